@@ -1,0 +1,1 @@
+"""Keeping it alive: logs, metrics, health."""

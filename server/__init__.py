@@ -1,0 +1,1 @@
+"""The doors: HTTP, stdio and the command line, all through one dispatch."""

@@ -1,0 +1,68 @@
+"""One tool call: who asks, the vault it reached, and what a tool may use."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from auth.principal import Principal
+from auth.roles import Role
+from vaults.domain.memory import Actor, workspace_key
+from vaults.vault import Vault
+
+if TYPE_CHECKING:
+    from server.services import Services
+
+Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+"""Report long work: done, of how much, a word about it."""
+
+
+async def no_progress(done: float, total: float | None, message: str | None) -> None:
+    """For callers that did not ask."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, for which vault, through which door. Made by a door from a verified principal; ``role`` is the
+    effective one in ``vault`` and is checked again in dispatch."""
+
+    principal: Principal
+    vault: str
+    role: Role
+    transport: Literal["http", "stdio", "cli"]
+    preset: str = "agent"
+    write_mode: Literal["auto", "ask", "off"] = "auto"
+    workspace: str | None = None
+    session: str | None = None
+    client: str | None = None
+    era: str = ""
+    request_id: str = ""
+    progress: Progress = no_progress
+
+    def in_role(self, role: Role) -> Caller:
+        """The same caller with the role dispatch found."""
+        return self if role == self.role else replace(self, role=role)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a tool gets besides its arguments."""
+
+    services: Services
+    caller: Caller
+    vault: Vault
+
+    @property
+    def actor(self) -> Actor:
+        """The caller as storage needs it."""
+        principal, workspace = self.caller.principal, self.caller.workspace
+        return Actor(
+            identity="owner" if principal.is_owner else f"{principal.issuer}|{principal.subject}",
+            name=principal.subject,
+            workspace=workspace_key(workspace) if workspace else None,
+        )
+
+    @property
+    def role(self) -> Role:
+        return self.caller.role

@@ -1,0 +1,151 @@
+"""The one door to every vault: find → authorise → admit → validate → lease → run → shape → record.
+
+HTTP, stdio and the command line all come through here; nothing reaches a vault otherwise. ``dispatch`` never raises
+for a failed call: the failure is the outcome.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+from uuid_utils import uuid7
+
+from auth.roles import Role
+from server import errors
+from server.call import Call, Caller
+from server.tools._spec import Arguments, ToolSpec
+from vaults.context import CallContext, bound
+from vaults.errors import (
+    Forbidden,
+    Internal,
+    InvalidArgument,
+    NotFound,
+    ReadOnly,
+    StrongroomError,
+    Timeout,
+)
+
+if TYPE_CHECKING:
+    from server.services import Services
+
+
+class UnknownTool(NotFound):
+    """No such tool for this caller: a protocol error, not a tool's result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a call. ``content`` is the structured result, or ``{"error": …}``; ``code`` is None on success."""
+
+    content: dict[str, Any]
+    text: str
+    code: str | None = None
+    unknown_tool: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return self.code is None
+
+
+@dataclass(slots=True)
+class CallRecord:
+    """What is written down about a call: metric and log line. Never an argument, a title or a text."""
+
+    caller: Caller
+    tool: str
+    outcome: str = "ok"
+    seconds: float = 0.0
+    reference: str | None = None
+    failure: BaseException | None = None
+    started: float = field(default_factory=time.perf_counter)
+
+
+async def dispatch(services: Services, caller: Caller, name: str, arguments: Mapping[str, Any] | None) -> Outcome:
+    """Serve one call."""
+    record = CallRecord(caller, name)
+    try:
+        outcome = await _serve(services, caller, name, arguments or {})
+    except StrongroomError as failure:
+        outcome = _failed(failure)
+    except asyncio.CancelledError:
+        record.outcome = "cancelled"
+        _write(services, record)
+        raise
+    except Exception as failure:  # noqa: BLE001  the edge: whatever went wrong, the caller gets a reference only
+        record.reference, record.failure = str(uuid7()), failure
+        outcome = _failed(Internal("something went wrong inside the server", reference=record.reference))
+    record.outcome = outcome.code or "ok"
+    _write(services, record)
+    return outcome
+
+
+async def _serve(services: Services, caller: Caller, name: str, arguments: Mapping[str, Any]) -> Outcome:
+    spec = _find(services, caller, name)
+    role = _authorise(services, caller, spec, arguments)
+    with services.quotas.admit(caller.principal, caller.vault):
+        args = _validate(spec, arguments)
+        entry = services.roster.entry(caller.vault)
+        limit = services.settings.server.call_timeout_s
+        context = CallContext(caller.principal.key, entry.vault_id, time.monotonic() + limit, caller.session)
+        try:
+            with bound(context):
+                async with asyncio.timeout(limit), services.pool.lease(entry) as vault:
+                    result = await spec.run(Call(services, caller.in_role(role), vault), args)
+        except TimeoutError as failure:
+            raise Timeout(f"{name} took longer than {limit:g} s", hint="ask for less at once") from failure
+        return Outcome(spec.output.dump_python(result, mode="json", exclude_none=True), spec.text(result))
+
+
+def _find(services: Services, caller: Caller, name: str) -> ToolSpec:
+    spec = services.registry.get(name)
+    if spec is None:
+        raise UnknownTool(f"Unknown tool: {name[:100]}")
+    return spec
+
+
+def _authorise(services: Services, caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> Role:
+    """The door checked already; this is the check that counts. Raises as if a vault without a grant did not exist."""
+    role = services.role_in(caller.principal, caller.vault)
+    if role is None:
+        raise NotFound("no such vault, or no grant for it")
+    needed = spec.least_role(arguments)
+    if role < needed:
+        raise Forbidden(f"{spec.name} needs the role {needed.name.lower()} in this vault", role=role.name.lower())
+    if caller.write_mode == "off" and spec.write_call(arguments):
+        raise ReadOnly("writing is switched off for this connection")
+    return role
+
+
+def _validate(spec: ToolSpec, arguments: Mapping[str, Any]) -> Arguments:
+    try:
+        return spec.arguments.model_validate(arguments)
+    except ValidationError as failure:
+        first = failure.errors(include_url=False, include_context=False, include_input=False)[0]
+        field_name = ".".join(str(part) for part in first["loc"])[:200] or "arguments"
+        hint = f"{spec.name} takes: {', '.join(spec.arguments.model_fields)}"
+        raise InvalidArgument(field_name, _reason(first["type"], first["msg"]), hint=hint) from None
+
+
+def _reason(kind: str, message: str) -> str:
+    if kind == "extra_forbidden":
+        return "is not an argument of this tool"
+    if kind == "missing":
+        return "is required"
+    text = message.removeprefix("Value error, ").removeprefix("Input ")
+    return text[:1].lower() + text[1:]
+
+
+def _failed(failure: StrongroomError) -> Outcome:
+    return Outcome(
+        errors.as_content(failure), errors.as_text(failure), failure.code, unknown_tool=isinstance(failure, UnknownTool)
+    )
+
+
+def _write(services: Services, record: CallRecord) -> None:
+    record.seconds = time.perf_counter() - record.started
+    services.record(record)

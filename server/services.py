@@ -1,0 +1,125 @@
+"""The composition root: everything a process serves with, opened in order and closed in reverse."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from auth.board import AccessBoard
+from auth.principal import Principal
+from auth.quotas import Quotas
+from auth.roles import Role
+from ops.health import Health
+from ops.logs import CallLine, CallLog
+from ops.metrics import Metrics
+from server.dispatch import CallRecord
+from server.settings import Settings
+from server.tools._spec import Registry
+from vaults import registry as vault_registry
+from vaults.db.connection import Database
+from vaults.db.migrate import migrate
+from vaults.embed.service import EmbeddingService
+from vaults.observe import NullObserver
+from vaults.pool import Pool
+from vaults.roster import Roster
+from vaults.vault import Shared
+
+CONTROL = "control.db"
+SEARCH_THREADS = 4
+"""FAISS and tokenizer calls at once: they release the interpreter, and two cores are kept busy by two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What serves. Frozen: nothing is swapped while calls run."""
+
+    settings: Settings
+    data: Path
+    instance_id: str
+    control: Database
+    board: AccessBoard
+    roster: Roster
+    quotas: Quotas
+    registry: Registry
+    pool: Pool
+    embedder: EmbeddingService
+    health: Health
+    metrics: Metrics | None
+    calls: CallLog | None
+
+    def role_in(self, principal: Principal, vault: str) -> Role | None:
+        """What a principal may do in a vault now; None alike for no grant and no vault."""
+        return self.board.current.role_in(principal, vault) if self.roster.known(vault) else None
+
+    def record(self, record: CallRecord) -> None:
+        """Count a finished call and write its line."""
+        caller = record.caller
+        if self.metrics is not None:
+            self.metrics.called(record.tool, record.outcome, record.seconds)
+        if self.calls is not None:
+            self.calls.write(
+                CallLine(
+                    request=caller.request_id or None,
+                    principal=caller.principal.key,
+                    vault=caller.vault,
+                    tool=record.tool if self.registry.get(record.tool) else "unknown",
+                    transport=caller.transport,
+                    era=caller.era or None,
+                    outcome=record.outcome,
+                    seconds=record.seconds,
+                    ref=record.reference,
+                    failure=record.failure,
+                )
+            )
+
+
+@asynccontextmanager
+async def open_services(
+    settings: Settings,
+    data: Path,
+    registry: Registry,
+    *,
+    metrics: Metrics | None = None,
+    calls: CallLog | None = None,
+) -> AsyncIterator[Services]:
+    """Open control.db, the pool and the model's service (the model itself loads on first need)."""
+    observer = metrics or NullObserver()
+    async with AsyncExitStack() as stack:
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        control = Database(data / CONTROL, settings.storage, observer)
+        stack.push_async_callback(control.close)
+        await migrate(control, "control")
+        roster = Roster(control)
+        await roster.start()
+        stack.push_async_callback(roster.close)
+        board = AccessBoard(control)
+        await board.start()
+        stack.push_async_callback(board.close)
+        embedder = EmbeddingService(settings.embedding, observer)
+        stack.push_async_callback(embedder.close)
+        threads = ThreadPoolExecutor(SEARCH_THREADS, thread_name_prefix="search")
+        stack.callback(threads.shutdown)
+        shared = Shared(
+            settings.storage, settings.embedding, settings.index, settings.search, embedder, threads, observer
+        )
+        pool = Pool(data, shared, roster.entries)
+        stack.push_async_callback(pool.close)
+        pool.start()
+        yield Services(
+            settings=settings,
+            data=data,
+            instance_id=await vault_registry.instance_id(control),
+            control=control,
+            board=board,
+            roster=roster,
+            quotas=Quotas(settings.limits),
+            registry=registry,
+            pool=pool,
+            embedder=embedder,
+            health=Health(),
+            metrics=metrics,
+            calls=calls,
+        )

@@ -1,0 +1,167 @@
+"""The only reader of environment and configuration file; composes the frozen sections of every package.
+
+Flags win over ``STRONGROOM_<SECTION>__<FIELD>``, which wins over ``strongroom.toml``. An unknown key or a wrong type
+stops the start with one line that names it.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import platformdirs
+from pydantic import Field, TypeAdapter, ValidationError
+
+from auth.settings import AuthSettings, LimitSettings
+from ops.settings import OpsSettings
+from vaults.errors import InvalidArgument
+from vaults.settings import EmbeddingSettings, IndexSettings, SearchSettings, Section, StorageSettings
+
+PREFIX = "STRONGROOM_"
+FILE = "strongroom.toml"
+PLAIN = {"DATA", "CONFIG"}
+"""Variables that are no section: where to look."""
+
+
+class ServerSettings(Section):
+    host: Annotated[str, Field(description="address to listen on")] = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535, description="port to listen on; 0 takes a free one")] = 8700
+    workers: Annotated[int, Field(ge=1, le=64, description="processes that serve")] = 1
+    tls_cert: Annotated[str | None, Field(description="PEM certificate chain; with tls_key the server speaks TLS")] = None
+    tls_key: Annotated[str | None, Field(description="PEM private key")] = None
+    allowed_hosts: Annotated[
+        tuple[str, ...], Field(description="Host headers accepted besides loopback and public_url; name:* for any port")
+    ] = ()
+    allowed_origins: Annotated[tuple[str, ...], Field(description="browser origins accepted besides loopback")] = ()
+    trusted_proxies: Annotated[
+        tuple[str, ...], Field(description="addresses or networks whose X-Forwarded-* headers count")
+    ] = ()
+    max_body: Annotated[int, Field(ge=65_536, description="bytes of a request body at most")] = 4 * 1024 * 1024
+    call_timeout_s: Annotated[float, Field(gt=0, description="seconds a tool call may take")] = 60.0
+    write_mode: Annotated[
+        Literal["auto", "ask", "off"], Field(description="off hides every writing tool; a vault may be stricter")
+    ] = "auto"
+
+
+class Settings(Section):
+    """Everything that can be set, by section."""
+
+    server: ServerSettings = ServerSettings()
+    auth: AuthSettings = AuthSettings()
+    limits: LimitSettings = LimitSettings()
+    storage: StorageSettings = StorageSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    index: IndexSettings = IndexSettings()
+    search: SearchSettings = SearchSettings()
+    ops: OpsSettings = OpsSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Settings, where the data lies, and for each value that was set where it came from."""
+
+    settings: Settings
+    data: Path
+    sources: Mapping[str, str]
+
+
+def load(
+    data: Path | None = None,
+    config: Path | None = None,
+    flags: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Loaded:
+    """Read everything once. ``flags`` are dotted names, ``{"server.port": 8701}``. Raises ``InvalidArgument`` naming
+    the first key that is unknown or does not fit."""
+    env = os.environ if environment is None else environment
+    folder = (data or _path(env.get(f"{PREFIX}DATA")) or default_data()).expanduser().resolve()
+    file = config or _path(env.get(f"{PREFIX}CONFIG")) or folder / FILE
+    values: dict[str, dict[str, Any]] = {}
+    sources: dict[str, str] = {}
+    must_exist = config is not None or f"{PREFIX}CONFIG" in env
+    for name, value in _file_values(file, must_exist=must_exist).items():
+        _set(values, sources, name, value, str(file))
+    for name, value in _env_values(env).items():
+        _set(values, sources, name, value, "environment")
+    for name, value in (flags or {}).items():
+        if value is not None:
+            _set(values, sources, name, value, "flag")
+    try:
+        return Loaded(Settings.model_validate(values), folder, sources)
+    except ValidationError as failure:
+        first = failure.errors(include_url=False, include_context=False, include_input=False)[0]
+        key = ".".join(str(part) for part in first["loc"])
+        reason = "is not a setting" if first["type"] == "extra_forbidden" else first["msg"].lower()
+        raise InvalidArgument(key, f"{reason} ({sources.get(key, 'settings')})") from None
+
+
+def default_data() -> Path:
+    """The platform's folder for a user's data."""
+    return Path(platformdirs.user_data_dir("strongroom", appauthor=False))
+
+
+def export_environment() -> None:
+    """Set, before anything heavy is imported, what libraries read from the environment: one thread per model and
+    index call (two thread pools on few cores fight), no tokenizer threads, nothing fetched from a model hub."""
+    for name, value in (
+        ("OMP_NUM_THREADS", "1"),
+        ("TOKENIZERS_PARALLELISM", "false"),
+        ("HF_HUB_OFFLINE", "1"),
+        ("HF_HUB_DISABLE_TELEMETRY", "1"),
+    ):
+        os.environ.setdefault(name, value)
+
+
+def _path(text: str | None) -> Path | None:
+    return Path(text) if text else None
+
+
+def _file_values(file: Path, *, must_exist: bool) -> dict[str, Any]:
+    try:
+        parsed = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if must_exist:
+            raise InvalidArgument("config", f"{file} does not exist") from None
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as failure:
+        raise InvalidArgument("config", f"{file} cannot be read: {failure}") from failure
+    found = {}
+    for section, fields in parsed.items():
+        if not isinstance(fields, dict):
+            raise InvalidArgument(section, f"is not a section of {file}")
+        found |= {f"{section}.{name}": value for name, value in fields.items()} or {}
+    return found
+
+
+def _env_values(env: Mapping[str, str]) -> dict[str, Any]:
+    found = {}
+    for variable, text in env.items():
+        if not variable.startswith(PREFIX) or variable.removeprefix(PREFIX) in PLAIN:
+            continue
+        name = variable.removeprefix(PREFIX).lower().replace("__", ".", 1)
+        found[name] = _typed(name, text)
+    return found
+
+
+def _typed(name: str, text: str) -> Any:
+    """Environment text for a list or a structure is JSON, or words separated by commas."""
+    section, _, field = name.partition(".")
+    info = Settings.model_fields.get(section)
+    spec = info.annotation.model_fields.get(field) if info and isinstance(info.annotation, type) else None  # type: ignore[attr-defined]
+    if spec is None or not str(spec.annotation).startswith("tuple"):
+        return text
+    if text.lstrip().startswith("["):
+        return TypeAdapter(list[Any]).validate_json(text)
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _set(values: dict[str, dict[str, Any]], sources: dict[str, str], name: str, value: Any, source: str) -> None:
+    section, _, field = name.partition(".")
+    if not field:
+        raise InvalidArgument(name, f"is not a setting ({source})")
+    values.setdefault(section, {})[field] = value
+    sources[name] = source

@@ -1,0 +1,19 @@
+"""The tools: one module per group, each tool a decorated function, found by looking."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterable
+
+from server.tools._spec import Registry, ToolSpec
+
+
+def discover(extra_modules: Iterable[str] = ()) -> Registry:
+    """Every tool of every public module here, and of ``extra_modules`` (fixtures of the conformance suite)."""
+    names = [f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__) if module.name[0] != "_"]
+    specs = []
+    for name in (*sorted(names), *extra_modules):
+        module = importlib.import_module(name)
+        specs += [value for value in vars(module).values() if isinstance(value, ToolSpec)]
+    return Registry(specs)

@@ -1,0 +1,55 @@
+"""JSON Schema as models like it: no titles, no null alternatives, no references. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def simplified(schema: dict[str, Any]) -> dict[str, Any]:
+    """An input schema: what may be null may also be left out, which is shorter to say."""
+    return _without_null(inlined(schema))
+
+
+def inlined(schema: dict[str, Any]) -> dict[str, Any]:
+    """``$defs`` put in place, generated titles dropped, and what may be null not required: nulls are left out of
+    results."""
+    return _clean(schema, schema.get("$defs", {}))
+
+
+def _clean(node: Any, defs: dict[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_clean(item, defs) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        target = defs[node["$ref"].rpartition("/")[2]]
+        return _clean({**target, **{key: value for key, value in node.items() if key != "$ref"}}, defs)
+    out = {key: _clean(value, defs) for key, value in node.items() if key not in ("$defs", "title", "properties")}
+    if "title" in node and not isinstance(node["title"], str):
+        out["title"] = _clean(node["title"], defs)
+    if "properties" in node:
+        out["properties"] = {name: _clean(value, defs) for name, value in node["properties"].items()}
+        required = [name for name in node.get("required", []) if not _nullable(out["properties"][name])]
+        out.pop("required", None)
+        if required:
+            out["required"] = required
+    return out
+
+
+def _nullable(schema: dict[str, Any]) -> bool:
+    return any(option.get("type") == "null" for option in schema.get("anyOf", []))
+
+
+def _without_null(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_without_null(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    out = {key: _without_null(value) for key, value in node.items()}
+    options = [option for option in out.get("anyOf", []) if option != {"type": "null"}]
+    if "anyOf" in out and len(options) == 1:
+        rest = {key: value for key, value in out.items() if key != "anyOf"}
+        out = {**options[0], **rest}
+    if out.get("default", ...) is None:
+        del out["default"]
+    return out

@@ -1,0 +1,148 @@
+"""A tool is a value: everything about tools elsewhere is a loop over these."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, TypeVar, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from auth.roles import Role
+from server.tools._schema import inlined, simplified
+
+Preset = Literal["agent", "notes", "full"]
+PRESETS: tuple[Preset, ...] = ("agent", "notes", "full")
+
+A = TypeVar("A", bound="Arguments")
+R = TypeVar("R")
+
+
+class Arguments(BaseModel):
+    """Base of every tool's arguments: unknown ones are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    session: str | None = Field(default=None, max_length=200, description="session handle")
+
+
+@dataclass(frozen=True)
+class ToolSpec:
+    """One tool. ``preset`` is the least preset that lists it; ``actions`` gives the role of each action where a tool
+    has an argument ``action``; ``text`` says the result in a few words for the model."""
+
+    name: str
+    description: str
+    group: str
+    role: Role
+    writes: bool
+    preset: Preset
+    arguments: type[Arguments]
+    result: Any
+    run: Callable[[Any, Any], Awaitable[Any]]
+    text: Callable[[Any], str]
+    actions: Mapping[str, Role] = field(default_factory=dict)
+    destructive: bool = False
+    idempotent: bool = False
+
+    @cached_property
+    def output(self) -> TypeAdapter[Any]:
+        return TypeAdapter(self.result)
+
+    @cached_property
+    def output_schema(self) -> dict[str, Any]:
+        return inlined(self.output.json_schema(mode="validation"))
+
+    @cached_property
+    def input_schema(self) -> dict[str, Any]:
+        return simplified(self.arguments.model_json_schema())
+
+    def input_schema_for(self, role: Role) -> dict[str, Any]:
+        """The schema as ``role`` sees it: only the actions it may take."""
+        if not self.actions:
+            return self.input_schema
+        schema = dict(self.input_schema)
+        properties = dict(schema["properties"])
+        properties["action"] = {**properties["action"], "enum": self.actions_for(role)}
+        return {**schema, "properties": properties}
+
+    def actions_for(self, role: Role) -> list[str]:
+        return [action for action, least in self.actions.items() if role >= least]
+
+    def least_role(self, arguments: Mapping[str, Any]) -> Role:
+        """The role this call needs."""
+        return self.actions.get(str(arguments.get("action")), self.role) if self.actions else self.role
+
+    def writes_for(self, role: Role) -> bool:
+        """Whether anything ``role`` may do with it writes."""
+        if not self.actions:
+            return self.writes
+        return self.writes and any(role >= least > Role.READER for least in self.actions.values())
+
+    def write_call(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether this call writes."""
+        return self.writes and (not self.actions or self.least_role(arguments) > Role.READER)
+
+
+def tool(
+    *,
+    role: Role,
+    text: Callable[[R], str],
+    preset: Preset = "agent",
+    writes: bool = False,
+    destructive: bool = False,
+    idempotent: bool = False,
+    actions: Mapping[str, Role] | None = None,
+) -> Callable[[Callable[[Any, A], Awaitable[R]]], ToolSpec]:
+    """Make a tool of ``async def name(call, args: Arguments) -> Result``. Its docstring is what the model reads."""
+
+    def make(run: Callable[[Any, A], Awaitable[R]]) -> ToolSpec:
+        hints = get_type_hints(run, include_extras=True)
+        return ToolSpec(
+            name=run.__name__,
+            description=" ".join((inspect.getdoc(run) or "").split()),
+            group=run.__module__.rpartition(".")[2],
+            role=role,
+            writes=writes,
+            preset=preset,
+            arguments=hints["args"],
+            result=hints["return"],
+            run=run,
+            text=text,
+            actions=actions or {},
+            destructive=destructive,
+            idempotent=idempotent,
+        )
+
+    return make
+
+
+class Registry:
+    """Every tool of this server, in listing order. Two tools with one name stop the start."""
+
+    def __init__(self, specs: Iterable[ToolSpec]) -> None:
+        self._specs: dict[str, ToolSpec] = {}
+        for spec in specs:
+            if spec.name in self._specs:
+                raise RuntimeError(f"two tools are called {spec.name}")
+            self._specs[spec.name] = spec
+
+    def __iter__(self) -> Iterable[ToolSpec]:  # type: ignore[override]
+        return iter(self._specs.values())
+
+    def get(self, name: str) -> ToolSpec | None:
+        return self._specs.get(name)
+
+    def visible(self, role: Role, preset: str, write_mode: str) -> list[ToolSpec]:
+        """What a caller is shown: its role, its preset, and no writing tools where writing is off."""
+        rank = PRESETS.index(preset) if preset in PRESETS else 0
+        return [spec for spec in self._specs.values() if self.shows(spec, role, rank, write_mode)]
+
+    @staticmethod
+    def shows(spec: ToolSpec, role: Role, rank: int, write_mode: str) -> bool:
+        """Whether one tool is shown."""
+        least = min(spec.actions.values(), default=spec.role)
+        readable = not spec.writes or (bool(spec.actions) and least == Role.READER)
+        return role >= least and rank >= PRESETS.index(spec.preset) and (write_mode != "off" or readable)

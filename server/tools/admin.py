@@ -1,0 +1,189 @@
+"""The server itself: how it is, which vaults there are, what it can do."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from auth.roles import Role
+from server import vault_admin
+from server.call import Call
+from server.tools._spec import PRESETS, Arguments, ToolSpec, tool
+from server.version import version
+from vaults.domain import status as vault_status
+from vaults.domain.memory import Text
+from vaults.domain.status import EmbeddingStatus, IndexStatus, MemoryCounts
+from vaults.errors import Forbidden, InvalidArgument, NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class You:
+    """Who the server takes the caller for."""
+
+    subject: str
+    role: str
+    preset: str
+    write_mode: str
+    workspace: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Sections of the answer."""
+
+    vault: str
+    version: str
+    you: You
+    memories: MemoryCounts
+    embedding: EmbeddingStatus
+    index: IndexStatus
+    storage_bytes: int
+    created_at: str
+
+
+def _status_text(status: Status) -> str:
+    owed = f", {status.embedding.pending} without a vector yet" if status.embedding.pending else ""
+    return (
+        f"Vault {status.vault}: {status.memories.living} memories{owed}; model {status.embedding.status};"
+        f" you are {status.you.role}."
+    )
+
+
+@tool(role=Role.READER, text=_status_text)
+async def status(call: Call, args: Arguments) -> Status:  # noqa: ARG001  every tool has the same shape
+    """How the vault is: sizes, model, what is pending, who you are here. Use it when results look incomplete."""
+    vault, caller = await vault_status.status(call.vault), call.caller
+    you = You(
+        caller.principal.subject, caller.role.label, caller.preset, caller.write_mode, call.actor.workspace
+    )
+    return Status(
+        vault.vault, version(), you, vault.memories, vault.embedding, vault.index, vault.storage_bytes, vault.created_at
+    )
+
+
+VAULT_ACTIONS = {"list": Role.READER, "info": Role.READER, "create": Role.ADMIN, "archive": Role.ADMIN}
+
+
+class VaultsArguments(Arguments):
+    action: Annotated[Literal["list", "info", "create", "archive"], Field(description="what to do")] = "list"
+    name: Annotated[Text | None, Field(max_length=63, description="vault; default: this one")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class VaultLine:
+    """One vault the caller may enter."""
+
+    name: str
+    role: str
+    state: str
+    created_at: str
+    memories: int | None = None
+    storage_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VaultList:
+    """The vaults, by name."""
+
+    vaults: list[VaultLine]
+
+
+@tool(
+    role=Role.ADMIN,
+    writes=True,
+    destructive=True,
+    preset="full",
+    actions=VAULT_ACTIONS,
+    text=lambda found: "\n".join(f"{line.name} ({line.role}, {line.state})" for line in found.vaults),
+)
+async def vaults(call: Call, args: VaultsArguments) -> VaultList:
+    """The vaults you may enter. Creating and archiving need the role admin in every vault."""
+    services, principal = call.services, call.caller.principal
+    if args.action == "list":
+        known = [entry.name for entry in services.roster.entries()]
+        granted = services.board.current.vaults_of(principal, known)
+        lines = [_line(call, name, role) for name, role in granted.items()]
+        return VaultList(lines)
+    if args.action == "info":
+        return VaultList([await _info(call, args.name or call.vault.name)])
+    if args.name is None:
+        raise InvalidArgument("name", "is required")
+    if not vault_admin.over_all(services, principal):
+        raise Forbidden("only an admin of every vault may do this")
+    if args.action == "create":
+        await vault_admin.create(services, args.name)
+        return VaultList([_line(call, args.name, Role.ADMIN)])
+    entry = await vault_admin.archive(services, args.name)
+    return VaultList([VaultLine(entry.name, Role.ADMIN.label, entry.state, entry.created_at)])
+
+
+def _line(call: Call, name: str, role: Role) -> VaultLine:
+    entry = call.services.roster.entry(name)
+    return VaultLine(name, role.label, entry.state, entry.created_at)
+
+
+async def _info(call: Call, name: str) -> VaultLine:
+    role = call.services.role_in(call.caller.principal, name)
+    if role is None:
+        raise NotFound("no such vault, or no grant for it")
+    entry = call.services.roster.entry(name)
+    async with call.services.pool.lease(entry) as vault:
+        found = await vault_status.status(vault)
+    return VaultLine(name, role.label, entry.state, entry.created_at, found.memories.living, found.storage_bytes)
+
+
+class DiscoverArguments(Arguments):
+    query: Annotated[Text, Field(max_length=1000, description="what you want to do")]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAdvice:
+    """A tool that may fit. ``available`` false: this connection does not show it; ``needs`` says what would."""
+
+    name: str
+    purpose: str
+    available: bool
+    needs: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """Tools that fit, best first."""
+
+    tools: list[ToolAdvice] = field(default_factory=list)
+
+
+@tool(
+    role=Role.READER,
+    text=lambda advice: "\n".join(f"{each.name}: {each.purpose}" for each in advice.tools) or "No tool fits.",
+)
+async def discover_tools(call: Call, args: DiscoverArguments) -> Advice:
+    """Which tool to use for a job, also among those this connection does not show. Advises only."""
+    words = {word for word in re.findall(r"\w{3,}", args.query.casefold())}
+    ranked = sorted(call.services.registry, key=lambda spec: (-_fit(spec, words), spec.name))
+    return Advice([_advice(call, spec) for spec in ranked[:5] if _fit(spec, words) > 0])
+
+
+def _fit(spec: ToolSpec, words: set[str]) -> float:
+    own = set(re.findall(r"\w{3,}", f"{spec.name.replace('_', ' ')} {spec.description}".casefold()))
+    name = set(spec.name.split("_"))
+    return len(words & own) + 2 * len(words & name)
+
+
+def _advice(call: Call, spec: ToolSpec) -> ToolAdvice:
+    caller = call.caller
+    rank = PRESETS.index(caller.preset) if caller.preset in PRESETS else 0
+    purpose = spec.description.split(". ")[0].rstrip(".") + "."
+    if call.services.registry.shows(spec, caller.role, rank, caller.write_mode):
+        return ToolAdvice(spec.name, purpose, available=True)
+    least = min(spec.actions.values(), default=spec.role)
+    if caller.role < least:
+        needs = f"the role {least.label}"
+    elif rank < PRESETS.index(spec.preset):
+        needs = f"the tool preset {spec.preset}"
+    else:
+        needs = "a connection that may write"
+    return ToolAdvice(spec.name, purpose, available=False, needs=needs)

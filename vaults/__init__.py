@@ -1,0 +1,1 @@
+"""What is stored and found. Knows no HTTP, MCP, JWT or Prometheus."""

@@ -1,0 +1,56 @@
+"""The contextvar that carries who is calling, for which vault and until when.
+
+It has no default on purpose: code that lost its context raises ``LookupError`` instead of reading some other
+vault. It carries; it is not the authority. Handlers get the vault handle from the call, never from here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class CallContext:
+    """One call. ``deadline`` is a reading of ``time.monotonic()``, in seconds."""
+
+    principal: str
+    vault: str
+    deadline: float
+    session: str | None = None
+
+
+_call: contextvars.ContextVar[CallContext] = contextvars.ContextVar("strongroom_call")
+
+
+def current() -> CallContext:
+    """The call being served. Raises ``LookupError`` outside of one."""
+    return _call.get()
+
+
+@contextmanager
+def bound(call: CallContext) -> Iterator[CallContext]:
+    """Serve one call: the variable is set inside the block and put back after it."""
+    token = _call.set(call)
+    try:
+        yield call
+    finally:
+        _call.reset(token)
+
+
+async def run_in(executor: Executor, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run ``fn`` on an owned executor with the caller's context.
+
+    ``loop.run_in_executor`` alone loses the context, which is why it is banned everywhere else.
+    """
+    work = functools.partial(contextvars.copy_context().run, functools.partial(fn, *args, **kwargs))
+    return await asyncio.get_running_loop().run_in_executor(executor, work)

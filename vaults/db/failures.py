@@ -1,0 +1,46 @@
+"""SQLite's failures as ours. The one place that reads its error codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from vaults.db.engine import sqlite
+from vaults.errors import (
+    Overloaded,
+    ReadOnly,
+    StorageFull,
+    StrongroomError,
+    VaultQuarantined,
+    VaultUnavailable,
+)
+
+
+def translate(failure: sqlite.Error) -> StrongroomError | None:
+    """The typed error for a driver failure, or None when it is a bug of ours (constraint, syntax, misuse)."""
+    primary = (getattr(failure, "sqlite_errorcode", None) or 0) & 0xFF
+    match primary:
+        case sqlite.SQLITE_FULL:
+            return StorageFull("the disk is full; nothing was written", hint="free space; reading still works")
+        case sqlite.SQLITE_BUSY | sqlite.SQLITE_LOCKED:
+            return Overloaded("another process holds the vault's write lock", retry_after_s=1.0)
+        case sqlite.SQLITE_READONLY | sqlite.SQLITE_PERM:
+            return ReadOnly("the vault's files cannot be written", hint="the operator must check mount and owner")
+        case sqlite.SQLITE_CORRUPT | sqlite.SQLITE_NOTADB:
+            return VaultQuarantined("the vault's database is damaged", hint="restore a backup", reason="damaged")
+        case sqlite.SQLITE_IOERR | sqlite.SQLITE_CANTOPEN:
+            return VaultUnavailable("the vault's files cannot be read or written", reason="io")
+        case _:
+            return None
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Raise our error for a driver failure inside the block."""
+    try:
+        yield
+    except sqlite.Error as failure:
+        typed = translate(failure)
+        if typed is None:
+            raise
+        raise typed from failure

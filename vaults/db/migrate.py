@@ -1,0 +1,102 @@
+"""Numbered SQL files applied in order; each step and its record commit together.
+
+``schema_steps`` in the database says what was applied. A database that records a step this code does not have is
+from the future and is refused before anything is written. Opening a current database writes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from vaults.db.connection import Database
+from vaults.db.engine import sqlite
+from vaults.errors import VaultQuarantined
+
+_NAME = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One migration file: ``number`` orders, ``name`` is recorded, ``sql`` may hold several statements."""
+
+    number: int
+    name: str
+    sql: str
+
+
+@cache
+def steps(folder: str) -> tuple[Step, ...]:
+    """The migrations of ``folder`` (``vault`` or ``control``), in order. A gap or a double number is a bug."""
+    found = []
+    for entry in (files("vaults.db") / "migrations" / folder).iterdir():
+        if match := _NAME.match(entry.name):
+            found.append(Step(int(match.group(1)), entry.name, entry.read_text(encoding="utf-8")))
+    found.sort(key=lambda step: step.number)
+    if [step.number for step in found] != list(range(1, len(found) + 1)):
+        raise RuntimeError(f"migrations of {folder} are not numbered 1, 2, 3 …")
+    return tuple(found)
+
+
+async def migrate(db: Database, folder: str, known: tuple[Step, ...] | None = None) -> int:
+    """Bring ``db`` up to date; returns how many steps were applied. Raises ``VaultQuarantined`` (reason
+    ``future`` or ``foreign``) for a database that is not one this version may touch."""
+    chain = steps(folder) if known is None else known
+    return await db.exclusively(lambda raw: _apply(raw, folder, chain))
+
+
+def _apply(raw: sqlite.Connection, folder: str, chain: tuple[Step, ...]) -> int:
+    done = _recorded(raw, folder)
+    if done > len(chain):
+        raise VaultQuarantined(
+            "the vault was written by a newer strongroom", hint="upgrade the server", reason="future"
+        )
+    for step in chain[done:]:
+        _apply_one(raw, folder, step)
+    return len(chain) - done
+
+
+def _recorded(raw: sqlite.Connection, folder: str) -> int:
+    tables = {row[0] for row in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not tables:
+        return 0
+    if "schema_steps" not in tables:
+        raise VaultQuarantined("the database is not a strongroom vault", reason="foreign")
+    rows = raw.execute("SELECT folder, number FROM schema_steps ORDER BY number").fetchall()
+    if any(row[0] != folder for row in rows):
+        raise VaultQuarantined("the database is another kind of strongroom file", reason="foreign")
+    return len(rows)
+
+
+def _apply_one(raw: sqlite.Connection, folder: str, step: Step) -> None:
+    raw.execute("BEGIN IMMEDIATE")
+    try:
+        if _recorded(raw, folder) < step.number:  # another process may have been faster
+            raw.execute(
+                "CREATE TABLE IF NOT EXISTS schema_steps (number INTEGER PRIMARY KEY, folder TEXT NOT NULL,"
+                " name TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT"
+            )
+            for statement in _statements(step.sql):
+                raw.execute(statement)
+            raw.execute(
+                "INSERT INTO schema_steps VALUES (?, ?, ?, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))",
+                (step.number, folder, step.name),
+            )
+        raw.execute("COMMIT")
+    except BaseException:
+        if raw.in_transaction:
+            raw.execute("ROLLBACK")
+        raise
+
+
+def _statements(script: str) -> list[str]:
+    """Split a script; ``executescript`` would commit the transaction the step runs in."""
+    found, current = [], ""
+    for line in script.splitlines(keepends=True):
+        current += line
+        if sqlite.complete_statement(current):
+            found.append(current)
+            current = ""
+    return found

@@ -1,0 +1,56 @@
+"""The small surface SQL goes through: what SQLite and PostgreSQL share.
+
+Domain modules write SQL against ``Reader`` and ``Writer`` and never touch a driver object. A function that takes one
+runs on the database's own thread, inside one transaction; it must not wait for anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from vaults.db.engine import sqlite
+
+Params: TypeAlias = Mapping[str, Any] | Sequence[Any]
+Row: TypeAlias = tuple[Any, ...]
+
+
+class Reader:
+    """Reads inside one consistent snapshot."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: sqlite.Connection) -> None:
+        self._connection = connection
+
+    def all(self, sql: str, params: Params = ()) -> list[Row]:
+        """Every row."""
+        return self._connection.execute(sql, params).fetchall()
+
+    def one(self, sql: str, params: Params = ()) -> Row | None:
+        """The first row, or None."""
+        row: Row | None = self._connection.execute(sql, params).fetchone()
+        return row
+
+    def value(self, sql: str, params: Params = ()) -> Any:
+        """The first column of the first row, or None."""
+        row = self._connection.execute(sql, params).fetchone()
+        return row[0] if row else None
+
+
+class Writer(Reader):
+    """Reads and writes inside one transaction."""
+
+    __slots__ = ()
+
+    def run(self, sql: str, params: Params = ()) -> int:
+        """Execute one statement; the number of rows it changed."""
+        return self._connection.execute(sql, params).rowcount
+
+    def insert(self, sql: str, params: Params = ()) -> int:
+        """Execute one INSERT; the number the database gave the new row."""
+        return int(self._connection.execute(sql, params).lastrowid or 0)
+
+    def many(self, sql: str, rows: Iterable[Params]) -> None:
+        """Execute one statement for each of ``rows``."""
+        self._connection.executemany(sql, rows)

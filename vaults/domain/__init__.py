@@ -1,0 +1,1 @@
+"""A module per capability: functions that take the vault first."""

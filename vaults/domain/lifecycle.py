@@ -1,0 +1,254 @@
+"""What happens to a memory after it was stored: read, changed, archived, superseded, purged, linked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vaults import clock
+from vaults.db.sql import Reader, Writer
+from vaults.domain import storing
+from vaults.domain.memory import COLUMNS, WIDTH, Actor, Memory, MemoryFields, derived_title, from_row, hashed
+from vaults.errors import Conflict, InvalidArgument, NotFound
+from vaults.index import passages
+from vaults.vault import Vault
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A named relation from one memory to another."""
+
+    from_id: str
+    relation: str
+    to_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Memories asked for by id: those found, in the order asked, with their links, and the ids of the rest."""
+
+    memories: list[Memory]
+    links: list[Link]
+    missing: list[str]
+
+
+async def get(vault: Vault, actor: Actor, ids: Sequence[str]) -> Opened:
+    """Whole memories by id, archived and superseded ones included. Counts as a use of each."""
+
+    def read(tx: Reader) -> tuple[dict[str, tuple[int, Memory]], list[Link]]:
+        found = {}
+        for memory_id in ids:
+            row = tx.one(
+                f"SELECT {COLUMNS}, m.seq FROM memories m"
+                " WHERE m.id = ? AND (m.visibility = 'shared' OR m.stored_by = ?)",
+                (memory_id, actor.identity),
+            )
+            if row is not None:
+                found[memory_id] = (int(row[WIDTH]), from_row(row))
+        return found, _links_of(tx, [seq for seq, _ in found.values()], actor)
+
+    found, links = await vault.db.read(read)
+    vault.accesses.update(seq for seq, _ in found.values())
+    ordered = [found[memory_id][1] for memory_id in dict.fromkeys(ids) if memory_id in found]
+    return Opened(ordered, links, [memory_id for memory_id in dict.fromkeys(ids) if memory_id not in found])
+
+
+def _links_of(tx: Reader, seqs: Sequence[int], actor: Actor) -> list[Link]:
+    links = []
+    for seq in seqs:
+        links += [
+            Link(*row)
+            for row in tx.all(
+                "SELECT a.id, l.relation, b.id FROM memory_links l JOIN memories a ON a.seq = l.from_memory"
+                " JOIN memories b ON b.seq = l.to_memory WHERE (l.from_memory = :seq OR l.to_memory = :seq)"
+                " AND (a.visibility = 'shared' OR a.stored_by = :viewer)"
+                " AND (b.visibility = 'shared' OR b.stored_by = :viewer) ORDER BY l.created_at LIMIT 100",
+                {"seq": seq, "viewer": actor.identity},
+            )
+        ]
+    return list(dict.fromkeys(links))
+
+
+async def forget(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
+    """Archive memories: kept, but found only where ``include_archived`` is asked for. Raises ``NotFound`` for an id
+    that is not there, and then archives none."""
+
+    def write(tx: Writer) -> list[str]:
+        done = []
+        for memory_id in dict.fromkeys(ids):
+            seq = storing.find(tx, memory_id, actor)
+            now = clock.now()
+            tx.run(
+                "UPDATE memories SET archived_at = ?, archived_reason = ?, updated_at = ?, version = version + 1"
+                " WHERE seq = ? AND archived_at IS NULL",
+                (now, reason, now, seq),
+            )
+            done.append(memory_id)
+        return done
+
+    return await vault.db.write(write)
+
+
+async def purge(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
+    """Delete memories for good: rows, passages, vectors, words of the text index, and their bytes in the file. An
+    audit row with ids and reason stays. Raises ``NotFound`` for an id that is not there, and then deletes none."""
+
+    def write(tx: Writer) -> list[str]:
+        seqs = {memory_id: storing.find(tx, memory_id, actor) for memory_id in dict.fromkeys(ids)}
+        passages.remove(tx, storing.KIND, list(seqs.values()))
+        for memory_id, seq in seqs.items():
+            tx.run("DELETE FROM idempotency_keys WHERE memory = ?", (memory_id,))
+            tx.run("DELETE FROM memories WHERE seq = ?", (seq,))
+            tx.run(
+                "INSERT INTO audit (at, who, action, target, reason) VALUES (?, ?, 'purge', ?, ?)",
+                (clock.now(), actor.identity, memory_id, reason),
+            )
+        passages.erase_traces(tx)
+        return list(seqs)
+
+    done = await vault.db.write(write)
+    await vault.projection.forget_snapshot()
+    await vault.db.checkpoint()
+    return done
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What to change; None leaves a field as it is. ``archived`` moves in or out of the archive."""
+
+    fields: dict[str, Any]
+    add_tags: Sequence[str] = ()
+    remove_tags: Sequence[str] = ()
+    archived: bool | None = None
+    expected_version: int | None = None
+
+
+async def update(vault: Vault, actor: Actor, memory_id: str, change: Change) -> Memory:
+    """Change fields of a memory. Raises ``NotFound``; ``Conflict`` with the current version when it is not the
+    expected one; ``InvalidArgument`` for a value that does not fit."""
+    vault.refuse_if_full()
+
+    def write(tx: Writer) -> Memory:
+        seq = storing.find(tx, memory_id, actor)
+        current = _current(tx, seq)
+        if change.expected_version is not None and change.expected_version != current.version:
+            raise Conflict(
+                f"the memory is at version {current.version}", hint="read it again", current_version=current.version
+            )
+        return _apply(vault, tx, seq, current, change)
+
+    await vault.adopt_model()
+    changed = await vault.db.write(write)
+    vault.nudge()
+    return changed
+
+
+_PLAIN = (
+    "type", "entity", "author", "thread", "applies_to", "parent", "position", "confidence", "visibility", "tier",
+)  # fmt: skip
+
+
+def _apply(vault: Vault, tx: Writer, seq: int, current: Memory, change: Change) -> Memory:
+    given = change.fields
+    columns: dict[str, Any] = {name: given[name] for name in _PLAIN if name in given}
+    content = given.get("content", current.content)
+    derived = bool(tx.value("SELECT title_derived FROM memories WHERE seq = ?", (seq,))) and "title" not in given
+    title = given.get("title") or (derived_title(content) if derived else current.title)
+    tags = [tag for tag in given.get("tags", current.tags) if tag not in change.remove_tags]
+    tags = list(dict.fromkeys([*tags, *change.add_tags]))
+    if len(tags) > 20:
+        raise InvalidArgument("tags", "must be at most 20 in all")
+    keywords = given.get("keywords", current.keywords)
+    for name, value in (("tags", tags), ("keywords", keywords), ("metadata", given.get("metadata", current.metadata))):
+        columns[name] = json.dumps(value, ensure_ascii=False)
+    if "occurred_at" in given:
+        columns["occurred_at"] = clock.parsed(given["occurred_at"], "occurred_at")
+    if "ttl_days" in given:
+        columns["expires_at"] = clock.in_days(given["ttl_days"])
+    if "workspace" in given:
+        columns["workspace"] = given["workspace"]
+    if change.archived is not None:
+        columns["archived_at"] = clock.now() if change.archived else None
+    author, entity = columns.get("author", current.author), columns.get("entity", current.entity)
+    labels = [*tags, *keywords, entity or "", author]
+    columns |= {"title": title, "title_derived": int(derived), "content": content, "updated_at": clock.now()}
+    columns["content_hash"] = hashed(title, content, labels)
+    if content != current.content:
+        columns["duplicate_key"] = None  # what it is a duplicate of was decided by the text it had
+    sets = ", ".join(f"{name} = :{name}" for name in columns)
+    tx.run(f"UPDATE memories SET {sets}, version = version + 1 WHERE seq = :seq", {**columns, "seq": seq})
+    storing.set_tags(tx, seq, tags)
+    cut = passages.passages_of("" if derived else title, content, labels, vault.shared.index.passage_tokens)
+    model = vault.shared.embedder.identity
+    storing.index(tx, seq, columns["content_hash"], cut, None, model.key if model else None)
+    return _current(tx, seq)
+
+
+def _current(tx: Reader, seq: int) -> Memory:
+    row = tx.one(f"SELECT {COLUMNS} FROM memories m WHERE m.seq = ?", (seq,))
+    if row is None:
+        raise NotFound("no such memory")
+    return from_row(row)
+
+
+def mark_superseded(tx: Writer, old_id: str, new_id: str, reason: str | None) -> None:
+    """Record that ``new_id`` took the place of ``old_id``: the old one is no longer found."""
+    now = clock.now()
+    tx.run(
+        "UPDATE memories SET superseded_by = ?, archived_reason = ?, updated_at = ?, version = version + 1"
+        " WHERE id = ?",
+        (new_id, reason, now, old_id),
+    )
+    tx.run("UPDATE memories SET supersedes = ? WHERE id = ?", (old_id, new_id))
+
+
+async def supersede(
+    vault: Vault, actor: Actor, memory_id: str, content: str, title: str | None, reason: str | None
+) -> storing.Stored:
+    """Store a new version that takes the place of ``memory_id`` and keeps its other fields. Raises ``NotFound``, and
+    ``Conflict`` when something else took its place already."""
+    vault.refuse_if_full()
+    opened = await get(vault, actor, [memory_id])
+    if not opened.memories:
+        raise NotFound(f"no memory {memory_id[:64]}")
+    old = opened.memories[0]
+    kept = ("type", "tags", "keywords", "metadata", "entity", "author", "workspace", "thread", "applies_to")
+    more = ("parent", "position", "confidence", "visibility", "tier")
+    values = {name: getattr(old, name) for name in (*kept, *more)}
+    prepared = storing.prepare(vault, actor, MemoryFields(content=content, title=title, **values))
+    vectors = await vault.embed_now([passage.embedded for passage in prepared.passages])
+    await vault.adopt_model()
+    model = vault.shared.embedder.identity
+
+    def write(tx: Writer) -> storing.Stored:
+        seq = storing.find(tx, memory_id, actor)
+        by = _current(tx, seq).superseded_by
+        if by is not None:
+            raise Conflict("the memory was superseded already", hint="supersede the newer one", superseded_by=by)
+        _, stored = storing.insert(tx, actor, prepared, vectors, model.key if model else None)
+        mark_superseded(tx, memory_id, stored.id, reason)
+        return stored
+
+    stored = await vault.db.write(write)
+    if stored.embedding == "pending":
+        vault.nudge()
+    return stored
+
+
+async def link(vault: Vault, actor: Actor, from_id: str, relation: str, to_id: str) -> Link:
+    """Record a named relation; the same one again changes nothing. Raises ``NotFound``."""
+    if from_id == to_id:
+        raise InvalidArgument("to_id", "must be another memory than from_id")
+
+    def write(tx: Writer) -> Link:
+        row = (storing.find(tx, from_id, actor), relation, storing.find(tx, to_id, actor), actor.identity, clock.now())
+        tx.run(
+            "INSERT INTO memory_links (from_memory, relation, to_memory, created_by, created_at)"
+            " VALUES (?, ?, ?, ?, ?) ON CONFLICT (from_memory, relation, to_memory) DO NOTHING",
+            row,
+        )
+        return Link(from_id, relation, to_id)
+
+    return await vault.db.write(write)

@@ -1,0 +1,182 @@
+"""What a memory is: its fields as they arrive, as they are kept, and the rows between."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from vaults.db.sql import Row
+
+MemoryType = Literal[
+    "learning", "error", "decision", "plan", "fact", "preference", "observation", "summary", "episodic", "thinking", "raw"
+]  # fmt: skip
+Tier = Literal["hot", "warm", "cold"]
+Visibility = Literal["shared", "private"]
+
+GLOBAL = "global"
+TITLE_LENGTH = 80
+"""Characters of a title cut from the content."""
+
+
+def clean(text: str) -> str:
+    """Text as given, but storable: NUL ends strings in too many readers, lone surrogates are no text."""
+    if "\x00" in text:
+        raise ValueError("must not hold NUL characters")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError("must be valid Unicode (it holds a lone surrogate)") from None
+    return text
+
+
+def _filled(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be blank")
+    return clean(text)
+
+
+def _applies_to(value: str) -> str:
+    if value == GLOBAL or re.match(r"^(file|area):\S", value):
+        return clean(value)
+    raise ValueError("must be global, file:<path> or area:<name>")
+
+
+def _bounded_json(value: dict[str, Any]) -> dict[str, Any]:
+    try:
+        size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8"))
+    except (ValueError, RecursionError, UnicodeEncodeError):
+        raise ValueError("must be plain JSON: no NaN, no lone surrogates, not too deep") from None
+    if size > 10_240:
+        raise ValueError("must be at most 10 KB as JSON")
+    return value
+
+
+Text = Annotated[str, AfterValidator(clean)]
+Filled = Annotated[str, AfterValidator(_filled)]
+Label = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_filled)]
+Tag = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_filled)]
+Content = Annotated[Filled, Field(max_length=51_200, description="what to remember; Markdown welcome")]
+Title = Annotated[Filled, Field(max_length=500, description="one line; cut from the content if absent")]
+Tags = Annotated[list[Tag], Field(max_length=20, description="labels to filter by")]
+Keywords = Annotated[list[Tag], Field(max_length=20, description="further words it should be found by")]
+Metadata = Annotated[dict[str, Any], AfterValidator(_bounded_json), Field(description="JSON kept beside it, ≤ 10 KB")]
+AppliesTo = Annotated[
+    str, Field(max_length=500, description="global, file:<path> or area:<name>"), AfterValidator(_applies_to)
+]
+Confidence = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, description="0 guess … 1 certain")]
+Position = Annotated[int, Field(ge=0, le=2**53, description="place in the parent; default: after the last")]
+TtlDays = Annotated[float, Field(gt=0, le=36_500, allow_inf_nan=False, description="days until it expires")]
+
+
+class MemoryFields(BaseModel):
+    """A memory as it arrives: from a tool call or a line of an import."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    content: Content
+    title: Title | None = None
+    type: Annotated[MemoryType, Field(description="what kind of memory")] = "raw"
+    tags: Tags = []
+    metadata: Metadata = {}
+    thread: Annotated[Label | None, Field(description="line of work it belongs to")] = None
+    applies_to: AppliesTo = GLOBAL
+    workspace: Annotated[Label | None, Field(description="project; default: the caller's")] = None
+    entity: Annotated[Label | None, Field(description="person or thing it is about")] = None
+    keywords: Keywords = []
+    author: Annotated[Label | None, Field(description="who said it; default: you")] = None
+    parent: Annotated[Label | None, Field(description="conversation or document it is part of")] = None
+    position: Position | None = None
+    confidence: Confidence | None = None
+    occurred_at: Annotated[Label | None, Field(description="when it happened, RFC 3339")] = None
+    ttl_days: TtlDays | None = None
+    visibility: Annotated[Visibility, Field(description="private: only you find it")] = "shared"
+    tier: Annotated[Tier, Field(description="how close at hand")] = "warm"
+    external_id: Annotated[Label | None, Field(description="your own id for it, unique in the vault")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who acts, as storage needs it. ``identity`` owns private memories; ``name`` is the default author;
+    ``workspace`` is where the caller works, or None."""
+
+    identity: str
+    name: str
+    workspace: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A stored memory, whole."""
+
+    id: str
+    type: str
+    title: str
+    content: str
+    tags: list[str]
+    keywords: list[str]
+    metadata: dict[str, Any]
+    entity: str | None
+    author: str
+    workspace: str
+    thread: str | None
+    applies_to: str
+    parent: str | None
+    position: int | None
+    confidence: float | None
+    occurred_at: str | None
+    expires_at: str | None
+    visibility: str
+    tier: str
+    archived_at: str | None
+    archived_reason: str | None
+    superseded_by: str | None
+    supersedes: str | None
+    external_id: str | None
+    version: int
+    created_at: str
+    updated_at: str
+
+
+COLUMNS = (
+    "m.id, m.type, m.title, m.content, m.tags, m.keywords, m.metadata, m.entity, m.author, m.workspace, m.thread,"
+    " m.applies_to, m.parent, m.position, m.confidence, m.occurred_at, m.expires_at, m.visibility, m.tier,"
+    " m.archived_at, m.archived_reason, m.superseded_by, m.supersedes, m.external_id, m.version, m.created_at,"
+    " m.updated_at"
+)
+"""The columns of ``Memory``, in its order, from alias ``m``."""
+
+WIDTH = COLUMNS.count(",") + 1
+
+
+def from_row(row: Row) -> Memory:
+    """A row that starts with ``COLUMNS`` as a value."""
+    values = list(row[:WIDTH])
+    values[4:7] = (json.loads(values[4]), json.loads(values[5]), json.loads(values[6]))
+    return Memory(*values)
+
+
+def derived_title(content: str) -> str:
+    """The first line with words in it, without Markdown marks, cut at a word."""
+    line = next((line for line in content.splitlines() if re.search(r"\w", line)), content.strip())
+    line = re.sub(r"^[\s#>*+\-]+", "", line).strip() or content.strip()[:TITLE_LENGTH]
+    if len(line) <= TITLE_LENGTH:
+        return line
+    space = line.rfind(" ", 0, TITLE_LENGTH)
+    return line[: space if space > TITLE_LENGTH // 2 else TITLE_LENGTH - 1].rstrip() + "…"
+
+
+def hashed(*parts: object) -> str:
+    """A digest of ``parts`` that no other list of parts shares."""
+    return hashlib.sha256(json.dumps(parts, ensure_ascii=True, default=str).encode()).hexdigest()[:32]
+
+
+def workspace_key(value: str) -> str:
+    """A workspace's stored name: 12 hex of the SHA-256 of the name or path; ``global`` and hashes stay."""
+    if value == GLOBAL or re.fullmatch(r"[0-9a-f]{12}", value):
+        return value
+    return hashlib.sha256(value.encode()).hexdigest()[:12]

@@ -1,0 +1,97 @@
+"""``remember``: store a memory durably and searchably, once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from vaults import clock
+from vaults.db.sql import Reader, Writer
+from vaults.domain import lifecycle, storing
+from vaults.domain.memory import Actor, MemoryFields
+from vaults.domain.storing import Near, OnDuplicate, Prepared, Stored
+from vaults.index import embeddings
+from vaults.search import candidates
+from vaults.search.filters import MemoryFilter
+from vaults.vault import Vault
+
+SIMILAR = 3
+"""Near duplicates named at most."""
+
+
+async def remember(
+    vault: Vault,
+    actor: Actor,
+    fields: MemoryFields,
+    *,
+    on_duplicate: OnDuplicate = "return",
+    key: str | None = None,
+) -> Stored:
+    """Store one memory. The text is durable and found by keyword when this returns; the vector too, unless the
+    model is slow or down (``embedding: pending``). The same request again, told by ``key``, external id or content,
+    stores nothing new and says so in ``duplicate_of``."""
+    vault.refuse_if_full()
+    prepared = storing.prepare(vault, actor, fields)
+    held = await vault.db.read(lambda tx: _held(tx, actor, prepared, on_duplicate, key))
+    if held is not None:
+        return held
+    vectors = await vault.embed_now([passage.embedded for passage in prepared.passages])
+    await vault.adopt_model()
+    model = vault.shared.embedder.identity
+    similar = await _similar(vault, actor, vectors) if vectors else []
+
+    def write(tx: Writer) -> Stored:
+        again = _held(tx, actor, prepared, on_duplicate, key)
+        if again is not None:
+            return again
+        old = storing.duplicate(tx, prepared) if on_duplicate == "supersede" else None
+        _, stored = storing.insert(tx, actor, prepared, vectors, model.key if model else None)
+        if old is not None:
+            lifecycle.mark_superseded(tx, old.id, stored.id, "stored again")
+            stored = replace(stored, duplicate_of=old.id)
+        if key is not None:
+            storing.remember_key(tx, actor, key, prepared, stored.id)
+        return stored
+
+    stored = await vault.db.write(write)
+    if stored.embedding == "pending":
+        vault.nudge()
+    return replace(stored, similar=[near for near in similar if near.id not in (stored.id, stored.duplicate_of)])
+
+
+def _held(tx: Reader, actor: Actor, prepared: Prepared, on_duplicate: OnDuplicate, key: str | None) -> Stored | None:
+    held = storing.already(tx, actor, prepared, key)
+    if held is None and on_duplicate == "return":
+        held = storing.duplicate(tx, prepared)
+    return held
+
+
+async def _similar(vault: Vault, actor: Actor, vectors: Sequence[bytes]) -> list[Near]:
+    """Living memories whose meaning is nearly that of the first passage."""
+    import numpy as np
+
+    model = vault.shared.embedder.identity
+    if model is None:
+        return []
+    last = await vault.db.read(lambda tx: embeddings.last_change(tx))
+    query = np.frombuffer(vectors[0], dtype=np.float32)
+    hits = await vault.projection.search(model, query, 2 * SIMILAR, at_least=last)
+    close = {passage: score for passage, score in hits if score >= vault.shared.search.near_duplicate}
+    if not close:
+        return []
+    only = MemoryFilter(viewer=actor.identity, now=clock.now())
+    return await vault.db.read(lambda tx: _named(tx, close, only))
+
+
+def _named(tx: Reader, close: dict[int, float], only: MemoryFilter) -> list[Near]:
+    seen = candidates.visible(tx, close, only)
+    best: dict[int, float] = {}
+    for passage, item in seen.items():
+        best[item] = max(best.get(item, 0.0), close[passage])
+    ranked = sorted(best.items(), key=lambda pair: -pair[1])[:SIMILAR]
+    named = []
+    for item, score in ranked:
+        row = tx.one("SELECT id, title FROM memories WHERE seq = ?", (item,))
+        if row is not None:
+            named.append(Near(row[0], row[1], round(score, 4)))
+    return named

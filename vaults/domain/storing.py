@@ -1,0 +1,232 @@
+"""Storing memories: what counts as the same one, one transaction for row, passages, vectors and key."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from uuid_utils import uuid7
+
+from vaults import clock
+from vaults.db.sql import Reader, Writer
+from vaults.domain.memory import (
+    GLOBAL,
+    Actor,
+    MemoryFields,
+    derived_title,
+    hashed,
+    workspace_key,
+)
+from vaults.errors import AlreadyExists, Conflict, NotFound
+from vaults.index import embeddings, passages
+from vaults.index.passages import Passage
+from vaults.vault import Vault
+
+OnDuplicate = Literal["return", "store", "supersede"]
+KIND = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A memory that says nearly the same; ``score`` is the cosine."""
+
+    id: str
+    title: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What became of a memory. ``duplicate_of`` is set when nothing new was stored, or what was superseded."""
+
+    id: str
+    title: str
+    created_at: str
+    embedding: Literal["ready", "pending"]
+    duplicate_of: str | None = None
+    similar: list[Near] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A memory ready to be written: fields settled, cut into passages."""
+
+    fields: MemoryFields
+    title: str
+    title_derived: bool
+    workspace: str
+    author: str
+    occurred_at: str | None
+    expires_at: str | None
+    created_at: str
+    content_hash: str
+    duplicate_key: str | None
+    passages: list[Passage]
+    request_hash: str
+
+
+def prepare(vault: Vault, actor: Actor, fields: MemoryFields, created_at: str | None = None) -> Prepared:
+    """Settle defaults and cut the passages. Pure but for the clock. Raises ``InvalidArgument``."""
+    title = fields.title or derived_title(fields.content)
+    workspace = workspace_key(fields.workspace or actor.workspace or GLOBAL)
+    author = fields.author or actor.name
+    labels = [*fields.tags, *fields.keywords, fields.entity or "", author]
+    return Prepared(
+        fields=fields,
+        title=title,
+        title_derived=fields.title is None,
+        workspace=workspace,
+        author=author,
+        occurred_at=clock.parsed(fields.occurred_at, "occurred_at") if fields.occurred_at else None,
+        expires_at=clock.in_days(fields.ttl_days) if fields.ttl_days else None,
+        created_at=created_at or clock.now(),
+        content_hash=hashed(title, fields.content, labels),
+        duplicate_key=_duplicate_key(actor, fields, workspace),
+        passages=passages.passages_of(
+            fields.title or "", fields.content, labels, vault.shared.index.passage_tokens
+        ),
+        request_hash=hashed(fields.model_dump(mode="json"), actor.workspace),
+    )
+
+
+def _duplicate_key(actor: Actor, fields: MemoryFields, workspace: str) -> str | None:
+    """Equal for memories that say the same in the same place. Turns of a conversation repeat each other rightly
+    ("Thanks!"), so a part of a parent is a duplicate only at the same position."""
+    if fields.parent is not None and fields.position is None:
+        return None
+    owner = actor.identity if fields.visibility == "private" else ""
+    said = " ".join(fields.content.split()).casefold()
+    return hashed(said, workspace, fields.applies_to, fields.parent, fields.position, owner)
+
+
+def already(tx: Reader, actor: Actor, prepared: Prepared, key: str | None) -> Stored | None:
+    """The memory this very request stored before: by idempotency key, or by external id. Raises ``Conflict`` when
+    the key was used for something else."""
+    if key is not None:
+        row = tx.one(
+            "SELECT request_hash, memory FROM idempotency_keys WHERE stored_by = ? AND key = ?", (actor.identity, key)
+        )
+        if row is not None:
+            if row[0] != prepared.request_hash:
+                raise Conflict("the idempotency key was used for another memory", hint="use a new key", id=row[1])
+            return _held(tx, "m.id = :id", {"id": row[1]})
+    external = prepared.fields.external_id
+    if external is None or not tx.one("SELECT 1 FROM memories WHERE external_id = ?", (external,)):
+        return None
+    seen = "m.external_id = :external AND (m.visibility = 'shared' OR m.stored_by = :viewer)"
+    held = _held(tx, seen, {"external": external, "viewer": actor.identity})
+    if held is None:
+        raise AlreadyExists("the external_id is taken", hint="use another one")
+    return held
+
+
+def duplicate(tx: Reader, prepared: Prepared) -> Stored | None:
+    """The living memory that says the same, if there is one."""
+    if prepared.duplicate_key is None:
+        return None
+    return _held(
+        tx, f"m.duplicate_key = :same AND {_LIVING}", {"same": prepared.duplicate_key, "now": clock.now()}
+    )
+
+
+_LIVING = "m.archived_at IS NULL AND m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > :now)"
+
+
+def _held(tx: Reader, condition: str, params: dict[str, str]) -> Stored | None:
+    row = tx.one(
+        "SELECT m.id, m.title, m.created_at, EXISTS (SELECT 1 FROM embedding_queue q JOIN passages p"
+        " ON p.seq = q.passage WHERE p.kind = 'memory' AND p.item = m.seq) FROM memories m"
+        f" WHERE {condition} ORDER BY m.seq LIMIT 1",
+        params,
+    )
+    if row is None:
+        return None
+    return Stored(row[0], row[1], row[2], "pending" if row[3] else "ready", duplicate_of=row[0])
+
+
+def insert(
+    tx: Writer, actor: Actor, prepared: Prepared, vectors: Sequence[bytes] | None, model: str | None
+) -> tuple[int, Stored]:
+    """Write one memory with its passages, and its vectors or the debt of them."""
+    fields, identity = prepared.fields, str(uuid7())
+    seq = tx.insert(
+        "INSERT INTO memories (id, external_id, type, title, title_derived, content, content_hash, duplicate_key, tags,"
+        " keywords, metadata, entity, author, stored_by, workspace, thread, applies_to, parent, position, confidence,"
+        " occurred_at, expires_at, visibility, tier, version, created_at, updated_at) VALUES"
+        " (:id, :external_id, :type, :title, :title_derived, :content, :content_hash, :duplicate_key, :tags, :keywords,"
+        " :metadata, :entity, :author, :stored_by, :workspace, :thread, :applies_to, :parent, :position, :confidence,"
+        " :occurred_at, :expires_at, :visibility, :tier, 1, :created_at, :created_at)",
+        {
+            "id": identity, "external_id": fields.external_id, "type": fields.type, "title": prepared.title,
+            "title_derived": int(prepared.title_derived), "content": fields.content,
+            "content_hash": prepared.content_hash, "duplicate_key": prepared.duplicate_key,
+            "tags": json.dumps(fields.tags, ensure_ascii=False), "metadata": json.dumps(fields.metadata),
+            "keywords": json.dumps(fields.keywords, ensure_ascii=False), "entity": fields.entity,
+            "author": prepared.author, "stored_by": actor.identity, "workspace": prepared.workspace,
+            "thread": fields.thread, "applies_to": fields.applies_to, "parent": fields.parent,
+            "position": _position(tx, fields), "confidence": fields.confidence, "occurred_at": prepared.occurred_at,
+            "expires_at": prepared.expires_at, "visibility": fields.visibility, "tier": fields.tier,
+            "created_at": prepared.created_at,
+        },
+    )  # fmt: skip
+    set_tags(tx, seq, fields.tags)
+    ready = index(tx, seq, prepared.content_hash, prepared.passages, vectors, model)
+    return seq, Stored(identity, prepared.title, prepared.created_at, "ready" if ready else "pending")
+
+
+def index(
+    tx: Writer,
+    seq: int,
+    source_hash: str,
+    cut: Sequence[Passage],
+    vectors: Sequence[bytes] | None,
+    model: str | None,
+) -> bool:
+    """Make ``cut`` the memory's passages; whether all of them have their vectors now."""
+    numbers = passages.store(tx, KIND, seq, source_hash, cut)
+    hashes = [passage.text_hash for passage in cut]
+    if model is None:
+        embeddings.owe(tx, numbers)
+        return False
+    if vectors is None:
+        held = embeddings.known(tx, model, hashes)
+    else:
+        held = dict(zip(hashes, vectors, strict=True))
+    rows = [(number, text, held[text]) for number, text in zip(numbers, hashes, strict=True) if text in held]
+    embeddings.put(tx, model, rows)
+    owed = [number for number, text in zip(numbers, hashes, strict=True) if text not in held]
+    embeddings.owe(tx, owed)
+    return not owed
+
+
+def set_tags(tx: Writer, seq: int, tags: Sequence[str]) -> None:
+    """Make ``tags`` the memory's tags in the table searches filter by."""
+    tx.run("DELETE FROM memory_tags WHERE memory = ?", (seq,))
+    tx.many("INSERT INTO memory_tags (memory, tag) VALUES (?, ?)", [(seq, tag) for tag in dict.fromkeys(tags)])
+
+
+def remember_key(tx: Writer, actor: Actor, key: str, prepared: Prepared, memory: str) -> None:
+    """Record an idempotency key in the transaction it guards."""
+    tx.run(
+        "INSERT INTO idempotency_keys (stored_by, key, request_hash, memory, created_at) VALUES (?, ?, ?, ?, ?)",
+        (actor.identity, key, prepared.request_hash, memory, prepared.created_at),
+    )
+
+
+def find(tx: Reader, memory_id: str, actor: Actor) -> int:
+    """The number of a memory the actor may see. Raises ``NotFound``, alike for absent and for someone else's."""
+    seq = tx.value(
+        "SELECT seq FROM memories WHERE id = ? AND (visibility = 'shared' OR stored_by = ?)",
+        (memory_id, actor.identity),
+    )
+    if seq is None:
+        raise NotFound(f"no memory {memory_id[:64]}")
+    return int(seq)
+
+
+def _position(tx: Reader, fields: MemoryFields) -> int | None:
+    if fields.parent is None or fields.position is not None:
+        return fields.position
+    return int(tx.value("SELECT COALESCE(MAX(position) + 1, 0) FROM memories WHERE parent = ?", (fields.parent,)))

@@ -1,0 +1,1 @@
+"""What is derived from rows: passages, embeddings, the vector index."""

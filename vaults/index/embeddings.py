@@ -1,0 +1,161 @@
+"""The truth of vectors: rows of ``embeddings``, numbered by the vault's change clock, and the queue of those owed.
+
+Each change of a vector, also its removal, takes the next number. An index in memory remembers the last number it
+has applied and asks for what came after; so a second process, a kill or a lost snapshot costs time, not data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vaults.db.sql import Reader, Writer
+from vaults.index.vectors import VectorChange
+
+MAX_ATTEMPTS = 5
+"""Failures after which a text is left to keyword search until the vault is reindexed."""
+
+REPLAY = 20_000
+"""Vectors read per step of a replay: 30 MB at 384 dimensions."""
+
+REMOVALS_KEPT = 10_000
+"""Removals remembered for indexes that lag; one that lags more is rebuilt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """A passage without a vector."""
+
+    passage: int
+    text: str
+    text_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What changed since a number. ``anew``: too much was forgotten, start from nothing."""
+
+    changes: list[VectorChange]
+    last: int
+    anew: bool
+
+
+def put(tx: Writer, model: str, rows: Sequence[tuple[int, str, bytes]]) -> None:
+    """Store vectors: ``(passage, text_hash, vector)``. A passage that is gone or whose text has moved on is skipped."""
+    change = _advance(tx, len(rows))
+    for passage, text_hash, vector in rows:
+        change += 1
+        tx.run(
+            "INSERT INTO embeddings (passage, model, text_hash, vector, change)"
+            " SELECT p.seq, :model, p.text_hash, :vector, :change FROM passages p"
+            " WHERE p.seq = :passage AND p.text_hash = :text_hash"
+            " ON CONFLICT (passage) DO UPDATE SET model = excluded.model, text_hash = excluded.text_hash,"
+            " vector = excluded.vector, change = excluded.change",
+            {"model": model, "vector": vector, "change": change, "passage": passage, "text_hash": text_hash},
+        )
+        tx.run(
+            "DELETE FROM embedding_queue WHERE passage = :passage AND EXISTS"
+            " (SELECT 1 FROM embeddings e WHERE e.passage = :passage AND e.change = :change)",
+            {"passage": passage, "change": change},
+        )
+
+
+def owe(tx: Writer, passages: Sequence[int]) -> None:
+    """Queue passages for the model."""
+    tx.many(
+        "INSERT INTO embedding_queue (passage) VALUES (?) ON CONFLICT (passage) DO UPDATE SET attempts = 0",
+        [(passage,) for passage in passages],
+    )
+
+
+def forget(tx: Writer, passages: Sequence[int]) -> None:
+    """Drop the vectors of passages, and tell the indexes."""
+    held = [p for p in passages if tx.one("SELECT 1 FROM embeddings WHERE passage = ?", (p,))]
+    change = _advance(tx, len(held))
+    for passage in held:
+        change += 1
+        tx.run("DELETE FROM embeddings WHERE passage = ?", (passage,))
+        tx.run("INSERT INTO vector_removals (change, passage) VALUES (?, ?)", (change, passage))
+
+
+def owe_all_but(tx: Writer, model: str) -> int:
+    """Queue each passage that has no vector of ``model``; returns how many are owed now."""
+    tx.run(
+        "INSERT INTO embedding_queue (passage) SELECT p.seq FROM passages p WHERE NOT EXISTS"
+        " (SELECT 1 FROM embeddings e WHERE e.passage = p.seq AND e.model = :model AND e.text_hash = p.text_hash)"
+        " ON CONFLICT (passage) DO NOTHING",
+        {"model": model},
+    )
+    return owed_count(tx)
+
+
+def owed(tx: Reader, limit: int) -> list[Owed]:
+    """The next passages the model owes, newest last."""
+    rows = tx.all(
+        "SELECT p.seq, CASE WHEN p.title = '' THEN p.body ELSE p.title || char(10) || p.body END, p.text_hash"
+        " FROM embedding_queue q JOIN passages p ON p.seq = q.passage"
+        " WHERE q.attempts < ? ORDER BY q.attempts, q.passage LIMIT ?",
+        (MAX_ATTEMPTS, limit),
+    )
+    return [Owed(int(row[0]), row[1], row[2]) for row in rows]
+
+
+def owed_count(tx: Reader) -> int:
+    """Passages without their vector, those given up included."""
+    return int(tx.value("SELECT COUNT(*) FROM embedding_queue"))
+
+
+def failed(tx: Writer, passages: Sequence[int]) -> None:
+    """Count one failed attempt."""
+    tx.many("UPDATE embedding_queue SET attempts = attempts + 1 WHERE passage = ?", [(p,) for p in passages])
+
+
+def known(tx: Reader, model: str, text_hashes: Sequence[str]) -> dict[str, bytes]:
+    """Vectors the vault already has for these texts: the content-hash cache."""
+    found = {}
+    for text_hash in text_hashes:
+        vector = tx.value("SELECT vector FROM embeddings WHERE text_hash = ? AND model = ? LIMIT 1", (text_hash, model))
+        if vector is not None:
+            found[text_hash] = bytes(vector)
+    return found
+
+
+def last_change(tx: Reader) -> int:
+    """The newest change number."""
+    return int(tx.value("SELECT last FROM vector_clock"))
+
+
+def since(tx: Reader, seen: int, model: str) -> Delta:
+    """The next part of what an index of ``model`` that has seen ``seen`` must apply, in order. Ask again from
+    ``Delta.last`` until it is the clock's number: a big vault is replayed in bounded pieces."""
+    row = tx.one("SELECT last, pruned FROM vector_clock")
+    clock, pruned = (int(row[0]), int(row[1])) if row else (0, 0)
+    anew = seen > clock or 0 < seen < pruned
+    start = 0 if anew else seen
+    rows = tx.all(
+        "SELECT change, passage, vector, model FROM embeddings WHERE change > ? ORDER BY change LIMIT ?",
+        (start, REPLAY),
+    )
+    last = int(rows[-1][0]) if len(rows) == REPLAY else clock
+    changes = [(int(row[0]), VectorChange(int(row[1]), bytes(row[2]) if row[3] == model else None)) for row in rows]
+    if start:
+        gone = tx.all("SELECT change, passage FROM vector_removals WHERE change > ? AND change <= ?", (start, last))
+        changes += [(int(change), VectorChange(int(passage), None)) for change, passage in gone]
+        changes.sort(key=lambda change: change[0])
+    return Delta([change for _, change in changes], last, anew)
+
+
+def prune_removals(tx: Writer) -> None:
+    """Forget the oldest removals once there are many."""
+    if int(tx.value("SELECT COUNT(*) FROM vector_removals")) <= 2 * REMOVALS_KEPT:
+        return
+    cut = int(tx.value("SELECT change FROM vector_removals ORDER BY change DESC LIMIT 1 OFFSET ?", (REMOVALS_KEPT,)))
+    tx.run("DELETE FROM vector_removals WHERE change <= ?", (cut,))
+    tx.run("UPDATE vector_clock SET pruned = ?", (cut,))
+
+
+def _advance(tx: Writer, count: int) -> int:
+    """Reserve ``count`` numbers; returns the one before the first."""
+    if count:
+        tx.run("UPDATE vector_clock SET last = last + ?", (count,))
+    return last_change(tx) - count

@@ -1,0 +1,42 @@
+"""How storage reports upward without knowing who listens (``ops.metrics`` implements it)."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Observer(Protocol):
+    """Each method is called from any thread, must be quick and must not raise. Times are in seconds."""
+
+    def embedded(self, texts: int, seconds: float) -> None:
+        """One batch went through the model."""
+
+    def embedding_queue(self, depth: int) -> None:
+        """Texts waiting for the model now."""
+
+    def committed(self, writes: int, seconds: float) -> None:
+        """One group commit made ``writes`` transactions durable."""
+
+    def searched(self, stage: str, seconds: float) -> None:
+        """One stage of a search: ``lexical``, ``embed``, ``dense``, ``fetch``."""
+
+    def open_vaults(self, count: int) -> None:
+        """Vaults open in this process now."""
+
+    def quarantined(self, count: int) -> None:
+        """Vaults this process refuses to open now."""
+
+    def index_drift(self, pending: int) -> None:
+        """Passages still without a vector, over the open vaults."""
+
+
+class NullObserver:
+    """Listens to nothing: for tests and one-off commands."""
+
+    def embedded(self, texts: int, seconds: float) -> None: ...
+    def embedding_queue(self, depth: int) -> None: ...
+    def committed(self, writes: int, seconds: float) -> None: ...
+    def searched(self, stage: str, seconds: float) -> None: ...
+    def open_vaults(self, count: int) -> None: ...
+    def quarantined(self, count: int) -> None: ...
+    def index_drift(self, pending: int) -> None: ...

@@ -1,0 +1,196 @@
+"""All open vaults of a process: lease, least-recently-used close, memory budget, quarantine."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vaults.errors import Overloaded, StrongroomError, VaultQuarantined
+from vaults.index import embeddings
+from vaults.registry import VaultEntry
+from vaults.vault import DATABASE, Shared, Vault
+
+QUARANTINE_S = 15.0
+"""Seconds after which a quarantined vault is looked at again: a repair needs no restart."""
+
+ROUND_S = 5.0
+"""Seconds between the pool's rounds: idle closes, memory budget, owed vectors."""
+
+
+@dataclass(slots=True)
+class _Slot:
+    opening: asyncio.Task[Vault]
+    leases: int = 0
+    used: float = field(default_factory=time.monotonic)
+
+
+class Pool:
+    """The only maker of ``Vault``. ``vaults_in`` lists what is registered, for the sweep after a start."""
+
+    def __init__(self, data: Path, shared: Shared, vaults_in: Callable[[], Sequence[VaultEntry]] = tuple) -> None:
+        self._data = data
+        self._shared = shared
+        self._vaults_in = vaults_in
+        self._slots: dict[str, _Slot] = {}
+        self._quarantine: dict[str, tuple[float, VaultQuarantined]] = {}
+        self._rounds: asyncio.Task[None] | None = None
+        self._closed = False
+
+    def folder_of(self, entry: VaultEntry) -> Path:
+        """Where a vault's state lies: in the data folder, or in ``.strongroom`` of a folder served in place."""
+        return entry.path / ".strongroom" if entry.path else self._data / "vaults" / entry.name
+
+    @property
+    def open_count(self) -> int:
+        return len(self._slots)
+
+    @property
+    def quarantined(self) -> dict[str, VaultQuarantined]:
+        """Vaults that could not be opened, with the reason."""
+        return {name: failure for name, (_, failure) in self._quarantine.items()}
+
+    def start(self) -> None:
+        """Begin the background rounds; ``close`` ends them."""
+        self._rounds = asyncio.create_task(self._run_rounds())
+
+    @asynccontextmanager
+    async def lease(self, entry: VaultEntry) -> AsyncIterator[Vault]:
+        """Hold a vault open. Raises ``VaultQuarantined``, ``VaultUnavailable``, or ``Overloaded`` when every open
+        vault is in use and no more may be opened."""
+        slot = await self._slot(entry)
+        slot.leases += 1
+        try:
+            vault = await asyncio.shield(slot.opening)
+            yield vault
+        finally:
+            slot.leases -= 1
+            slot.used = time.monotonic()
+
+    async def close_vault(self, name: str) -> None:
+        """Close one vault as soon as nobody uses it (it is archived, restored or moved)."""
+        if slot := self._slots.pop(name, None):
+            await _close(slot)
+        self._quarantine.pop(name, None)
+
+    async def close(self) -> None:
+        """Stop the rounds and close every vault."""
+        self._closed = True
+        if self._rounds is not None:
+            self._rounds.cancel()
+            await asyncio.gather(self._rounds, return_exceptions=True)
+        slots, self._slots = list(self._slots.values()), {}
+        await asyncio.gather(*(_close(slot) for slot in slots), return_exceptions=True)
+
+    async def _slot(self, entry: VaultEntry) -> _Slot:
+        until, failure = self._quarantine.get(entry.name, (0.0, None))
+        if failure is not None and time.monotonic() < until:
+            raise failure
+        slot = self._slots.get(entry.name)
+        if slot is None:
+            await self._make_room()
+            slot = self._slots.get(entry.name)
+        if slot is None:
+            slot = self._slots[entry.name] = _Slot(asyncio.create_task(self._open(entry)))
+            self._shared.observer.open_vaults(len(self._slots))
+        return slot
+
+    async def _open(self, entry: VaultEntry) -> Vault:
+        vault = Vault(entry, self.folder_of(entry), self._shared)
+        try:
+            await vault.open()
+        except BaseException as failure:
+            self._slots.pop(entry.name, None)
+            if isinstance(failure, VaultQuarantined):
+                self._quarantine[entry.name] = (time.monotonic() + QUARANTINE_S, failure)
+            self._report()
+            raise
+        self._quarantine.pop(entry.name, None)
+        self._report()
+        return vault
+
+    async def _make_room(self) -> None:
+        while len(self._slots) >= self._shared.storage.open_vaults:
+            if not (idle := self._idle()):
+                raise Overloaded("every vault this server may keep open is in use", retry_after_s=1.0)
+            await self._evict(idle[0])
+
+    def _idle(self) -> list[str]:
+        """Open vaults nobody uses, least recently used first."""
+        idle = [(slot.used, name) for name, slot in self._slots.items() if not slot.leases and slot.opening.done()]
+        return [name for _, name in sorted(idle)]
+
+    async def _evict(self, name: str) -> None:
+        await _close(self._slots.pop(name))
+        self._report()
+
+    async def _run_rounds(self) -> None:
+        await self._sweep()
+        while not self._closed:
+            await asyncio.sleep(ROUND_S)
+            await self._round()
+
+    async def _round(self) -> None:
+        cutoff = time.monotonic() - self._shared.storage.idle_close_s
+        for name in self._idle():
+            slot = self._slots[name]
+            if slot.used < cutoff and not slot.opening.result().busy:
+                await self._evict(name)
+        await self._keep_budget()
+        pending = 0
+        for slot in list(self._slots.values()):
+            if slot.opening.done() and not slot.opening.exception():
+                pending += await _tend(slot.opening.result())
+        self._shared.observer.index_drift(pending)
+
+    async def _keep_budget(self) -> None:
+        budget = self._shared.storage.memory_budget_mb * 1024 * 1024
+        for name in self._idle():
+            held = sum(s.opening.result().projection.memory_bytes for s in self._slots.values() if _is_open(s))
+            if held <= budget:
+                return
+            vault = self._slots[name].opening.result()
+            await vault.settle()
+            await vault.projection.drop()
+
+    async def _sweep(self) -> None:
+        """After a start: finish the vectors an earlier process still owed, one vault at a time."""
+        for entry in self._vaults_in():
+            if (self.folder_of(entry) / DATABASE).is_file():
+                try:
+                    async with self.lease(entry) as vault:
+                        owed = await _tend(vault)
+                    if not owed and entry.name in self._idle():
+                        await self._evict(entry.name)
+                except StrongroomError:
+                    continue  # a vault that cannot be opened reports itself when it is asked for
+
+    def _report(self) -> None:
+        self._shared.observer.open_vaults(len(self._slots))
+        self._shared.observer.quarantined(len(self._quarantine))
+
+
+async def _tend(vault: Vault) -> int:
+    """Have owed vectors paid; returns how many there are."""
+    try:
+        owed = await vault.db.read(embeddings.owed_count)
+    except StrongroomError:
+        return 0
+    if owed:
+        vault.nudge()
+    return owed
+
+
+def _is_open(slot: _Slot) -> bool:
+    return slot.opening.done() and not slot.opening.cancelled() and slot.opening.exception() is None
+
+
+async def _close(slot: _Slot) -> None:
+    try:
+        vault = await slot.opening
+    except StrongroomError:
+        return
+    await vault.close()

@@ -1,0 +1,94 @@
+"""Which vaults exist: the table ``vaults`` of control.db and the rule for their names."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from uuid_utils import uuid7
+
+from vaults import clock
+from vaults.db.connection import Database
+from vaults.db.sql import Reader, Row, Writer
+from vaults.errors import AlreadyExists, InvalidArgument, NotFound
+
+NAME = re.compile(r"^[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?$")
+"""A vault's name is a path segment, a URL segment and a label: lower case, no surprises on any system."""
+
+_RESERVED = {"con", "prn", "aux", "nul", *(f"{d}{n}" for d in ("com", "lpt") for n in range(1, 10))}
+_COLUMNS = "name, vault_id, path, state, preset, write_mode, created_at"
+
+
+@dataclass(frozen=True, slots=True)
+class VaultEntry:
+    """One registered vault. ``path`` is None for a vault inside the data folder."""
+
+    name: str
+    vault_id: str
+    path: Path | None
+    state: str
+    preset: str
+    write_mode: str
+    created_at: str
+
+
+def valid_name(name: str) -> bool:
+    """Whether ``name`` may name a vault on every system."""
+    return bool(NAME.match(name)) and ".." not in name and name.partition(".")[0] not in _RESERVED
+
+
+def create(tx: Writer, name: str, path: Path | None = None) -> VaultEntry:
+    """Register a vault. Raises ``InvalidArgument`` or ``AlreadyExists``."""
+    if not valid_name(name):
+        raise InvalidArgument("name", "must be 1–63 of a–z 0–9 . _ - and start and end with a letter or digit")
+    if tx.one("SELECT 1 FROM vaults WHERE name = :name", {"name": name}):
+        raise AlreadyExists(f"vault {name} exists already")
+    where = path.resolve() if path else None
+    entry = VaultEntry(name, str(uuid7()), where, "active", "agent", "auto", clock.now())
+    tx.run(
+        f"INSERT INTO vaults ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            name, entry.vault_id, str(where) if where else None, entry.state, entry.preset, entry.write_mode,
+            entry.created_at,
+        ),
+    )  # fmt: skip
+    return entry
+
+
+def archive(tx: Writer, name: str) -> VaultEntry:
+    """Take a vault out of service; its files stay. Raises ``NotFound``."""
+    entry = get(tx, name)
+    tx.run("UPDATE vaults SET state = 'archived' WHERE name = :name", {"name": name})
+    return replace(entry, state="archived")
+
+
+def get(tx: Reader, name: str) -> VaultEntry:
+    """One entry. Raises ``NotFound``."""
+    row = tx.one(f"SELECT {_COLUMNS} FROM vaults WHERE name = :name", {"name": name})
+    if row is None:
+        raise NotFound(f"no vault {name}")
+    return _entry(row)
+
+
+def listed(tx: Reader) -> list[VaultEntry]:
+    """Every entry, by name."""
+    return [_entry(row) for row in tx.all(f"SELECT {_COLUMNS} FROM vaults ORDER BY name")]
+
+
+async def instance_id(control: Database) -> str:
+    """The installation's own id, made at its first start."""
+
+    def read_or_make(tx: Writer) -> str:
+        tx.run(
+            "INSERT INTO installation (key, value) VALUES ('instance_id', ?) ON CONFLICT (key) DO NOTHING",
+            (str(uuid7()),),
+        )
+        return str(tx.value("SELECT value FROM installation WHERE key = 'instance_id'"))
+
+    found = await control.read(lambda r: r.value("SELECT value FROM installation WHERE key = 'instance_id'"))
+    return str(found) if found else await control.write(read_or_make)
+
+
+def _entry(row: Row) -> VaultEntry:
+    return VaultEntry(row[0], row[1], Path(row[2]) if row[2] else None, *row[3:])

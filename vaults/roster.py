@@ -1,0 +1,66 @@
+"""The registered vaults in memory, kept current while the registry changes under us (the CLI, another worker)."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from vaults import registry
+from vaults.db.connection import Database
+from vaults.errors import NotFound, StrongroomError
+from vaults.registry import VaultEntry
+
+
+POLL_S = 1.0
+
+
+class Roster:
+    """``start`` it, ask it, ``close`` it. Look-ups are dictionary look-ups; archived vaults are as good as absent."""
+
+    def __init__(self, control: Database) -> None:
+        self._control = control
+        self._entries: dict[str, VaultEntry] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Read the registry, then read it again each second."""
+        await self.refresh()
+        self._task = asyncio.create_task(self._poll(), name="roster")
+
+    async def close(self) -> None:
+        """Stop reading. The database stays open: it is not ours."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    async def _poll(self) -> None:
+        while True:
+            await asyncio.sleep(POLL_S)
+            try:
+                await self.refresh()
+            except StrongroomError:
+                continue  # the board reads the same file, and refuses everybody when it stays unreadable
+
+    async def refresh(self) -> None:
+        """Read the registry again."""
+        entries = await self._control.read(registry.listed)
+        self._entries = {entry.name: entry for entry in entries if entry.state == "active"}
+
+    def known(self, name: str) -> bool:
+        return name in self._entries
+
+    def entry(self, name: str) -> VaultEntry:
+        """The entry of an active vault. Raises ``NotFound`` in the words used for a missing grant."""
+        entry = self._entries.get(name)
+        if entry is None:
+            raise NotFound("no such vault, or no grant for it")
+        return entry
+
+    def entries(self) -> list[VaultEntry]:
+        """Every active vault, by name."""
+        return list(self._entries.values())
+
+    def serving(self, folder: Path) -> VaultEntry | None:
+        """The vault that serves ``folder`` in place."""
+        return next((entry for entry in self._entries.values() if entry.path == folder), None)

@@ -1,0 +1,199 @@
+"""One open vault: a tenant's database, vectors and background work. Opens and closes; knows no feature."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+
+from vaults import clock
+from vaults.db.connection import Database
+from vaults.db.lease import Lease
+from vaults.db.migrate import migrate
+from vaults.db.sql import Writer
+from vaults.embed.service import EmbeddingService
+from vaults.errors import (
+    EmbeddingUnavailable,
+    Overloaded,
+    StorageFull,
+    StrongroomError,
+    VaultQuarantined,
+    VaultUnavailable,
+)
+from vaults.index import backfill, embeddings
+from vaults.index.projection import Projection
+from vaults.observe import Observer
+from vaults.registry import VaultEntry
+from vaults.search.pipeline import Engines
+from vaults.settings import EmbeddingSettings, IndexSettings, SearchSettings, StorageSettings
+
+DATABASE = "vault.db"
+
+WAITING_PASSAGES = 16
+"""Passages of one write whose vectors are waited for; a longer document is answered ``pending``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What every vault of a process uses together: settings, one model, one pool of search threads."""
+
+    storage: StorageSettings
+    embedding: EmbeddingSettings
+    index: IndexSettings
+    search: SearchSettings
+    embedder: EmbeddingService
+    pool: Executor
+    observer: Observer
+
+
+class Vault:
+    """An open vault. Get one from ``Pool.lease``; nothing else makes one."""
+
+    def __init__(self, entry: VaultEntry, folder: Path, shared: Shared) -> None:
+        self.entry = entry
+        self.folder = folder
+        self.shared = shared
+        self.db = Database(folder / DATABASE, shared.storage, shared.observer)
+        self.projection = Projection(folder, entry.vault_id, self.db, shared.index, shared.pool)
+        self.lease = Lease(folder / ".lease")
+        self.accesses: Counter[int] = Counter()
+        self._model: str | None = None
+        self._paying: asyncio.Task[None] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.entry.name
+
+    @property
+    def engines(self) -> Engines:
+        """What ``vaults.search`` runs on."""
+        shared = self.shared
+        return Engines(self.db, self.projection, shared.embedder, shared.pool, shared.observer, shared.search)
+
+    async def open(self) -> None:
+        """Check and migrate. Raises ``VaultQuarantined`` (reason missing, damaged, foreign, future) or
+        ``VaultUnavailable``; then nothing stays open."""
+        if not self.db.path.is_file():
+            raise VaultQuarantined(
+                f"the files of vault {self.name} are missing", hint="restore a backup", reason="missing"
+            )
+        try:
+            alone = self.lease.try_acquire()
+            unclean = alone and _left_open(self.db.path)
+            await migrate(self.db, "vault")
+            if unclean:
+                await self.db.exclusively(_quick_check)
+            held = await self.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = 'vault_id'"))
+            if held != self.entry.vault_id:
+                raise VaultQuarantined(f"the files of vault {self.name} belong to another vault", reason="foreign")
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Stop background work, write what is worth keeping, close files and threads."""
+        if self._paying is not None:
+            self._paying.cancel()
+            await asyncio.gather(self._paying, return_exceptions=True)
+        try:
+            await self.settle()
+        finally:
+            await self.projection.drop()
+            await self.db.close()
+            self.lease.release()
+
+    async def settle(self) -> None:
+        """Write down counters and, in the process that holds the lease, a vector snapshot."""
+        accesses, self.accesses = self.accesses, Counter()
+        if accesses:
+            await self.db.write(lambda tx: _count_accesses(tx, accesses))
+        if self.lease.held and await self.projection.save():
+            await self.db.write(embeddings.prune_removals)
+
+    async def embed_now(self, texts: Sequence[str]) -> list[bytes] | None:
+        """Vectors for a live write, or None when they are not to be had cheaply: then the write queues them."""
+        if len(texts) > WAITING_PASSAGES or self.shared.embedder.state().status in ("off", "failed", "hung"):
+            return None
+        try:
+            async with asyncio.timeout(self.shared.embedding.write_wait_s):
+                vectors = await self.shared.embedder.texts(texts, urgent=True)
+        except (TimeoutError, EmbeddingUnavailable, Overloaded):
+            return None
+        return [vector.tobytes() for vector in vectors]
+
+    async def adopt_model(self) -> None:
+        """Notice a changed model, once it is known which one serves; cheap when nothing changed."""
+        model = self.shared.embedder.identity
+        if model is not None and self._model != model.key:
+            if await backfill.adopt(self.db, model):
+                self.nudge()
+            self._model = model.key
+
+    def nudge(self) -> None:
+        """Have the owed vectors paid in the background, if this is the process that does such work here."""
+        if (self._paying is None or self._paying.done()) and self.lease.try_acquire():
+            self._paying = asyncio.create_task(self._pay())
+
+    @property
+    def busy(self) -> bool:
+        """Whether background work is under way."""
+        return self._paying is not None and not self._paying.done()
+
+    async def _pay(self) -> None:
+        try:
+            await backfill.pay(self.db, self.shared.embedder)
+            await self.adopt_model()
+            await backfill.pay(self.db, self.shared.embedder)
+        except StrongroomError:
+            # The model or the disk is down; both report themselves, and the pool's next round tries again.
+            return
+
+    def refuse_if_full(self) -> None:
+        """Raise ``StorageFull`` while the disk is below its reserve: the reserve lets owners delete and recover."""
+        try:
+            free = os.statvfs(self.folder)
+        except OSError as failure:
+            raise VaultUnavailable(f"the files of vault {self.name} cannot be reached", reason="io") from failure
+        if free.f_bavail * free.f_frsize < self.shared.storage.reserve_mb * 1024 * 1024:
+            raise StorageFull("the disk is nearly full; nothing was written", hint="free space; reading still works")
+
+
+async def create_files(entry: VaultEntry, folder: Path, settings: StorageSettings) -> None:
+    """Make the folder and database of a new vault. Files that are already there are left alone."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    db = Database(folder / DATABASE, settings)
+
+    def stamp(tx: Writer) -> None:
+        for key, value in (("vault_id", entry.vault_id), ("created_at", entry.created_at)):
+            tx.run("INSERT INTO vault_info (key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING", (key, value))
+
+    try:
+        await migrate(db, "vault")
+        await db.write(stamp)
+    finally:
+        await db.close()
+
+
+def _left_open(path: Path) -> bool:
+    """Whether the last process to use the database did not close it: SQLite removes the WAL on a clean close."""
+    wal = path.with_name(path.name + "-wal")
+    return wal.exists() and wal.stat().st_size > 0
+
+
+def _quick_check(raw: object) -> None:
+    found = raw.execute("PRAGMA quick_check(1)").fetchone()  # type: ignore[attr-defined]
+    if found[0] != "ok":
+        raise VaultQuarantined("the vault's database is damaged", hint="restore a backup", reason="damaged")
+
+
+def _count_accesses(tx: Writer, accesses: Counter[int]) -> None:
+    tx.many(
+        "INSERT INTO memory_accesses (memory, accessed_at, times) SELECT seq, :now, :times FROM memories"
+        " WHERE seq = :memory ON CONFLICT (memory) DO UPDATE SET"
+        " accessed_at = excluded.accessed_at, times = memory_accesses.times + excluded.times",
+        [{"memory": memory, "now": clock.now(), "times": times} for memory, times in accesses.items()],
+    )
