@@ -85,7 +85,7 @@ async def dispatch(services: Services, caller: Caller, name: str, arguments: Map
 
 
 async def _serve(services: Services, caller: Caller, name: str, arguments: Mapping[str, Any]) -> Outcome:
-    spec = _find(services, caller, name)
+    spec = _find(services, name)
     role = _authorise(services, caller, spec, arguments)
     with services.quotas.admit(caller.principal, caller.vault):
         args = _validate(spec, arguments)
@@ -101,7 +101,7 @@ async def _serve(services: Services, caller: Caller, name: str, arguments: Mappi
         return Outcome(spec.output.dump_python(result, mode="json", exclude_none=True), spec.text(result))
 
 
-def _find(services: Services, caller: Caller, name: str) -> ToolSpec:
+def _find(services: Services, name: str) -> ToolSpec:
     spec = services.registry.get(name)
     if spec is None:
         raise UnknownTool(f"Unknown tool: {name[:100]}")

@@ -22,7 +22,7 @@ from vaults import registry as vault_registry
 from vaults.db.connection import Database
 from vaults.db.migrate import migrate
 from vaults.embed.service import EmbeddingService
-from vaults.observe import NullObserver
+from vaults.observe import NullObserver, Observer
 from vaults.pool import Pool
 from vaults.roster import Roster
 from vaults.vault import Shared
@@ -86,28 +86,18 @@ async def open_services(
     calls: CallLog | None = None,
 ) -> AsyncIterator[Services]:
     """Open control.db, the pool and the model's service (the model itself loads on first need)."""
-    observer = metrics or NullObserver()
     async with AsyncExitStack() as stack:
+        observer = metrics or NullObserver()
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
         control = Database(data / CONTROL, settings.storage, observer)
         stack.push_async_callback(control.close)
         await migrate(control, "control")
-        roster = Roster(control)
+        roster, board = Roster(control), AccessBoard(control)
         await roster.start()
         stack.push_async_callback(roster.close)
-        board = AccessBoard(control)
         await board.start()
         stack.push_async_callback(board.close)
-        embedder = EmbeddingService(settings.embedding, observer)
-        stack.push_async_callback(embedder.close)
-        threads = ThreadPoolExecutor(SEARCH_THREADS, thread_name_prefix="search")
-        stack.callback(threads.shutdown)
-        shared = Shared(
-            settings.storage, settings.embedding, settings.index, settings.search, embedder, threads, observer
-        )
-        pool = Pool(data, shared, roster.entries)
-        stack.push_async_callback(pool.close)
-        pool.start()
+        embedder, pool = _open_vaults(stack, settings, data, roster, observer)
         yield Services(
             settings=settings,
             data=data,
@@ -123,3 +113,18 @@ async def open_services(
             metrics=metrics,
             calls=calls,
         )
+
+
+def _open_vaults(
+    stack: AsyncExitStack, settings: Settings, data: Path, roster: Roster, observer: Observer
+) -> tuple[EmbeddingService, Pool]:
+    """One model and one set of search threads for every vault of the process."""
+    embedder = EmbeddingService(settings.embedding, observer)
+    stack.push_async_callback(embedder.close)
+    threads = ThreadPoolExecutor(SEARCH_THREADS, thread_name_prefix="search")
+    stack.callback(threads.shutdown)
+    shared = Shared(settings.storage, settings.embedding, settings.index, settings.search, embedder, threads, observer)
+    pool = Pool(data, shared, roster.entries)
+    stack.push_async_callback(pool.close)
+    pool.start()
+    return embedder, pool

@@ -31,7 +31,9 @@ class ServerSettings(Section):
     host: Annotated[str, Field(description="address to listen on")] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535, description="port to listen on; 0 takes a free one")] = 8700
     workers: Annotated[int, Field(ge=1, le=64, description="processes that serve")] = 1
-    tls_cert: Annotated[str | None, Field(description="PEM certificate chain; with tls_key the server speaks TLS")] = None
+    tls_cert: Annotated[str | None, Field(description="PEM certificate chain; with tls_key the server speaks TLS")] = (
+        None
+    )
     tls_key: Annotated[str | None, Field(description="PEM private key")] = None
     allowed_hosts: Annotated[
         tuple[str, ...], Field(description="Host headers accepted besides loopback and public_url; name:* for any port")
@@ -129,11 +131,11 @@ def _file_values(file: Path, *, must_exist: bool) -> dict[str, Any]:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as failure:
         raise InvalidArgument("config", f"{file} cannot be read: {failure}") from failure
-    found = {}
+    found: dict[str, Any] = {}
     for section, fields in parsed.items():
         if not isinstance(fields, dict):
             raise InvalidArgument(section, f"is not a section of {file}")
-        found |= {f"{section}.{name}": value for name, value in fields.items()} or {}
+        found |= {f"{section}.{name}": value for name, value in fields.items()}
     return found
 
 
@@ -151,7 +153,7 @@ def _typed(name: str, text: str) -> Any:
     """Environment text for a list or a structure is JSON, or words separated by commas."""
     section, _, field = name.partition(".")
     info = Settings.model_fields.get(section)
-    spec = info.annotation.model_fields.get(field) if info and isinstance(info.annotation, type) else None  # type: ignore[attr-defined]
+    spec = info.annotation.model_fields.get(field) if info and isinstance(info.annotation, type) else None
     if spec is None or not str(spec.annotation).startswith("tuple"):
         return text
     if text.lstrip().startswith("["):

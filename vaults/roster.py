@@ -10,7 +10,6 @@ from vaults.db.connection import Database
 from vaults.errors import NotFound, StrongroomError
 from vaults.registry import VaultEntry
 
-
 POLL_S = 1.0
 
 

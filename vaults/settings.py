@@ -18,7 +18,9 @@ class Section(BaseModel):
 
 
 class StorageSettings(Section):
-    open_vaults: Annotated[int, Field(ge=1, le=1024, description="vaults kept open at once; the least used is closed")] = 64
+    open_vaults: Annotated[
+        int, Field(ge=1, le=1024, description="vaults kept open at once; the least used is closed")
+    ] = 64
     idle_close_s: Annotated[float, Field(gt=0, description="seconds after which an unused vault is closed")] = 300.0
     memory_budget_mb: Annotated[int, Field(ge=16, description="MB of vectors held in memory over all vaults")] = 2048
     readers: Annotated[int, Field(ge=1, le=8, description="read connections per open vault, opened on demand")] = 2
@@ -26,13 +28,17 @@ class StorageSettings(Section):
     synchronous: Annotated[
         Literal["full", "normal"], Field(description="full: an answer survives power loss; normal: only a crash")
     ] = "full"
-    reserve_mb: Annotated[int, Field(ge=0, description="MB of disk left free: below it writes answer storage_full")] = 32
+    reserve_mb: Annotated[int, Field(ge=0, description="MB of disk left free: below it writes answer storage_full")] = (
+        32
+    )
 
 
 class EmbeddingSettings(Section):
     engine: Annotated[
         Literal["auto", "onnx", "sentence-transformers", "off"],
-        Field(description="auto: the prepared ONNX copy if there is one, else sentence-transformers; off: keyword only"),
+        Field(
+            description="auto: the prepared ONNX copy if there is one, else sentence-transformers; off: keyword only"
+        ),
     ] = "auto"
     model: Annotated[str, Field(description="bundled all-MiniLM-L6-v2, or a sentence-transformers name or folder")] = (
         "all-MiniLM-L6-v2"
@@ -58,6 +64,9 @@ class IndexSettings(Section):
 class SearchSettings(Section):
     candidates: Annotated[int, Field(ge=10, le=2000, description="candidates per channel before fusion")] = 100
     fusion: Annotated[
-        Literal["auto", "rrf", "fixed"], Field(description="auto: dense weight by passage length; rrf; fixed: 0.7 dense")
+        Literal["auto", "rrf", "fixed"],
+        Field(description="auto: dense weight by passage length; rrf; fixed: 0.7 dense"),
     ] = "auto"
-    near_duplicate: Annotated[float, Field(gt=0, le=1, description="cosine from which a memory counts as similar")] = 0.92
+    near_duplicate: Annotated[float, Field(gt=0, le=1, description="cosine from which a memory counts as similar")] = (
+        0.92
+    )

@@ -7,13 +7,15 @@ from typing import Any
 
 def simplified(schema: dict[str, Any]) -> dict[str, Any]:
     """An input schema: what may be null may also be left out, which is shorter to say."""
-    return _without_null(inlined(schema))
+    cleaned: dict[str, Any] = _without_null(inlined(schema))
+    return cleaned
 
 
 def inlined(schema: dict[str, Any]) -> dict[str, Any]:
     """``$defs`` put in place, generated titles dropped, and what may be null not required: nulls are left out of
     results."""
-    return _clean(schema, schema.get("$defs", {}))
+    cleaned: dict[str, Any] = _clean(schema, schema.get("$defs", {}))
+    return cleaned
 
 
 def _clean(node: Any, defs: dict[str, Any]) -> Any:

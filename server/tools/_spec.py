@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeVar, get_type_hints
@@ -15,6 +15,21 @@ from server.tools._schema import inlined, simplified
 
 Preset = Literal["agent", "notes", "full"]
 PRESETS: tuple[Preset, ...] = ("agent", "notes", "full")
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a call leaves behind, told to clients as hints. ``idempotent``: the same call again changes nothing more."""
+
+    writes: bool
+    destructive: bool = False
+    idempotent: bool = True
+
+
+READS = Effect(writes=False)
+ADDS = Effect(writes=True)
+EDITS = Effect(writes=True, idempotent=False)
+REMOVES = Effect(writes=True, destructive=True)
 
 A = TypeVar("A", bound="Arguments")
 R = TypeVar("R")
@@ -37,15 +52,25 @@ class ToolSpec:
     description: str
     group: str
     role: Role
-    writes: bool
+    effect: Effect
     preset: Preset
     arguments: type[Arguments]
     result: Any
     run: Callable[[Any, Any], Awaitable[Any]]
     text: Callable[[Any], str]
     actions: Mapping[str, Role] = field(default_factory=dict)
-    destructive: bool = False
-    idempotent: bool = False
+
+    @property
+    def writes(self) -> bool:
+        return self.effect.writes
+
+    @property
+    def destructive(self) -> bool:
+        return self.effect.destructive
+
+    @property
+    def idempotent(self) -> bool:
+        return self.effect.idempotent
 
     @cached_property
     def output(self) -> TypeAdapter[Any]:
@@ -89,11 +114,9 @@ class ToolSpec:
 def tool(
     *,
     role: Role,
-    text: Callable[[R], str],
+    text: Callable[[Any], str],
+    effect: Effect = READS,
     preset: Preset = "agent",
-    writes: bool = False,
-    destructive: bool = False,
-    idempotent: bool = False,
     actions: Mapping[str, Role] | None = None,
 ) -> Callable[[Callable[[Any, A], Awaitable[R]]], ToolSpec]:
     """Make a tool of ``async def name(call, args: Arguments) -> Result``. Its docstring is what the model reads."""
@@ -105,15 +128,13 @@ def tool(
             description=" ".join((inspect.getdoc(run) or "").split()),
             group=run.__module__.rpartition(".")[2],
             role=role,
-            writes=writes,
+            effect=effect,
             preset=preset,
             arguments=hints["args"],
             result=hints["return"],
             run=run,
             text=text,
             actions=actions or {},
-            destructive=destructive,
-            idempotent=idempotent,
         )
 
     return make
@@ -129,7 +150,7 @@ class Registry:
                 raise RuntimeError(f"two tools are called {spec.name}")
             self._specs[spec.name] = spec
 
-    def __iter__(self) -> Iterable[ToolSpec]:  # type: ignore[override]
+    def __iter__(self) -> Iterator[ToolSpec]:
         return iter(self._specs.values())
 
     def get(self, name: str) -> ToolSpec | None:

@@ -11,7 +11,7 @@ from pydantic import Field
 from auth.roles import Role
 from server import vault_admin
 from server.call import Call
-from server.tools._spec import PRESETS, Arguments, ToolSpec, tool
+from server.tools._spec import PRESETS, REMOVES, Arguments, ToolSpec, tool
 from server.version import version
 from vaults.domain import status as vault_status
 from vaults.domain.memory import Text
@@ -56,9 +56,7 @@ def _status_text(status: Status) -> str:
 async def status(call: Call, args: Arguments) -> Status:  # noqa: ARG001  every tool has the same shape
     """How the vault is: sizes, model, what is pending, who you are here. Use it when results look incomplete."""
     vault, caller = await vault_status.status(call.vault), call.caller
-    you = You(
-        caller.principal.subject, caller.role.label, caller.preset, caller.write_mode, call.actor.workspace
-    )
+    you = You(caller.principal.subject, caller.role.label, caller.preset, caller.write_mode, call.actor.workspace)
     return Status(
         vault.vault, version(), you, vault.memories, vault.embedding, vault.index, vault.storage_bytes, vault.created_at
     )
@@ -93,8 +91,7 @@ class VaultList:
 
 @tool(
     role=Role.ADMIN,
-    writes=True,
-    destructive=True,
+    effect=REMOVES,
     preset="full",
     actions=VAULT_ACTIONS,
     text=lambda found: "\n".join(f"{line.name} ({line.role}, {line.state})" for line in found.vaults),
@@ -162,7 +159,7 @@ class Advice:
 )
 async def discover_tools(call: Call, args: DiscoverArguments) -> Advice:
     """Which tool to use for a job, also among those this connection does not show. Advises only."""
-    words = {word for word in re.findall(r"\w{3,}", args.query.casefold())}
+    words = set(re.findall(r"\w{3,}", args.query.casefold()))
     ranked = sorted(call.services.registry, key=lambda spec: (-_fit(spec, words), spec.name))
     return Advice([_advice(call, spec) for spec in ranked[:5] if _fit(spec, words) > 0])
 

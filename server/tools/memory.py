@@ -11,7 +11,7 @@ from auth.roles import Role
 from server.across import recall_across
 from server.call import Call
 from server.tools._filters import MaxTokens, Mode, Narrowing
-from server.tools._spec import Arguments, tool
+from server.tools._spec import ADDS, EDITS, REMOVES, Arguments, tool
 from vaults.domain import lifecycle, recalling, remembering
 from vaults.domain.lifecycle import Change, Link, Opened
 from vaults.domain.memory import (
@@ -56,7 +56,7 @@ def _stored_text(stored: Stored) -> str:
     return f"Stored {stored.id}: {stored.title}{known}.{near}"
 
 
-@tool(role=Role.WRITER, writes=True, idempotent=True, text=_stored_text)
+@tool(role=Role.WRITER, effect=ADDS, text=_stored_text)
 async def remember(call: Call, args: RememberArguments) -> Stored:
     """Keep something worth knowing in later sessions: a decision, a fact, a fix, a preference. One thing per memory,
     understandable on its own. Names near duplicates, so you can supersede instead of repeating."""
@@ -164,7 +164,9 @@ class UpdateArguments(Arguments):
 _CONTROLS = {"id", "session", "add_tags", "remove_tags", "expected_version"}
 
 
-@tool(role=Role.WRITER, writes=True, text=lambda memory: f"{memory.id} is at version {memory.version}: {memory.title}.")
+@tool(
+    role=Role.WRITER, effect=EDITS, text=lambda memory: f"{memory.id} is at version {memory.version}: {memory.title}."
+)
 async def memory_update(call: Call, args: UpdateArguments) -> Memory:
     """Correct a memory or its labels. When what it says is no longer true, use memory_supersede instead, so that the
     old state stays traceable."""
@@ -198,9 +200,7 @@ class Forgotten:
 
 @tool(
     role=Role.WRITER,
-    writes=True,
-    destructive=True,
-    idempotent=True,
+    effect=REMOVES,
     text=lambda done: f"{'Purged' if done.purged else 'Archived'}: {', '.join(done.forgotten)}.",
 )
 async def memory_forget(call: Call, args: ForgetArguments) -> Forgotten:
@@ -219,7 +219,7 @@ class SupersedeArguments(Arguments):
     reason: Reason = None
 
 
-@tool(role=Role.WRITER, writes=True, preset="notes", text=lambda stored: f"Now {stored.id}: {stored.title}.")
+@tool(role=Role.WRITER, effect=EDITS, preset="notes", text=lambda stored: f"Now {stored.id}: {stored.title}.")
 async def memory_supersede(call: Call, args: SupersedeArguments) -> Stored:
     """Replace a memory whose statement changed. The new one is found from now on; the old one stays traceable."""
     return await lifecycle.supersede(call.vault, call.actor, args.id, args.content, args.title, args.reason)
@@ -266,8 +266,7 @@ class LinkArguments(Arguments):
 
 @tool(
     role=Role.WRITER,
-    writes=True,
-    idempotent=True,
+    effect=ADDS,
     preset="notes",
     text=lambda link: f"{link.from_id} {link.relation} {link.to_id}.",
 )

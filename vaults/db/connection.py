@@ -112,7 +112,7 @@ class Database:
 
     async def _drain_pending(self) -> None:
         while self._pending:
-            group = []
+            group: list[_Pending[Any]] = []
             while self._pending and len(group) < GROUP_LIMIT:
                 pending = self._pending.popleft()
                 if not pending.done.cancelled():
@@ -143,7 +143,9 @@ class Database:
             return self._writer
 
     async def _connect(self, *, writer: bool) -> aiosqlite.Connection:
-        connection = aiosqlite.Connection(lambda: open_raw(self.path, self._settings, writer=writer), iter_chunk_size=64)
+        connection = aiosqlite.Connection(
+            lambda: open_raw(self.path, self._settings, writer=writer), iter_chunk_size=64
+        )
         connection._thread.name = f"sqlite-{'w' if writer else 'r'}"
         with translated():
             return await connection
@@ -172,7 +174,7 @@ def open_raw(path: Path, settings: StorageSettings, *, writer: bool) -> sqlite.C
 async def _on_thread(connection: aiosqlite.Connection, fn: Callable[..., T], *args: Any) -> T:
     # One function per transaction costs one thread hop; aiosqlite's public calls cost one per statement.
     with translated():
-        result: T = await connection._execute(fn, *args)
+        result: T = await connection._execute(fn, *args)  # type: ignore[no-untyped-call]
         return result
 
 
@@ -216,7 +218,7 @@ def _in_savepoint(raw: sqlite.Connection, work: Callable[[Writer], Any]) -> Any:
     try:
         with translated():
             result = work(Writer(raw))
-    except Exception as failure:  # noqa: BLE001  handed to its own caller; the group goes on
+    except Exception as failure:
         if not raw.in_transaction:
             raise
         raw.execute("ROLLBACK TO one")

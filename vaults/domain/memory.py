@@ -13,8 +13,18 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from vaults.db.sql import Row
 
 MemoryType = Literal[
-    "learning", "error", "decision", "plan", "fact", "preference", "observation", "summary", "episodic", "thinking", "raw"
-]  # fmt: skip
+    "learning",
+    "error",
+    "decision",
+    "plan",
+    "fact",
+    "preference",
+    "observation",
+    "summary",
+    "episodic",
+    "thinking",
+    "raw",
+]
 Tier = Literal["hot", "warm", "cold"]
 Visibility = Literal["shared", "private"]
 

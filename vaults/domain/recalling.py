@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.memory import COLUMNS, WIDTH, Actor, Memory, from_row
+from vaults.domain.memory import COLUMNS, WIDTH, Memory, from_row
 from vaults.errors import InvalidArgument
 from vaults.search import budget
 from vaults.search.filters import MemoryFilter

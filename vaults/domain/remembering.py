@@ -73,7 +73,7 @@ async def _similar(vault: Vault, actor: Actor, vectors: Sequence[bytes]) -> list
     model = vault.shared.embedder.identity
     if model is None:
         return []
-    last = await vault.db.read(lambda tx: embeddings.last_change(tx))
+    last = await vault.db.read(embeddings.last_change)
     query = np.frombuffer(vectors[0], dtype=np.float32)
     hits = await vault.projection.search(model, query, 2 * SIMILAR, at_least=last)
     close = {passage: score for passage, score in hits if score >= vault.shared.search.near_duplicate}

@@ -59,7 +59,9 @@ async def status(vault: Vault) -> VaultStatus:
 
     def read(tx: Reader) -> tuple[MemoryCounts, IndexStatus, int]:
         living = "archived_at IS NULL AND superseded_by IS NULL"
-        types = {row[0]: int(row[1]) for row in tx.all(f"SELECT type, COUNT(*) FROM memories WHERE {living} GROUP BY 1")}
+        types = {
+            row[0]: int(row[1]) for row in tx.all(f"SELECT type, COUNT(*) FROM memories WHERE {living} GROUP BY 1")
+        }
         archived = int(tx.value("SELECT COUNT(*) FROM memories WHERE archived_at IS NOT NULL"))
         superseded = int(tx.value("SELECT COUNT(*) FROM memories WHERE superseded_by IS NOT NULL"))
         vectors = "SELECT COUNT(*) FROM embeddings" + (" WHERE model = ?" if model else "")

@@ -84,9 +84,7 @@ def prepare(vault: Vault, actor: Actor, fields: MemoryFields, created_at: str | 
         created_at=created_at or clock.now(),
         content_hash=hashed(title, fields.content, labels),
         duplicate_key=_duplicate_key(actor, fields, workspace),
-        passages=passages.passages_of(
-            fields.title or "", fields.content, labels, vault.shared.index.passage_tokens
-        ),
+        passages=passages.passages_of(fields.title or "", fields.content, labels, vault.shared.index.passage_tokens),
         request_hash=hashed(fields.model_dump(mode="json"), actor.workspace),
     )
 
@@ -126,9 +124,7 @@ def duplicate(tx: Reader, prepared: Prepared) -> Stored | None:
     """The living memory that says the same, if there is one."""
     if prepared.duplicate_key is None:
         return None
-    return _held(
-        tx, f"m.duplicate_key = :same AND {_LIVING}", {"same": prepared.duplicate_key, "now": clock.now()}
-    )
+    return _held(tx, f"m.duplicate_key = :same AND {_LIVING}", {"same": prepared.duplicate_key, "now": clock.now()})
 
 
 _LIVING = "m.archived_at IS NULL AND m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > :now)"

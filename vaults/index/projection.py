@@ -36,7 +36,7 @@ class Projection:
         self._model: ModelIdentity | None = None
         self._saved_at = 0
         self._catching_up = asyncio.Lock()
-        self._rebuild: asyncio.Task[None] | None = None
+        self._rebuild: asyncio.Task[bool] | None = None
 
     @property
     def memory_bytes(self) -> int:

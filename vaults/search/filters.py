@@ -40,23 +40,19 @@ class MemoryFilter:
         params: dict[str, Any] = {"viewer": self.viewer, "now": self.now}
         if not self.include_archived:
             clauses.append("m.archived_at IS NULL AND m.superseded_by IS NULL")
-        for column in ("thread", "applies_to", "parent", "author"):
-            value = getattr(self, column)
-            if value is not None:
-                clauses.append(f"m.{column} = :{column}")
-                params[column] = value
+        equal = {name: getattr(self, name) for name in ("thread", "applies_to", "parent", "author")}
+        params |= {name: value for name, value in equal.items() if value is not None}
+        clauses += [f"m.{name} = :{name}" for name, value in equal.items() if value is not None]
         for column, values in (("type", self.types), ("tier", self.tiers), ("workspace", self.workspaces)):
             if values:
                 clauses.append(f"m.{column} IN ({_bind(params, column, values)})")
         for number, tag in enumerate(self.tags):
             clauses.append(f"EXISTS (SELECT 1 FROM memory_tags t WHERE t.memory = m.seq AND t.tag = :tag{number})")
             params[f"tag{number}"] = tag
-        if self.since:
-            clauses.append("COALESCE(m.occurred_at, m.created_at) >= :since")
-            params["since"] = self.since
-        if self.until:
-            clauses.append("COALESCE(m.occurred_at, m.created_at) < :until")
-            params["until"] = self.until
+        for sign, name, moment in ((">=", "since", self.since), ("<", "until", self.until)):
+            if moment:
+                clauses.append(f"COALESCE(m.occurred_at, m.created_at) {sign} :{name}")
+                params[name] = moment
         return " AND ".join(clauses), params
 
 

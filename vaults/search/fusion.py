@@ -57,7 +57,8 @@ def _fused(keyword: Sequence[Scored], dense: Sequence[Scored], scores: dict[int,
     for passage, score in scores.items():
         word, vector = words.get(passage), vectors.get(passage)
         item = (word or vectors[passage]).item
-        fused.append(Fused(passage, item, score, word and word.score, vector and vector.score))
+        said = (word.score if word else None, vector.score if vector else None)
+        fused.append(Fused(passage, item, score, *said))
     return sorted(fused, key=lambda hit: (-hit.score, hit.passage))
 
 

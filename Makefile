@@ -1,0 +1,64 @@
+# Two commands set everything up on a machine with python3 >= 3.11 and make: `make serve` and `make test`.
+# The first call makes .venv, installs exact versions and prepares the bundled model; later calls start at once.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+TORCH  := torch==2.13.0
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+DATA   ?= ./data
+
+.DEFAULT_GOAL := help
+.PHONY: help serve test check fmt bench docs crash load conformance clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(VENV)/.installed: requirements/base.txt requirements/full.txt requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "strongroom needs Python 3.11 or newer")'
+	@echo "setting up $(VENV) (once, a minute or two) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@# PyTorch's CPU index first: on Linux the default index gives a CUDA build of several GB.
+	@$(PIP) --no-deps --timeout 5 --retries 0 --index-url https://download.pytorch.org/whl/cpu $(TORCH) 2>/dev/null \
+	  || $(PIP) $(TORCH)
+	@$(PIP) --no-deps -r requirements/dev.txt
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.model: $(VENV)/.installed
+	@$(BIN)/strongroom model prepare
+	@touch $@
+
+serve: $(VENV)/.model ## run the server on ./data
+	@exec $(BIN)/strongroom serve --data $(DATA)
+
+test: $(VENV)/.model ## the whole suite but crash, load and conformance
+	@$(BIN)/python -m pytest -m "not crash and not load and not conformance"
+
+check: $(VENV)/.installed ## format, lint, types, import contracts
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@PYTHONPATH=. $(BIN)/lint-imports --no-cache
+
+fmt: $(VENV)/.installed ## format and fix what can be fixed
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.model ## measure the figures the README quotes; prints a table, writes bench/out/
+	@$(BIN)/python -m bench
+
+docs: $(VENV)/.installed ## regenerate the parts of the documentation that come from the code
+	@$(BIN)/python -m server.cli.reference
+
+crash: $(VENV)/.model ## kill real processes at chosen system calls (needs strace)
+	@$(BIN)/python -m pytest -m crash
+
+load: $(VENV)/.model ## many clients for minutes
+	@$(BIN)/python -m pytest -m load
+
+conformance: $(VENV)/.model ## the official conformance suite and other clients (needs Node packages)
+	@BIN=$(BIN) bash tests/conformance/run.sh
+
+clean: ## remove the environment and caches; data stays
+	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache bench/out

@@ -1,0 +1,102 @@
+"""The gates of the design: sizes, directions, names, and call sites that would break a promise."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("vaults", "auth", "ops", "server", "bench")
+SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
+
+MAX_FILE, MAX_FUNCTION, MAX_PARAMETERS = 400, 40, 6
+
+
+def _functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def test_there_is_something_to_check() -> None:
+    assert len(SOURCES) > 50
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_module_stays_small(path: Path) -> None:
+    lines = len(path.read_text(encoding="utf-8").splitlines())
+    assert lines <= MAX_FILE, f"{lines} lines"
+    for function in _functions(path):
+        length = (function.end_lineno or 0) - function.lineno + 1
+        assert length <= MAX_FUNCTION, f"{function.name} has {length} lines"
+        # A constructor of parts, given by name, is the one place where many arguments read well.
+        spec = function.args
+        positional = [a.arg for a in (*spec.posonlyargs, *spec.args) if a.arg not in ("self", "cls")]
+        assert len(positional) <= MAX_PARAMETERS, f"{function.name} takes {len(positional)} positional arguments"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_module_is_named_for_what_it_holds(path: Path) -> None:
+    assert path.stem.strip("_") not in FORBIDDEN_NAMES
+
+
+def test_only_settings_reads_the_environment() -> None:
+    readers = [
+        str(path.relative_to(ROOT))
+        for path in SOURCES
+        if path.parts[len(ROOT.parts)] != "bench"
+        and re.search(r"os\.(environ|getenv)", path.read_text(encoding="utf-8"))
+    ]
+    assert set(readers) <= ALLOWED_ENVIRONMENT, readers
+
+
+ALLOWED_ENVIRONMENT = {
+    "server/settings.py",
+    "ops/shared.py",  # writes one variable that prometheus_client takes from nowhere else; reads none
+}
+
+OUTBOUND = {"httpx", "httpx2", "requests", "urllib.request", "urllib3", "aiohttp", "http.client", "huggingface_hub"}
+ALLOWED_OUTBOUND = {
+    "auth/jwks.py",  # keys of an outside issuer the operator configured
+    "server/remote.py",  # import and export against a remote server the operator names
+    "vaults/embed/source.py",  # looks a model up in the local cache, local_files_only
+}
+
+
+def test_nothing_reaches_out_but_what_the_operator_configured() -> None:
+    found = {
+        str(path.relative_to(ROOT))
+        for path in SOURCES
+        if path.parts[len(ROOT.parts)] != "bench"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        and any(name in OUTBOUND or name.partition(".")[0] in OUTBOUND for name in _imported(node))
+    }
+    assert found <= ALLOWED_OUTBOUND, found
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
+    if isinstance(node, ast.ImportFrom):
+        return [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return [alias.name for alias in node.names]
+
+
+def test_every_table_says_whether_it_is_truth_or_derived() -> None:
+    for script in (ROOT / "vaults/db/migrations").rglob("*.sql"):
+        lines = script.read_text(encoding="utf-8").splitlines()
+        for number, line in enumerate(lines):
+            if re.match(r"CREATE (VIRTUAL )?TABLE", line):
+                tag = lines[number - 1]
+                assert re.match(r"-- (canonical|derived from \w+)", tag), f"{script.name}:{number + 1}"
+
+
+def test_nothing_runs_on_an_executor_without_the_context() -> None:
+    for path in SOURCES:
+        if path.name == "context.py":
+            continue
+        assert ".run_in_executor(" not in path.read_text(encoding="utf-8"), path
