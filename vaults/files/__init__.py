@@ -1,0 +1,1 @@
+"""Files of a vault: atomic writes, contained paths, Markdown."""

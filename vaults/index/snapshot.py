@@ -1,0 +1,179 @@
+"""The vector index on disk: raw arrays under one checksum.
+
+FAISS's own reader noticed none of 30 flipped bits and takes lengths from the file, so a damaged file is a hole in the
+process. Here FAISS parses nothing: arrays of known type and size are laid one after another, and not one of them
+is used before the checksum over everything has been verified.
+
+::
+
+    magic 8 | format u32 | header length u32 | file length u64 | header JSON | arrays, each at a multiple of 64 | sha256
+
+Numbers are little endian. A checksum finds damage, not malice: who may write here may also write the vault.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import stat
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from vaults.files.atomic import Buffer, sweep_temporaries, write_atomic
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Arrays: TypeAlias = dict[str, NDArray[Any]]
+
+Reason: TypeAlias = Literal["missing", "truncated", "checksum", "version", "vault", "model", "width"]
+
+MAGIC = b"SRVECTOR"
+FORMAT = 1
+PRELUDE = struct.Struct("<8sIIQ")
+DIGEST_BYTES = hashlib.sha256().digest_size
+ALIGNMENT = 64
+DTYPES = ("<i8", "<f4", "<f2", "|u1")
+
+
+class SnapshotInvalid(Exception):
+    """Not usable as this vault's index; ``reason`` says why. The owner rebuilds from SQLite: no caller sees it."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason)
+        self.reason: Reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Whose vectors these are, and up to which number of the vault's change sequence."""
+
+    vault_id: str
+    model: str
+    width: int
+    seen: int
+
+
+def write(path: Path, stamp: Stamp, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Replace the snapshot at ``path``, durably, and clear what killed writers left. Raises StorageFull, ReadOnly."""
+    sweep_temporaries(path)
+    write_atomic(path, _hashed(stamp, arrays))
+
+
+def read(path: Path, expected: Stamp) -> tuple[Stamp, Arrays]:
+    """The stamp and arrays at ``path``; the arrays share one buffer. ``expected.seen`` is not looked at.
+
+    Raises SnapshotInvalid.
+    """
+    raw = _bytes_of(path)
+    header = _verified_header(raw)
+    try:
+        stamp = Stamp(*(header[key] for key in Stamp.__slots__))
+        arrays = _arrays(raw, header["arrays"], header["start"])
+    except (KeyError, TypeError, ValueError) as failure:
+        raise SnapshotInvalid("version") from failure
+    if stamp.vault_id != expected.vault_id:
+        raise SnapshotInvalid("vault")
+    if stamp.model != expected.model:
+        raise SnapshotInvalid("model")
+    if stamp.width != expected.width:
+        raise SnapshotInvalid("width")
+    return stamp, arrays
+
+
+def _hashed(stamp: Stamp, arrays: Mapping[str, NDArray[Any]]) -> Iterator[Buffer]:
+    digest = hashlib.sha256()
+    for buffer in _layout(stamp, arrays):
+        digest.update(buffer)
+        yield buffer
+    yield digest.digest()
+
+
+def _layout(stamp: Stamp, arrays: Mapping[str, NDArray[Any]]) -> Iterator[Buffer]:
+    import numpy as np
+
+    header = _header(stamp, arrays)
+    start = _aligned(PRELUDE.size + len(header))
+    total = start + sum(_aligned(array.nbytes) for array in arrays.values()) + DIGEST_BYTES
+    yield PRELUDE.pack(MAGIC, FORMAT, len(header), total)
+    yield header.ljust(start - PRELUDE.size)
+    for array in arrays.values():
+        yield np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        yield bytes(_aligned(array.nbytes) - array.nbytes)
+
+
+def _header(stamp: Stamp, arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    fields = {key: getattr(stamp, key) for key in Stamp.__slots__}
+    listed = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
+    return json.dumps({**fields, "arrays": listed}).encode()
+
+
+def _aligned(size: int) -> int:
+    return math.ceil(size / ALIGNMENT) * ALIGNMENT
+
+
+def _bytes_of(path: Path) -> NDArray[np.uint8]:
+    """The whole file; anything that is not a readable regular file counts as missing."""
+    import numpy as np
+
+    try:
+        # A FIFO or device put in its place must not make us wait.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as failure:
+        raise SnapshotInvalid("missing") from failure
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise SnapshotInvalid("missing")
+        raw, at = np.empty(status.st_size, np.uint8), 0
+        while at < len(raw) and (count := os.readv(descriptor, [raw.data[at:]])):
+            at += count
+    except OSError as failure:
+        raise SnapshotInvalid("missing") from failure
+    finally:
+        os.close(descriptor)
+    if at < len(raw):
+        raise SnapshotInvalid("truncated")
+    return raw
+
+
+def _verified_header(raw: NDArray[np.uint8]) -> dict[str, Any]:
+    if len(raw) < PRELUDE.size + DIGEST_BYTES:
+        raise SnapshotInvalid("truncated")
+    magic, version, length, total = PRELUDE.unpack(raw[: PRELUDE.size].tobytes())
+    if (magic, version) != (MAGIC, FORMAT):
+        raise SnapshotInvalid("version")
+    if len(raw) < total:
+        raise SnapshotInvalid("truncated")
+    body = raw.data[:-DIGEST_BYTES]
+    if len(raw) > total or hashlib.sha256(body).digest() != raw[-DIGEST_BYTES:].tobytes():
+        raise SnapshotInvalid("checksum")
+    try:
+        header = json.loads(raw[PRELUDE.size : PRELUDE.size + length].tobytes())
+    except ValueError as failure:
+        raise SnapshotInvalid("version") from failure
+    if not isinstance(header, dict):
+        raise SnapshotInvalid("version")
+    header["start"] = _aligned(PRELUDE.size + length)
+    return header
+
+
+def _arrays(raw: NDArray[np.uint8], listed: list[tuple[str, str, list[int]]], start: int) -> Arrays:
+    import numpy as np
+
+    arrays: Arrays = {}
+    for name, dtype, shape in listed:
+        if dtype not in DTYPES or any(side < 0 for side in shape):
+            raise ValueError(dtype)
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        if start + size > len(raw) - DIGEST_BYTES:
+            raise ValueError(name)
+        arrays[name] = raw[start : start + size].view(dtype).reshape(shape)
+        start += _aligned(size)
+    return arrays
