@@ -1,0 +1,95 @@
+"""One immutable picture of all grants and live tokens, asked on every request: dictionary look-ups only."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+
+from auth.principal import Principal
+from auth.roles import Role, role_of_label
+from vaults.db.sql import Reader
+
+EVERY_VAULT = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """``grants``: issuer → subject → vault → role. ``live_tokens``: ids issued here and not revoked.
+
+    Grants add up: the highest one that names the caller or one of its groups counts, and ``*`` covers every vault.
+    """
+
+    grants: Mapping[str, Mapping[str, Mapping[str, Role]]]
+    live_tokens: frozenset[str]
+
+    def role_in(self, principal: Principal, vault: str) -> Role | None:
+        """What the caller may do there now, or None. Whether the vault exists is not asked and not told."""
+        role = self.granted(principal, vault)
+        if role is None or principal.lacks_scope:
+            return None
+        cap = principal.scope_role
+        return role if cap is None or role <= cap else cap
+
+    def granted(self, principal: Principal, vault: str) -> Role | None:
+        """As ``role_in`` before scopes are looked at: tells a missing scope from a missing grant."""
+        if principal.is_owner:
+            return Role.ADMIN
+        if principal.token_id is not None and principal.token_id not in self.live_tokens:
+            return None
+        if principal.token_vaults is not None and vault not in principal.token_vaults:
+            return None
+        role = self._highest(principal, vault)
+        if role is None:
+            return None
+        return role if role <= principal.token_role else principal.token_role
+
+    def vaults_of(self, principal: Principal, known: Collection[str]) -> Mapping[str, Role]:
+        """Those of the ``known`` vaults the caller may enter, with its role, ordered by name."""
+        roles = ((vault, self.role_in(principal, vault)) for vault in sorted(self._candidates(principal, known)))
+        return {vault: role for vault, role in roles if role is not None}
+
+    def _candidates(self, principal: Principal, known: Collection[str]) -> Collection[str]:
+        # What the token or the grants name, so that one vault among a thousand does not cost a thousand look-ups.
+        if principal.is_owner:
+            return known
+        named = principal.token_vaults
+        if named is None:
+            subjects = self.grants.get(principal.issuer, {})
+            named = frozenset(vault for name in principal.names for vault in subjects.get(name, ()))
+        return known if EVERY_VAULT in named else [vault for vault in named if vault in known]
+
+    def _highest(self, principal: Principal, vault: str) -> Role | None:
+        subjects = self.grants.get(principal.issuer)
+        if not subjects:
+            return None
+        best: Role | None = None
+        for name in principal.names:
+            granted = subjects.get(name)
+            if granted is None:
+                continue
+            for role in (granted.get(vault), granted.get(EVERY_VAULT)):
+                if role is not None and (best is None or role > best):
+                    best = role
+        return best
+
+
+NOTHING = Access(MappingProxyType({}), frozenset())
+"""Nobody may do anything: what stands before the first look at control.db."""
+
+
+def load_access(reader: Reader, now: datetime | None = None) -> Access:
+    """Read the whole picture in one snapshot. A role this version does not know grants nothing."""
+    grants: dict[str, dict[str, dict[str, Role]]] = {}
+    for subject, issuer, vault, label in reader.all("SELECT subject, issuer, vault, role FROM grants"):
+        role = role_of_label(label)
+        if role is not None:
+            grants.setdefault(issuer, {}).setdefault(subject, {})[vault] = role
+    # Expiry is the token's own claim; a day of slack only keeps long-dead rows out of memory.
+    bygone = ((now or datetime.now(UTC)) - timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    live = reader.all(
+        "SELECT id FROM tokens WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > :bygone)",
+        {"bygone": bygone},
+    )
+    return Access(grants, frozenset(row[0] for row in live))

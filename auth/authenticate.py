@@ -1,0 +1,89 @@
+"""The chain: token in, principal out. The only place that decides that a token is nobody's."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from auth.board import AccessBoard
+from auth.errors import TokenInvalid
+from auth.principal import Principal
+from auth.verify import TOKEN_LIMIT, Unverified, peek
+
+REMEMBER_S = 30.0
+"""Seconds a verified token is taken for verified: a signature costs as much as a whole bare request."""
+
+REMEMBERED = 4096
+"""Tokens remembered; only verified ones enter, so strangers cannot push anyone out."""
+
+
+class TokenAuthenticator(Protocol):
+    """One kind of token."""
+
+    async def authenticate(self, seen: Unverified) -> Principal | None:
+        """The principal; None: not my kind of token. Raises ``TokenInvalid``: mine, and bad."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Verified:
+    principal: Principal
+    until: float
+
+
+class Authenticator:
+    """Asks each authenticator in turn. Revocation is checked on every request, remembered token or not."""
+
+    def __init__(
+        self,
+        chain: Sequence[TokenAuthenticator],
+        board: AccessBoard,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._chain = tuple(chain)
+        self._board = board
+        self._clock = clock
+        self._now = now
+        self._verified: dict[bytes, _Verified] = {}
+
+    async def authenticate(self, token: str) -> Principal:
+        """The caller. Raises ``TokenInvalid``, or ``VaultUnavailable`` when nobody can be let in at the moment."""
+        if len(token) > TOKEN_LIMIT:
+            raise TokenInvalid("too_large")
+        # Never the token itself as a key: a dump of this process must not hold the tokens of the last hour.
+        digest = hashlib.sha256(token.encode("utf-8", "replace")).digest()
+        known = self._verified.get(digest)
+        if known is not None and self._clock() < known.until:
+            principal = known.principal
+        else:
+            principal = await self._verify(token)
+            self._remember(digest, principal)
+        if principal.token_id is not None and principal.token_id not in self._board.current.live_tokens:
+            await self._look_again(principal.token_id)
+        return principal
+
+    async def _verify(self, token: str) -> Principal:
+        seen = peek(token)
+        for authenticator in self._chain:
+            principal = await authenticator.authenticate(seen)
+            if principal is not None:
+                return principal
+        raise TokenInvalid("issuer")
+
+    async def _look_again(self, token_id: str) -> None:
+        # Signed by us and unknown: revoked, or made a moment ago by another process. One look tells.
+        if token_id not in (await self._board.refresh()).live_tokens:
+            raise TokenInvalid("revoked")
+
+    def _remember(self, digest: bytes, principal: Principal) -> None:
+        life = REMEMBER_S if principal.expires_at is None else min(REMEMBER_S, principal.expires_at - self._now())
+        self._verified.pop(digest, None)
+        if life <= 0:
+            return  # good only by the leeway: verified each time
+        while len(self._verified) >= REMEMBERED:
+            del self._verified[next(iter(self._verified))]
+        self._verified[digest] = _Verified(principal, self._clock() + life)

@@ -1,0 +1,109 @@
+"""Keeps the picture of grants and tokens current, and refuses everybody when it cannot.
+
+A change made here is seen at once, one made by another process (the CLI, a second worker) within a poll. The
+marker that tells whether anything changed is ``PRAGMA data_version``, which counts commits of *other* connections,
+with the connection's own ``total_changes`` beside it; both mean something only on one and the same connection, the
+database's writer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from auth.access import NOTHING, Access, load_access
+from vaults.db.connection import Database
+from vaults.db.sql import Writer
+from vaults.errors import StrongroomError, VaultUnavailable
+
+if TYPE_CHECKING:
+    from vaults.db.engine import sqlite
+
+T = TypeVar("T")
+
+POLL_S = 1.0
+STALE_S = 5.0
+"""Seconds without a successful look at control.db after which nobody is let in."""
+
+
+class AccessBoard:
+    """``start`` it, read ``current``, ``close`` it. One per process.
+
+    ``followers`` are run on a thread at each poll: whatever else must notice changes on disk (the signing keys).
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        *,
+        followers: Sequence[Callable[[], object]] = (),
+        poll_s: float = POLL_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._db = db
+        self._followers = tuple(followers)
+        self._poll_s = poll_s
+        self._clock = clock
+        self._access: Access = NOTHING
+        self._marker: tuple[int, int] | None = None
+        self._fresh_at: float | None = None
+        self._one_at_a_time = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+        self.failure: Exception | None = None
+
+    @property
+    def current(self) -> Access:
+        """The picture, at most ``STALE_S`` old. Raises ``VaultUnavailable`` rather than trust an older one."""
+        if self._fresh_at is None or self._clock() - self._fresh_at > STALE_S:
+            raise VaultUnavailable("grants cannot be read at the moment", hint="call again in a few seconds")
+        return self._access
+
+    async def start(self) -> None:
+        """Load the picture, then keep it current. Raises what the first look raises."""
+        await self.refresh()
+        self._task = asyncio.create_task(self._poll(), name="access-board")
+
+    async def refresh(self) -> Access:
+        """Look for changes now; one thread hop when there are none."""
+        async with self._one_at_a_time:
+            # The time and the marker are taken before the read: what changes in between is seen next time.
+            started = self._clock()
+            marker = await self._db.exclusively(_marker)
+            if marker != self._marker:
+                self._access = await self._db.read(load_access)
+                self._marker = marker
+            self._fresh_at = started
+            self.failure = None
+            return self._access
+
+    async def write(self, work: Callable[[Writer], T]) -> T:
+        """Change grants or tokens; the change holds here when this returns."""
+        result = await self._db.write(work)
+        try:
+            await self.refresh()
+        except StrongroomError as failure:
+            self.failure = failure  # the write is durable; the poll catches up, or everything is refused
+        return result
+
+    async def close(self) -> None:
+        """Stop the poll. The database stays open: it is not ours."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    async def _poll(self) -> None:
+        while True:
+            await asyncio.sleep(self._poll_s)
+            try:
+                for follow in self._followers:
+                    await asyncio.to_thread(follow)
+                await self.refresh()
+            except Exception as failure:  # noqa: BLE001  root of a task: kept for health, and ``current`` goes stale
+                self.failure = failure
+
+
+def _marker(raw: sqlite.Connection) -> tuple[int, int]:
+    return int(raw.execute("PRAGMA data_version").fetchone()[0]), raw.total_changes

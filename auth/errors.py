@@ -1,0 +1,27 @@
+"""Why a token was refused. Only the chain raises it to a door, and only a door turns it into a 401."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+Reason: TypeAlias = Literal[
+    "header",  # no single well-formed Authorization header
+    "malformed",  # not a compact JWS, or a header or payload that is not what it should be
+    "too_large",
+    "issuer",  # nobody here answers for this issuer
+    "key",  # no key under this kid, or not for this algorithm
+    "keys_unavailable",  # the issuer's keys cannot be fetched and none are held
+    "signature",
+    "claims",  # a claim is missing or of the wrong shape
+    "audience",
+    "time",  # expired, not yet valid, or issued in the future
+    "revoked",  # revoked, or an id this installation never issued
+]
+
+
+class TokenInvalid(Exception):
+    """``reason`` is from a closed set and safe for logs and metrics; the caller only ever sees ``invalid_token``."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason)
+        self.reason: Reason = reason

@@ -1,0 +1,101 @@
+"""The table ``grants``: principal × vault × role, the only authority there is.
+
+A grant's subject is plain (``alice``, ``a@b.c``, ``team-a``: matches a subject, a verified e-mail or a group of the
+issuer) or pinned to one of these (``sub:…``, ``email:…``, ``group:…``). It counts for one issuer: ``local`` for tokens
+issued here, else the issuer's URL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from auth.access import EVERY_VAULT
+from auth.principal import LOCAL, PINS, is_name
+from auth.roles import Role, parse_role
+from vaults.db.sql import Reader, Writer
+from vaults.errors import InvalidArgument, NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """``created_at`` is RFC 3339 UTC: when this subject first got a role there."""
+
+    subject: str
+    issuer: str
+    vault: str
+    role: Role
+    created_at: str
+
+
+def check_subject(subject: str) -> str:
+    """A grant's subject as it is stored. Raises ``InvalidArgument``."""
+    name = subject
+    for pin in PINS:
+        if subject.startswith(pin):
+            name = subject[len(pin) :]
+    if not is_name(name) or name == EVERY_VAULT:
+        raise InvalidArgument(
+            "subject", "must be a name, an e-mail, a group, or one of these after sub:, email:, group:"
+        )
+    return subject
+
+
+def set_grant(writer: Writer, subject: str, issuer: str, vault: str, role: Role) -> None:
+    """Give exactly this role, higher or lower than before."""
+    writer.run(
+        "INSERT INTO grants (subject, issuer, vault, role, created_at) VALUES (:subject, :issuer, :vault, :role, :at)"
+        " ON CONFLICT (subject, issuer, vault) DO UPDATE SET role = excluded.role",
+        {
+            "subject": check_subject(subject),
+            "issuer": _checked(issuer, "issuer"),
+            "vault": _checked(vault, "vault"),
+            "role": role.label,
+            "at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        },
+    )
+
+
+def raise_grant(writer: Writer, subject: str, issuer: str, vault: str, role: Role) -> None:
+    """See that the subject has at least this role there; an equal or higher one is left alone, also one on ``*``."""
+    held = writer.all(
+        "SELECT role FROM grants WHERE subject = :subject AND issuer = :issuer AND vault IN (:vault, :every)",
+        {"subject": subject, "issuer": issuer, "vault": vault, "every": EVERY_VAULT},
+    )
+    if max((parse_role(row[0]) for row in held), default=0) < role:
+        set_grant(writer, subject, issuer, vault, role)
+
+
+def remove_grant(writer: Writer, subject: str, issuer: str, vault: str) -> None:
+    """Take the grant away. Raises ``NotFound`` when there is none."""
+    gone = writer.run(
+        "DELETE FROM grants WHERE subject = :subject AND issuer = :issuer AND vault = :vault",
+        {"subject": subject, "issuer": issuer, "vault": vault},
+    )
+    if not gone:
+        raise NotFound("there is no such grant", hint="grant list shows subject, issuer and vault of each")
+
+
+def list_grants(reader: Reader) -> list[Grant]:
+    """Every grant, ordered by subject, issuer, vault."""
+    rows = reader.all("SELECT subject, issuer, vault, role, created_at FROM grants ORDER BY subject, issuer, vault")
+    return [Grant(row[0], row[1], row[2], parse_role(row[3]), row[4]) for row in rows]
+
+
+def default_issuer(subject: str, issuers: Sequence[str], *, has_local_tokens: bool) -> str:
+    """The issuer meant when none is named: ``local`` for who holds tokens from here, else the one outside issuer.
+
+    Raises ``InvalidArgument`` listing the issuers when several are configured.
+    """
+    if has_local_tokens or not issuers:
+        return LOCAL
+    if len(issuers) > 1:
+        raise InvalidArgument("issuer", f"must be named for {subject}: {LOCAL}, {', '.join(issuers)}")
+    return issuers[0]
+
+
+def _checked(text: str, field: str) -> str:
+    if not is_name(text):
+        raise InvalidArgument(field, "must be 1 to 255 printable characters without blanks around")
+    return text

@@ -1,0 +1,176 @@
+"""Public keys of one outside issuer, fetched from the one address the operator configured.
+
+Nothing in a token can make this contact another host, and what it can make it do at all is bounded: a ``kid``
+nobody knows costs at most one fetch per ``RETRY_S``, shared by all who wait for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+
+from auth.errors import TokenInvalid
+from auth.settings import IssuerSettings
+from auth.verify import VerifyKey
+
+if TYPE_CHECKING:
+    import httpx2
+
+SIZE_LIMIT = 256 * 1024
+"""Bytes of a key document, counted while it arrives. Compressed answers are refused: they count differently."""
+
+FRESH_S = 600.0
+"""Seconds for which keys are used without asking again: a key the issuer withdrew is trusted no longer than this
+while the issuer can be reached."""
+
+RETRY_S = 30.0
+"""Seconds between two fetches at least, whatever the reason."""
+
+STALE_S = 6 * 3600.0
+"""Seconds for which the last keys still serve while the issuer cannot be reached: a night's outage of the issuer
+should not lock a team out, and who can cut us off from it should not keep a withdrawn key alive for days."""
+
+RSA_BITS = 2048
+
+_FITS = {
+    "RSA": ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    "P-256": ("ES256",),
+    "P-384": ("ES384",),
+    "P-521": ("ES512",),
+    "Ed25519": ("EdDSA",),
+}
+
+
+class IssuerKeys:
+    """``find`` a key; ``close`` when done. Times are readings of ``clock``, monotonic seconds."""
+
+    def __init__(self, settings: IssuerSettings, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._keys: dict[str, VerifyKey] | None = None
+        self._fetched_at = 0.0
+        self._tried_at: float | None = None
+        self._fetching: asyncio.Task[None] | None = None
+        self._client: httpx2.AsyncClient | None = None
+        self.failure: Exception | None = None
+
+    async def find(self, kid: str) -> VerifyKey | None:
+        """The key with this id, or None. Raises ``TokenInvalid`` when no keys are held that may still be trusted."""
+        if self._age() < FRESH_S and self._keys is not None and kid in self._keys:
+            return self._keys[kid]
+        await self._fetch_once()
+        if self._keys is None or self._age() > STALE_S:
+            raise TokenInvalid("keys_unavailable")
+        return self._keys.get(kid)
+
+    async def close(self) -> None:
+        """Stop a fetch under way and close the connection."""
+        if self._fetching is not None:
+            self._fetching.cancel()
+            await asyncio.gather(self._fetching, return_exceptions=True)
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+
+    def _age(self) -> float:
+        return self._clock() - self._fetched_at
+
+    async def _fetch_once(self) -> None:
+        if self._fetching is None or self._fetching.done():
+            if self._tried_at is not None and self._clock() - self._tried_at < RETRY_S:
+                return
+            self._tried_at = self._clock()
+            # A task of its own: a caller who goes away must not stop the fetch others wait for.
+            self._fetching = asyncio.create_task(self._fetch(), name="jwks")
+        await asyncio.shield(self._fetching)
+
+    async def _fetch(self) -> None:
+        try:
+            async with asyncio.timeout(self._settings.jwks_timeout_s):
+                document = await self._download()
+        except (OSError, TimeoutError, _Refused) as failure:
+            self.failure = failure  # the keys held so far stay, and age
+            return
+        self.failure = None
+        self._keys = usable_keys(document, self._settings.algorithms)
+        self._fetched_at = self._clock()
+
+    async def _download(self) -> object:
+        import httpx2
+
+        if self._client is None:
+            self._client = await asyncio.to_thread(_client, self._settings)
+        body = bytearray()
+        try:
+            async with self._client.stream("GET", self._settings.jwks_url) as response:
+                if response.status_code != 200 or "content-encoding" in response.headers:
+                    raise _Refused  # a redirect too: the configured address is the only one
+                async for chunk in response.aiter_raw():
+                    body += chunk
+                    if len(body) > SIZE_LIMIT:
+                        raise _Refused
+            return json.loads(bytes(body))
+        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, RecursionError) as failure:
+            raise _Refused from failure
+
+
+class _Refused(Exception):
+    """The issuer answered with something that is not a key document."""
+
+
+def _client(settings: IssuerSettings) -> httpx2.AsyncClient:
+    import httpx2
+
+    if urlsplit(settings.jwks_url).scheme == "https":
+        context = ssl.create_default_context(cafile=settings.ca_file)
+    else:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts nobody; plain http to loopback needs none
+    # trust_env=False: no proxy comes from the environment behind the operator's back.
+    headers = {"accept": "application/json", "accept-encoding": "identity"}
+    return httpx2.AsyncClient(verify=context, trust_env=False, follow_redirects=False, headers=headers)
+
+
+def usable_keys(document: object, algorithms: Iterable[str]) -> dict[str, VerifyKey]:
+    """The keys of a JWKS document that may verify signatures here. A key that is symmetric, weak, for something else
+    or malformed is left out; so is every key of a ``kid`` that occurs twice: nobody can say which is meant."""
+    entries = document.get("keys") if isinstance(document, dict) else None
+    found = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    count = Counter(entry["kid"] for entry in found if isinstance(entry.get("kid"), str))
+    keys = {}
+    for entry in found:
+        kid = entry.get("kid")
+        if isinstance(kid, str) and count[kid] == 1:
+            key = _usable(entry, tuple(algorithms))
+            if key is not None:
+                keys[kid] = key
+    return keys
+
+
+def _usable(entry: dict[str, Any], allowed: tuple[str, ...]) -> VerifyKey | None:
+    operations = entry.get("key_ops", ["verify"])
+    if entry.get("use", "sig") != "sig" or not isinstance(operations, list) or "verify" not in operations:
+        return None
+    kind = entry.get("kty") if entry.get("kty") == "RSA" else entry.get("crv")
+    fits = _FITS.get(kind, ()) if isinstance(kind, str) else ()
+    named = entry.get("alg")
+    algorithms = tuple(name for name in allowed if name in fits and (named is None or named == name))
+    if not algorithms:
+        return None
+    try:
+        public = jwt.PyJWK(entry, algorithms[0]).key
+    except (jwt.PyJWTError, ValueError, TypeError, KeyError):
+        return None
+    if hasattr(public, "private_numbers") or hasattr(public, "private_bytes"):
+        return None  # an issuer that publishes its private key has no secret left
+    if isinstance(public, RSAPublicKey) and public.key_size < RSA_BITS:
+        return None
+    return VerifyKey(public, algorithms)

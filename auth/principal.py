@@ -1,0 +1,80 @@
+"""Who is asking: one immutable value, made by an authenticator and never changed after."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+from auth.roles import Role
+
+LOCAL = "local"
+OWNER_ISSUERS = frozenset({"stdio", "cli", "loopback"})
+"""Doors that only the owner of the machine can reach. An outside issuer is a URL and cannot be called so."""
+
+PINS = ("sub:", "email:", "group:")
+"""Prefixes by which a grant says which kind of name it means."""
+
+NAME_LIMIT = 255
+
+
+def is_name(text: str) -> bool:
+    """Whether this can be a subject, e-mail or group: 1 to 255 printable characters, no blanks around.
+
+    Printable leaves out controls, line breaks and lone surrogates: a name ends in log lines and hashes.
+    """
+    return 0 < len(text) <= NAME_LIMIT and text.isprintable() and text == text.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """A verified caller. ``token_*`` and ``scope_role`` only ever take away from what grants give.
+
+    ``names`` is what a grant of the same issuer may call this caller. ``scope_role`` None means that scopes do not
+    cap; ``lacks_scope`` that the issuer's tokens must carry a scope of ours and this one carries none, so it may do
+    nothing at all. ``expires_at`` is wall-clock seconds since the epoch. ``key`` is a hash of issuer and
+    subject: stable, short and free of personal data, for logs, limits and counters.
+    """
+
+    subject: str
+    issuer: str
+    names: frozenset[str]
+    token_id: str | None = None
+    token_vaults: frozenset[str] | None = None
+    token_role: Role = Role.ADMIN
+    scope_role: Role | None = None
+    preset: str | None = None
+    expires_at: float | None = None
+    lacks_scope: bool = False
+    key: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        digest = hashlib.sha256(f"{self.issuer}\0{self.subject}".encode()).hexdigest()
+        object.__setattr__(self, "key", digest[:16])
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether this is the person at the machine, who may do everything to every vault."""
+        return self.issuer in OWNER_ISSUERS
+
+
+def owner(door: str) -> Principal:
+    """The owner, come in by ``door``: ``stdio``, ``cli``, or ``loopback`` when ``auth.mode`` is ``none``."""
+    if door not in OWNER_ISSUERS:
+        raise ValueError(f"not a door of the owner: {door}")
+    return Principal(subject="owner", issuer=door, names=frozenset())
+
+
+def local_names(subject: str) -> frozenset[str]:
+    """What a grant may call the bearer of a locally issued token."""
+    return frozenset({subject, f"sub:{subject}"})
+
+
+def outside_names(subject: str, email: str | None, groups: tuple[str, ...]) -> frozenset[str]:
+    """What a grant may call an outside identity; ``email`` only when the issuer says it is verified.
+
+    A plain name that looks pinned is left out: an account named ``group:admins`` must not match a grant to
+    that group. Its own pinned form ``sub:group:admins`` remains.
+    """
+    pinned = {f"sub:{subject}"} | ({f"email:{email}"} if email else set()) | {f"group:{group}" for group in groups}
+    plain = {name for name in (subject, email or "", *groups) if name and not name.startswith(PINS)}
+    return frozenset(pinned | plain)

@@ -1,0 +1,154 @@
+"""Settings of authentication and limits: frozen sections, composed and read from outside by ``server.settings``."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from typing import Annotated, Literal
+from urllib.parse import SplitResult, urlsplit
+
+from pydantic import AfterValidator, Field, field_validator, model_validator
+
+from vaults.durations import parse_duration, parse_size
+from vaults.settings import Section
+
+ASYMMETRIC = frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"})
+"""What an issuer may sign with. Never HS*: a shared secret beside public keys invites key confusion."""
+
+
+def _ttl(text: str) -> str:
+    if not 1 <= parse_duration(text) <= parse_duration("3650d"):
+        raise ValueError("must lie between 1s and 3650d")
+    return text
+
+
+def _size(text: str | None) -> str | None:
+    if text is not None:
+        parse_size(text)
+    return text
+
+
+def is_loopback(host: str) -> bool:
+    """Whether ``host`` is an address of this machine only. Names other than ``localhost`` are not looked up."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+class IssuerSettings(Section):
+    """One outside authorization server. Only ``jwks_url`` is ever contacted, whatever a token says."""
+
+    issuer: Annotated[str, Field(min_length=1, description="its iss claim, compared byte for byte")]
+    jwks_url: Annotated[str, Field(description="its public keys; https, no redirects followed")]
+    audiences: Annotated[
+        tuple[str, ...], Field(description="aud values accepted; empty: this server's own URL and its vaults' URLs")
+    ] = ()
+    algorithms: Annotated[tuple[str, ...], Field(min_length=1, description="signatures accepted; asymmetric only")] = (
+        "RS256",
+        "ES256",
+        "EdDSA",
+    )
+    groups_claim: Annotated[str, Field(min_length=1, description="claim that lists the caller's groups")] = "groups"
+    require_scope: Annotated[
+        bool, Field(description="tokens must carry vault:read, vault:write or vault:admin; false: grants alone decide")
+    ] = True
+    jwks_timeout_s: Annotated[float, Field(gt=0, le=30, description="seconds for the whole fetch of the keys")] = 5.0
+    ca_file: Annotated[str | None, Field(description="PEM of the authority that signed the issuer's TLS")] = None
+    allow_loopback_http: Annotated[
+        bool, Field(description="allow http for jwks_url on a loopback address (tests, a sidecar)")
+    ] = False
+
+    @field_validator("issuer")
+    @classmethod
+    def _issuer_is_url(cls, issuer: str) -> str:
+        if urlsplit(issuer).scheme not in {"https", "http"}:
+            raise ValueError("must be the issuer's URL")
+        return issuer
+
+    @field_validator("algorithms")
+    @classmethod
+    def _only_asymmetric(cls, algorithms: tuple[str, ...]) -> tuple[str, ...]:
+        if wrong := [name for name in algorithms if name not in ASYMMETRIC]:
+            raise ValueError(f"may not hold {wrong[0]}; allowed: {', '.join(sorted(ASYMMETRIC))}")
+        return algorithms
+
+    @field_validator("audiences")
+    @classmethod
+    def _no_blank(cls, audiences: tuple[str, ...]) -> tuple[str, ...]:
+        if any(not audience.strip() for audience in audiences):
+            raise ValueError("may not hold an empty value")
+        return audiences
+
+    @model_validator(mode="after")
+    def _keys_over_tls(self) -> IssuerSettings:
+        url = urlsplit(self.jwks_url)
+        loopback = self.allow_loopback_http and url.scheme == "http" and is_loopback(url.hostname or "")
+        if not (loopback or url.scheme == "https") or not url.hostname or url.username or url.fragment:
+            raise ValueError("jwks_url must be an https URL without user or fragment")
+        return self
+
+
+class AuthSettings(Section):
+    mode: Annotated[
+        Literal["token", "none"], Field(description="none: everybody is the owner; refused unless bound to loopback")
+    ] = "token"
+    public_url: Annotated[
+        str | None, Field(description="URL clients use, without a path of a vault; default: from host and port")
+    ] = None
+    token_ttl: Annotated[
+        str, AfterValidator(_ttl), Field(description="life of a token when token create names none")
+    ] = "30d"  # noqa: S105  a duration
+    leeway_s: Annotated[float, Field(ge=0, le=60, description="seconds clocks may differ when times are checked")] = (
+        30.0
+    )
+    issuers: Annotated[tuple[IssuerSettings, ...], Field(description="outside authorization servers")] = ()
+
+    @field_validator("public_url")
+    @classmethod
+    def _canonical(cls, url: str | None) -> str | None:
+        if url is None:
+            return None
+        parts: SplitResult = urlsplit(url)
+        if (
+            parts.scheme not in {"https", "http"}
+            or not parts.hostname
+            or parts.query
+            or parts.fragment
+            or parts.username
+        ):
+            raise ValueError("must be http(s)://host[:port][/path] without query, fragment or user")
+        if any(not 0x21 <= ord(character) <= 0x7E or character in '"\\' for character in url):
+            raise ValueError("must be plain ASCII without blanks or quotes")
+        return url.rstrip("/")
+
+    @field_validator("issuers")
+    @classmethod
+    def _issuers_differ(cls, issuers: tuple[IssuerSettings, ...]) -> tuple[IssuerSettings, ...]:
+        if len({each.issuer for each in issuers}) != len(issuers):
+            raise ValueError("name the same issuer twice")
+        return issuers
+
+
+class LimitSettings(Section):
+    """Each server process counts for itself: a caller spread over N workers may reach N times as much."""
+
+    calls_per_minute: Annotated[int, Field(ge=1, description="calls per minute of one caller")] = 6_000
+    vault_calls_per_minute: Annotated[int, Field(ge=1, description="calls per minute of one caller on one vault")] = (
+        6_000
+    )
+    in_flight: Annotated[int, Field(ge=1, description="calls of one caller running at once")] = 64
+    stores_per_day: Annotated[int | None, Field(ge=1, description="memories one caller may store per UTC day")] = None
+    memories: Annotated[int | None, Field(ge=1, description="memories a vault may hold")] = None
+    vault_size: Annotated[
+        str | None, AfterValidator(_size), Field(description="size of a vault's database, such as 500MB")
+    ] = None
+
+
+def refuse_open_bind(settings: AuthSettings, host: str) -> None:
+    """Raise ``ValueError`` when everybody would be the owner and the address is not this machine's alone."""
+    if settings.mode == "none" and not is_loopback(host):
+        raise ValueError(
+            f"auth.mode = none needs a loopback address, not {host}: anyone who reaches it owns every vault"
+        )

@@ -1,0 +1,163 @@
+"""Tokens issued here: signed JWTs, and the table ``tokens`` that knows their ids.
+
+A token takes away from its subject's grants, it never adds: its vaults and role are caps. The token itself is
+shown once and never stored; its id is, so that it can be revoked.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import jwt
+import uuid_utils
+
+from auth.access import EVERY_VAULT
+from auth.grants import raise_grant
+from auth.keys import KeyRing, SigningKey
+from auth.principal import LOCAL, PINS, is_name
+from auth.roles import Role, parse_role
+from auth.verify import ACCESS_TOKEN, TOKEN_LIMIT
+from vaults.db.sql import Reader, Writer
+from vaults.errors import InvalidArgument, NotFound
+
+TTL_LIMIT_S = 3650 * 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRequest:
+    """What is asked for. ``vaults`` may be ``("*",)``; ``ttl_s`` is the life in seconds."""
+
+    subject: str
+    vaults: tuple[str, ...]
+    role: Role
+    ttl_s: int
+    preset: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedToken:
+    """The answer to the one who asked: the only time ``token`` is seen. Times are RFC 3339 UTC."""
+
+    token: str
+    id: str
+    subject: str
+    vaults: tuple[str, ...]
+    role: Role
+    expires_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRecord:
+    """What is remembered of a token. Times are RFC 3339 UTC."""
+
+    id: str
+    subject: str
+    vaults: tuple[str, ...]
+    role: Role
+    preset: str | None
+    created_at: str
+    expires_at: str | None
+    revoked_at: str | None
+
+
+def instance_urn(instance_id: str) -> str:
+    """Issuer and audience of this installation's tokens: no other installation takes them for its own."""
+    return f"urn:strongroom:{instance_id}"
+
+
+def create_token(writer: Writer, ring: KeyRing, instance_id: str, request: TokenRequest) -> IssuedToken:
+    """Sign a token, remember its id and see that its subject has the grants it needs, all in one transaction."""
+    _check(request)
+    now = int(time.time())
+    issued = IssuedToken(
+        token="",
+        id=str(uuid_utils.uuid7()),
+        subject=request.subject,
+        vaults=tuple(dict.fromkeys(request.vaults)),
+        role=request.role,
+        expires_at=_rfc3339(now + request.ttl_s),
+    )
+    writer.run(
+        "INSERT INTO tokens (id, subject, vaults, role, preset, created_at, expires_at)"
+        " VALUES (:id, :subject, :vaults, :role, :preset, :created_at, :expires_at)",
+        {
+            "id": issued.id,
+            "subject": issued.subject,
+            "vaults": json.dumps(issued.vaults),
+            "role": issued.role.label,
+            "preset": request.preset,
+            "created_at": _rfc3339(now),
+            "expires_at": issued.expires_at,
+        },
+    )
+    for vault in issued.vaults:
+        raise_grant(writer, issued.subject, LOCAL, vault, issued.role)
+    signed = _sign(ring.newest, instance_urn(instance_id), issued, request, now)
+    return IssuedToken(signed, issued.id, issued.subject, issued.vaults, issued.role, issued.expires_at)
+
+
+def revoke_token(writer: Writer, token_id: str) -> TokenRecord:
+    """End a token for good; doing it again changes nothing. Raises ``NotFound`` for an unknown id."""
+    writer.run(
+        "UPDATE tokens SET revoked_at = :at WHERE id = :id AND revoked_at IS NULL",
+        {"at": _rfc3339(int(time.time())), "id": token_id},
+    )
+    row = writer.one(f"{_SELECT} WHERE id = :id", {"id": token_id})
+    if row is None:
+        raise NotFound("there is no token with this id", hint="token list shows the ids")
+    return _record(row)
+
+
+def list_tokens(reader: Reader) -> list[TokenRecord]:
+    """Every token ever issued, oldest first (ids are UUIDv7)."""
+    return [_record(row) for row in reader.all(f"{_SELECT} ORDER BY id")]
+
+
+def has_local_tokens(reader: Reader, subject: str) -> bool:
+    """Whether this subject was ever given a token here: then a grant to it means the local subject."""
+    return reader.one("SELECT 1 FROM tokens WHERE subject = :subject LIMIT 1", {"subject": subject}) is not None
+
+
+_SELECT = "SELECT id, subject, vaults, role, preset, created_at, expires_at, revoked_at FROM tokens"
+
+
+def _record(row: tuple[str, ...]) -> TokenRecord:
+    return TokenRecord(row[0], row[1], tuple(json.loads(row[2])), parse_role(row[3]), *row[4:])
+
+
+def _check(request: TokenRequest) -> None:
+    if not is_name(request.subject) or request.subject.startswith(PINS) or request.subject == EVERY_VAULT:
+        raise InvalidArgument("subject", "must be a plain name of 1 to 255 printable characters")
+    if not request.vaults or not all(is_name(vault) for vault in request.vaults):
+        raise InvalidArgument("vault", "must be names of vaults, or '*'")
+    if EVERY_VAULT in request.vaults and len(set(request.vaults)) > 1:
+        raise InvalidArgument("vault", "must be either '*' or names, not both")
+    if not 1 <= request.ttl_s <= TTL_LIMIT_S:
+        raise InvalidArgument("ttl", "must lie between 1s and 3650d")
+
+
+def _sign(key: SigningKey, urn: str, issued: IssuedToken, request: TokenRequest, now: int) -> str:
+    claims: dict[str, Any] = {
+        "iss": urn,
+        "aud": urn,
+        "sub": issued.subject,
+        "jti": issued.id,
+        "iat": now,
+        "exp": now + request.ttl_s,
+        "vaults": list(issued.vaults),
+        "role": issued.role.label,
+    }
+    if request.preset is not None:
+        claims["preset"] = request.preset
+    token = jwt.encode(claims, key.private, algorithm="EdDSA", headers={"typ": ACCESS_TOKEN, "kid": key.kid})
+    if len(token) > TOKEN_LIMIT:
+        raise InvalidArgument("vault", "names more vaults than fit into one token; use a group of tokens or '*'")
+    return token
+
+
+def _rfc3339(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,151 @@
+"""A request's outside, read before anything is believed: path, headers, length, the tools it calls; and refusals."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mcp.shared.inbound import decode_header_value
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.types import Message, Receive, Scope, Send
+
+Headers = list[tuple[bytes, bytes]]
+
+_READ = (b"authorization", b"host", b"origin", b"content-length")
+
+
+class Refusal(Exception):
+    """One answer of a door: status, stable code, a message without anything the caller may not know.
+
+    ``reason`` is for metrics and logs, from a closed set.
+    """
+
+    def __init__(
+        self, status: int, code: str, message: str, headers: tuple[tuple[bytes, bytes], ...] = (), *, reason: str
+    ) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+        self.headers = headers
+        self.body = json.dumps({"error": {"code": code, "message": message}}, ensure_ascii=False).encode()
+
+
+async def respond(refusal: Refusal, send: Send) -> None:
+    """Send a refusal. The same refusal is the same bytes."""
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(refusal.body)).encode()),
+        (b"cache-control", b"no-store"),
+        *refusal.headers,
+    ]
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": refusal.body})
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """``headers`` are the request's, with blanks after ``Mcp-*`` values stripped: httptools keeps them and the SDK
+    then refuses the request. Repeated headers stay repeated."""
+
+    path: str
+    headers: Headers
+    authorization: Sequence[bytes]
+    hosts: Sequence[bytes]
+    origins: Sequence[bytes]
+    lengths: Sequence[bytes]
+
+    @classmethod
+    def of(cls, scope: Scope) -> Envelope:
+        """One pass over the headers (lower-case names, as ASGI gives them)."""
+        found: dict[bytes, list[bytes]] = {name: [] for name in _READ}
+        headers: Headers = scope["headers"]
+        padded = False
+        for name, value in headers:
+            if name in found:
+                found[name].append(value)
+            elif name.startswith(b"mcp-") and value != value.strip(b" \t"):
+                padded = True
+        if padded:
+            headers = [(n, v.strip(b" \t") if n.startswith(b"mcp-") else v) for n, v in headers]
+        path: str = scope["path"]
+        root = scope.get("root_path", "")
+        if root and path.startswith(f"{root}/"):
+            path = path[len(root) :]
+        return cls(path, headers, *found.values())
+
+    def check_origin(self, hosts: Sequence[str], origins: Sequence[str]) -> None:
+        """The SDK's check of Host and Origin, done first: its own comes after vault and grant were looked up, and a
+        page behind DNS rebinding would learn from the answers which vaults exist. Raises 421 or 403."""
+        if len(self.hosts) != 1 or not _allowed(self.hosts[0], hosts):
+            raise Refusal(421, "invalid_argument", "this server does not go by that host name", reason="host")
+        if self.origins and not (len(self.origins) == 1 and _allowed(self.origins[0], origins)):
+            raise Refusal(403, "forbidden", "requests from this origin are not allowed", reason="origin")
+
+    def check_length(self, limit: int) -> None:
+        """Refuse an announced body above ``limit`` bytes. One that announces nothing is capped while it is read."""
+        for length in self.lengths:
+            if not re.fullmatch(rb"[0-9]{1,18}", length.strip()) or int(length) > limit:
+                raise too_large(limit)
+
+    def one(self, name: bytes) -> str | None:
+        """The value of a header that stands there exactly once."""
+        values = [value for each, value in self.headers if each == name]
+        return values[0].decode("latin-1") if len(values) == 1 else None
+
+
+def too_large(limit: int) -> Refusal:
+    """The refusal of a body above ``limit`` bytes."""
+    return Refusal(413, "too_large", f"the request body is larger than {limit} bytes", reason="body")
+
+
+async def called_tools(envelope: Envelope, receive: Receive, limit: int) -> tuple[list[str], Receive]:
+    """The tools a request calls, and the ``receive`` to go on with.
+
+    ``Mcp-Method`` and ``Mcp-Name`` are believed only for a modern revision, where the SDK compares them with the body.
+    Otherwise a harmless header could stand over another call, so the body is read, parsed and replayed.
+    """
+    version, method = envelope.one(b"mcp-protocol-version"), envelope.one(b"mcp-method")
+    if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS and method is not None:
+        name = decode_header_value(envelope.one(b"mcp-name")) if method == "tools/call" else None
+        return ([name] if name is not None else []), receive
+    body, replay = await _buffered(receive, limit)
+    return _tools_in(body), replay
+
+
+def _tools_in(body: bytes) -> list[str]:
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return []  # not ours to explain: the SDK answers it as a parse error and calls nothing
+    calls = document if isinstance(document, list) else [document]
+    parameters = [c.get("params") for c in calls if isinstance(c, dict) and c.get("method") == "tools/call"]
+    names = [each.get("name") for each in parameters if isinstance(each, dict)]
+    return [name for name in names if isinstance(name, str)]
+
+
+async def _buffered(receive: Receive, limit: int) -> tuple[bytes, Receive]:
+    messages: list[Message] = []
+    body = bytearray()
+    while True:
+        message = await receive()
+        messages.append(message)
+        body += message.get("body", b"")
+        if len(body) > limit:
+            raise too_large(limit)
+        if message["type"] != "http.request" or not message.get("more_body", False):
+            break
+    waiting = iter(messages)
+
+    async def replay() -> Message:
+        for each in waiting:
+            return each
+        return await receive()
+
+    return bytes(body), replay
+
+
+def _allowed(value: bytes, patterns: Sequence[str]) -> bool:
+    text = value.decode("latin-1")
+    return text in patterns or any(p.endswith(":*") and text.startswith(p[:-1]) for p in patterns)

@@ -1,0 +1,194 @@
+"""The gate before the MCP application: host → token → principal → vault → scope, or one plain JSON refusal.
+
+Pure ASGI. What passes carries an ``Admission`` in ``scope["state"]["strongroom"]`` and the SDK's own user in
+``scope["user"]``; nothing else in the program reads a token. The gate admits readers and up; what a tool needs is
+asked again in dispatch, so a request that talks its way past the step-up check below gains nothing.
+
+Until the token is verified, answers depend on the request alone: never on which vaults exist.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from starlette.authentication import AuthCredentials
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from auth.access import Access
+from auth.authenticate import Authenticator
+from auth.authorize import Allowed, decide
+from auth.bearer import bearer_token, challenge
+from auth.board import AccessBoard
+from auth.errors import TokenInvalid
+from auth.principal import Principal, owner
+from auth.roles import Role
+from server.http.envelope import Envelope, Refusal, called_tools, respond
+from vaults.errors import StrongroomError
+
+METADATA_PATH = "/.well-known/oauth-protected-resource"
+
+_VAULT_PATH = re.compile(r"/v/([^/]*)/mcp")
+PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,127}", re.ASCII)
+"""What of a stranger's path may be repeated in a URL or a quoted header value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Who was let in, to which vault, with which role. Made here and trusted by the protocol layer."""
+
+    principal: Principal
+    vault: str
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class GatePolicy:
+    """What the gate decides by. ``authenticator`` None: ``auth.mode`` is none and everybody is the owner.
+
+    ``vaults`` gives the names of active vaults, quick to search; ``required_role`` the least role of a tool, None for
+    one that does not exist. ``allowed_*`` as in the SDK (exact, or ``host:*``). ``max_body`` in bytes. ``denied`` is
+    told status and reason of each refusal, both from closed sets.
+    """
+
+    authenticator: Authenticator | None
+    board: AccessBoard
+    vaults: Callable[[], Collection[str]]
+    required_role: Callable[[str], Role | None]
+    public_url: str
+    allowed_hosts: tuple[str, ...]
+    allowed_origins: tuple[str, ...]
+    max_body: int
+    denied: Callable[[int, str], None]
+
+
+class Gate:
+    """Wraps the MCP application; knows ``/v/{vault}/mcp`` and ``/mcp``, everything else is not found."""
+
+    def __init__(self, app: ASGIApp, policy: GatePolicy) -> None:
+        self._app = app
+        self._policy = policy
+        self._owner = owner("loopback")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        try:
+            scope, receive = await self._admit(scope, receive)
+        except Refusal as refusal:
+            self._policy.denied(refusal.status, refusal.reason)
+            await respond(refusal, send)
+            return
+        await self._app(scope, receive, send)
+
+    async def _admit(self, scope: Scope, receive: Receive) -> tuple[Scope, Receive]:
+        envelope = Envelope.of(scope)
+        envelope.check_origin(self._policy.allowed_hosts, self._policy.allowed_origins)
+        envelope.check_length(self._policy.max_body)
+        named = _VAULT_PATH.fullmatch(envelope.path)
+        if named is None and envelope.path != "/mcp":
+            raise _nowhere()
+        metadata = self._metadata_url(named[1] if named else None)
+        try:
+            token, principal = await self._principal(envelope, metadata)
+            access = self._policy.board.current
+        except StrongroomError as failure:
+            raise Refusal(503, failure.code, failure.message, ((b"retry-after", b"5"),), reason=failure.code) from None
+        admission = self._admission(access, principal, named[1] if named else None, metadata)
+        if principal.scope_role is not None and principal.scope_role < Role.ADMIN and scope["method"] == "POST":
+            tools, receive = await called_tools(envelope, receive, self._policy.max_body)
+            for tool in tools:
+                self._step_up(access, admission, tool, metadata)
+        return _admitted(scope, envelope, admission, token), receive
+
+    async def _principal(self, envelope: Envelope, metadata: str) -> tuple[str, Principal]:
+        if self._policy.authenticator is None:
+            return "", self._owner
+        try:
+            token = bearer_token(envelope.authorization)
+            if token is not None:
+                return token, await self._policy.authenticator.authenticate(token)
+        except TokenInvalid as invalid:
+            raise _unauthorized(challenge(metadata, Role.READER.scopes, "invalid_token"), invalid.reason) from None
+        raise _unauthorized(challenge(metadata, Role.READER.scopes), "missing")
+
+    def _admission(self, access: Access, principal: Principal, vault: str | None, metadata: str) -> Admission:
+        known = self._policy.vaults()
+        if vault is None and not principal.lacks_scope:
+            mine = access.vaults_of(principal, known)
+            if len(mine) != 1:
+                raise _which()
+            vault = next(iter(mine))
+        decision = decide(access, principal, vault or "", Role.READER)
+        if isinstance(decision, Allowed) and vault in known:
+            return Admission(principal, vault or "", decision.role)
+        if not isinstance(decision, Allowed) and decision.reason == "scope":
+            raise _forbidden(metadata, decision.scopes)
+        raise _nowhere()
+
+    def _step_up(self, access: Access, admission: Admission, tool: str, metadata: str) -> None:
+        # Only a missing scope is spoken of. A tool above the caller's role must look as if it did not exist, which
+        # is for the protocol layer to say.
+        required = self._policy.required_role(tool)
+        if required is None:
+            return
+        decision = decide(access, admission.principal, admission.vault, required)
+        if not isinstance(decision, Allowed) and decision.reason == "scope":
+            raise _forbidden(metadata, decision.scopes)
+
+    def _metadata_url(self, vault: str | None) -> str:
+        base = f"{self._policy.public_url}{METADATA_PATH}"
+        if vault is None:
+            return f"{base}/mcp"
+        return f"{base}/v/{vault}/mcp" if PLAIN_NAME.fullmatch(vault) else base
+
+
+def _admitted(scope: Scope, envelope: Envelope, admission: Admission, token: str) -> Scope:
+    principal = admission.principal
+    scopes = admission.role.scopes.split(" ")
+    access_token = AccessToken(
+        # A hash: the SDK keeps this object as long as the request lives.
+        token=hashlib.sha256(token.encode()).hexdigest()[:16],
+        client_id=principal.key,
+        scopes=scopes,
+        expires_at=None if principal.expires_at is None else int(principal.expires_at),
+        subject=principal.subject,
+        claims={"iss": principal.issuer},
+    )
+    state: dict[str, Any] = {**scope.get("state", {}), "strongroom": admission}
+    return {
+        **scope,
+        "headers": envelope.headers,
+        "user": AuthenticatedUser(access_token),
+        "auth": AuthCredentials(scopes),
+        "state": state,
+    }
+
+
+def _nowhere() -> Refusal:
+    return Refusal(404, "not_found", "no such vault, or no grant for it", reason="grant")
+
+
+def _which() -> Refusal:
+    message = "Validation error: vault must be named: use /v/{vault}/mcp, or a token for exactly one vault"
+    return Refusal(400, "invalid_argument", message, reason="which_vault")
+
+
+def _unauthorized(header: str, reason: str) -> Refusal:
+    message = "a valid access token is needed: Authorization: Bearer …"
+    return Refusal(401, "unauthorized", message, ((b"www-authenticate", header.encode("ascii")),), reason=reason)
+
+
+def _forbidden(metadata: str, scopes: str) -> Refusal:
+    header = challenge(metadata, scopes, "insufficient_scope").encode("ascii")
+    message = f"the token lacks a scope; needed: {scopes}"
+    return Refusal(403, "forbidden", message, ((b"www-authenticate", header),), reason="scope")

@@ -1,0 +1,22 @@
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from auth.keys import KeyRing, open_keys
+from vaults.db.connection import Database
+from vaults.db.migrate import migrate
+from vaults.settings import StorageSettings
+
+
+@pytest.fixture
+async def control(tmp_path: Path) -> AsyncIterator[Database]:
+    db = Database(tmp_path / "control.db", StorageSettings())
+    await migrate(db, "control")
+    yield db
+    await db.close()
+
+
+@pytest.fixture
+def ring(tmp_path: Path) -> KeyRing:
+    return open_keys(tmp_path / "keys")

@@ -1,0 +1,92 @@
+import pytest
+from pydantic import ValidationError
+
+from auth.settings import AuthSettings, IssuerSettings, LimitSettings, refuse_open_bind
+
+GOOD = {"issuer": "https://id.example", "jwks_url": "https://id.example/keys"}
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "[::1]", "localhost", "LOCALHOST"])
+def test_no_authentication_is_allowed_on_this_machine(host: str) -> None:
+    refuse_open_bind(AuthSettings(mode="none"), host)
+
+
+@pytest.mark.parametrize(
+    "host", ["0.0.0.0", "::", "10.0.0.1", "example.com", "", "127.0.0.1.evil.example", "localhost."]
+)
+def test_no_authentication_on_another_address_stops_the_start(host: str) -> None:
+    with pytest.raises(ValueError, match="loopback"):
+        refuse_open_bind(AuthSettings(mode="none"), host)
+    refuse_open_bind(AuthSettings(mode="token"), host)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://id.example/keys",
+        "http://127.0.0.1/keys",
+        "file:///etc/passwd",
+        "ftp://id.example/keys",
+        "https://",
+        "https://user:pw@id.example/keys",
+        "//id.example/keys",
+        "keys.json",
+    ],
+)
+def test_keys_come_over_https_only(url: str) -> None:
+    with pytest.raises(ValidationError, match="https"):
+        IssuerSettings(**{**GOOD, "jwks_url": url})
+
+
+def test_plain_http_needs_both_the_flag_and_a_loopback_address() -> None:
+    IssuerSettings(**{**GOOD, "jwks_url": "http://127.0.0.1:9/k", "allow_loopback_http": True})
+    with pytest.raises(ValidationError, match="https"):
+        IssuerSettings(**{**GOOD, "jwks_url": "http://10.0.0.1/k", "allow_loopback_http": True})
+
+
+@pytest.mark.parametrize("algorithm", ["HS256", "hs256", "none", "None", "", "rs256", "ES256K"])
+def test_only_known_asymmetric_algorithms_can_be_configured(algorithm: str) -> None:
+    with pytest.raises(ValidationError, match="may not hold"):
+        IssuerSettings(**GOOD, algorithms=("RS256", algorithm))
+
+
+@pytest.mark.parametrize("bad", [{"issuer": ""}, {"issuer": "stdio"}, {"issuer": "local"}, {"audiences": (" ",)}])
+def test_an_issuer_must_be_a_url_and_audiences_not_blank(bad: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        IssuerSettings(**{**GOOD, **bad})
+
+
+def test_one_issuer_cannot_be_configured_twice() -> None:
+    with pytest.raises(ValidationError, match="twice"):
+        AuthSettings(issuers=(IssuerSettings(**GOOD), IssuerSettings(**GOOD)))
+
+
+def test_the_public_url_is_kept_without_trailing_slash() -> None:
+    assert AuthSettings(public_url="https://mem.example/team/").public_url == "https://mem.example/team"
+
+
+@pytest.mark.parametrize(
+    "url", ["mem.example", "ftp://x", "https://x/?q", "https://u@x", 'https://x/"a', "https://x/\n", "https://x/ü"]
+)
+def test_a_public_url_that_cannot_stand_in_a_header_is_refused(url: str) -> None:
+    with pytest.raises(ValidationError):
+        AuthSettings(public_url=url)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"leeway_s": 61}, {"leeway_s": -1}, {"token_ttl": "0s"}, {"token_ttl": "30"}, {"mode": "x"}]
+)
+def test_out_of_bounds_settings_are_refused(bad: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        AuthSettings(**bad)
+
+
+def test_a_vault_size_must_be_a_size() -> None:
+    assert LimitSettings(vault_size="500MB").vault_size == "500MB"
+    with pytest.raises(ValidationError):
+        LimitSettings(vault_size="lots")
+
+
+def test_every_setting_has_a_description() -> None:
+    for section in (AuthSettings, IssuerSettings, LimitSettings):
+        assert [name for name, field in section.model_fields.items() if not field.description] == []

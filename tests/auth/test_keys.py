@@ -1,0 +1,114 @@
+import base64
+import hashlib
+import json
+import multiprocessing
+import stat
+from pathlib import Path
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from auth.keys import KeyRing, add_key, open_keys
+from vaults.errors import VaultUnavailable
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_the_first_start_makes_one_private_key_in_a_private_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "keys"
+    open_keys(folder)
+    assert [entry.name for entry in folder.iterdir()] == ["0001.pem"]
+    assert (mode(folder), mode(folder / "0001.pem")) == (0o700, 0o600)
+
+
+def test_keys_survive_a_restart(tmp_path: Path) -> None:
+    first, second = open_keys(tmp_path / "keys"), open_keys(tmp_path / "keys")
+    assert first.newest.kid == second.newest.kid
+    assert first.jwks() == second.jwks()
+
+
+def _open(folder: Path, barrier: object, answers: object) -> None:
+    barrier.wait()
+    answers.put(open_keys(folder).newest.kid)
+
+
+def test_processes_that_start_at_once_agree_on_one_key(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    barrier, answers = context.Barrier(3), context.Queue()
+    workers = [context.Process(target=_open, args=(tmp_path / "keys", barrier, answers)) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    kids = {answers.get(timeout=30) for _ in workers}
+    for worker in workers:
+        worker.join()
+    answers.close()
+    answers.join_thread()
+    assert len(kids) == 1
+    assert [entry.name for entry in (tmp_path / "keys").iterdir()] == ["0001.pem"]
+
+
+def test_a_new_key_signs_and_the_old_one_still_verifies(tmp_path: Path) -> None:
+    ring = open_keys(tmp_path / "keys")
+    old = ring.newest
+    assert add_key(tmp_path / "keys") == "0002.pem"
+    assert ring.newest is old
+    ring.refresh()
+    assert ring.newest.kid != old.kid
+    assert ring.find(old.kid) is not None
+    assert [key["kid"] for key in ring.jwks()["keys"]] == [ring.newest.kid, old.kid]
+
+
+def test_a_key_that_was_removed_verifies_nothing_any_more(tmp_path: Path) -> None:
+    ring = open_keys(tmp_path / "keys")
+    old = ring.newest.kid
+    add_key(tmp_path / "keys")
+    (tmp_path / "keys" / "0001.pem").unlink()
+    ring.refresh()
+    assert ring.find(old) is None
+
+
+def test_loose_modes_are_made_private_and_named(tmp_path: Path) -> None:
+    open_keys(tmp_path / "keys")
+    (tmp_path / "keys").chmod(0o755)
+    (tmp_path / "keys" / "0001.pem").chmod(0o644)
+    ring = open_keys(tmp_path / "keys")
+    assert ring.repaired == ("0001.pem",)
+    assert (mode(tmp_path / "keys"), mode(tmp_path / "keys" / "0001.pem")) == (0o700, 0o600)
+
+
+def test_files_that_are_not_keys_by_name_are_left_alone(tmp_path: Path) -> None:
+    open_keys(tmp_path / "keys")
+    for name in (".new-1234", "0001.pem.bak", "notes.txt", "٠٠٠٢.pem"):
+        (tmp_path / "keys" / name).write_text("not a key")
+    assert len(open_keys(tmp_path / "keys").jwks()["keys"]) == 1
+
+
+@pytest.mark.parametrize("kind", ["garbage", "rsa", "empty"])
+def test_a_key_file_of_another_kind_stops_the_start_with_its_name(tmp_path: Path, kind: str) -> None:
+    open_keys(tmp_path / "keys")
+    pem = b"" if kind == "empty" else b"garbage"
+    if kind == "rsa":
+        pem = rsa.generate_private_key(65537, 2048).private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+    (tmp_path / "keys" / "0002.pem").write_bytes(pem)
+    with pytest.raises(VaultUnavailable, match=r"0002\.pem"):
+        open_keys(tmp_path / "keys")
+
+
+def test_the_published_document_holds_public_halves_only_under_their_thumbprints(ring: KeyRing) -> None:
+    (key,) = ring.jwks()["keys"]
+    assert set(key) == {"kty", "crv", "x", "kid", "use", "alg"}
+    canonical = json.dumps({"crv": "Ed25519", "kty": "OKP", "x": key["x"]}, separators=(",", ":")).encode()
+    assert key["kid"] == base64.urlsafe_b64encode(hashlib.sha256(canonical).digest()).rstrip(b"=").decode()
+    token = jwt.encode({"a": 1}, ring.newest.private, algorithm="EdDSA")
+    assert jwt.decode(token, jwt.PyJWK(key).key, algorithms=["EdDSA"]) == {"a": 1}
+
+
+@pytest.mark.parametrize("kid", ["../keys/0001.pem", "0001.pem", "' OR 1=1", "https://evil.example", "x" * 10**6, ""])
+def test_a_kid_is_compared_and_nothing_else(ring: KeyRing, kid: str) -> None:
+    assert ring.find(kid) is None
