@@ -1,0 +1,48 @@
+"""What an embedding engine is, and the identity that says whether two vectors may be compared."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+
+# How text is prepared before the model sees it. Raise it when that changes: every vault then embeds again.
+RECIPE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ModelIdentity:
+    """Vectors of equal identity are comparable, whichever engine made them; others never are."""
+
+    name: str
+    revision: str  # digest of the weights (and, where it is not a pinned model, of the files that shape its vectors)
+    width: int
+    normalised: bool
+    recipe: int
+
+    @property
+    def key(self) -> str:
+        """16 hex digits that stand for all of it, stored beside every vector."""
+        parts = json.dumps([self.name, self.revision, self.width, self.normalised, self.recipe])
+        return hashlib.sha256(parts.encode()).hexdigest()[:16]
+
+
+class Embedder(Protocol):
+    """One loaded model. Used by one thread at a time; ``max_tokens`` is what it reads of a text."""
+
+    @property
+    def identity(self) -> ModelIdentity: ...
+
+    @property
+    def max_tokens(self) -> int: ...
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """float32 ``[len(texts), width]``, each row of unit length, in the order given. Blocks."""
+
+    def close(self) -> None:
+        """Give the memory back. The embedder is not used again."""

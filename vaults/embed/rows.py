@@ -1,0 +1,53 @@
+"""Vectors a model returned, made safe: only finite rows of the right width and of unit length come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Call = Callable[[Sequence[str]], Any]
+
+# Singles that may fail in a row before the rest of a batch is given up: by then it is the model, not a text.
+_PATIENCE = 4
+_SMALLEST = 1e-6  # a shorter vector has no direction worth keeping
+
+
+def embed_rows(call: Call, texts: Sequence[str], width: int) -> list[np.ndarray | None]:
+    """A row per text, None where the model gives nothing usable. Never raises for what the model does.
+
+    When a batch fails, or some of its rows are unusable, those texts are tried once more, each alone, so that one
+    poisonous text costs itself only.
+    """
+    rows = _attempt(call, texts, width)
+    if len(texts) == 1:
+        return rows
+    failures = 0
+    for place, row in enumerate(rows):
+        if row is None and failures < _PATIENCE:
+            (rows[place],) = _attempt(call, texts[place : place + 1], width)
+            failures = failures + 1 if rows[place] is None else 0
+    return rows
+
+
+def usable(found: Any, count: int, width: int) -> list[np.ndarray | None]:
+    """``found`` row by row: float32, renormalised, None where it is not finite or zero; all None if misshapen."""
+    import numpy as np
+
+    vectors = np.asarray(found, dtype=np.float32)
+    if vectors.shape != (count, width):
+        return [None] * count
+    with np.errstate(all="ignore"):  # the odd values are what is looked for
+        norms = np.linalg.norm(vectors.astype(np.float64), axis=1)
+        good = np.isfinite(norms) & (norms > _SMALLEST)
+        vectors = (vectors / norms[:, None]).astype(np.float32)
+    return [row if fine else None for row, fine in zip(vectors, good, strict=True)]
+
+
+def _attempt(call: Call, texts: Sequence[str], width: int) -> list[np.ndarray | None]:
+    try:
+        return usable(call(texts), len(texts), width)
+    except Exception:  # noqa: BLE001 - whatever a model raises means the same: no vectors; the caller reports it
+        return [None] * len(texts)

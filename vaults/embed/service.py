@@ -1,0 +1,176 @@
+"""Embeddings for the event loop: awaitable, bounded, cached, and never a reason for a call to crash.
+
+One model per process, in one thread. Calls that arrive while the model works are its next batch, so no timer is
+needed: alone a text waits for nothing, and under load batches grow by themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from vaults.embed.backend import Embedder, ModelIdentity
+from vaults.embed.lanes import Lane, Ticket
+from vaults.embed.state import EmbeddingState, unavailable
+from vaults.embed.worker import Worker
+from vaults.errors import EmbeddingUnavailable
+from vaults.observe import Observer
+from vaults.settings import EmbeddingSettings
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_WINDOW = 512  # texts of one caller in the queue at a time: long enough to sort by length, short enough to share
+_CLOSE_WAIT_S = 2.0
+
+
+class EmbeddingService:
+    """Belongs to one event loop. The model is loaded by the first call that needs it, never before.
+
+    Every method raises EmbeddingUnavailable when there is no model to ask (off, absent, failed, hung, closing) and
+    Overloaded when too many texts wait.
+    """
+
+    def __init__(
+        self,
+        settings: EmbeddingSettings,
+        observer: Observer,
+        load: Callable[[], Embedder] | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings = settings
+        self._worker = Worker(settings, observer, load or functools.partial(_load, settings), clock)
+        self._cache: OrderedDict[str, np.ndarray] = OrderedDict()
+        self._waiting: set[Ticket] = set()
+        self._watch: asyncio.TimerHandle | None = None
+
+    @property
+    def identity(self) -> ModelIdentity | None:
+        """Of the model in use; None until it has been loaded once."""
+        return self._worker.identity
+
+    def state(self) -> EmbeddingState:
+        """For status and health. Loads nothing."""
+        if self._settings.engine == "off":
+            return EmbeddingState("off", "off", 0, None)
+        return self._worker.state()
+
+    async def warm(self) -> ModelIdentity:
+        """Load the model now and say which it is."""
+        if self.identity is None:
+            await self.each(["strongroom"], urgent=True)
+        return self._require_identity()
+
+    async def query(self, text: str) -> np.ndarray:
+        """The vector of a search, read-only. A repeated query is answered from memory, also while the model fails."""
+        known = self._cache.get(text)
+        if known is not None:
+            self._cache.move_to_end(text)
+            return known
+        (row,) = await self._submit(Lane.QUERY, [text])
+        if row is None:
+            raise unavailable("the model gives no vector for this text")
+        vector = row.copy()  # the row is a view that would keep its whole batch
+        vector.setflags(write=False)
+        self._remember(text, vector)
+        return vector
+
+    async def texts(self, texts: Sequence[str], *, urgent: bool) -> np.ndarray:
+        """float32 ``[len(texts), width]`` in order; ``urgent`` is a write somebody waits for, else an import.
+
+        Raises EmbeddingUnavailable with ``failed``, their positions, when the model has no vector for some.
+        """
+        rows = await self.each(texts, urgent=urgent)
+        found = [row for row in rows if row is not None]
+        if len(found) < len(rows):
+            failed = [place for place, row in enumerate(rows) if row is None]
+            raise EmbeddingUnavailable("The model gives no vector for some of these texts.", failed=failed)
+        width = (await self.warm()).width
+        import numpy as np
+
+        return np.stack(found) if found else np.empty((0, width), dtype=np.float32)
+
+    async def each(self, texts: Sequence[str], *, urgent: bool) -> list[np.ndarray | None]:
+        """As ``texts``, but row by row: None for a text the model has no vector for."""
+        lane = Lane.WRITE if urgent else Lane.IMPORT
+        window = min(_WINDOW, self._settings.queue)
+        rows: list[np.ndarray | None] = []
+        for start in range(0, len(texts), window):
+            rows += await self._submit(lane, texts[start : start + window])
+        return rows
+
+    async def close(self) -> None:
+        """Fail whoever waits and end the thread. Returns within 2 s; a stuck thread is left to the process's end."""
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        thread = self._worker.close(lambda: _wake(loop, ended))
+        self._disarm()
+        if thread is None:
+            return
+        # join() at once would block the loop for as long as the model's last call takes.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_WAIT_S):
+                await ended.wait()
+            thread.join()
+
+    def _require_identity(self) -> ModelIdentity:
+        if self.identity is None:
+            raise unavailable("the model was not loaded")
+        return self.identity
+
+    async def _submit(self, lane: Lane, texts: Sequence[str]) -> list[np.ndarray | None]:
+        if self._settings.engine == "off":
+            raise unavailable("they are switched off on this server")
+        loop = asyncio.get_running_loop()
+        ticket = Ticket(loop.create_future(), loop, [None] * len(texts), len(texts))
+        self._worker.submit(lane, texts, ticket)
+        self._waiting.add(ticket)
+        self._arm()
+        try:
+            await ticket.future
+        except asyncio.CancelledError:
+            self._worker.drop(ticket)
+            raise
+        finally:
+            self._waiting.discard(ticket)
+            if not self._waiting:
+                self._disarm()
+        return ticket.rows
+
+    def _remember(self, text: str, vector: np.ndarray) -> None:
+        self._cache[text] = vector
+        while len(self._cache) > self._settings.query_cache:
+            self._cache.popitem(last=False)
+
+    # The watch: a timer of the loop, armed only while somebody waits.
+
+    def _arm(self, after_s: float | None = None) -> None:
+        if self._watch is None:
+            delay = self._settings.timeout_s if after_s is None else after_s
+            self._watch = asyncio.get_running_loop().call_later(delay, self._check)
+
+    def _disarm(self) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+
+    def _check(self) -> None:
+        self._watch = None
+        left = self._worker.overdue()
+        if left > 0 and self._waiting:
+            self._arm(left)
+
+
+def _wake(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
+    loop.call_soon_threadsafe(ended.set)
+
+
+def _load(settings: EmbeddingSettings) -> Embedder:
+    from vaults.embed.choose import load_embedder
+
+    return load_embedder(settings)

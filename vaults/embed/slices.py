@@ -1,0 +1,27 @@
+"""Cutting texts into model calls. Pure.
+
+A call is padded to its longest text, so its price is count x longest: texts are sorted by length first, and a
+call stops growing at a budget. A slice of the service is some 512 padded tokens: all that batching gains is gained
+there (sentence-transformers included), and a query that arrives behind it waits 0.1 s at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+CHARACTERS = 2048  # about 512 tokens, for those who have not tokenised yet
+
+
+def cut(lengths: Sequence[int], *, budget: int, most: int) -> list[list[int]]:
+    """Positions of ``lengths``, shortest first, in groups of ``most`` whose padded size stays in ``budget``.
+
+    Every position is in exactly one group; a text longer than the budget is alone in its own.
+    """
+    groups: list[list[int]] = []
+    for position in sorted(range(len(lengths)), key=lengths.__getitem__):
+        size = len(groups[-1]) + 1 if groups else 0
+        if groups and size <= most and size * lengths[position] <= budget:
+            groups[-1].append(position)
+        else:
+            groups.append([position])
+    return groups

@@ -1,0 +1,246 @@
+"""The one thread that owns the model: loads it on first need, embeds, reports, and may get stuck.
+
+A stuck native call cannot be ended, only waited for. So after ``timeout_s`` without a finished call everyone who
+waits is told, new calls are refused at once, and when the call returns after all the service is ready again. A
+second thread with a second model was decided against: it would double the memory, meet the same locks inside the
+library, and hang too. Health reports ``hung``, and a restart is the operator's choice.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from vaults.embed.backend import Embedder, ModelIdentity
+from vaults.embed.lanes import Lane, Lanes, Ticket
+from vaults.embed.rows import embed_rows
+from vaults.embed.state import EmbeddingState, Status, plain_reason, unavailable
+from vaults.observe import Observer
+from vaults.settings import EmbeddingSettings
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_log = logging.getLogger(__name__)
+
+_BACKOFF_S = (1.0, 60.0)  # first pause after a failed load, and the longest
+_PROBE = ("strongroom",)  # a text no sound model fails on
+_SLOW_START = 50.0  # texts per second, assumed until the first call has been timed
+
+
+class Worker:
+    """Thread-safe. ``submit``, ``drop``, ``overdue``, ``state`` return at once; only the thread itself waits."""
+
+    def __init__(
+        self, settings: EmbeddingSettings, observer: Observer, load: Callable[[], Embedder], clock: Callable[[], float]
+    ) -> None:
+        self._settings, self._observer, self._load_model, self._clock = settings, observer, load, clock
+        self._wake = threading.Condition()
+        self._thread: threading.Thread | None = None
+        # All below is changed under the condition's lock only.
+        self._lanes = Lanes(limit=settings.queue, batch=settings.batch)
+        self._status: Status = "cold"
+        self._reason: str | None = None
+        self._embedder: Embedder | None = None
+        self._identity: ModelIdentity | None = None
+        self._busy_since: float | None = None
+        self._hung = self._closed = False
+        self._ended: list[Callable[[], None]] = []
+        self._retry_at = 0.0
+        self._pause = _BACKOFF_S[0]
+        self._rate = _SLOW_START
+
+    @property
+    def identity(self) -> ModelIdentity | None:
+        return self._identity
+
+    def state(self) -> EmbeddingState:
+        with self._wake:
+            status: Status = "hung" if self._silent() else self._status
+            engine = getattr(self._embedder, "engine", self._settings.engine)  # an embedder need not have a name
+            return EmbeddingState(status, engine, self._lanes.queued, self._reason)
+
+    def submit(self, lane: Lane, texts: Sequence[str], ticket: Ticket) -> None:
+        """Queue ``texts``. Raises EmbeddingUnavailable at once while there is no hope, Overloaded when full."""
+        with self._wake:
+            self._refuse()
+            self._lanes.put(lane, texts, ticket, retry_after_s=self._wait_s())
+            depth = self._lanes.queued
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="strongroom-embed", daemon=True)
+                self._thread.start()
+            self._wake.notify()
+        self._observer.embedding_queue(depth)
+
+    def drop(self, ticket: Ticket) -> None:
+        """Its caller was cancelled."""
+        with self._wake:
+            self._lanes.drop(ticket)
+            depth = self._lanes.queued
+        self._observer.embedding_queue(depth)
+
+    def overdue(self) -> float:
+        """Seconds until the model, if it stays silent, counts as hung. Zero: it does now; everyone was told."""
+        with self._wake:
+            if not self._silent():
+                since = self._clock() if self._busy_since is None else self._busy_since
+                return since + self._settings.timeout_s - self._clock()
+            tickets, reason = self._lanes.drain(), self._reason
+        self._tell(tickets, reason or "the model is silent")
+        return 0.0
+
+    def close(self, ended: Callable[[], None]) -> threading.Thread | None:
+        """Refuse new texts and fail those that wait.
+
+        The thread, if there is one that is not stuck, ends after the call it is in and then calls ``ended``.
+        """
+        with self._wake:
+            self._closed = True
+            tickets = self._lanes.drain()
+            thread = None if self._silent() else self._thread
+            self._ended.append(ended)
+            self._wake.notify()
+        self._tell(tickets, "the server is stopping")
+        return thread
+
+    def _silent(self) -> bool:
+        """Whether the model counts as hung. Looked at by each call: a caller may leave before the watch rings."""
+        limit = self._settings.timeout_s
+        if self._busy_since is not None and self._clock() - self._busy_since >= limit:
+            self._hung, self._reason = True, f"the model has been silent for {limit:g} s"
+        return self._hung
+
+    def _refuse(self) -> None:
+        if self._closed:
+            raise unavailable("the server is stopping")
+        if self._silent():
+            raise unavailable(self._reason or "the model is silent", retry_after_s=self._settings.timeout_s)
+        left = self._retry_at - self._clock()
+        if self._status == "failed" and left > 0:
+            raise unavailable(self._reason or "the model failed", retry_after_s=left)
+
+    def _wait_s(self) -> float:
+        return min(max(self._lanes.queued / self._rate, 0.1), self._settings.timeout_s)
+
+    # What follows runs in the thread.
+
+    def _run(self) -> None:
+        try:
+            while self._wait():
+                if self._embedder or self._load():
+                    self._serve()
+        finally:
+            self._leave()
+
+    def _wait(self) -> bool:
+        """Sleep until there is work. False: the service closes."""
+        with self._wake:
+            self._busy_since = None
+            while not self._closed and not self._lanes.queued:
+                self._wake.wait()
+            if not self._closed:
+                self._busy_since = self._clock()
+            return not self._closed
+
+    def _load(self) -> bool:
+        with self._wake:
+            self._status = "loading"
+        try:
+            embedder = self._load_model()
+            identity = embedder.identity
+        except Exception as error:  # noqa: BLE001 - the thread's root: any failure means keyword search only
+            _log.warning("the embedding model was not loaded", exc_info=True)
+            self._fail(plain_reason(error))
+            return False
+        with self._wake:
+            self._embedder, self._identity, self._status = embedder, identity, "ready"
+            self._hung, self._reason = False, None
+        return True
+
+    def _serve(self) -> None:
+        """One slice through the model."""
+        embedder, identity = self._embedder, self._identity
+        if embedder is None or identity is None:
+            return
+        with self._wake:
+            items = self._lanes.take()
+            depth = self._lanes.queued
+        if not items:
+            return
+        self._observer.embedding_queue(depth)
+        begun = self._clock()
+
+        def call(texts: Sequence[str]) -> np.ndarray:
+            with self._wake:
+                self._busy_since = self._clock()
+            return embedder.embed(texts)
+
+        rows = embed_rows(call, [item.text for item in items], identity.width)
+        sound = any(row is not None for row in rows) or embed_rows(call, _PROBE, identity.width)[0] is not None
+        self._observer.embedded(len(items), self._clock() - begun)
+        with self._wake:
+            if sound:
+                self._recover(len(items), self._clock() - begun)
+            tickets = self._lanes.finish(items, rows)
+        _settle(tickets, None)
+        if not sound:
+            self._fail("the model fails on every text")
+
+    def _recover(self, texts: int, seconds: float) -> None:
+        """A call came back: whatever was held against the model is over."""
+        self._hung, self._reason, self._pause, self._busy_since = False, None, _BACKOFF_S[0], None
+        self._rate += 0.2 * (texts / max(seconds, 1e-6) - self._rate)
+
+    def _fail(self, reason: str) -> None:
+        """No model for now; a call after the pause tries again."""
+        self._discard()
+        with self._wake:
+            self._status, self._reason, self._hung, self._busy_since = "failed", reason, False, None
+            self._retry_at = self._clock() + self._pause
+            self._pause = min(2 * self._pause, _BACKOFF_S[1])
+            tickets = self._lanes.drain()
+        self._tell(tickets, reason)
+
+    def _leave(self) -> None:
+        """The thread ends: closed, or broken by something that is no Exception. The next call starts another."""
+        self._discard()
+        with self._wake:
+            self._thread, self._busy_since, self._hung = None, None, False
+            self._status = "cold"
+            tickets, ended = self._lanes.drain(), list(self._ended)
+        self._tell(tickets, "the model's thread ended")
+        for tell in ended:
+            with suppress(RuntimeError):  # that loop is closed
+                tell()
+
+    def _discard(self) -> None:
+        """Not under the lock: what the library does here may take long."""
+        embedder, self._embedder = self._embedder, None
+        if embedder is not None:
+            with suppress(Exception):  # it is given up either way
+                embedder.close()
+
+    def _tell(self, tickets: list[Ticket], reason: str) -> None:
+        self._observer.embedding_queue(0)
+        _settle(tickets, reason)
+
+
+def _settle(tickets: list[Ticket], reason: str | None) -> None:
+    """Wake the callers, all of one event loop in one go. A loop that is closed has nobody left to wake."""
+    for loop in {ticket.loop for ticket in tickets}:
+        mine = [ticket for ticket in tickets if ticket.loop is loop]
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(_resolve, mine, reason)
+
+
+def _resolve(tickets: list[Ticket], reason: str | None) -> None:
+    for ticket in tickets:
+        if ticket.future.done():
+            continue
+        if reason is None:
+            ticket.future.set_result(None)
+        else:
+            ticket.future.set_exception(unavailable(reason))
