@@ -1,0 +1,58 @@
+"""``GET /metrics`` on a port of its own: a thread with a listening socket, nothing of the public application."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, generate_latest
+
+POLL_S = 0.1  # how soon close() is noticed
+
+
+class MetricsServer:
+    """Serves ``registry`` on ``listener``, a bound socket it takes over; ``close`` frees the port."""
+
+    def __init__(self, registry: CollectorRegistry, listener: socket.socket) -> None:
+        self._server = _Listening(registry, listener)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(POLL_S,), name="metrics", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class _Listening(ThreadingHTTPServer):
+    def __init__(self, registry: CollectorRegistry, listener: socket.socket) -> None:
+        super().__init__(listener.getsockname()[:2], _Handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listener
+        self.registry = registry
+        self.server_activate()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    timeout = 5  # seconds for a whole request: a slow one must not hold its thread
+    server: _Listening
+
+    def do_GET(self) -> None:
+        if self.path.partition("?")[0] != "/metrics":
+            self._answer(404, "text/plain", b"only GET /metrics\n")
+            return
+        self._answer(200, CONTENT_TYPE_PLAIN_0_0_4, generate_latest(self.server.registry))
+
+    def _answer(self, status: int, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def version_string(self) -> str:
+        return "strongroom"
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the overridden method's own name
+        """A scrape every few seconds is no news."""

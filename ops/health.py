@@ -1,0 +1,96 @@
+"""Alive, and able to serve: built from pings that parts register.
+
+*Live* says the process answers at all. *Ready* asks every part: a required one that is not well makes the server
+unavailable, any other only degrades it (without the model keyword search still serves). An answer holds the parts'
+names and one word each: no paths, versions, vault names or reasons.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+PING_S = 1.0  # a part that has not said a word by then is "silent"
+FRESH_S = 0.5  # answers are reused that long: the route needs no token and must cost nothing
+
+WELL = frozenset({"ok", "off", "cold", "loading", "ready"})
+WORDS = WELL | {"failed", "hung", "silent", "full", "stale"}
+Ping = Callable[[], Awaitable[str]]
+Status = Literal["ready", "degraded", "draining", "unavailable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    status: Status
+    parts: Mapping[str, str]
+
+    @property
+    def serving(self) -> bool:
+        """Whether callers should be sent here."""
+        return self.status in {"ready", "degraded"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    ping: Ping
+    required: bool
+
+
+class Health:
+    """Who to ask. ``drain`` is for the moment a signal arrives: load balancers look away before the port closes."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, _Part] = {}
+        self._draining = False
+        self._asking: asyncio.Task[dict[str, str]] | None = None
+        self._last: tuple[float, dict[str, str]] | None = None
+
+    def register(self, name: str, ping: Ping, *, required: bool) -> None:
+        """``ping`` answers one of ``WORDS``; raising counts as ``failed``, silence for a second as ``silent``."""
+        self._parts[name] = _Part(ping, required)
+
+    def drain(self) -> None:
+        """From now on not ready. Safe to call from a signal hook."""
+        self._draining = True
+
+    async def ready(self) -> Readiness:
+        """At most ``PING_S`` seconds; never raises."""
+        parts = await self._answers()
+        if self._draining:
+            return Readiness("draining", parts)
+        ill = {name for name, word in parts.items() if word not in WELL}
+        if any(self._parts[name].required for name in ill):
+            return Readiness("unavailable", parts)
+        return Readiness("degraded" if ill else "ready", parts)
+
+    async def _answers(self) -> dict[str, str]:
+        """Every part's word. Concurrent callers share one round of questions."""
+        if self._last is not None and time.monotonic() - self._last[0] < FRESH_S:
+            return self._last[1]
+        if self._asking is None:
+            self._asking = asyncio.create_task(self._ask(), name="health")
+        # Shielded: a caller that hangs up must not take the answer away from the others.
+        return await asyncio.shield(self._asking)
+
+    async def _ask(self) -> dict[str, str]:
+        try:
+            words = await asyncio.gather(*(_word(part.ping) for part in self._parts.values()), return_exceptions=True)
+        finally:
+            self._asking = None
+        answers = {name: _said(word) for name, word in zip(self._parts, words, strict=True)}
+        self._last = (time.monotonic(), answers)
+        return answers
+
+
+async def _word(ping: Ping) -> str:
+    async with asyncio.timeout(PING_S):
+        return await ping()
+
+
+def _said(answer: str | BaseException) -> str:
+    if isinstance(answer, TimeoutError):
+        return "silent"
+    return answer if isinstance(answer, str) and answer in WORDS else "failed"

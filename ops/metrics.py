@@ -1,0 +1,194 @@
+"""Every metric and every label, declared once; ``Metrics`` records them.
+
+Label values come from closed sets (the tool registry, the error tree, fixed lists), so what callers send can never
+grow the number of series. There is no vault label: vaults are many, and who may scrape need not know their names.
+With several workers each value lies in a file shared with the supervisor (``ops.shared``); ``mode`` says how gauges
+of several processes become one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+
+from auth.errors import Reason
+from vaults.errors import StrongroomError
+
+OTHER = "other"
+UNKNOWN_TOOL = "unknown"
+REFUSAL_REASONS = (*get_args(Reason), "missing", "scope", "grant", OTHER)  # missing: no token at all
+SEARCH_STAGES = ("lexical", "embed", "dense", "fetch")
+CALL_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+STAGE_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
+LAG_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
+COUNTS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
+
+
+@dataclass(frozen=True, slots=True)
+class CounterOf:
+    name: str
+    help: str
+    labels: tuple[str, ...] = ()
+
+    def made(self, registry: CollectorRegistry | None) -> Counter:
+        return Counter(self.name, self.help, self.labels, registry=registry)
+
+
+@dataclass(frozen=True, slots=True)
+class GaugeOf:
+    """``mode`` says how the values of several workers become one."""
+
+    name: str
+    help: str
+    labels: tuple[str, ...] = ()
+    mode: Literal["livesum", "livemax"] = "livesum"
+
+    def made(self, registry: CollectorRegistry) -> Gauge:
+        return Gauge(self.name, self.help, self.labels, registry=registry, multiprocess_mode=self.mode)
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramOf:
+    name: str
+    help: str
+    buckets: tuple[float, ...]
+    labels: tuple[str, ...] = ()
+
+    def made(self, registry: CollectorRegistry) -> Histogram:
+        return Histogram(self.name, self.help, self.labels, registry=registry, buckets=self.buckets)
+
+
+CALLS = CounterOf("strongroom_calls_total", "Tool calls by how they ended", ("tool", "outcome"))
+CALL_TIME = HistogramOf("strongroom_call_seconds", "Time of a tool call in dispatch", CALL_SECONDS, ("tool",))
+REFUSALS = CounterOf("strongroom_auth_failures_total", "Requests turned away at the gate", ("reason",))
+EMBED_QUEUE = GaugeOf("strongroom_embedding_queue_texts", "Texts waiting for the model")
+EMBED_BATCH = HistogramOf("strongroom_embedding_batch_texts", "Texts per model call", COUNTS)
+EMBED_TIME = HistogramOf("strongroom_embedding_seconds", "Time of one model call", STAGE_SECONDS)
+COMMIT_SIZE = HistogramOf("strongroom_commit_writes", "Transactions made durable by one group commit", COUNTS)
+COMMIT_TIME = HistogramOf("strongroom_commit_seconds", "Time of one group commit", STAGE_SECONDS)
+SEARCH_TIME = HistogramOf("strongroom_search_stage_seconds", "Time of one search stage", STAGE_SECONDS, ("stage",))
+# Two workers with one vault open both count its passages: the larger figure is nearer the truth than the sum.
+DRIFT = GaugeOf("strongroom_index_pending_passages", "Passages without a vector yet, in open vaults", mode="livemax")
+OPEN = GaugeOf("strongroom_open_vaults", "Vaults open, counted once per process that has one open")
+QUARANTINED = GaugeOf("strongroom_quarantined_vaults", "Vaults that are not opened because damaged", mode="livemax")
+LAG = HistogramOf("strongroom_loop_lag_seconds", "How late the event loop came back", LAG_SECONDS)
+DROPPED = CounterOf("strongroom_log_lines_dropped_total", "Log lines that stderr could not take")
+BUILD = GaugeOf("strongroom_build_info", "Always 1; the label says what runs", ("version",), mode="livemax")
+RESTARTS = CounterOf("strongroom_worker_restarts_total", "Workers that died and were replaced (--workers > 1)")
+
+DECLARED: tuple[CounterOf | GaugeOf | HistogramOf, ...] = (
+    CALLS,
+    CALL_TIME,
+    REFUSALS,
+    EMBED_QUEUE,
+    EMBED_BATCH,
+    EMBED_TIME,
+    COMMIT_SIZE,
+    COMMIT_TIME,
+    SEARCH_TIME,
+    DRIFT,
+    OPEN,
+    QUARANTINED,
+    LAG,
+    DROPPED,
+    BUILD,
+    RESTARTS,
+)
+
+
+def without_created_series() -> None:
+    """A second series per counter and histogram that nobody reads; the library's only switch is its own."""
+    disable_created_metrics()  # type: ignore[no-untyped-call]
+
+
+def outcomes() -> frozenset[str]:
+    """``ok`` and every error code there is."""
+
+    def codes(error: type[StrongroomError]) -> Iterator[str]:
+        yield error.code
+        for kind in error.__subclasses__():
+            yield from codes(kind)
+
+    return frozenset({"ok", *codes(StrongroomError)})
+
+
+class Metrics:
+    """Records into one registry; implements ``vaults.observe.Observer``. Any thread; nothing here blocks or raises.
+
+    ``tools`` are the registry's names; any other counts as ``unknown``. A tool call costs about 1 µs here, 3 µs where
+    values are shared between workers.
+    """
+
+    def __init__(self, registry: CollectorRegistry, *, tools: Iterable[str], version: str) -> None:
+        without_created_series()
+        self._tools = frozenset(tools)
+        self._outcomes = outcomes()
+        self._call_count = CALLS.made(registry)
+        self._call_time = CALL_TIME.made(registry)
+        self._calls: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
+        refused = REFUSALS.made(registry)
+        self._refusals = {reason: refused.labels(reason) for reason in REFUSAL_REASONS}
+        staged = SEARCH_TIME.made(registry)
+        self._stages = {stage: staged.labels(stage) for stage in (*SEARCH_STAGES, OTHER)}
+        self._queue = EMBED_QUEUE.made(registry)
+        self._batch, self._embed_time = EMBED_BATCH.made(registry), EMBED_TIME.made(registry)
+        self._commit_size, self._commit_time = COMMIT_SIZE.made(registry), COMMIT_TIME.made(registry)
+        self._drift, self._open, self._quarantined = (
+            DRIFT.made(registry),
+            OPEN.made(registry),
+            QUARANTINED.made(registry),
+        )
+        self._lag, self._dropped = LAG.made(registry), DROPPED.made(registry)
+        BUILD.made(registry).labels(version).set(1)
+
+    def called(self, tool: str, outcome: str, seconds: float) -> None:
+        """One tool call; ``outcome`` is ``ok`` or an error code."""
+        known = self._calls.get((tool, outcome))
+        count, time = known if known is not None else self._admit(tool, outcome)
+        count.inc()
+        time.observe(seconds)
+
+    def _admit(self, tool: str, outcome: str) -> tuple[Counter, Histogram]:
+        """The children of a pair seen for the first time. Only clamped pairs are kept: the table stays bounded."""
+        tool = tool if tool in self._tools else UNKNOWN_TOOL
+        outcome = outcome if outcome in self._outcomes else "internal"
+        pair = self._call_count.labels(tool, outcome), self._call_time.labels(tool)
+        return self._calls.setdefault((tool, outcome), pair)
+
+    def refused(self, reason: str) -> None:
+        """One request turned away at the gate."""
+        self._refusals.get(reason, self._refusals[OTHER]).inc()
+
+    def lagged(self, seconds: float) -> None:
+        """The event loop came back this late."""
+        self._lag.observe(seconds)
+
+    def lines_dropped(self, count: int) -> None:
+        """Log lines that stderr could not take: for ``Sink.on_drop``."""
+        self._dropped.inc(count)
+
+    def embedded(self, texts: int, seconds: float) -> None:
+        self._batch.observe(texts)
+        self._embed_time.observe(seconds)
+
+    def embedding_queue(self, depth: int) -> None:
+        self._queue.set(depth)
+
+    def committed(self, writes: int, seconds: float) -> None:
+        self._commit_size.observe(writes)
+        self._commit_time.observe(seconds)
+
+    def searched(self, stage: str, seconds: float) -> None:
+        self._stages.get(stage, self._stages[OTHER]).observe(seconds)
+
+    def open_vaults(self, count: int) -> None:
+        self._open.set(count)
+
+    def quarantined(self, count: int) -> None:
+        self._quarantined.set(count)
+
+    def index_drift(self, pending: int) -> None:
+        self._drift.set(pending)

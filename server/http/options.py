@@ -1,0 +1,105 @@
+"""What it takes to listen: options, and the sockets bound before anything else starts."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from ipaddress import ip_network
+from typing import Any, Literal, TypeAlias
+
+from prometheus_client import CollectorRegistry
+
+from ops.logs import CallLog
+from ops.settings import OpsSettings
+from vaults.errors import InvalidArgument
+
+BACKLOG = 1024  # connections the kernel holds until a worker takes them
+
+
+@dataclass(frozen=True, slots=True)
+class Instruments:
+    """What one serving process records with: the registry its metrics go into, and the log of its calls."""
+
+    registry: CollectorRegistry
+    calls: CallLog
+
+
+ASGIApp: TypeAlias = Callable[..., Any]
+AppFactory: TypeAlias = Callable[[Instruments], ASGIApp]
+"""Builds the application of one process. Called in the process that serves, with logs configured and no loop running;
+a top-level function or a frozen dataclass with ``__call__``, because workers get it pickled. The application's lifespan
+state may carry ``"drain"``: a function of no arguments, called on the loop the moment shutdown begins (there long
+streams end and readiness turns to draining)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """How to serve. Times in seconds; ``trusted_proxies`` are addresses or networks whose X-Forwarded-* count."""
+
+    ops: OpsSettings = field(default_factory=OpsSettings)
+    workers: int = 1
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    trusted_proxies: tuple[str, ...] = ()
+    loop: Literal["auto", "uvloop", "asyncio"] = "auto"
+    connections: int | None = 1024  # per worker; beyond it 503
+    keep_alive_s: int = 30
+    head_timeout_s: float = 10.0
+    body_timeout_s: float = 30.0
+
+    def check(self) -> None:
+        """Raise ``InvalidArgument`` for what would otherwise fail late, or be ignored in silence."""
+        for peer in self.trusted_proxies:
+            try:
+                ip_network(peer)
+            except ValueError:
+                raise InvalidArgument("trusted_proxies", f"has {peer!r}, not an address or a network") from None
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise InvalidArgument("tls_key" if self.tls_cert else "tls_cert", "is missing: TLS needs both files")
+        if self.tls_cert is not None:
+            _check_pair(self.tls_cert, self.tls_key)
+        if self.workers < 1:
+            raise InvalidArgument("workers", "must be at least 1")
+
+
+def _check_pair(cert: str, key: str | None) -> None:
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key, password=_no_password)
+    except (OSError, ValueError) as error:
+        raise InvalidArgument("tls_cert", "and tls_key are not a readable, matching PEM pair") from error
+
+
+def _no_password() -> str:
+    """Instead of OpenSSL's prompt on the terminal."""
+    raise ValueError("the key is encrypted")
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 takes a free one, ``address`` tells which.
+
+    Raises ``InvalidArgument`` naming address and reason when it is taken, unknown or not allowed.
+    """
+    try:
+        family, kind, proto, _, where = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, proto)
+    except OSError as error:
+        raise InvalidArgument("host", f"{host}: {error.strerror}") from error
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(where)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise InvalidArgument("port", f"{port} on {host}: {error.strerror}", hint="0 takes a free port") from error
+    listener.setblocking(False)
+    return listener
+
+
+def address(listener: socket.socket) -> tuple[str, int]:
+    """Host and port a socket really listens on."""
+    host, port = listener.getsockname()[:2]
+    return str(host), int(port)

@@ -1,0 +1,160 @@
+"""One serving process: uvicorn, with a shutdown that begins at the signal and ends in time.
+
+uvicorn alone waits for open streams before it tells the application anything, dies *of* the signal it handled, and
+may wait for ever. Here the application's ``drain`` hook runs at once, calls in flight get most of the grace period,
+closing gets the rest, and at its end the process leaves, whatever hangs. What was acknowledged is on disk by then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, MutableMapping
+from functools import partial
+from types import FrameType
+from typing import Any, cast
+
+import structlog
+import uvicorn
+
+from server.http.options import AppFactory, ASGIApp, Instruments, ServeOptions
+from server.http.timeouts import BodyTimeout, TimedHttp
+
+OK, UNCLEAN, START_FAILED = 0, 1, 3
+CLOSING_SHARE = 0.2  # of the grace period, kept for the application to close in
+FAREWELL_S = 0.5  # for the answers of cancelled calls to get out
+
+log = structlog.get_logger("server.http")
+
+
+class DrainingServer(uvicorn.Server):
+    """uvicorn's server, told how to end: ``drain`` stops politely, ``hurry`` cancels the calls still in flight.
+
+    Both are safe in signal handlers. ``grace_s`` after ``drain`` the process exits with ``UNCLEAN``, unless it is gone.
+    """
+
+    def __init__(self, config: uvicorn.Config, grace_s: float) -> None:
+        super().__init__(config)
+        self._grace_s = grace_s
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """First signal: drain. Second: hurry. Replaces uvicorn's, which re-raises the signal after a clean end."""
+        del sig, frame
+        if self.should_exit:
+            self.hurry()
+        else:
+            self.drain()
+
+    def drain(self) -> None:
+        if self.should_exit:
+            return
+        self.should_exit = True
+        last = threading.Timer(self._grace_s, _leave)
+        last.daemon = True
+        last.start()
+        self._on_loop(self._tell_application)
+
+    def hurry(self) -> None:
+        self._on_loop(self._cancel_calls)
+
+    def _on_loop(self, act: Callable[[], None]) -> None:
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(act)
+
+    def _tell_application(self) -> None:
+        log.info("draining", calls=len(self.server_state.tasks))
+        hook = self.lifespan.state.get("drain")
+        if hook is not None:
+            hook()
+
+    def _cancel_calls(self) -> None:
+        for task in tuple(self.server_state.tasks):
+            task.cancel()
+        # A task that had not begun answers nothing when cancelled, and a client may not read: both keep a connection.
+        asyncio.get_running_loop().call_later(FAREWELL_S, self._abort_connections)
+
+    def _abort_connections(self) -> None:
+        for connection in tuple(self.server_state.connections):
+            connection.transport.abort()
+
+
+class WorkerServer(DrainingServer):
+    """A worker's: its supervisor speaks through signals, and ^C on a terminal reaches every process of the group."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        del frame
+        if sig == signal.SIGTERM:
+            self.drain()
+
+
+class _StartReport:
+    """ASGI: keeps the exception that ended the lifespan, which uvicorn and Starlette only pass on as text."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except Exception:
+            if scope["type"] == "lifespan":
+                log.exception("lifespan_failed")
+            raise
+
+
+def _leave() -> None:
+    log.error("drain_cut_off")
+    os._exit(UNCLEAN)
+
+
+def uvicorn_config(app: ASGIApp, options: ServeOptions) -> uvicorn.Config:
+    """Everything that is not said here would be uvicorn's default, some of it from the environment: so say it."""
+    http = partial(TimedHttp, head_timeout_s=options.head_timeout_s)
+    grace = options.ops.shutdown_grace_s
+    wrapped = _StartReport(BodyTimeout(app, options.body_timeout_s))
+    return uvicorn.Config(
+        lambda: wrapped,
+        factory=True,
+        interface="asgi3",
+        workers=1,
+        loop=options.loop,
+        http=cast("type[asyncio.Protocol]", http),
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(options.trusted_proxies),
+        forwarded_allow_ips=list(options.trusted_proxies),
+        limit_concurrency=options.connections,
+        timeout_keep_alive=options.keep_alive_s,
+        timeout_graceful_shutdown=max(1, int(grace * (1 - CLOSING_SHARE))),
+        ssl_certfile=options.tls_cert,
+        ssl_keyfile=options.tls_key,
+    )
+
+
+def serve_here(
+    make_app: AppFactory,
+    instruments: Instruments,
+    options: ServeOptions,
+    listener: socket.socket,
+    kind: type[DrainingServer] = DrainingServer,
+) -> int:
+    """Serve in this process until a signal; returns the exit code. The process is expected to end soon after."""
+    server = kind(uvicorn_config(make_app(instruments), options), options.ops.shutdown_grace_s)
+    if kind is WorkerServer:
+        signal.signal(signal.SIGUSR1, lambda *_: server.hurry())
+    try:
+        server.run(sockets=[listener])
+    except SystemExit:  # uvicorn's way to say that the lifespan failed
+        return START_FAILED
+    return UNCLEAN if server.lifespan.should_exit else OK  # set when the application could not close

@@ -1,0 +1,123 @@
+"""Clients that send too slowly are cut: uvicorn itself waits for a head or a body for ever.
+
+A head has ``head_timeout_s`` from the connection, or from its first byte on a kept-alive one; a body has
+``body_timeout_s`` from the head on, then 408.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, TypeAlias
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from server.http.options import ASGIApp
+
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+
+LATE = b'{"error":"request body took too long"}'
+
+
+class TimedHttp(HttpToolsProtocol):
+    """uvicorn's HTTP/1.1 protocol that closes a connection whose request head does not arrive."""
+
+    def __init__(self, *args: Any, head_timeout_s: float, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._head_timeout_s = head_timeout_s
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._in_head = True  # a new connection owes us one
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        # Only here, after the parser: a head that came in one piece, as nearly all do, never starts a timer.
+        self._watch()
+
+    def on_message_begin(self) -> None:
+        self._in_head = True
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        super().on_headers_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._in_head = False
+        self._watch()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        if self._in_head and self._head_timer is None:
+            self._head_timer = self.loop.call_later(self._head_timeout_s, self.transport.abort)
+        elif not self._in_head and self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+
+class BodyTimeout:
+    """ASGI: the request's body is there within ``seconds``, or the answer is 408 and the connection closes.
+
+    The application sees a client that hung up, which it must handle anyway.
+    """
+
+    def __init__(self, app: ASGIApp, seconds: float) -> None:
+        self._app = app
+        self._seconds = seconds
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        watched = _Watched(receive, send, asyncio.get_running_loop().time() + self._seconds)
+        try:
+            await self._app(scope, watched.receive, watched.send)
+        except Exception:
+            if not watched.late:
+                raise
+            # Else the application complained about the hang-up it was shown.
+        if watched.late and not watched.answered:
+            await _refuse(send)
+
+
+class _Watched:
+    """One request's two channels. Until the body is whole, waiting for it is bounded by ``deadline`` (loop time)."""
+
+    def __init__(self, receive: Receive, send: Send, deadline: float) -> None:
+        self._receive = receive
+        self._send = send
+        self._deadline = deadline
+        self._whole = False
+        self.late = False
+        self.answered = False
+
+    async def receive(self) -> Message:
+        if self.late:
+            return {"type": "http.disconnect"}
+        if self._whole or self.answered:  # what comes now is the client leaving, however much later
+            return await self._receive()
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                message = await self._receive()
+        except TimeoutError:
+            self.late = True
+            return {"type": "http.disconnect"}
+        self._whole = not message.get("more_body", False)
+        return message
+
+    async def send(self, message: Message) -> None:
+        if self.late and not self.answered:
+            return  # too late for the application's own words
+        self.answered = True
+        await self._send(message)
+
+
+async def _refuse(send: Send) -> None:
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(LATE)).encode())]
+    await send({"type": "http.response.start", "status": 408, "headers": [*headers, (b"connection", b"close")]})
+    await send({"type": "http.response.body", "body": LATE})

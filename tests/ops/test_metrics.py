@@ -1,0 +1,139 @@
+"""Closed label sets, the figures themselves, and what one record costs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, generate_latest
+
+from ops.metrics import BUILD, DECLARED, RESTARTS, Metrics, outcomes
+
+ROOT = Path(__file__).parents[2]
+
+
+def recorder():
+    registry = CollectorRegistry()
+    return Metrics(registry, tools=["recall", "remember"], version="1.2.3"), registry
+
+
+def series(registry):
+    return [line for line in generate_latest(registry).decode().splitlines() if not line.startswith("#")]
+
+
+def test_bogus_names_leave_the_number_of_series_flat():
+    metrics, registry = recorder()
+    for name in ("recall", "bogus"):
+        metrics.called(name, "ok", 0.1)
+    metrics.refused("bogus")
+    metrics.searched("bogus", 0.1)
+    before = len(series(registry))
+    for n in range(10_000):
+        metrics.called(f"tool-{n}\n", "ok", 0.1)
+        metrics.refused(f"reason-{n}")
+        metrics.searched(f"stage-{n}", 0.1)
+    assert len(series(registry)) == before
+    assert registry.get_sample_value("strongroom_calls_total", {"tool": "unknown", "outcome": "ok"}) == 10_001
+    metrics.called("recall", "made_up", 0.1)
+    assert registry.get_sample_value("strongroom_calls_total", {"tool": "recall", "outcome": "internal"}) == 1
+
+
+def test_every_error_code_is_an_outcome():
+    assert {"ok", "invalid_argument", "vault_quarantined", "internal", "cancelled"} <= outcomes()
+
+
+def test_what_storage_reports_can_be_read():
+    metrics, registry = recorder()
+    metrics.embedded(8, 0.02)
+    metrics.embedding_queue(5)
+    metrics.committed(3, 0.004)
+    metrics.searched("dense", 0.003)
+    metrics.open_vaults(2)
+    metrics.quarantined(1)
+    metrics.index_drift(7)
+    metrics.lagged(0.004)
+    metrics.lines_dropped(2)
+    figures = {
+        "strongroom_embedding_batch_texts_sum": 8,
+        "strongroom_embedding_queue_texts": 5,
+        "strongroom_commit_writes_sum": 3,
+        "strongroom_open_vaults": 2,
+        "strongroom_quarantined_vaults": 1,
+        "strongroom_index_pending_passages": 7,
+        "strongroom_loop_lag_seconds_count": 1,
+        "strongroom_log_lines_dropped_total": 2,
+    }
+    assert {name: registry.get_sample_value(name) for name in figures} == figures
+    assert registry.get_sample_value("strongroom_search_stage_seconds_count", {"stage": "dense"}) == 1
+    assert registry.get_sample_value(BUILD.name, {"version": "1.2.3"}) == 1
+
+
+def test_no_metric_can_name_a_vault_or_a_caller():
+    assert {label for metric in DECLARED for label in metric.labels} == {
+        "tool",
+        "outcome",
+        "reason",
+        "stage",
+        "version",
+    }
+
+
+def test_all_declared_metrics_are_exposed():
+    _, registry = recorder()
+    exposed = generate_latest(registry).decode()
+    missing = {m.name for m in DECLARED if f"# HELP {m.name} " not in exposed}
+    assert missing == {RESTARTS.name}  # the supervisor's
+
+
+def test_two_servers_in_one_process_do_not_share():
+    (one, first), (_, second) = recorder(), recorder()
+    one.open_vaults(4)
+    assert first.get_sample_value("strongroom_open_vaults") == 4
+    assert second.get_sample_value("strongroom_open_vaults") == 0
+
+
+WORKER = """
+import sys
+from pathlib import Path
+from prometheus_client import CollectorRegistry
+from ops.metrics import Metrics
+from ops.shared import record_into
+record_into(Path(sys.argv[1]), int(sys.argv[2]))
+metrics = Metrics(CollectorRegistry(), tools=["recall"], version="1")
+metrics.called("recall", "ok", 0.01)
+metrics.open_vaults(3)
+metrics.index_drift(int(sys.argv[2]) + 5)
+"""
+
+
+def test_seats_add_up_and_a_replaced_worker_goes_on_counting(tmp_path):
+    from ops.shared import forget_levels, summed
+
+    def work(seat):
+        subprocess.run([sys.executable, "-c", WORKER, str(tmp_path), str(seat)], check=True, cwd=ROOT, timeout=30)
+
+    def value(name, **labels):
+        return registry.get_sample_value(name, labels)
+
+    registry = summed(tmp_path, list)
+    work(0)
+    work(1)
+    assert value("strongroom_calls_total", tool="recall", outcome="ok") == 2
+    assert value("strongroom_call_seconds_count", tool="recall") == 2
+    assert value("strongroom_open_vaults") == 6
+    assert value("strongroom_index_pending_passages") == 6
+    files = len(list(tmp_path.iterdir()))
+    forget_levels(tmp_path, 1)
+    assert value("strongroom_open_vaults") == 3
+    assert value("strongroom_calls_total", tool="recall", outcome="ok") == 2
+    work(1)
+    assert value("strongroom_calls_total", tool="recall", outcome="ok") == 3
+    assert value("strongroom_open_vaults") == 6
+    assert len(list(tmp_path.iterdir())) == files
+
+
+def test_the_runbook_names_exactly_the_metrics_there_are():
+    text = (ROOT / "ops" / "README.md").read_text()
+    assert set(re.findall(r"^\| `(strongroom_\w+)`", text, re.MULTILINE)) == {metric.name for metric in DECLARED}

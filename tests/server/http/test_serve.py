@@ -1,0 +1,342 @@
+"""The server as a process of its own: sockets, signals, TLS and workers are real."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import ipaddress
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from server.http.serve import ServeOptions, address, bind
+from vaults.errors import InvalidArgument
+
+ROOT = Path(__file__).parents[3]
+TOY = Path(__file__).with_name("toy_server.py")
+PATIENCE = 15  # seconds; nothing here takes one
+
+
+class Toy:
+    """A running toy server."""
+
+    def __init__(self, config):
+        self.process = subprocess.Popen(
+            [sys.executable, str(TOY), json.dumps(config)],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        ports = json.loads(self.process.stdout.readline())
+        self.port, self.metrics = ports["port"], ports["metrics"]
+        self.connections = []
+
+    def get(self, path, *, headers=None, scheme="http", context=None, port=None):
+        asked = urllib.request.Request(f"{scheme}://127.0.0.1:{port or self.port}{path}", headers=headers or {})
+        with urllib.request.urlopen(asked, timeout=PATIENCE, context=context) as answer:
+            return answer.read().decode()
+
+    def json(self, path, **how):
+        return json.loads(self.get(path, **how))
+
+    def connect(self, text=b""):
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
+        self.connections.append(connection)
+        connection.sendall(text)
+        return connection
+
+    def figure(self, name):
+        lines = self.get("/metrics", port=self.metrics).splitlines()
+        return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name))
+
+    def signal(self, sig=signal.SIGTERM):
+        self.process.send_signal(sig)
+
+    def close(self):
+        for connection in self.connections:
+            connection.close()
+        self.process.kill()
+        self.process.communicate()
+
+    def ended(self):
+        """Exit code and log lines."""
+        _, stderr = self.process.communicate(timeout=PATIENCE)
+        return self.process.returncode, [json.loads(line) for line in stderr.splitlines()]
+
+    def wait_for(self, event):
+        """Read the log up to a line with this event."""
+        for line in self.process.stderr:
+            if json.loads(line)["event"] == event:
+                return
+        raise AssertionError(event)
+
+
+@pytest.fixture
+def start():
+    with contextlib.ExitStack() as stack:
+
+        def run(**config):
+            toy = Toy(config)
+            stack.callback(toy.close)
+            return toy
+
+        yield run
+
+
+def in_flight(toy, path):
+    """A request sent, and most likely in the application by now; returns its connection."""
+    connection = toy.connect(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    toy.json("/echo")
+    return connection
+
+
+def rest(connection):
+    with connection:
+        return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+
+
+def read_to(connection, text):
+    seen = b""
+    while text not in seen:
+        more = connection.recv(65536)
+        assert more, seen
+        seen += more
+
+
+def until(check):
+    deadline = time.monotonic() + PATIENCE
+    while not check():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.02)
+
+
+@pytest.mark.parametrize(("sig", "workers"), [(signal.SIGTERM, 1), (signal.SIGINT, 1), (signal.SIGTERM, 2)])
+def test_a_signal_answers_calls_in_flight_closes_streams_and_exits_zero(start, sig, workers):
+    toy = start(options={"workers": workers})
+    stream = in_flight(toy, "/stream")
+    read_to(stream, b"open")
+    waiting = in_flight(toy, "/slow")
+    read_to(waiting, b"begun")
+    began = time.monotonic()
+    toy.signal(sig)
+    assert "answered" in rest(waiting)
+    assert "closed" in rest(stream)
+    code, log = toy.ended()
+    assert time.monotonic() - began < 5
+    assert code == 0
+    assert log[-1]["event"] == "stopped"
+    with pytest.raises(ConnectionRefusedError):
+        toy.connect()
+
+
+def test_a_second_signal_hurries(start):
+    toy = start(options={"workers": 2}, ops={"shutdown_grace_s": 60})
+    stuck = in_flight(toy, "/never")
+    began = time.monotonic()
+    toy.signal()
+    toy.wait_for("draining")
+    toy.signal()
+    rest(stuck)
+    assert toy.ended()[0] == 0
+    assert time.monotonic() - began < 10
+
+
+def test_what_hangs_while_closing_is_cut_off_in_time(start):
+    toy = start(fail="closing", options={"workers": 2}, ops={"shutdown_grace_s": 1})
+    toy.json("/echo")
+    began = time.monotonic()
+    toy.signal()
+    code, log = toy.ended()
+    assert code == 1
+    assert "drain_cut_off" in [line["event"] for line in log]
+    assert time.monotonic() - began < 5
+
+
+def test_a_call_that_never_ends_is_cancelled_within_the_grace_period(start):
+    toy = start(ops={"shutdown_grace_s": 2})
+    stuck = in_flight(toy, "/never")
+    began = time.monotonic()
+    toy.signal()
+    rest(stuck)
+    assert toy.ended()[0] == 0
+    assert time.monotonic() - began < 2.5
+
+
+@pytest.mark.parametrize(
+    ("fail", "workers", "event", "reason"),
+    [
+        ("lifespan", 1, "lifespan_failed", "no room to start in"),
+        ("lifespan", 2, "lifespan_failed", "no room to start in"),
+        ("factory", 2, "start_failed", "toy does not fit"),
+    ],
+)
+def test_a_failed_start_says_why_and_exits_three(start, fail, workers, event, reason):
+    code, log = start(fail=fail, options={"workers": workers}).ended()
+    assert code == 3
+    assert reason in next(line for line in log if line["event"] == event)["reason"]
+
+
+def test_metrics_of_two_workers_add_up_and_survive_a_death(start):
+    toy = start(options={"workers": 2})
+    until(lambda: toy.figure("strongroom_open_vaults ") == 2)
+    pids, sent = set(), 0
+    while len(pids) < 2:
+        pids.add(toy.json("/echo")["pid"])
+        sent += 1
+        assert sent < 500
+    assert toy.figure("strongroom_calls_total{") == sent
+    assert toy.figure("process_resident_memory_bytes ") > 0
+    toy.connect(b"GET /die HTTP/1.1\r\nHost: x\r\n\r\n")
+    until(lambda: toy.figure("strongroom_worker_restarts_total ") == 1)
+    until(lambda: toy.figure("strongroom_open_vaults ") == 2)
+    toy.json("/echo")
+    assert toy.figure("strongroom_calls_total{") == sent + 1
+    toy.signal()
+    assert toy.ended()[0] == 0
+
+
+def test_workers_end_when_their_supervisor_is_killed(start):
+    toy = start(options={"workers": 2})
+    pid = toy.json("/echo")["pid"]
+    toy.process.kill()
+    toy.process.wait(PATIENCE)
+    until(lambda: not Path(f"/proc/{pid}/cmdline").exists() or not Path(f"/proc/{pid}/cmdline").read_bytes())
+
+
+def test_metrics_are_not_on_the_public_port(start):
+    toy = start()
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        toy.get("/metrics")
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        toy.get("/echo", port=toy.metrics)
+
+
+@pytest.mark.parametrize(
+    ("peers", "client", "scheme"), [((), "127.0.0.1", "http"), (("127.0.0.0/8",), "7.7.7.7", "https")]
+)
+def test_proxy_headers_count_from_configured_peers_only(start, peers, client, scheme):
+    toy = start(options={"trusted_proxies": peers})
+    forged = {"X-Forwarded-For": "7.7.7.7", "X-Forwarded-Proto": "https"}
+    said = toy.json("/echo", headers=forged)
+    assert (said["client"], said["scheme"]) == (client, scheme)
+
+
+def test_a_configured_peer_elsewhere_makes_nobody_else_trusted(start):
+    toy = start(options={"trusted_proxies": ["10.1.2.3"]})
+    assert toy.json("/echo", headers={"X-Forwarded-For": "7.7.7.7"})["client"] == "127.0.0.1"
+
+
+def test_no_server_header(start):
+    toy = start()
+    assert (
+        b"server:"
+        not in rest(toy.connect(b"GET /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).lower().encode()
+    )
+
+
+def test_a_head_that_does_not_arrive_is_cut_and_others_are_served(start):
+    toy = start(options={"head_timeout_s": 0.3})
+    silent, partial = toy.connect(), toy.connect(b"GET /echo HTTP/1.1\r\nHo")
+    kept = toy.connect(b"GET /echo HTTP/1.1\r\nHost: x\r\n\r\n")
+    read_to(kept, b'"bytes":0}')
+    kept.sendall(b"GET /ec")
+    toy.json("/echo")
+    assert [connection.recv(1) for connection in (silent, partial)] == [b"", b""]
+    with contextlib.suppress(ConnectionResetError):
+        assert b"GET" not in rest(kept).encode()
+
+
+def test_a_body_that_does_not_arrive_is_408_and_one_in_pieces_is_read(start):
+    toy = start(options={"body_timeout_s": 0.5})
+    head = b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n"
+    whole = toy.connect(head + b"ab")
+    late = toy.connect(head + b"ab")
+    toy.json("/echo")
+    whole.sendall(b"cd")
+    read_to(whole, b'"bytes":4')
+    assert rest(late).startswith("HTTP/1.1 408")
+    assert toy.json("/echo")
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key, other = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "strongroom test")])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    folder = tmp_path_factory.mktemp("tls")
+    (folder / "cert.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    for path, private in (("key.pem", key), ("other.pem", other)):
+        plain = serialization.NoEncryption()
+        text = private.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+        (folder / path).write_bytes(text)
+    return folder
+
+
+def test_tls_from_files(start, certificate):
+    files = {"tls_cert": str(certificate / "cert.pem"), "tls_key": str(certificate / "key.pem")}
+    toy = start(options=files)
+    trusting = ssl.create_default_context(cafile=certificate / "cert.pem")
+    assert toy.json("/echo", scheme="https", context=trusting)["scheme"] == "https"
+    plain = toy.connect(b"GET /echo HTTP/1.1\r\nHost: x\r\n\r\n")
+    with contextlib.suppress(ConnectionResetError):
+        assert "200 OK" not in rest(plain)
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"tls_cert": "cert.pem"}, "tls_key"),
+        ({"tls_cert": "cert.pem", "tls_key": "other.pem"}, "tls_cert"),
+        ({"tls_cert": "absent.pem", "tls_key": "key.pem"}, "tls_cert"),
+        ({"trusted_proxies": ("*",)}, "trusted_proxies"),
+        ({"trusted_proxies": ("proxy.example",)}, "trusted_proxies"),
+        ({"workers": 0}, "workers"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused_before_the_start(certificate, options, field):
+    for name in ("tls_cert", "tls_key"):
+        if name in options:
+            options = {**options, name: str(certificate / options[name])}
+    with pytest.raises(InvalidArgument) as refused:
+        ServeOptions(**options).check()
+    assert refused.value.details["field"] == field
+
+
+def test_a_taken_port_is_one_clear_error():
+    with bind("127.0.0.1", 0) as first:
+        host, port = address(first)
+        assert host == "127.0.0.1"
+        with pytest.raises(InvalidArgument, match=f"port {port} on 127.0.0.1: Address already in use"):
+            bind("127.0.0.1", port)
+
+
+def test_an_address_that_is_not_ours_is_one_clear_error():
+    with pytest.raises(InvalidArgument, match=r"port 0 on 192\.0\.2\.1"):
+        bind("192.0.2.1", 0)
