@@ -2,6 +2,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from forge import Door
 
 from auth.keys import KeyRing, open_keys
 from vaults.db.connection import Database
@@ -20,3 +21,10 @@ async def control(tmp_path: Path) -> AsyncIterator[Database]:
 @pytest.fixture
 def ring(tmp_path: Path) -> KeyRing:
     return open_keys(tmp_path / "keys")
+
+
+@pytest.fixture
+async def door(control: Database, ring: KeyRing) -> Door:
+    made = Door(control, ring)
+    await made.board.refresh()
+    return made

@@ -1,150 +1,26 @@
 """The gate as a client meets it: raw ASGI calls, real tokens, every refusal by status, header and code."""
 
 import dataclasses
-import json
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import jwt
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ed25519
+from house import IDP, LIMIT, METADATA, MODERN, House, open_house, outside
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 
-from auth.authenticate import Authenticator
-from auth.board import AccessBoard
-from auth.grants import remove_grant, set_grant
-from auth.keys import KeyRing, open_keys
-from auth.local import LocalAuthenticator
-from auth.outside import OutsideAuthenticator
+from auth.grants import remove_grant
 from auth.principal import LOCAL
 from auth.roles import Role
-from auth.settings import IssuerSettings
-from auth.tokens import TokenRequest, create_token, revoke_token
-from auth.verify import VerifyKey
-from server.http.gate import Admission, Gate, GatePolicy
-from vaults.db.connection import Database
-from vaults.db.migrate import migrate
-from vaults.settings import StorageSettings
-
-URL = "https://mem.example"
-IDP = "https://id.example"
-IDP_KEY = ed25519.Ed25519PrivateKey.generate()
-TOOLS = {"recall": Role.READER, "remember": Role.WRITER, "reindex": Role.ADMIN}
-METADATA = f"{URL}/.well-known/oauth-protected-resource"
-MODERN = "2026-07-28"
-LIMIT = 1000
-
-
-class HeldKeys:
-    async def find(self, kid: str) -> VerifyKey | None:
-        return VerifyKey(IDP_KEY.public_key(), ("EdDSA",)) if kid == "k" else None
-
-
-@dataclasses.dataclass
-class Answer:
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
-    @property
-    def code(self) -> str:
-        return json.loads(self.body)["error"]["code"]
-
-
-class House:
-    """Vaults v1, v2 and the archived v3, with a gate before an application that records what reaches it."""
-
-    def __init__(self, db: Database, ring: KeyRing) -> None:
-        self.db, self.ring = db, ring
-        self.board = AccessBoard(db)
-        self.vaults = {"v1", "v2"}
-        self.reached: list[dict[str, Any]] = []
-        self.bodies: list[bytes] = []
-        self.denied: list[tuple[int, str]] = []
-        issuer = IssuerSettings(issuer=IDP, jwks_url=f"{IDP}/keys", audiences=(URL,))
-        outside = OutsideAuthenticator(issuer, HeldKeys(), URL, 30)  # type: ignore[arg-type]
-        self.policy = GatePolicy(
-            authenticator=Authenticator([LocalAuthenticator(ring, "abc", 30), outside], self.board),
-            board=self.board,
-            vaults=lambda: self.vaults,
-            required_role=TOOLS.get,
-            public_url=URL,
-            allowed_hosts=("mem.example", "localhost:*"),
-            allowed_origins=("https://app.example",),
-            max_body=LIMIT,
-            denied=lambda status, reason: self.denied.append((status, reason)),
-        )
-
-    async def app(self, scope: Any, receive: Any, send: Any) -> None:
-        self.reached.append(scope)
-        body, more = b"", True
-        while more:
-            message = await receive()
-            body, more = body + message.get("body", b""), message.get("more_body", False)
-        self.bodies.append(body)
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": b"{}"})
-
-    async def grant(self, subject: str, vault: str, role: Role, issuer: str = LOCAL) -> None:
-        await self.board.write(lambda w: set_grant(w, subject, issuer, vault, role))
-
-    async def token(self, subject: str = "alice", *vaults: str, role: Role = Role.WRITER) -> Any:
-        request = TokenRequest(subject, vaults or ("v1",), role, 600)
-        return await self.board.write(lambda w: create_token(w, self.ring, "abc", request))
-
-    async def call(
-        self, path: str = "/v/v1/mcp", token: str | None = None, body: bytes | list[bytes] = b"{}", **more: Any
-    ) -> Answer:
-        headers = [("host", "mem.example"), *more.pop("headers", [])]
-        if token is not None:
-            headers.append(("authorization", f"Bearer {token}"))
-        return await self.send(path, headers, body, **more)
-
-    async def send(self, path: str, headers: list[tuple[str, str]], body: bytes | list[bytes], **more: Any) -> Answer:
-        chunks = [body] if isinstance(body, bytes) else body
-        waiting = [
-            {"type": "http.request", "body": chunk, "more_body": place < len(chunks) - 1}
-            for place, chunk in enumerate(chunks)
-        ]
-        sent: list[Any] = []
-
-        async def receive() -> Any:
-            return waiting.pop(0) if waiting else {"type": "http.disconnect"}
-
-        async def send(message: Any) -> None:
-            sent.append(message)
-
-        raw = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
-        scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": raw, **more}
-        await Gate(self.app, self.policy)(scope, receive, send)
-        found = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-        return Answer(sent[0]["status"], found, b"".join(message.get("body", b"") for message in sent[1:]))
-
-    @property
-    def admission(self) -> Admission:
-        return self.reached[-1]["state"]["strongroom"]
+from auth.tokens import revoke_token
+from server.http.gate import Gate
 
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[House]:
-    db = Database(tmp_path / "control.db", StorageSettings())
-    await migrate(db, "control")
-    made = House(db, open_keys(tmp_path / "keys"))
-    await made.board.refresh()
-    yield made
-    await db.close()
-
-
-def outside(**change: Any) -> str:
-    now = int(time.time())
-    claims = {"iss": IDP, "aud": URL, "sub": "carol", "iat": now, "exp": now + 600, "scope": "vault:read", **change}
-    return jwt.encode(claims, IDP_KEY, "EdDSA", headers={"kid": "k"})
-
-
-def tool_call(name: Any) -> bytes:
-    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name}}).encode()
+    async with open_house(tmp_path) as made:
+        yield made
 
 
 # --- letting in
@@ -347,129 +223,6 @@ async def test_the_short_address_with_several_vaults_or_none_says_the_same_and_l
     assert answers[0].body == answers[1].body
     assert not any(vault in answers[0].body for vault in (b"v1", b"v2", b"v9"))
     assert (await house.call("/mcp")).headers["www-authenticate"].endswith(f'resource_metadata="{METADATA}/mcp"')
-
-
-# --- 403
-
-
-async def test_an_outside_token_without_our_scopes_is_told_so_alike_for_every_vault(house: House) -> None:
-    await house.grant("carol", "v1", Role.ADMIN, IDP)
-    token = outside(scope="openid")
-    bodies = set()
-    for path in ("/v/v1/mcp", "/v/v9/mcp", "/mcp"):
-        answer = await house.call(path, token=token)
-        assert (answer.status, answer.code) == (403, "forbidden")
-        assert answer.headers["www-authenticate"].startswith('Bearer error="insufficient_scope", scope="vault:read", ')
-        bodies.add(answer.body)
-    assert len(bodies) == 1
-
-
-MODERN_CALL = [("mcp-protocol-version", MODERN), ("mcp-method", "tools/call")]
-
-
-@pytest.mark.parametrize("modern", [True, False])
-@pytest.mark.parametrize(
-    ("grant", "scope", "tool", "needed"),
-    [
-        (Role.ADMIN, "vault:read", "recall", None),
-        (Role.ADMIN, "vault:read", "remember", "vault:read vault:write"),
-        (Role.ADMIN, "vault:read", "reindex", "vault:read vault:write vault:admin"),
-        (Role.ADMIN, "vault:write", "reindex", "vault:read vault:write vault:admin"),
-        (Role.ADMIN, "vault:write", "remember", None),
-        (Role.ADMIN, "vault:admin", "reindex", None),
-        (Role.WRITER, "vault:read", "reindex", None),  # the grant would not do: the tool must seem not to exist
-        (Role.READER, "vault:read", "remember", None),
-        (Role.ADMIN, "vault:read", "no_such_tool", None),
-    ],
-)
-async def test_a_tool_beyond_the_scope_is_stepped_up_only_where_the_grant_would_do(
-    house: House, modern: bool, grant: Role, scope: str, tool: str, needed: str | None
-) -> None:
-    await house.grant("carol", "v1", grant, IDP)
-    headers = [*MODERN_CALL, ("mcp-name", tool)] if modern else []
-    answer = await house.call(token=outside(scope=scope), body=tool_call(tool), headers=headers)
-    if needed is None:
-        assert answer.status == 200
-        assert house.bodies == [tool_call(tool)]
-    else:
-        assert answer.status == 403
-        assert answer.headers["www-authenticate"] == (
-            f'Bearer error="insufficient_scope", scope="{needed}", resource_metadata="{METADATA}/v/v1/mcp"'
-        )
-        assert house.reached == []
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [
-        [("mcp-method", "ping")],
-        [("mcp-method", "tools/call"), ("mcp-name", "recall")],
-        [("mcp-protocol-version", "2025-11-25"), ("mcp-method", "tools/call"), ("mcp-name", "recall")],
-        [("mcp-protocol-version", "2025-11-25 "), ("mcp-method", "tools/call"), ("mcp-name", "recall")],
-        [("mcp-protocol-version", MODERN), ("mcp-protocol-version", "2025-11-25"), ("mcp-method", "ping")],
-        [("mcp-protocol-version", MODERN)],
-        [("mcp-protocol-version", MODERN), ("mcp-method", "ping"), ("mcp-method", "tools/call")],
-    ],
-)
-async def test_a_harmless_header_over_another_call_does_not_pass_where_nobody_compares(
-    house: House, headers: Any
-) -> None:
-    await house.grant("carol", "v1", Role.ADMIN, IDP)
-    answer = await house.call(token=outside(), body=tool_call("remember"), headers=headers)
-    assert answer.status == 403
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        [tool_call("remember")[:20], tool_call("remember")[20:]],
-        [b"", tool_call("remember")],
-        b"[" + tool_call("recall") + b"," + tool_call("remember") + b"]",
-        b'{"method": "ping", "method": "tools/call", "params": {"name": "remember"}}',
-    ],
-)
-async def test_a_call_in_pieces_in_a_batch_or_doubled_is_found(house: House, body: Any) -> None:
-    await house.grant("carol", "v1", Role.ADMIN, IDP)
-    assert (await house.call(token=outside(), body=body)).status == 403
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"not json",
-        b"[" * 999,
-        b"[]",
-        b"[1, null]",
-        b'{"method": "tools/call"}',
-        tool_call(7),
-        tool_call(["remember"]),
-        b"\xff",
-    ],
-)
-async def test_a_body_that_calls_nothing_is_handed_on_unchanged(house: House, body: bytes) -> None:
-    await house.grant("carol", "v1", Role.ADMIN, IDP)
-    assert (await house.call(token=outside(), body=body)).status == 200
-    assert house.bodies == [body]
-
-
-async def test_a_name_in_the_base64_form_is_decoded(house: House) -> None:
-    await house.grant("carol", "v1", Role.ADMIN, IDP)
-    headers = [*MODERN_CALL, ("mcp-name", "=?base64?cmVtZW1iZXI=?=")]
-    assert (await house.call(token=outside(), headers=headers)).status == 403
-
-
-async def test_a_local_token_is_never_stepped_up(house: House) -> None:
-    issued = await house.token(role=Role.READER)
-    assert (await house.call(token=issued.token, body=tool_call("reindex"))).status == 200
-    assert house.admission.role is Role.READER
-
-
-async def test_blanks_after_mcp_headers_are_stripped_and_others_kept(house: House) -> None:
-    issued = await house.token()
-    await house.call(token=issued.token, headers=[("mcp-name", " x \t"), ("x-other", "y ")])
-    headers = dict(house.reached[-1]["headers"])
-    assert (headers[b"mcp-name"], headers[b"x-other"]) == (b"x", b"y ")
 
 
 # --- host, origin, size, availability
