@@ -9,7 +9,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 DATA   ?= ./data
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test check fmt bench docs crash load conformance clean
+.PHONY: snapshots help serve test check fmt bench docs crash load conformance clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,3 +62,6 @@ conformance: $(VENV)/.model ## the official conformance suite and other clients 
 
 clean: ## remove the environment and caches; data stays
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache bench/out
+
+snapshots: $(VENV)/.installed ## write the golden files of the tools' interface anew
+	@$(BIN)/python -m tests.contracts.write_snapshots

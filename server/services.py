@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -21,6 +21,7 @@ from server.tools._spec import Registry
 from vaults import registry as vault_registry
 from vaults.db.connection import Database
 from vaults.db.migrate import migrate
+from vaults.embed.backend import Embedder
 from vaults.embed.service import EmbeddingService
 from vaults.observe import NullObserver, Observer
 from vaults.pool import Pool
@@ -84,20 +85,27 @@ async def open_services(
     *,
     metrics: Metrics | None = None,
     calls: CallLog | None = None,
+    load_model: Callable[[], Embedder] | None = None,
+    followers: Sequence[Callable[[], object]] = (),
 ) -> AsyncIterator[Services]:
-    """Open control.db, the pool and the model's service (the model itself loads on first need)."""
+    """Open control.db, the pool and the model's service. The model loads on first need, by ``load_model`` if given
+    (tests bring a small one). ``followers`` are the access board's."""
+    observer = metrics or NullObserver()
     async with AsyncExitStack() as stack:
-        observer = metrics or NullObserver()
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
         control = Database(data / CONTROL, settings.storage, observer)
         stack.push_async_callback(control.close)
         await migrate(control, "control")
-        roster, board = Roster(control), AccessBoard(control)
+        roster, board = Roster(control), AccessBoard(control, followers=followers)
         await roster.start()
         stack.push_async_callback(roster.close)
         await board.start()
         stack.push_async_callback(board.close)
-        embedder, pool = _open_vaults(stack, settings, data, roster, observer)
+        embedder = EmbeddingService(settings.embedding, observer, load_model)
+        stack.push_async_callback(embedder.close)
+        pool = Pool(data, _shared(stack, settings, embedder, observer), roster.entries)
+        stack.push_async_callback(pool.close)
+        pool.start()
         yield Services(
             settings=settings,
             data=data,
@@ -115,16 +123,7 @@ async def open_services(
         )
 
 
-def _open_vaults(
-    stack: AsyncExitStack, settings: Settings, data: Path, roster: Roster, observer: Observer
-) -> tuple[EmbeddingService, Pool]:
-    """One model and one set of search threads for every vault of the process."""
-    embedder = EmbeddingService(settings.embedding, observer)
-    stack.push_async_callback(embedder.close)
+def _shared(stack: AsyncExitStack, settings: Settings, embedder: EmbeddingService, observer: Observer) -> Shared:
     threads = ThreadPoolExecutor(SEARCH_THREADS, thread_name_prefix="search")
     stack.callback(threads.shutdown)
-    shared = Shared(settings.storage, settings.embedding, settings.index, settings.search, embedder, threads, observer)
-    pool = Pool(data, shared, roster.entries)
-    stack.push_async_callback(pool.close)
-    pool.start()
-    return embedder, pool
+    return Shared(settings.storage, settings.embedding, settings.index, settings.search, embedder, threads, observer)

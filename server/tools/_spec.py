@@ -97,8 +97,11 @@ class ToolSpec:
         return [action for action, least in self.actions.items() if role >= least]
 
     def least_role(self, arguments: Mapping[str, Any]) -> Role:
-        """The role this call needs."""
-        return self.actions.get(str(arguments.get("action")), self.role) if self.actions else self.role
+        """The role this call needs. An action that does not exist is refused later, by name."""
+        if not self.actions:
+            return self.role
+        action = arguments.get("action", self.arguments.model_fields["action"].default)
+        return self.actions.get(action, self.role) if isinstance(action, str) else self.role
 
     def writes_for(self, role: Role) -> bool:
         """Whether anything ``role`` may do with it writes."""

@@ -186,10 +186,7 @@ def index(
     if model is None:
         embeddings.owe(tx, numbers)
         return False
-    if vectors is None:
-        held = embeddings.known(tx, model, hashes)
-    else:
-        held = dict(zip(hashes, vectors, strict=True))
+    held = embeddings.known(tx, model, hashes) if vectors is None else dict(zip(hashes, vectors, strict=True))
     rows = [(number, text, held[text]) for number, text in zip(numbers, hashes, strict=True) if text in held]
     embeddings.put(tx, model, rows)
     owed = [number for number, text in zip(numbers, hashes, strict=True) if text not in held]

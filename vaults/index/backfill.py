@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vaults.db.connection import Database
 from vaults.db.sql import Writer
 from vaults.embed.backend import ModelIdentity
 from vaults.embed.service import EmbeddingService
-from vaults.errors import EmbeddingUnavailable
 from vaults.index import embeddings
-from vaults.index.embeddings import Owed
 
 WINDOW = 256
 """Passages per step: enough to sort by length, few enough for one short transaction."""
@@ -34,39 +34,21 @@ async def adopt(db: Database, model: ModelIdentity) -> int:
 
 async def pay(db: Database, embedder: EmbeddingService) -> int:
     """Embed what is owed until nothing more can be done; returns how many passages got their vector. Raises
-    ``EmbeddingUnavailable`` when the model is down: what is still owed stays owed."""
+    ``EmbeddingUnavailable`` when the model is down: what is still owed stays owed. A text the model has no vector for
+    counts one attempt and, after a few, is left to keyword search."""
     paid = 0
     while batch := await db.read(lambda tx: embeddings.owed(tx, WINDOW)):
-        paid += await _pay_some(db, embedder, batch)
-    return paid
-
-
-async def _pay_some(db: Database, embedder: EmbeddingService, batch: list[Owed]) -> int:
-    try:
-        vectors = await embedder.texts([owed.text for owed in batch], urgent=False)
-    except EmbeddingUnavailable:
-        if embedder.state().status != "ready":
-            raise
-        return await _pay_singly(db, embedder, batch)
-    model = embedder.identity
-    assert model is not None
-    rows = [(owed.passage, owed.text_hash, vector.tobytes()) for owed, vector in zip(batch, vectors, strict=True)]
-    await db.write(lambda tx: embeddings.put(tx, model.key, rows))
-    return len(rows)
-
-
-async def _pay_singly(db: Database, embedder: EmbeddingService, batch: list[Owed]) -> int:
-    """One text spoils its batch: find it, count the attempt against it alone."""
-    paid = 0
-    for owed in batch:
-        try:
-            vector = (await embedder.texts([owed.text], urgent=False))[0]
-        except EmbeddingUnavailable:
-            await db.write(lambda tx, owed=owed: embeddings.failed(tx, [owed.passage]))  # type: ignore[misc]
-            continue
+        rows = await embedder.each([owed.text for owed in batch], urgent=False)
         model = embedder.identity
-        assert model is not None
-        row = (owed.passage, owed.text_hash, vector.tobytes())
-        await db.write(lambda tx, row=row, key=model.key: embeddings.put(tx, key, [row]))  # type: ignore[misc]
-        paid += 1
+        assert model is not None  # it has just answered
+        pairs = list(zip(batch, rows, strict=True))
+        good = [(owed.passage, owed.text_hash, row.tobytes()) for owed, row in pairs if row is not None]
+        bad = [owed.passage for owed, row in pairs if row is None]
+        await db.write(lambda tx, key=model.key, good=good, bad=bad: _settle(tx, key, good, bad))  # type: ignore[misc]
+        paid += len(good)
     return paid
+
+
+def _settle(tx: Writer, model: str, good: Sequence[tuple[int, str, bytes]], bad: Sequence[int]) -> None:
+    embeddings.put(tx, model, good)
+    embeddings.failed(tx, bad)

@@ -78,6 +78,23 @@ def forget(tx: Writer, passages: Sequence[int]) -> None:
         tx.run("INSERT INTO vector_removals (change, passage) VALUES (?, ?)", (change, passage))
 
 
+def renew(tx: Writer, passages: Sequence[int]) -> None:
+    """Throw damaged vectors away and queue their passages."""
+    forget(tx, passages)
+    owe(tx, passages)
+
+
+def forget_all(tx: Writer) -> None:
+    """Drop every vector and debt. Indexes of whatever process start anew: everything before this is forgotten."""
+    newest = tx.value(
+        "SELECT MAX(n) FROM (SELECT MAX(last) AS n FROM vector_clock UNION ALL SELECT MAX(change) FROM embeddings"
+        " UNION ALL SELECT MAX(change) FROM vector_removals) AS numbers"
+    )
+    for table in ("embedding_queue", "embeddings", "vector_removals", "vector_clock"):
+        tx.run(f"DELETE FROM {table}")
+    tx.run("INSERT INTO vector_clock (last, pruned) VALUES (:next, :next)", {"next": int(newest or 0) + 1})
+
+
 def owe_all_but(tx: Writer, model: str) -> int:
     """Queue each passage that has no vector of ``model``; returns how many are owed now."""
     tx.run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +38,7 @@ class Projection:
         self._saved_at = 0
         self._catching_up = asyncio.Lock()
         self._rebuild: asyncio.Task[bool] | None = None
+        self._stop_rebuild = threading.Event()
 
     @property
     def memory_bytes(self) -> int:
@@ -79,9 +81,12 @@ class Projection:
             delta = await self._db.read(lambda tx, seen=seen: embeddings.since(tx, seen, model.key))  # type: ignore[misc]
             if delta.anew:
                 self._index = VectorIndex(model.width, self._settings)
-            await run_in(self._pool, self._index.apply, delta.changes, delta.last)
+            damaged = await run_in(self._pool, self._index.apply, delta.changes, delta.last)
+            if damaged:
+                await self._db.write(lambda tx, lost=damaged: embeddings.renew(tx, lost))  # type: ignore[misc]
         if self._index.needs_rebuild and (self._rebuild is None or self._rebuild.done()):
-            self._rebuild = asyncio.create_task(run_in(self._pool, self._index.rebuild))
+            self._stop_rebuild.clear()
+            self._rebuild = asyncio.create_task(run_in(self._pool, self._index.rebuild, self._stop_rebuild))
 
     def _load(self, model: ModelIdentity) -> VectorIndex:
         expected = Stamp(self._vault_id, model.key, model.width, 0)
@@ -104,6 +109,7 @@ class Projection:
     async def drop(self) -> None:
         """Give the memory back; the next search loads the index again."""
         if self._rebuild is not None:
+            self._stop_rebuild.set()
             await asyncio.gather(self._rebuild, return_exceptions=True)
         self._index = self._model = self._rebuild = None
 

@@ -1,0 +1,74 @@
+"""Builders every test may use: real SQLite, real FAISS, a small deterministic embedder."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from auth.principal import Principal, local_names, owner
+from auth.roles import Role
+from server import vault_admin
+from server.call import Caller
+from server.dispatch import Outcome, dispatch
+from server.services import Services, open_services
+from server.settings import load
+from server.tools import discover
+from tests.fakes import HashEmbedder
+from vaults.embed.backend import Embedder
+
+Opening = Callable[..., AbstractAsyncContextManager[Services]]
+
+
+@pytest.fixture
+def opening(tmp_path: Path) -> Opening:
+    """``async with opening() as services``: a server's services over ``tmp_path``; again for a restart."""
+
+    @asynccontextmanager
+    async def opened(
+        flags: Mapping[str, Any] | None = None,
+        load_model: Callable[[], Embedder] = HashEmbedder,
+        vaults: tuple[str, ...] = ("main",),
+        data: Path = tmp_path,
+    ) -> AsyncIterator[Services]:
+        loaded = load(data, flags={"storage.reserve_mb": 0, **(flags or {})}, environment={})
+        async with open_services(loaded.settings, loaded.data, discover(), load_model=load_model) as services:
+            for name in vaults:
+                if not services.roster.known(name):
+                    await vault_admin.create(services, name)
+            yield services
+
+    return opened
+
+
+@pytest.fixture
+async def services(opening: Opening) -> AsyncIterator[Services]:
+    async with opening() as opened:
+        yield opened
+
+
+Asking = Callable[..., Awaitable[Outcome]]
+
+
+@pytest.fixture
+def ask(services: Services) -> Asking:
+    """``await ask("recall", query="…")`` as the owner, in vault main."""
+    return asker(services)
+
+
+def asker(services: Services, caller: Caller | None = None) -> Asking:
+    """Calls tools through dispatch as ``caller``."""
+    who = caller or Caller(owner("cli"), "main", Role.ADMIN, "cli")
+
+    async def ask(tool: str, /, **arguments: Any) -> Outcome:
+        return await dispatch(services, who, tool, arguments)
+
+    return ask
+
+
+def local(subject: str, role: Role = Role.ADMIN) -> Principal:
+    """A bearer of a local token without caps but ``role``; what it may do is up to the grants."""
+    return Principal(subject, "local", local_names(subject), token_role=role)

@@ -1,0 +1,190 @@
+"""Vault × role × tool, from the registry: who has no grant learns nothing, who has one learns its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from dataclasses import replace
+
+import pytest
+
+from auth.access import Access
+from auth.roles import Role
+from server.call import Caller
+from server.dispatch import Outcome, dispatch
+from server.services import Services
+from server.tools import discover
+from server.tools._spec import ToolSpec
+from tests.conftest import Opening, asker, local
+
+TOOLS = list(discover())
+CALLS = [(spec, action) for spec in TOOLS for action in (spec.actions or [None])]
+each_call = pytest.mark.parametrize(
+    ("spec", "action"), CALLS, ids=[f"{spec.name}{f'-{action}' if action else ''}" for spec, action in CALLS]
+)
+
+VALID = {
+    "remember": {"content": "new"},
+    "recall": {"query": "canary"},
+    "memory_get": {"ids": ["{own}"]},
+    "memory_update": {"id": "{own}", "tier": "hot"},
+    "memory_forget": {"ids": ["{own}"]},
+    "memory_supersede": {"id": "{own}", "content": "newer"},
+    "memory_list": {},
+    "memory_link": {"from_id": "{own}", "relation": "x", "to_id": "{other}"},
+    "fetch": {"id": "{own}"},
+    "status": {},
+    "vaults": {},
+    "discover_tools": {"query": "remember"},
+}
+"""One valid call of each tool. A new tool without a row here fails the suite: nobody thought about who may call it."""
+
+
+def test_every_tool_has_a_call_to_try() -> None:
+    assert set(VALID) == {spec.name for spec in TOOLS}
+
+
+async def _grant(services: Services, subject: str, vault: str, role: Role) -> None:
+    row = (subject, "local", vault, role.label, "2026-01-01T00:00:00Z")
+    await services.board.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+
+
+async def _canary(services: Services, vault: str) -> tuple[str, str]:
+    await _grant(services, f"seed-{vault}", vault, Role.ADMIN)
+    ask = asker(services, Caller(local(f"seed-{vault}"), vault, Role.ADMIN, "http"))
+    own = (await ask("remember", content=f"canary {vault}")).content["id"]
+    other = (await ask("remember", content=f"second {vault}")).content["id"]
+    return own, other
+
+
+def _filled(spec: ToolSpec, action: str | None, own: str, other: str) -> dict[str, object]:
+    text = json.dumps(VALID[spec.name]).replace("{own}", own).replace("{other}", other)
+    arguments = json.loads(text)
+    if action is not None:
+        arguments["action"] = action
+    if action in ("create", "archive"):
+        arguments["name"] = "brand-new"
+    return arguments
+
+
+@each_call
+async def test_each_role_may_do_exactly_what_its_tools_say(
+    services: Services, spec: ToolSpec, action: str | None
+) -> None:
+    own, other = await _canary(services, "main")
+    arguments = _filled(spec, action, own, other)
+    needed = spec.least_role(arguments)
+    for role in Role:
+        await _grant(services, f"is-{role.label}", "main", role)
+        # The caller claims to be an admin; only the grant counts.
+        caller = Caller(local(f"is-{role.label}"), "main", Role.ADMIN, "http")
+        outcome = await dispatch(services, caller, spec.name, arguments)
+        if role < needed:
+            assert outcome.code == "forbidden", role
+        else:
+            assert outcome.code in (None, "forbidden", "already_exists", "not_found", "conflict"), outcome.text
+            if action not in ("create", "archive"):
+                assert outcome.code in (None, "not_found", "conflict"), outcome.text
+
+
+@each_call
+async def test_a_vault_without_a_grant_answers_as_one_that_does_not_exist(
+    opening: Opening, spec: ToolSpec, action: str | None
+) -> None:
+    async with opening(vaults=("mine", "theirs")) as services:
+        await _canary(services, "mine")
+        own, other = await _canary(services, "theirs")
+        await _grant(services, "alice", "mine", Role.ADMIN)
+        arguments = _filled(spec, action, own, other)
+
+        async def call(vault: str) -> Outcome:
+            return await dispatch(services, Caller(local("alice"), vault, Role.ADMIN, "http"), spec.name, arguments)
+
+        foreign, absent = await call("theirs"), await call("no-such-vault")
+        assert foreign.code == "not_found"
+        assert foreign == absent
+        mine = await call("mine")
+        said = json.dumps(mine.content) + mine.text
+        assert "theirs" not in said.replace(str(arguments), "")
+        assert "canary theirs" not in said
+
+
+async def test_ids_of_another_vault_answer_like_ids_nobody_has(opening: Opening) -> None:
+    async with opening(vaults=("mine", "theirs")) as services:
+        own, other = await _canary(services, "theirs")
+        await _grant(services, "alice", "mine", Role.ADMIN)
+        ask = asker(services, Caller(local("alice"), "mine", Role.ADMIN, "http"))
+        made_up, another = "01900000-0000-7000-8000-000000000000", "01900000-0000-7000-8000-000000000001"
+        for spec in TOOLS:
+            if "{own}" not in json.dumps(VALID[spec.name]):
+                continue
+            foreign = await ask(spec.name, **_filled(spec, None, own, other))
+            unknown = await ask(spec.name, **_filled(spec, None, made_up, another))
+            theirs = json.dumps(foreign.content).replace(own, made_up).replace(other, another)
+            assert theirs == json.dumps(unknown.content), spec.name
+
+
+async def test_search_across_vaults_asks_the_grant_of_each(opening: Opening) -> None:
+    async with opening(vaults=("a", "b", "c")) as services:
+        for vault in ("a", "b", "c"):
+            await _canary(services, vault)
+        await _grant(services, "alice", "a", Role.READER)
+        await _grant(services, "alice", "b", Role.READER)
+        ask = asker(services, Caller(local("alice"), "a", Role.READER, "http"))
+        every = await ask("recall", query="canary", vaults=["*"])
+        assert {hit["vault"] for hit in every.content["hits"]} == {"a", "b"}
+        named = await ask("recall", query="canary", vaults=["b"])
+        assert {hit["vault"] for hit in named.content["hits"]} == {"a", "b"}
+        foreign, absent = await ask("recall", query="x", vaults=["c"]), await ask("recall", query="x", vaults=["zzz"])
+        assert foreign.code == "not_found"
+        assert foreign == absent
+        listed = (await ask("vaults")).content["vaults"]
+        assert [line["name"] for line in listed] == ["a", "b"]
+        assert (await ask("vaults", action="info", name="c")) == (await ask("vaults", action="info", name="zzz"))
+
+
+async def test_a_grant_taken_away_or_lowered_bites_at_once(services: Services) -> None:
+    await _grant(services, "alice", "main", Role.WRITER)
+    ask = asker(services, Caller(local("alice"), "main", Role.WRITER, "http"))
+    assert (await ask("remember", content="one")).ok
+    await services.board.write(lambda tx: tx.run("UPDATE grants SET role = 'reader' WHERE subject = 'alice'"))
+    assert (await ask("remember", content="two")).code == "forbidden"
+    assert (await ask("recall", query="one")).ok
+    await services.board.write(lambda tx: tx.run("DELETE FROM grants WHERE subject = 'alice'"))
+    assert (await ask("recall", query="one")).code == "not_found"
+
+
+async def test_interleaved_callers_never_meet_each_others_vault(opening: Opening) -> None:
+    names = tuple(f"v{n}" for n in range(6))
+    async with opening({"storage.open_vaults": 8}, vaults=names) as services:
+        for name in names:
+            await _canary(services, name)
+            for client in range(16):
+                await _grant(services, f"c{client}", name, Role.WRITER)
+
+        async def client(number: int) -> None:
+            order = random.Random(number)
+            for turn in range(12):
+                vault = order.choice(names)
+                ask = asker(services, Caller(local(f"c{number}"), vault, Role.WRITER, "http"))
+                if turn % 3 == 0:
+                    assert (await ask("remember", content=f"by c{number} turn {turn} in {vault}")).ok
+                found = await ask("recall", query="canary second turn", mode=order.choice(("hybrid", "keyword")))
+                said = {hit["content"].rsplit(" ", 1)[1] for hit in found.content["hits"]}
+                assert said == {vault}
+                assert {hit["vault"] for hit in found.content["hits"]} == {vault}
+
+        await asyncio.gather(*(client(number) for number in range(16)))
+
+
+async def test_the_isolation_suite_notices_when_the_check_is_taken_out(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tests above are worth nothing if they pass without the check."""
+    monkeypatch.setattr(Access, "role_in", lambda self, principal, vault: Role.ADMIN)
+    async with opening(vaults=("mine", "theirs")) as services:
+        ask = asker(services, Caller(local("alice"), "theirs", Role.READER, "http"))
+        assert (await ask("recall", query="canary")).ok
+        broken = replace(services)
+        assert broken.role_in(local("alice"), "theirs") == Role.ADMIN

@@ -1,0 +1,141 @@
+"""What is asked of every tool, read off the registry: a new one is asked too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from auth.principal import owner
+from auth.roles import Role
+from server.call import Caller
+from server.dispatch import dispatch
+from server.services import Services
+from server.tools import discover
+from server.tools._spec import Registry, ToolSpec
+from vaults.search import budget
+
+TOOLS = list(discover())
+SNAPSHOTS = Path(__file__).resolve().parents[1] / "snapshots" / "tools"
+each_tool = pytest.mark.parametrize("spec", TOOLS, ids=lambda spec: spec.name)
+
+
+@each_tool
+def test_the_first_words_say_what_it_is_for(spec: ToolSpec) -> None:
+    assert len(spec.description) >= 40
+    assert spec.description[0].isupper()
+    assert spec.description.endswith(".")
+
+
+def _properties(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, value in schema.get("properties", {}).items():
+        yield f"{path}{name}", value
+
+
+@each_tool
+def test_every_argument_is_described_and_bounded(spec: ToolSpec) -> None:
+    for name, schema in _properties(spec.input_schema):
+        assert schema.get("description"), name
+        bounded = {"maxLength", "maximum", "enum", "const", "maxItems"} & set(schema)
+        assert bounded or schema.get("type") in ("boolean", "object") or "format" in schema or _number(schema), name
+
+
+def _number(schema: dict[str, Any]) -> bool:
+    return "anyOf" in schema or {"minimum", "exclusiveMinimum"} & set(schema) != set()
+
+
+@each_tool
+def test_schemas_are_plain_objects_that_refuse_what_they_do_not_know(spec: ToolSpec) -> None:
+    jsonschema.Draft202012Validator.check_schema(spec.input_schema)
+    jsonschema.Draft202012Validator.check_schema(spec.output_schema)
+    assert spec.input_schema["additionalProperties"] is False
+    for schema in (spec.input_schema, spec.output_schema):
+        assert schema["type"] == "object"
+        assert not {"anyOf", "oneOf", "allOf", "$ref", "$defs"} & set(schema)
+        assert "$ref" not in json.dumps(schema)
+
+
+@each_tool
+def test_who_may_only_read_is_shown_no_action_that_writes(spec: ToolSpec) -> None:
+    if spec.actions:
+        assert set(spec.input_schema["properties"]["action"]["enum"]) == set(spec.actions)
+        for role in Role:
+            assert spec.input_schema_for(role)["properties"]["action"]["enum"] == spec.actions_for(role)
+        assert not spec.writes_for(Role.READER)
+    else:
+        assert spec.writes == (spec.role > Role.READER)
+
+
+@each_tool
+def test_the_interface_did_not_change_unnoticed(spec: ToolSpec) -> None:
+    """The diff of these files is the review of the interface; `make snapshots` writes them anew."""
+    kept = json.loads((SNAPSHOTS / f"{spec.name}.json").read_text(encoding="utf-8"))
+    assert kept == snapshot(spec), f"{spec.name} changed: run make snapshots and review the diff"
+
+
+def test_no_snapshot_is_left_of_a_tool_that_is_gone() -> None:
+    assert {path.stem for path in SNAPSHOTS.glob("*.json")} == {spec.name for spec in TOOLS}
+
+
+def snapshot(spec: ToolSpec) -> dict[str, Any]:
+    """Everything about a tool that callers may rely on."""
+    return {
+        "name": spec.name,
+        "description": spec.description,
+        "role": spec.role.label,
+        "preset": spec.preset,
+        "effect": {"writes": spec.writes, "destructive": spec.destructive, "idempotent": spec.idempotent},
+        "actions": {action: role.label for action, role in spec.actions.items()},
+        "input": spec.input_schema,
+        "output": spec.output_schema,
+    }
+
+
+def test_the_default_preset_costs_a_model_little() -> None:
+    shown = [
+        {"name": spec.name, "description": spec.description, "inputSchema": spec.input_schema_for(Role.WRITER)}
+        for spec in discover().visible(Role.WRITER, "agent", "auto")
+    ]
+    assert budget.count(json.dumps(shown, ensure_ascii=False)) <= 4_500
+
+
+def test_two_tools_of_one_name_stop_the_start() -> None:
+    with pytest.raises(RuntimeError):
+        Registry([TOOLS[0], TOOLS[0]])
+
+
+@each_tool
+async def test_unknown_arguments_are_refused_by_name(services: Services, spec: ToolSpec) -> None:
+    caller = Caller(owner("cli"), "main", Role.ADMIN, "cli")
+    outcome = await dispatch(services, caller, spec.name, {"no_such_argument": 1})
+    assert outcome.code == "invalid_argument"
+    assert set(outcome.content["error"]["details"]) == {"field"}
+
+
+@each_tool
+async def test_a_bug_inside_a_tool_reaches_the_caller_as_a_reference_only(services: Services, spec: ToolSpec) -> None:
+    async def explode(call: object, args: object) -> None:
+        raise RuntimeError("secret /srv/vault/path SELECT * FROM memories")
+
+    broken = replace(services, registry=Registry([replace(spec, run=explode, arguments=_Anything)]))
+    caller = Caller(owner("cli"), "main", Role.ADMIN, "cli")
+    action = {"action": next(iter(spec.actions))} if spec.actions else {}
+    outcome = await dispatch(broken, caller, spec.name, action)
+    assert outcome.code == "internal"
+    assert set(outcome.content["error"]["details"]) == {"reference"}
+    assert "secret" not in json.dumps(outcome.content) + outcome.text
+
+
+class _Anything:
+    """Arguments that accept whatever is sent."""
+
+    model_fields: dict[str, Any] = {}
+
+    @classmethod
+    def model_validate(cls, arguments: object) -> object:
+        return arguments

@@ -1,0 +1,160 @@
+"""Opening, sharing, evicting and quarantining vaults."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from auth.principal import owner
+from auth.roles import Role
+from server import vault_admin
+from server.call import Caller
+from server.services import Services
+from tests.conftest import Asking, Opening, asker
+from vaults.errors import Overloaded, VaultQuarantined
+
+
+def _in(services: Services, vault: str) -> Asking:
+    return asker(services, Caller(owner("cli"), vault, Role.ADMIN, "cli"))
+
+
+async def test_fifty_vaults_come_and_go_without_a_trace(opening: Opening) -> None:
+    names = tuple(f"v{n}" for n in range(50))
+    async with opening({"storage.open_vaults": 4}, vaults=names) as services:
+
+        async def use(name: str) -> None:
+            ask = _in(services, name)
+            assert (await ask("remember", content=f"canary of {name}")).ok
+            hits = (await ask("recall", query="canary")).content["hits"]
+            assert [hit["content"] for hit in hits] == [f"canary of {name}"]
+
+        for name in names[:4]:
+            await use(name)
+        gc.collect()
+        descriptors, threads = len(os.listdir("/proc/self/fd")), threading.active_count()
+        tasks = len(asyncio.all_tasks())
+        for name in names:
+            await use(name)
+        assert services.pool.open_count <= 4
+        assert len(os.listdir("/proc/self/fd")) <= descriptors + 2
+        assert threading.active_count() <= threads + 2
+        assert len(asyncio.all_tasks()) <= tasks + 1
+
+
+async def test_when_every_place_is_in_use_the_next_vault_is_told_when_to_come(opening: Opening) -> None:
+    async with opening({"storage.open_vaults": 1}, vaults=("a", "b")) as services:
+        async with services.pool.lease(services.roster.entry("a")):
+            with pytest.raises(Overloaded):
+                async with services.pool.lease(services.roster.entry("b")):
+                    pass
+        async with services.pool.lease(services.roster.entry("b")) as vault:
+            assert vault.name == "b"
+
+
+async def test_concurrent_callers_share_one_open_vault(services: Services) -> None:
+    entry = services.roster.entry("main")
+
+    async def borrowed() -> int:
+        async with services.pool.lease(entry) as vault:
+            return id(vault)
+
+    assert len(set(await asyncio.gather(*(borrowed() for _ in range(20))))) == 1
+
+
+def _flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[:16] = b"not a database!!"
+    path.write_bytes(bytes(data))
+
+
+def _drop(path: Path) -> None:
+    path.unlink()
+
+
+def _swap(path: Path) -> None:
+    other = path.parent.parent / "healthy" / "vault.db"
+    path.write_bytes(other.read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("harm", "reason"), [(_flip, "damaged"), (_drop, "missing"), (_swap, "foreign")], ids=["damaged", "missing", "foreign"]
+)
+async def test_a_harmed_vault_is_quarantined_alone(
+    opening: Opening, tmp_path: Path, harm: object, reason: str
+) -> None:
+    async with opening(vaults=("harmed", "healthy")) as services:
+        for name in ("harmed", "healthy"):
+            assert (await _in(services, name)("remember", content=f"in {name}")).ok
+    harm(tmp_path / "vaults" / "harmed" / "vault.db")  # type: ignore[operator]
+    async with opening(vaults=()) as services:
+        for _ in range(2):
+            refused = await _in(services, "harmed")("recall", query="in")
+            assert refused.code == "vault_quarantined"
+            assert refused.content["error"]["details"]["reason"] == reason
+            assert str(tmp_path) not in refused.text
+        assert (await _in(services, "healthy")("recall", query="in")).content["hits"]
+        assert set(services.pool.quarantined) == {"harmed"}
+        assert not (harm is _drop and (tmp_path / "vaults" / "harmed" / "vault.db").exists())
+
+
+async def test_a_vault_from_a_newer_version_is_quarantined(opening: Opening) -> None:
+    async with opening() as services:
+        async with services.pool.lease(services.roster.entry("main")) as vault:
+            await vault.db.write(lambda tx: tx.run("INSERT INTO schema_steps VALUES (99, 'vault', '0099_x.sql', 'now')"))
+        await services.pool.close_vault("main")
+        with pytest.raises(VaultQuarantined) as refused:
+            async with services.pool.lease(services.roster.entry("main")):
+                pass
+        assert refused.value.details["reason"] == "future"
+
+
+@pytest.mark.parametrize("harm", ["truncate", "flip", "empty", "delete"])
+async def test_a_harmed_vector_snapshot_only_costs_time(opening: Opening, tmp_path: Path, harm: str) -> None:
+    from vaults.index import projection
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(projection, "SNAPSHOT_FROM", 1)
+        async with opening() as services:
+            for n in range(20):
+                assert (await _in(services, "main")("remember", content=f"word{n} and word{n + 1}")).ok
+            before = (await _in(services, "main")("recall", query="word7", mode="semantic")).content["hits"]
+        snapshot = tmp_path / "vaults" / "main" / projection.SNAPSHOT
+        data = bytearray(snapshot.read_bytes())
+        match harm:
+            case "truncate":
+                snapshot.write_bytes(bytes(data[: len(data) // 2]))
+            case "flip":
+                data[len(data) // 2] ^= 1
+                snapshot.write_bytes(bytes(data))
+            case "empty":
+                snapshot.write_bytes(b"")
+            case "delete":
+                snapshot.unlink()
+        async with opening() as services:
+            after = (await _in(services, "main")("recall", query="word7", mode="semantic")).content["hits"]
+        assert [hit["id"] for hit in after] == [hit["id"] for hit in before]
+
+
+async def test_two_pools_on_one_vault_both_answer_rightly_and_one_holds_the_lease(opening: Opening) -> None:
+    async with opening() as first, opening() as second:
+        for n in range(10):
+            writer, reader = (first, second) if n % 2 else (second, first)
+            stored = await _in(writer, "main")("remember", content=f"turn {n} unique{n}")
+            for mode in ("keyword", "semantic"):
+                found = await _in(reader, "main")("recall", query=f"turn {n} unique{n}", mode=mode)
+                assert found.content["hits"][0]["id"] == stored.content["id"], mode
+        entry = first.roster.entry("main")
+        async with first.pool.lease(entry) as a, second.pool.lease(entry) as b:
+            assert a.lease.held != b.lease.held
+
+
+async def test_archiving_takes_a_vault_out_of_service_and_keeps_its_files(services: Services, tmp_path: Path) -> None:
+    await _in(services, "main")("remember", content="kept")
+    await vault_admin.archive(services, "main")
+    assert (await _in(services, "main")("recall", query="kept")).code == "not_found"
+    assert (tmp_path / "vaults" / "main" / "vault.db").is_file()
