@@ -92,15 +92,7 @@ async def open_services(
     (tests bring a small one). ``followers`` are the access board's."""
     observer = metrics or NullObserver()
     async with AsyncExitStack() as stack:
-        data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        control = Database(data / CONTROL, settings.storage, observer)
-        stack.push_async_callback(control.close)
-        await migrate(control, "control")
-        roster, board = Roster(control), AccessBoard(control, followers=followers)
-        await roster.start()
-        stack.push_async_callback(roster.close)
-        await board.start()
-        stack.push_async_callback(board.close)
+        control, roster, board = await _open_control(stack, data, settings, observer, followers)
         embedder = EmbeddingService(settings.embedding, observer, load_model)
         stack.push_async_callback(embedder.close)
         pool = Pool(data, _shared(stack, settings, embedder, observer), roster.entries)
@@ -127,3 +119,22 @@ def _shared(stack: AsyncExitStack, settings: Settings, embedder: EmbeddingServic
     threads = ThreadPoolExecutor(SEARCH_THREADS, thread_name_prefix="search")
     stack.callback(threads.shutdown)
     return Shared(settings.storage, settings.embedding, settings.index, settings.search, embedder, threads, observer)
+
+
+async def _open_control(
+    stack: AsyncExitStack,
+    data: Path,
+    settings: Settings,
+    observer: Observer,
+    followers: Sequence[Callable[[], object]],
+) -> tuple[Database, Roster, AccessBoard]:
+    data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    control = Database(data / CONTROL, settings.storage, observer)
+    stack.push_async_callback(control.close)
+    await migrate(control, "control")
+    roster, board = Roster(control), AccessBoard(control, followers=followers)
+    await roster.start()
+    stack.push_async_callback(roster.close)
+    await board.start()
+    stack.push_async_callback(board.close)
+    return control, roster, board
