@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from auth.board import AccessBoard
+from auth.days import DayCounters
 from auth.principal import Principal
 from auth.quotas import Quotas
 from auth.roles import Role
@@ -44,6 +45,7 @@ class Services:
     board: AccessBoard
     roster: Roster
     quotas: Quotas
+    days: DayCounters
     registry: Registry
     pool: Pool
     embedder: EmbeddingService
@@ -93,6 +95,9 @@ async def open_services(
     observer = metrics or NullObserver()
     async with AsyncExitStack() as stack:
         control, roster, board = await _open_control(stack, data, settings, observer, followers)
+        days = DayCounters(control, settings.limits.stores_per_day)
+        await days.start()
+        stack.push_async_callback(days.close)
         embedder = EmbeddingService(settings.embedding, observer, load_model)
         stack.push_async_callback(embedder.close)
         pool = Pool(data, _shared(stack, settings, embedder, observer), roster.entries)
@@ -106,6 +111,7 @@ async def open_services(
             board=board,
             roster=roster,
             quotas=Quotas(settings.limits),
+            days=days,
             registry=registry,
             pool=pool,
             embedder=embedder,

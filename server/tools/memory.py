@@ -68,14 +68,12 @@ async def remember(call: Call, args: RememberArguments) -> Stored:
 
 
 async def check_room(call: Call) -> None:
-    """Refuse a store beyond the limits of plan and vault. Raises ``QuotaExceeded``."""
-    limits = call.services.settings.limits
-    if limits.memories is None and limits.vault_size is None:
-        return
-    count, size = await call.vault.db.read(
-        lambda tx: (int(tx.value("SELECT COUNT(*) FROM memories")), call.vault.db.path.stat().st_size)
-    )
-    call.services.quotas.check_room(memories=count, size=size)
+    """Refuse a store beyond the limits of caller and vault. Raises ``QuotaExceeded``."""
+    services, limits = call.services, call.services.settings.limits
+    if limits.memories is not None or limits.vault_size is not None:
+        count = int(await call.vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM memories")))
+        services.quotas.check_room(memories=count, size=call.vault.db.path.stat().st_size)
+    await services.days.count_stores(call.caller.principal)
 
 
 class RecallArguments(Narrowing):
@@ -222,6 +220,7 @@ class SupersedeArguments(Arguments):
 @tool(role=Role.WRITER, effect=EDITS, preset="notes", text=lambda stored: f"Now {stored.id}: {stored.title}.")
 async def memory_supersede(call: Call, args: SupersedeArguments) -> Stored:
     """Replace a memory whose statement changed. The new one is found from now on; the old one stays traceable."""
+    await check_room(call)
     return await lifecycle.supersede(call.vault, call.actor, args.id, args.content, args.title, args.reason)
 
 
