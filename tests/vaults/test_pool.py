@@ -82,11 +82,11 @@ def _swap(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("harm", "reason"), [(_flip, "damaged"), (_drop, "missing"), (_swap, "foreign")], ids=["damaged", "missing", "foreign"]
+    ("harm", "reason"),
+    [(_flip, "damaged"), (_drop, "missing"), (_swap, "foreign")],
+    ids=["damaged", "missing", "foreign"],
 )
-async def test_a_harmed_vault_is_quarantined_alone(
-    opening: Opening, tmp_path: Path, harm: object, reason: str
-) -> None:
+async def test_a_harmed_vault_is_quarantined_alone(opening: Opening, tmp_path: Path, harm: object, reason: str) -> None:
     async with opening(vaults=("harmed", "healthy")) as services:
         for name in ("harmed", "healthy"):
             assert (await _in(services, name)("remember", content=f"in {name}")).ok
@@ -105,7 +105,9 @@ async def test_a_harmed_vault_is_quarantined_alone(
 async def test_a_vault_from_a_newer_version_is_quarantined(opening: Opening) -> None:
     async with opening() as services:
         async with services.pool.lease(services.roster.entry("main")) as vault:
-            await vault.db.write(lambda tx: tx.run("INSERT INTO schema_steps VALUES (99, 'vault', '0099_x.sql', 'now')"))
+            await vault.db.write(
+                lambda tx: tx.run("INSERT INTO schema_steps VALUES (99, 'vault', '0099_x.sql', 'now')")
+            )
         await services.pool.close_vault("main")
         with pytest.raises(VaultQuarantined) as refused:
             async with services.pool.lease(services.roster.entry("main")):

@@ -61,7 +61,10 @@ async def test_a_failing_write_is_undone_alone(db: Database) -> None:
         raise ValueError("no")
 
     outcomes = await asyncio.gather(
-        db.write(_put(1)), db.write(broken), db.write(_put(2)), return_exceptions=True  # type: ignore[arg-type]
+        db.write(_put(1)),
+        db.write(broken),
+        db.write(_put(2)),
+        return_exceptions=True,  # type: ignore[arg-type]
     )
     assert isinstance(outcomes[1], ValueError)
     assert await db.read(lambda tx: tx.all("SELECT n FROM t")) == [(1,), (2,)]
