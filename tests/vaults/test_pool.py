@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 import threading
 from pathlib import Path
 
@@ -36,12 +35,12 @@ async def test_fifty_vaults_come_and_go_without_a_trace(opening: Opening) -> Non
         for name in names[:4]:
             await use(name)
         gc.collect()
-        descriptors, threads = len(os.listdir("/proc/self/fd")), threading.active_count()
+        descriptors, threads = len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
         tasks = len(asyncio.all_tasks())
         for name in names:
             await use(name)
         assert services.pool.open_count <= 4
-        assert len(os.listdir("/proc/self/fd")) <= descriptors + 2
+        assert len(list(Path("/proc/self/fd").iterdir())) <= descriptors + 2
         assert threading.active_count() <= threads + 2
         assert len(asyncio.all_tasks()) <= tasks + 1
 

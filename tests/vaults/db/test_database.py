@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -137,10 +136,10 @@ async def test_open_and_close_leave_no_descriptor_and_no_thread(tmp_path: Path) 
         await database.close()
 
     await round_trip()
-    descriptors, threads = len(os.listdir("/proc/self/fd")), threading.active_count()
+    descriptors, threads = len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
     for _ in range(20):
         await round_trip()
-    assert len(os.listdir("/proc/self/fd")) <= descriptors
+    assert len(list(Path("/proc/self/fd").iterdir())) <= descriptors
     assert threading.active_count() <= threads
 
 
