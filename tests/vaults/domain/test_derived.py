@@ -34,7 +34,7 @@ async def test_everything_derived_is_rebuilt_the_same(opening: Opening) -> None:
         async with services.pool.lease(services.roster.entry("main")) as vault:
 
             def drop(tx: object) -> None:
-                for table in sorted(_derived_tables() - {"passages_fts", "vector_clock", "passages"}) + ["passages"]:
+                for table in [*sorted(_derived_tables() - {"passages_fts", "vector_clock", "passages"}), "passages"]:
                     tx.run(f"DELETE FROM {table}")  # type: ignore[attr-defined]
 
             await vault.db.write(drop)
