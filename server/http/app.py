@@ -1,0 +1,237 @@
+"""The HTTP application of one process: what is public, the gate, and behind it MCP.
+
+::
+
+    /health/*  /.well-known/*     anyone
+    /v/{vault}/mcp  /mcp          Gate → McpRoute → the SDK
+    anything else                 404
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.routing import Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from auth.authenticate import Authenticator, TokenAuthenticator
+from auth.jwks import IssuerKeys
+from auth.keys import KeyRing, open_keys
+from auth.local import LocalAuthenticator
+from auth.outside import OutsideAuthenticator
+from auth.roles import Role
+from auth.settings import refuse_open_bind
+from ops import telemetry
+from ops.loop_lag import LoopLag
+from ops.metrics import Metrics
+from server.call import Caller
+from server.http.envelope import Refusal, respond
+from server.http.gate import Gate, GatePolicy
+from server.http.health import health_routes
+from server.http.mcp import Doors, McpRoute
+from server.http.metadata import metadata_routes
+from server.http.options import Instruments
+from server.protocol import Context, Extend, Protocol, make_protocol
+from server.services import Services, open_services
+from server.settings import Loaded, Settings
+from server.tools import discover
+from server.tools._spec import Registry
+from server.version import version
+from vaults.errors import InvalidArgument, StrongroomError
+
+KEYS = "keys"
+"""Folder of the signing keys, in the data folder."""
+
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_PUBLIC = ("/health/", "/.well-known/")
+_NOWHERE = Refusal(404, "not_found", "nothing is here; MCP is at /v/{vault}/mcp", reason="path")
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """Builds the application of one serving process; picklable, for workers. ``listening`` is the address really
+    bound (the settings may say port 0); ``extra_tools`` are modules with more tools and ``extend`` a function at the
+    top of a module, both for the conformance fixtures."""
+
+    loaded: Loaded
+    listening: tuple[str, int] | None = None
+    extra_tools: tuple[str, ...] = ()
+    extend: Extend | None = None
+
+    def __call__(self, instruments: Instruments) -> ASGIApp:
+        """The application. Raises ``InvalidArgument`` for settings that do not go together."""
+        settings = self.loaded.settings
+        host, port = self.listening or (settings.server.host, settings.server.port)
+        try:
+            refuse_open_bind(settings.auth, host)
+        except ValueError as failure:
+            raise InvalidArgument("auth.mode", f"does not fit: {failure}") from None
+        return _Site(self, instruments, public_url(settings, host, port)).serve
+
+
+class _Site:
+    """Routing, and everything behind it between start and end."""
+
+    def __init__(self, application: Application, instruments: Instruments, url: str) -> None:
+        self._application = application
+        self._settings = application.loaded.settings
+        self._url = url
+        self._registry = discover(application.extra_tools)
+        names = [spec.name for spec in self._registry]
+        self._metrics = Metrics(instruments.registry, tools=names, version=version())
+        self._calls = instruments.calls
+        self._calls.sink.on_drop = self._metrics.lines_dropped
+        self._lifespan = Router(lifespan=self._open)
+        self._public: ASGIApp = self._lifespan
+        self._gate: ASGIApp = self._lifespan
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._lifespan(scope, receive, send)
+            return
+        path: str = scope["path"]
+        if path == "/mcp" or path.startswith("/v/"):
+            await self._gate(scope, receive, send)
+        elif path.startswith(_PUBLIC):
+            await self._public(scope, receive, send)
+        else:
+            await respond(_NOWHERE, send)
+
+    @asynccontextmanager
+    async def _open(self, _app: object) -> AsyncIterator[dict[str, Any]]:
+        async with AsyncExitStack() as stack:
+            stop = telemetry.start(self._settings.ops.otlp_endpoint, version=version())
+            if stop is not None:
+                stack.push_async_callback(asyncio.to_thread, stop)
+            ring = await asyncio.to_thread(_keys, self._application.loaded)
+            services = await stack.enter_async_context(
+                open_services(
+                    self._settings,
+                    self._application.loaded.data,
+                    self._registry,
+                    metrics=self._metrics,
+                    calls=self._calls,
+                    followers=() if ring is None else (ring.refresh,),
+                )
+            )
+            register_pings(services)
+            lag = LoopLag(self._metrics.lagged, self._settings.ops.loop_lag_interval_s)
+            lag.start()
+            stack.push_async_callback(lag.stop)
+            protocol = make_protocol(services, _identify, traced=stop is not None, extend=self._application.extend)
+            await self._open_doors(stack, services, ring, protocol)
+            yield {"drain": partial(_drain, services, protocol)}
+
+    async def _open_doors(
+        self, stack: AsyncExitStack, services: Services, ring: KeyRing | None, protocol: Protocol
+    ) -> None:
+        hosts, origins = allowed_hosts(self._settings, self._url), allowed_origins(self._settings, self._url)
+        doors = Doors(hosts, origins, self._settings.server.max_body)
+        route = McpRoute(services, doors, self._denied)
+        await stack.enter_async_context(route.run(protocol.server))
+        policy = GatePolicy(
+            authenticator=None if ring is None else _authenticator(stack, services, ring, self._url),
+            board=services.board,
+            vaults=services.roster.names,
+            required_role=partial(_required_role, self._registry),
+            public_url=self._url,
+            allowed_hosts=hosts,
+            allowed_origins=origins,
+            max_body=doors.max_body,
+            denied=self._denied,
+        )
+        self._gate = Gate(route, policy)
+        issuers = [each.issuer for each in self._settings.auth.issuers]
+        jwks = None if ring is None else ring.jwks
+        self._public = Router([*health_routes(services.health), *metadata_routes(self._url, issuers, jwks)])
+
+    def _denied(self, _status: int, reason: str) -> None:
+        self._metrics.refused(reason)
+
+
+def public_url(settings: Settings, host: str, port: int) -> str:
+    """Where clients find this server: as set, else from the address it listens on."""
+    if settings.auth.public_url is not None:
+        return settings.auth.public_url
+    scheme = "https" if settings.server.tls_cert else "http"
+    name = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104  compared, not bound
+    return f"{scheme}://[{name}]:{port}" if ":" in name else f"{scheme}://{name}:{port}"
+
+
+def allowed_hosts(settings: Settings, url: str) -> tuple[str, ...]:
+    """Host headers accepted: this machine under any port, the public name, and what the settings add."""
+    name = urlsplit(url).netloc
+    return (*_LOOPBACK, *(f"{host}:*" for host in _LOOPBACK), name, f"{name}:*", *settings.server.allowed_hosts)
+
+
+def allowed_origins(settings: Settings, url: str) -> tuple[str, ...]:
+    """Browser origins accepted: pages of this machine, our own, and what the settings add."""
+    own = [f"{scheme}://{host}{port}" for scheme in ("http", "https") for host in _LOOPBACK for port in ("", ":*")]
+    parts = urlsplit(url)
+    return (*own, f"{parts.scheme}://{parts.netloc}", *settings.server.allowed_origins)
+
+
+def register_pings(services: Services) -> None:
+    """What readiness depends on. Without control.db nobody is let in; without the model keyword search serves, and
+    one damaged vault is no reason to send callers away from the others."""
+
+    async def control() -> str:
+        try:
+            _ = services.board.current
+        except StrongroomError:
+            return "stale"
+        await services.control.read(lambda tx: tx.value("SELECT 1"))
+        return "ok"
+
+    async def embedding() -> str:
+        return services.embedder.state().status
+
+    async def vaults() -> str:
+        return "failed" if services.pool.quarantined else "ok"
+
+    services.health.register("control", control, required=True)
+    services.health.register("embedding", embedding, required=False)
+    services.health.register("vaults", vaults, required=False)
+
+
+def _keys(loaded: Loaded) -> KeyRing | None:
+    """The signing keys; None where everybody is the owner. Blocking."""
+    if loaded.settings.auth.mode == "none":
+        return None
+    loaded.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return open_keys(loaded.data / KEYS)
+
+
+def _authenticator(stack: AsyncExitStack, services: Services, ring: KeyRing, url: str) -> Authenticator:
+    settings = services.settings.auth
+    chain: list[TokenAuthenticator] = [LocalAuthenticator(ring, services.instance_id, settings.leeway_s)]
+    for issuer in settings.issuers:
+        keys = IssuerKeys(issuer)
+        stack.push_async_callback(keys.close)
+        chain.append(OutsideAuthenticator(issuer, keys, url, settings.leeway_s))
+    return Authenticator(chain, services.board)
+
+
+def _required_role(registry: Registry, name: str) -> Role | None:
+    """The least role that can call a tool at all; what an action needs is asked in dispatch."""
+    spec = registry.get(name)
+    return None if spec is None else min(spec.actions.values(), default=spec.role)
+
+
+def _identify(ctx: Context) -> Caller:
+    request: Request | None = ctx.request
+    assert request is not None, "HTTP requests carry one"
+    caller: Caller = request.scope["state"]["caller"]
+    return caller
+
+
+def _drain(services: Services, protocol: Protocol) -> None:
+    services.health.drain()
+    protocol.listening.close()

@@ -1,0 +1,126 @@
+"""Answers to ``tools/list`` as bytes: one listing costs the SDK about forty calls' worth, and is always the same.
+
+An answer is kept under everything it can depend on: the caller's view, every header the transport looks at, and the
+whole body but its id. Whatever else a request says makes another key, so a hit is what the SDK would have answered.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from starlette.types import Message, Scope, Send
+
+from server.mcp_bridge.views import View
+
+KEPT = 256
+BYTES = 1 << 20
+"""Bytes of one kept answer at most."""
+
+_METHOD = b'"tools/list"'
+_BODY_LIMIT = 16_384
+_SIMPLE_ID = re.compile(r"[ !#-\[\]-~]{0,200}", re.ASCII)
+"""Ids that every JSON encoder writes alike. Others are answered by the SDK."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A listing asked for. ``id`` is the request's id as JSON."""
+
+    key: Hashable
+    id: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """``after`` is the body behind the id."""
+
+    headers: tuple[tuple[bytes, bytes], ...]
+    after: bytes
+
+
+def question(scope: Scope, view: View, body: bytes) -> Question | None:
+    """The question, or None for anything but a plain ``tools/list``."""
+    if _METHOD not in body or len(body) > _BODY_LIMIT:
+        return None
+    try:
+        asked = json.loads(body)
+        if not isinstance(asked, dict) or asked.get("method") != "tools/list":
+            return None
+        number = _encoded(asked.pop("id", None))
+        rest = json.dumps(asked, sort_keys=True)
+    except (ValueError, RecursionError):
+        return None
+    if number is None:
+        return None
+    headers = tuple(
+        (name, value)
+        for name, value in scope["headers"]
+        if name.startswith(b"mcp-") or name in (b"accept", b"content-type")
+    )
+    return Question((view, headers, rest), number)
+
+
+def _encoded(number: object) -> bytes | None:
+    if isinstance(number, str) and _SIMPLE_ID.fullmatch(number):
+        return f'"{number}"'.encode()
+    if type(number) is int and abs(number) < 2**53:
+        return str(number).encode()
+    return None
+
+
+class ListingCache:
+    """Bounded, least recently used first out. One per process, on its event loop."""
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self._kept = kept
+        self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
+
+    async def answer(self, asked: Question, send: Send) -> bool:
+        """Answer from what is kept; False: nothing is."""
+        known = self._answers.get(asked.key)
+        if known is None:
+            return False
+        self._answers.move_to_end(asked.key)
+        body = _before(asked) + known.after
+        headers = [*known.headers, (b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+        return True
+
+    def recording(self, asked: Question, send: Send) -> Send:
+        """A ``send`` that passes everything on, and keeps a whole, successful JSON answer."""
+        started: list[Message] = []
+
+        async def record(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                started.append(message)
+            elif started and not message.get("more_body", False):
+                self._keep(asked, started.pop(), message.get("body", b""))
+            else:
+                started.clear()  # in pieces: a stream
+            await send(message)
+
+        return record
+
+    def _keep(self, asked: Question, start: Message, body: bytes) -> None:
+        headers = tuple((name, value) for name, value in start["headers"] if name != b"content-length")
+        whole = start["status"] == 200 and (b"content-type", b"application/json") in headers
+        before = _before(asked)
+        # An answer that begins otherwise is an error, or written by an SDK that orders keys differently.
+        if (
+            whole
+            and body.startswith(before)
+            and b'"result"' in body[len(before) : len(before) + 12]
+            and len(body) < BYTES
+        ):
+            self._answers[asked.key] = Answer(headers, body[len(before) :])
+            while len(self._answers) > self._kept:
+                self._answers.popitem(last=False)
+
+
+def _before(asked: Question) -> bytes:
+    return b'{"jsonrpc":"2.0","id":' + asked.id

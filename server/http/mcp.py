@@ -1,0 +1,190 @@
+"""The MCP application behind the gate: who calls and with which view, cached listings, then one of two transports.
+
+Both are the SDK's, stateless, over one server object: one answers JSON and is half the price, the other streams. A
+request is streamed when it asks for progress, which JSON cannot carry; ``subscriptions/listen`` streams by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs
+
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import DEFAULT_NEGOTIATED_VERSION
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from starlette.types import Message, Receive, Scope, Send
+from uuid_utils import uuid7
+
+from server.call import Caller
+from server.http.envelope import Refusal, respond, too_large
+from server.http.gate import Admission
+from server.http.listing import ListingCache, question
+from server.mcp_bridge.views import first_preset, strictest, view_of
+from server.services import Services
+from server.tools._spec import PRESETS
+from vaults.errors import NotFound
+
+_ERAS = {version.encode(): version for version in (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)}
+_ABOUT_CALLER = {
+    b"x-strongroom-workspace": "workspace",
+    b"x-strongroom-session": "session",
+    b"x-strongroom-client": "client",
+}
+_LABEL = 200
+_STREAMS = re.compile(rb"text/event-stream|\*/\*|text/\*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """What the SDK checks once more: hosts and origins as in the gate, and bytes of a body at most."""
+
+    allowed_hosts: tuple[str, ...]
+    allowed_origins: tuple[str, ...]
+    max_body: int
+
+
+class McpRoute:
+    """ASGI, behind the gate. ``run`` it for as long as it serves."""
+
+    def __init__(self, services: Services, doors: Doors, denied: Callable[[int, str], None]) -> None:
+        self._services = services
+        self._doors = doors
+        self._denied = denied
+        self._listings = ListingCache()
+        self._plain: StreamableHTTPSessionManager | None = None
+        self._streaming: StreamableHTTPSessionManager | None = None
+
+    @asynccontextmanager
+    async def run(self, server: Server[Any]) -> AsyncIterator[None]:
+        """Serve ``server`` inside the block."""
+        plain, streaming = self._transport(server, json=True), self._transport(server, json=False)
+        async with plain.run(), streaming.run():
+            self._plain, self._streaming = plain, streaming
+            yield
+
+    def _transport(self, server: Server[Any], *, json: bool) -> StreamableHTTPSessionManager:
+        security = TransportSecuritySettings(
+            allowed_hosts=list(self._doors.allowed_hosts), allowed_origins=list(self._doors.allowed_origins)
+        )
+        return StreamableHTTPSessionManager(
+            server,
+            json_response=json,
+            stateless=True,
+            security_settings=security,
+            max_request_body_size=self._doors.max_body,
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            if scope["method"] != "POST":
+                # Sessions and their streams do not exist here: nothing to GET, nothing to DELETE.
+                raise Refusal(405, "invalid_argument", "use POST", ((b"allow", b"POST"),), reason="method")
+            caller = caller_of(scope, self._services)
+            read = await _read(receive, self._doors.max_body)
+        except Refusal as refusal:
+            self._denied(refusal.status, refusal.reason)
+            await respond(refusal, send)
+            return
+        if read is None:
+            return  # the caller hung up before the request was whole
+        body, receive = read
+        scope["state"]["caller"] = caller
+        await self._serve(scope, body, receive, send)
+
+    async def _serve(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+        asked = question(scope, view_of(scope["state"]["caller"]), body)
+        if asked is not None:
+            if await self._listings.answer(asked, send):
+                return
+            send = self._listings.recording(asked, send)
+        manager = self._streaming if _wants_stream(scope, body) else self._plain
+        assert manager is not None, "called outside of run()"
+        await manager.handle_request(scope, receive, send)
+
+
+def caller_of(scope: Scope, services: Services) -> Caller:
+    """Who calls, as the gate found it, with the view this request asks for. Raises ``Refusal`` naming what does not
+    fit: a workspace that was silently dropped would put memories where others see them."""
+    admission: Admission = scope["state"]["strongroom"]
+    era = DEFAULT_NEGOTIATED_VERSION
+    about: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        if name == b"mcp-protocol-version":
+            era = _ERAS.get(value, "")
+        elif name in _ABOUT_CALLER:
+            about[_ABOUT_CALLER[name]] = _label(name, value)
+    try:
+        entry = services.roster.entry(admission.vault)
+    except NotFound as failure:  # archived since the gate looked
+        raise Refusal(404, failure.code, failure.message, reason="no_grant") from None
+    return Caller(
+        principal=admission.principal,
+        vault=admission.vault,
+        role=admission.role,
+        transport="http",
+        preset=first_preset(_asked_preset(scope["query_string"]), admission.principal.preset, entry.preset),
+        write_mode=strictest(services.settings.server.write_mode, entry.write_mode),
+        era=era,
+        request_id=str(uuid7()),
+        workspace=about.get("workspace"),
+        session=about.get("session"),
+        client=about.get("client"),
+    )
+
+
+def _asked_preset(query: bytes) -> str | None:
+    if not query:
+        return None
+    asked = parse_qs(query.decode("latin-1"), keep_blank_values=True).get("tools")
+    if asked is None:
+        return None
+    if len(asked) != 1 or asked[0] not in PRESETS:
+        message = f"Validation error: tools must be one of {', '.join(PRESETS)}"
+        raise Refusal(400, "invalid_argument", message, reason="header")
+    return asked[0]
+
+
+def _label(name: bytes, value: bytes) -> str:
+    try:
+        text = value.decode().strip()
+    except UnicodeDecodeError:
+        text = ""
+    if not (0 < len(text) <= _LABEL and text.isprintable()):
+        said = f"Validation error: {name.decode()} must be 1 to {_LABEL} printable characters"
+        raise Refusal(400, "invalid_argument", said, reason="header")
+    return text
+
+
+def _wants_stream(scope: Scope, body: bytes) -> bool:
+    # A memory may hold the word as well. That costs a little and changes nothing: a stream nobody writes to is
+    # answered as JSON in the modern era, and as a stream the client said it accepts in the older one.
+    if b'"progressToken"' not in body:
+        return False
+    return any(name == b"accept" and _STREAMS.search(value) for name, value in scope["headers"])
+
+
+async def _read(receive: Receive, limit: int) -> tuple[bytes, Receive] | None:
+    """The whole body, and a ``receive`` that gives it again; None when the caller hung up. Raises ``Refusal``."""
+    message = await receive()
+    body = bytes(message.get("body", b""))
+    while message["type"] == "http.request" and message.get("more_body", False):
+        if len(body) > limit:
+            break
+        message = await receive()
+        body += message.get("body", b"")
+    if message["type"] != "http.request":
+        return None
+    if len(body) > limit:
+        raise too_large(limit)
+    once: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return once.pop() if once else await receive()
+
+    return body, replay

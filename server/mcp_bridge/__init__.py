@@ -1,0 +1,1 @@
+"""What stands between the MCP SDK and dispatch, in parts; ``server.protocol`` puts them together."""

@@ -1,0 +1,68 @@
+"""The tool list as one kind of caller sees it: wire values made once, handed out in pages."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+
+from mcp_types import ListToolsResult, Tool, ToolAnnotations
+
+from auth.roles import Role
+from server.mcp_bridge.views import View
+from server.tools._spec import Registry, ToolSpec
+from vaults.errors import InvalidArgument
+
+PAGE = 100
+
+
+class Catalogue:
+    """Pages of tools, kept per view: there are 27 views at most."""
+
+    def __init__(self, registry: Registry, page: int = PAGE) -> None:
+        self._registry = registry
+        self._page = page
+        self._tools: dict[View, list[Tool]] = {}
+
+    def page(self, view: View, cursor: str | None) -> ListToolsResult:
+        """One page, in registry order. Raises ``InvalidArgument`` for a cursor this view was not given."""
+        tools = self._tools.get(view)
+        if tools is None:
+            shown = self._registry.visible(*view)
+            tools = self._tools[view] = [_wire(spec, view) for spec in shown]
+        start = _offset(cursor, view, len(tools)) if cursor is not None else 0
+        end = start + self._page
+        return ListToolsResult(tools=tools[start:end], next_cursor=_cursor(end, view) if end < len(tools) else None)
+
+
+def _wire(spec: ToolSpec, view: View) -> Tool:
+    role, _, write_mode = view
+    # Where writing is off only reading actions are left, and those are a reader's.
+    role = Role.READER if write_mode == "off" and spec.actions else role
+    writes = spec.writes_for(role)
+    return Tool(
+        name=spec.name,
+        description=spec.description,
+        input_schema=spec.input_schema_for(role),
+        output_schema=spec.output_schema,
+        annotations=ToolAnnotations(
+            read_only_hint=not writes,
+            destructive_hint=writes and spec.destructive,
+            idempotent_hint=spec.idempotent or not writes,
+            open_world_hint=False,
+        ),
+    )
+
+
+def _cursor(offset: int, view: View) -> str:
+    return base64.urlsafe_b64encode(json.dumps(["tools", *view, offset]).encode()).decode().rstrip("=")
+
+
+def _offset(cursor: str, view: View, count: int) -> int:
+    try:
+        *kind, offset = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        if kind == ["tools", *view] and type(offset) is int and 0 < offset < count:
+            return offset
+    except (ValueError, TypeError, binascii.Error, RecursionError):
+        pass
+    raise InvalidArgument("cursor", "is not one this listing gave", hint="start again without a cursor")

@@ -1,0 +1,70 @@
+"""Which requests of a connection still wait for their answer.
+
+When stdin ends, the SDK drops what is running. A script that writes its requests and closes the pipe wants answers
+all the same, so the end is passed on only when nothing is owed any more, or soon after.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+Message = Mapping[str, Any]
+
+SETTLE_S = 10.0
+"""Seconds to wait for the last answers after the input ended."""
+
+_ANSWER = '{"jsonrpc":"2.0","id":'
+_DECODER = json.JSONDecoder()
+
+
+def parsed(line: bytes) -> Message:
+    """What matters of a message; empty for what is none. Any thread."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(message, dict):
+        return {}
+    params = message.get("params")
+    cancelled = params.get("requestId") if isinstance(params, dict) else None
+    return {"method": message.get("method"), "id": message.get("id"), "cancelled": cancelled}
+
+
+class Unanswered:
+    """Ids received and not yet answered. ``at_end`` ends what would never end by itself."""
+
+    def __init__(self, at_end: Callable[[], None]) -> None:
+        self._at_end = at_end
+        self._ids: set[str | int] = set()
+        self._none = asyncio.Event()
+        self._none.set()
+
+    def received(self, message: Message) -> None:
+        """A message came in."""
+        if message.get("method") == "notifications/cancelled":
+            self._forget(message["cancelled"])  # may never be answered
+        elif message.get("method") is not None and isinstance(message["id"], str | int):
+            self._ids.add(message["id"])
+            self._none.clear()
+
+    def sent(self, text: str) -> None:
+        """A message went out."""
+        if text.startswith(_ANSWER):
+            self._forget(_DECODER.raw_decode(text, len(_ANSWER))[0])
+
+    async def settled(self) -> None:
+        """Until nothing is owed, or too long."""
+        self._at_end()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SETTLE_S):
+                await self._none.wait()
+
+    def _forget(self, number: object) -> None:
+        if isinstance(number, str | int):
+            self._ids.discard(number)
+        if not self._ids:
+            self._none.set()

@@ -1,0 +1,30 @@
+"""What a caller is shown: role, preset and write mode decide, whatever the door."""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+from auth.roles import Role
+from server.call import Caller
+from server.tools._spec import PRESETS
+
+WriteMode = Literal["auto", "ask", "off"]
+View = tuple[Role, str, str]
+"""Role, preset, write mode: two callers with the same view get the same lists."""
+
+_STRICTNESS = {"auto": 0, "ask": 1, "off": 2}
+
+
+def view_of(caller: Caller) -> View:
+    """The caller's view."""
+    return caller.role, caller.preset, caller.write_mode
+
+
+def strictest(*modes: str) -> WriteMode:
+    """The write mode that allows least; one that is not known allows nothing."""
+    return cast("WriteMode", max(modes, key=lambda mode: _STRICTNESS.get(mode, 2)))
+
+
+def first_preset(*wishes: str | None) -> str:
+    """The first wish that is a preset; else the least."""
+    return next((wish for wish in wishes if wish in PRESETS), PRESETS[0])

@@ -1,0 +1,55 @@
+"""The one place where failures become JSON-RPC errors, and the wall that lets nothing else through.
+
+The SDK's handshake leg answers an unhandled exception with its text. The wall is a middleware round the whole chain,
+so it also covers what happens after a handler returned: a result that cannot be serialised, a handler added later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
+from pydantic import ValidationError
+from uuid_utils import uuid7
+
+from server import errors
+from vaults.errors import StrongroomError
+
+_CALLERS_FAULT = frozenset({"invalid_argument", "not_found", "too_large"})
+
+log = structlog.get_logger("server.protocol")
+
+
+async def wall(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Let protocol errors through; everything else becomes a reference that stands in the log."""
+    try:
+        return await call_next(ctx)
+    except (MCPError, ValidationError):
+        raise  # the SDK answers the second one without its text
+    except StrongroomError as failure:
+        raise refused(failure.code, failure.message, errors.as_content(failure)["error"]) from None
+    except Exception:
+        reference = str(uuid7())
+        log.exception("request_failed", ref=reference, era=ctx.protocol_version)
+        raise MCPError(INTERNAL_ERROR, "Internal error", {"reference": reference}) from None
+
+
+def refused(code: str, message: str, data: Mapping[str, Any]) -> MCPError:
+    """The JSON-RPC error of a failure with a stable code, for requests that are no tool calls."""
+    number = INVALID_PARAMS if code in _CALLERS_FAULT else INTERNAL_ERROR
+    return MCPError(number, printable(message), printable(dict(data)))
+
+
+def printable(value: Any) -> Any:
+    """``value`` with lone surrogates replaced: what a caller sent comes back in messages, and no encoder takes them."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {printable(key): printable(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [printable(each) for each in value]
+    return value

@@ -1,0 +1,236 @@
+"""MCP over stdin and stdout: the same server object, for one caller, in one vault.
+
+Stdout is the wire. While serving, descriptor 1 points at stderr, so that a stray print, also one of a C library or a
+child process, cannot end up between two messages; and descriptor 0 at nothing, so that no child reads requests.
+
+The SDK's own reader is not used: its thread cannot be cancelled, so a server whose parent died while another process
+still holds the pipe's other end would wait for ever. Here both threads are daemons, and whatever ends first ends all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import queue
+import signal
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import IO, Any, cast
+
+import anyio
+import structlog
+from mcp.server.stdio import stdio_server
+from uuid_utils import uuid7
+
+from auth.principal import Principal
+from server.call import Caller
+from server.mcp_bridge.unanswered import Message, Unanswered, parsed
+from server.mcp_bridge.views import first_preset, strictest
+from server.protocol import Context, make_protocol
+from server.services import Services
+from vaults.errors import NotFound
+
+PARENT_POLL_S = 1.0
+_WAITING_LINES = 64
+_LAST_WORDS_S = 2.0
+"""Seconds for the last answers to leave, when whoever should read them may be gone."""
+
+_PR_SET_PDEATHSIG = 1
+
+log = structlog.get_logger("server.stdio")
+
+
+async def run_stdio(
+    services: Services,
+    principal: Principal,
+    vault: str,
+    preset: str | None = None,
+    write_mode: str = "auto",
+    workspace: str | None = None,
+) -> None:
+    """Serve until stdin ends, the parent dies or a signal asks to stop. ``preset`` None: the vault's own;
+    ``workspace``: the folder the client works in.
+
+    Main thread, once per process. Close ``services`` after it: a write under way is finished then.
+    """
+    protocol = make_protocol(services, _Identity(services, principal, vault, preset, write_mode, workspace).of)
+    loop = asyncio.get_running_loop()
+    with _wire() as (source, target), anyio.CancelScope() as scope, _ended_by_signals(loop, scope.cancel):
+        owed = Unanswered(at_end=protocol.listening.close)
+        lines = _Lines(source, owed, services.settings.server.max_body)
+        answers = _Answers(target, owed, scope.cancel)
+        watching = asyncio.create_task(_watch_parent(os.getppid(), scope.cancel), name="parent")
+        try:
+            # The SDK asks of both no more than what they have.
+            async with stdio_server(cast("Any", lines), cast("Any", answers)) as (incoming, outgoing):
+                await protocol.server.run(incoming, outgoing, protocol.server.create_initialization_options())
+        finally:
+            watching.cancel()
+            protocol.listening.close()
+            answers.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Identity:
+    """Who calls: always the same, but what it may do is asked anew each time."""
+
+    services: Services
+    principal: Principal
+    vault: str
+    preset: str | None
+    write_mode: str
+    workspace: str | None
+
+    def of(self, ctx: Context) -> Caller:
+        entry = self.services.roster.entry(self.vault)
+        role = self.services.role_in(self.principal, self.vault)
+        if role is None:
+            raise NotFound("no such vault, or no grant for it")
+        return Caller(
+            principal=self.principal,
+            vault=self.vault,
+            role=role,
+            transport="stdio",
+            preset=first_preset(self.preset, self.principal.preset, entry.preset),
+            write_mode=strictest(self.services.settings.server.write_mode, entry.write_mode, self.write_mode),
+            era=ctx.protocol_version,
+            request_id=str(uuid7()),
+            workspace=self.workspace,
+        )
+
+
+@contextmanager
+def _wire() -> Iterator[tuple[IO[bytes], int]]:
+    """The real stdin and stdout, under descriptors of their own that no child inherits."""
+    reading, writing = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    try:
+        os.dup2(nothing, 0)
+        try:
+            os.dup2(2, 1)
+        except OSError:  # started without stderr
+            os.dup2(nothing, 1)
+        sys.stdout.flush()  # what was printed before belongs as little on the wire
+        # Never closed: a thread may still be reading it when the process ends.
+        yield os.fdopen(reading, "rb", closefd=False), writing
+    finally:
+        sys.stdout.flush()
+        os.dup2(writing, 1)
+        os.dup2(reading, 0)
+        os.close(nothing)
+
+
+class _Lines:
+    """Lines of ``source`` as they come, until it ends and all is answered. One above ``limit`` bytes is dropped, like
+    any that is no JSON."""
+
+    def __init__(self, source: IO[bytes], owed: Unanswered, limit: int) -> None:
+        self._source = source
+        self._owed = owed
+        self._limit = limit
+        self._loop = asyncio.get_running_loop()
+        self._waiting: asyncio.Queue[tuple[bytes, Message]] = asyncio.Queue(_WAITING_LINES)
+        threading.Thread(target=self._pump, name="stdin", daemon=True).start()
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        while True:
+            line, message = await self._waiting.get()
+            if not line:
+                await self._owed.settled()
+                return
+            self._owed.received(message)
+            yield line.decode("utf-8", "replace")
+
+    def _pump(self) -> None:
+        with suppress(RuntimeError):  # the loop is gone: nobody is left to read for
+            while line := self._line():
+                self._put(line)
+            self._put(b"")
+
+    def _put(self, line: bytes) -> None:
+        item = line, parsed(line)
+        asyncio.run_coroutine_threadsafe(self._waiting.put(item), self._loop).result()
+
+    def _line(self) -> bytes:
+        line = self._source.readline(self._limit)
+        while len(line) == self._limit and not line.endswith(b"\n"):
+            line = self._source.readline(self._limit)
+            if len(line) < self._limit or line.endswith(b"\n"):
+                log.warning("line_too_long", limit=self._limit)
+                return b"\n"
+        return line
+
+
+class _Answers:
+    """Text for ``target``, in order, written by a thread: a client that does not read stops its own answers only."""
+
+    def __init__(self, target: int, owed: Unanswered, stop: Callable[[], None]) -> None:
+        self._target = target
+        self._owed = owed
+        self._stop = stop
+        self._loop = asyncio.get_running_loop()
+        self._texts: queue.SimpleQueue[tuple[bytes, asyncio.Future[None]] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._pump, name="stdout", daemon=True)
+        self._thread.start()
+
+    async def write(self, text: str) -> None:
+        done: asyncio.Future[None] = self._loop.create_future()
+        self._texts.put((text.encode("utf-8", "replace"), done))
+        await done
+        self._owed.sent(text)
+
+    async def flush(self) -> None:
+        """Nothing is held back."""
+
+    def close(self) -> None:
+        self._texts.put(None)
+        self._thread.join(_LAST_WORDS_S)
+
+    def _pump(self) -> None:
+        with suppress(RuntimeError):  # the loop is gone
+            while (item := self._texts.get()) is not None:
+                self._write(*item)
+
+    def _write(self, text: bytes, done: asyncio.Future[None]) -> None:
+        try:
+            rest = memoryview(text)
+            while rest:
+                rest = rest[os.write(self._target, rest) :]
+        except OSError:  # nobody reads any more
+            self._loop.call_soon_threadsafe(self._stop)
+        self._loop.call_soon_threadsafe(partial(_settle, done))
+
+
+def _settle(done: asyncio.Future[None]) -> None:
+    if not done.done():
+        done.set_result(None)
+
+
+@contextmanager
+def _ended_by_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Iterator[None]:
+    """SIGTERM and SIGINT end politely; on Linux the parent's death sends the first."""
+    added = []
+    for each in (signal.SIGTERM, signal.SIGINT):
+        with suppress(NotImplementedError, ValueError, RuntimeError):  # Windows, or not the main thread
+            loop.add_signal_handler(each, stop)
+            added.append(each)
+    if sys.platform == "linux" and signal.SIGTERM in added:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    try:
+        yield
+    finally:
+        for each in added:
+            loop.remove_signal_handler(each)
+
+
+async def _watch_parent(parent: int, stop: Callable[[], None]) -> None:
+    """The net below the signal: an orphan gets another parent. Elsewhere than on POSIX the number never changes."""
+    while True:
+        await asyncio.sleep(PARENT_POLL_S)
+        if os.getppid() != parent:
+            stop()

@@ -1,0 +1,212 @@
+"""The stdio door as a process of its own, through real pipes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = Path(__file__).with_name("stdio_server.py")
+PATIENCE = 20
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": "i",
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}},
+}
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+def request(number, method, **params):
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+def call(number, tool, **arguments):
+    return request(number, "tools/call", name=tool, arguments=arguments)
+
+
+def command(data, *more):
+    return [sys.executable, str(SCRIPT), str(data), "main", *more]
+
+
+def start(data, *more, **options):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""}
+    return subprocess.Popen(
+        command(data, *more),
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **options,
+    )
+
+
+def lines(*messages):
+    return b"".join(each if isinstance(each, bytes) else json.dumps(each).encode() + b"\n" for each in messages)
+
+
+def talk(data, *messages, more=()):
+    """Everything in, then the end of input; the messages that came out, and stderr."""
+    process = start(data, *more)
+    out, err = process.communicate(lines(*messages), timeout=PATIENCE)
+    assert process.returncode == 0, err.decode()
+    return [json.loads(line) for line in out.splitlines()], err
+
+
+def answers(messages):
+    return {each["id"]: each for each in messages if "id" in each}
+
+
+@pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
+async def test_a_client_stores_and_finds(tmp_path, mode):
+    parameters = StdioServerParameters(
+        command=sys.executable, args=command(tmp_path / "data")[1:], env={"PYTHONPATH": str(ROOT)}
+    )
+    async with Client(parameters, mode=mode, cache=None) as client:
+        assert "remember" in [tool.name for tool in (await client.list_tools()).tools]
+        stored = (await client.call_tool("remember", {"content": "Kingfishers dive"})).structured_content
+        found = (await client.call_tool("recall", {"query": "kingfishers"})).structured_content
+        assert [hit["id"] for hit in found["hits"]] == [stored["id"]]
+        read = await client.read_resource(f"memory://{stored['id']}")
+        assert read.contents[0].text.endswith("Kingfishers dive")
+        status = (await client.call_tool("status", {})).structured_content
+        assert (status["you"]["subject"], status["you"]["role"]) == ("owner", "admin")
+
+
+def test_stdout_carries_nothing_but_messages(tmp_path):
+    messages, err = talk(tmp_path / "data", INITIALIZE, INITIALIZED, call(1, "status"))
+    assert all(each["jsonrpc"] == "2.0" for each in messages)
+    for stray in (b"a stray print\n", b"another stray print\n", b"a stray write\n"):
+        assert stray in err
+
+
+def test_requests_written_before_the_pipe_closes_are_answered(tmp_path):
+    wanted = [call(number, "remember", content=f"memory {number}", on_duplicate="store") for number in range(20)]
+    messages, _ = talk(tmp_path / "data", INITIALIZE, INITIALIZED, *wanted)
+    assert set(answers(messages)) == {"i", *range(20)}
+    messages, _ = talk(tmp_path / "data", INITIALIZE, INITIALIZED, call(1, "status"))
+    assert answers(messages)[1]["result"]["structuredContent"]["memories"]["living"] == 20
+
+
+def test_input_that_is_no_message_harms_nobody(tmp_path):
+    huge = b'{"jsonrpc":"2.0","id":9,"method":"tools/list","params":{"x":"' + b"a" * 5_000_000 + b'"}}\n'
+    bad = (b"\n", b"not json\n", b"\xff\xfe\n", b"[]\n", b"[" * 50_000 + b"\n", huge)
+    messages, _ = talk(tmp_path / "data", INITIALIZE, INITIALIZED, *bad, call(1, "status"))
+    assert answers(messages)[1]["result"]["isError"] is False
+    assert 9 not in answers(messages)
+
+
+def test_preset_and_write_mode_hold(tmp_path):
+    messages, _ = talk(
+        tmp_path / "data",
+        INITIALIZE,
+        INITIALIZED,
+        request(1, "tools/list"),
+        call(2, "remember", content="x"),
+        more=("full", "off"),
+    )
+    found = answers(messages)
+    tools = {tool["name"]: tool for tool in found[1]["result"]["tools"]}
+    assert "memory_list" in tools
+    assert "remember" not in tools
+    assert found[2]["result"]["structuredContent"]["error"]["code"] == "read_only"
+
+
+def test_nothing_of_an_exception_reaches_the_client(tmp_path):
+    data = tmp_path / "data"
+    talk(data, INITIALIZE, INITIALIZED)
+    (data / "vaults" / "main" / "vault.db").write_bytes(b"rubbish" * 1000)
+    messages, _ = talk(data, INITIALIZE, INITIALIZED, call(1, "status"))
+    failed = answers(messages)[1]["result"]
+    assert failed["structuredContent"]["error"]["code"] == "vault_quarantined"
+    assert str(tmp_path) not in json.dumps(failed)
+
+
+def read_answer(process, number):
+    for line in process.stdout:
+        message = json.loads(line)
+        if message.get("id") == number:
+            return message
+    raise AssertionError(number)
+
+
+def test_tools_are_listed_before_anything_heavy_is_imported(tmp_path):
+    heavy = ("torch", "faiss", "onnxruntime", "numpy", "sentence_transformers", "tokenizers")
+    code = f"""
+import asyncio, sys, os
+sys.path.insert(0, {str(SCRIPT.parent)!r})
+import stdio_server
+sys.argv = ["x"]
+asyncio.run(stdio_server.main({str(tmp_path / "data")!r}, "main"))
+print([name for name in {heavy!r} if name in sys.modules], file=sys.stderr)
+"""
+    process = subprocess.run(
+        [sys.executable, "-c", code],
+        input=lines(INITIALIZE, INITIALIZED, request(1, "tools/list")),
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""},
+        capture_output=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+    assert b'"id":1' in process.stdout
+    assert process.stderr.splitlines()[-1] == b"[]"
+
+
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_cleanly(tmp_path, sig):
+    process = start(tmp_path / "data")
+    process.stdin.write(lines(INITIALIZE))
+    process.stdin.flush()
+    read_answer(process, "i")
+    process.send_signal(sig)
+    with process.stdout, process.stdin, process.stderr:
+        assert process.wait(PATIENCE) == 0
+    assert not (tmp_path / "data" / "control.db-wal").exists()  # closed, not torn away
+
+
+def test_it_ends_when_its_parent_does_though_the_pipes_stay_open(tmp_path):
+    """The server's parent is a process in between; the test keeps the other ends of its pipes."""
+    between = f"""
+import os, subprocess, sys, time
+child = subprocess.Popen({command(tmp_path / "data")!r})
+print(child.pid, file=sys.stderr, flush=True)
+child.wait()
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", between],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with process.stdin, process.stdout, process.stderr:
+        server = int(process.stderr.readline())
+        process.stdin.write(lines(INITIALIZE))
+        process.stdin.flush()
+        read_answer(process, "i")
+        process.kill()
+        process.wait(PATIENCE)
+        assert gone(server)
+
+
+def gone(pid):
+    for _ in range(PATIENCE * 50):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            return True
+        if state == "Z":
+            return True
+        threading.Event().wait(0.02)
+    os.kill(pid, signal.SIGKILL)
+    return False
