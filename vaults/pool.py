@@ -9,13 +9,21 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from vaults.db.sql import Reader
 from vaults.errors import Overloaded, StrongroomError, VaultQuarantined
 from vaults.index import embeddings
-from vaults.registry import VaultEntry
+from vaults.registry import VaultEntry, folder_of
 from vaults.vault import DATABASE, Shared, Vault
 
 QUARANTINE_S = 15.0
 """Seconds after which a quarantined vault is looked at again: a repair needs no restart."""
+
+SWEEP_AFTER_S = 2.0
+"""Seconds after the start until vaults nobody asked for are opened: a command that ends at once never does, and the
+first calls of a server need not share the processor with it."""
+
+REST_S = 30.0
+"""Seconds after which an open vault that nobody uses gives its read connections back."""
 
 ROUND_S = 5.0
 """Seconds between the pool's rounds: idle closes, memory budget, owed vectors."""
@@ -38,11 +46,12 @@ class Pool:
         self._slots: dict[str, _Slot] = {}
         self._quarantine: dict[str, tuple[float, VaultQuarantined]] = {}
         self._rounds: asyncio.Task[None] | None = None
+        self._closing: set[asyncio.Task[None]] = set()
         self._closed = False
 
     def folder_of(self, entry: VaultEntry) -> Path:
         """Where a vault's state lies: in the data folder, or in ``.strongroom`` of a folder served in place."""
-        return entry.path / ".strongroom" if entry.path else self._data / "vaults" / entry.name
+        return folder_of(self._data, entry.name, entry.path)
 
     @property
     def open_count(self) -> int:
@@ -66,9 +75,21 @@ class Pool:
         try:
             vault = await asyncio.shield(slot.opening)
             yield vault
+        except VaultQuarantined as failure:
+            self._shut_out(entry.name, failure)
+            raise
         finally:
             slot.leases -= 1
             slot.used = time.monotonic()
+
+    def _shut_out(self, name: str, failure: VaultQuarantined) -> None:
+        """Damage was met, at opening or in the middle of a call: nobody gets in for a while, the others are served."""
+        self._quarantine[name] = (time.monotonic() + QUARANTINE_S, failure)
+        if slot := self._slots.pop(name, None):
+            closing = asyncio.create_task(_close(slot))
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+        self._report()
 
     async def close_vault(self, name: str) -> None:
         """Close one vault as soon as nobody uses it (it is archived, restored or moved)."""
@@ -83,7 +104,7 @@ class Pool:
             self._rounds.cancel()
             await asyncio.gather(self._rounds, return_exceptions=True)
         slots, self._slots = list(self._slots.values()), {}
-        await asyncio.gather(*(_close(slot) for slot in slots), return_exceptions=True)
+        await asyncio.gather(*(_close(slot) for slot in slots), *self._closing, return_exceptions=True)
 
     async def _slot(self, entry: VaultEntry) -> _Slot:
         until, failure = self._quarantine.get(entry.name, (0.0, None))
@@ -105,8 +126,7 @@ class Pool:
         except BaseException as failure:
             self._slots.pop(entry.name, None)
             if isinstance(failure, VaultQuarantined):
-                self._quarantine[entry.name] = (time.monotonic() + QUARANTINE_S, failure)
-            self._report()
+                self._shut_out(entry.name, failure)
             raise
         self._quarantine.pop(entry.name, None)
         self._report()
@@ -128,6 +148,7 @@ class Pool:
         self._report()
 
     async def _run_rounds(self) -> None:
+        await asyncio.sleep(SWEEP_AFTER_S)
         await self._sweep()
         while not self._closed:
             await asyncio.sleep(ROUND_S)
@@ -139,6 +160,8 @@ class Pool:
             slot = self._slots[name]
             if slot.used < cutoff and not slot.opening.result().busy:
                 await self._evict(name)
+            elif slot.used < time.monotonic() - REST_S:
+                await slot.opening.result().db.release_memory()
         await self._keep_budget()
         pending = 0
         for slot in list(self._slots.values()):
@@ -176,7 +199,8 @@ class Pool:
 async def _tend(vault: Vault) -> int:
     """Have owed vectors paid; returns how many there are."""
     try:
-        owed = await vault.db.read(embeddings.owed_count)
+        # On the writer's thread: asking must not open a read connection in a vault that rests.
+        owed = await vault.db.exclusively(lambda raw: embeddings.owed_count(Reader(raw)))
     except StrongroomError:
         return 0
     if owed:

@@ -10,6 +10,8 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
+from uuid_utils import uuid7
+
 from vaults import clock
 from vaults.db.connection import Database
 from vaults.db.lease import Lease
@@ -22,7 +24,6 @@ from vaults.errors import (
     StorageFull,
     StrongroomError,
     VaultQuarantined,
-    VaultUnavailable,
 )
 from vaults.index import backfill, embeddings
 from vaults.index.projection import Projection
@@ -61,6 +62,7 @@ class Vault:
         self.projection = Projection(folder, entry.vault_id, self.db, shared.index, shared.pool)
         self.lease = Lease(folder / ".lease")
         self.accesses: Counter[int] = Counter()
+        self._file: tuple[int, int] | None = None
         self._model: str | None = None
         self._paying: asyncio.Task[None] | None = None
 
@@ -81,6 +83,8 @@ class Vault:
             raise VaultQuarantined(
                 f"the files of vault {self.name} are missing", hint="restore a backup", reason="missing"
             )
+        found = self.db.path.stat()
+        self._file = (found.st_dev, found.st_ino)
         try:
             alone = self.lease.try_acquire()
             unclean = alone and _left_open(self.db.path)
@@ -152,28 +156,40 @@ class Vault:
             # The model or the disk is down; both report themselves, and the pool's next round tries again.
             return
 
-    def refuse_if_full(self) -> None:
-        """Raise ``StorageFull`` while the disk is below its reserve: the reserve lets owners delete and recover."""
-        try:
-            free = os.statvfs(self.folder)
-        except OSError as failure:
-            raise VaultUnavailable(f"the files of vault {self.name} cannot be reached", reason="io") from failure
-        if free.f_bavail * free.f_frsize < self.shared.storage.reserve_mb * 1024 * 1024:
+    def check_writable(self) -> None:
+        """Before a write. Raises ``VaultQuarantined`` when the files were taken away under us: a database that lost
+        its name would accept writes and lose them. Raises ``StorageFull`` while the disk is below its reserve, which
+        lets owners delete and recover."""
+        if not self._in_place():
+            raise VaultQuarantined(
+                f"the files of vault {self.name} were moved or deleted", hint="restore a backup", reason="missing"
+            )
+        disk = os.statvfs(self.folder)
+        if disk.f_bavail * disk.f_frsize < self.shared.storage.reserve_mb * 1024 * 1024:
             raise StorageFull("the disk is nearly full; nothing was written", hint="free space; reading still works")
 
+    def _in_place(self) -> bool:
+        try:
+            found = self.db.path.stat()
+        except OSError:
+            return False
+        return (found.st_dev, found.st_ino) == self._file
 
-async def create_files(entry: VaultEntry, folder: Path, settings: StorageSettings) -> None:
-    """Make the folder and database of a new vault. Files that are already there are left alone."""
+
+async def prepare_files(folder: Path, settings: StorageSettings) -> str:
+    """Make the folder and database of a new vault; returns its vault id. Files that are there already are left
+    alone and keep theirs. Raises ``VaultQuarantined`` for a database that is something else."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     db = Database(folder / DATABASE, settings)
 
-    def stamp(tx: Writer) -> None:
-        for key, value in (("vault_id", entry.vault_id), ("created_at", entry.created_at)):
+    def stamp(tx: Writer) -> str:
+        for key, value in (("vault_id", str(uuid7())), ("created_at", clock.now())):
             tx.run("INSERT INTO vault_info (key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING", (key, value))
+        return str(tx.value("SELECT value FROM vault_info WHERE key = 'vault_id'"))
 
     try:
         await migrate(db, "vault")
-        await db.write(stamp)
+        return await db.write(stamp)
     finally:
         await db.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import shutil
 import threading
 from pathlib import Path
 
@@ -159,3 +160,27 @@ async def test_archiving_takes_a_vault_out_of_service_and_keeps_its_files(servic
     await vault_admin.archive(services, "main")
     assert (await _in(services, "main")("recall", query="kept")).code == "not_found"
     assert (tmp_path / "vaults" / "main" / "vault.db").is_file()
+
+
+@pytest.mark.parametrize("how", ["delete", "rename"])
+async def test_files_taken_away_in_use_stop_writes_and_no_empty_vault_appears(
+    opening: Opening, tmp_path: Path, how: str
+) -> None:
+    async with opening(vaults=("main", "healthy")) as services:
+        assert (await _in(services, "main")("remember", content="here")).ok
+        folder = tmp_path / "vaults" / "main"
+        folder.rename(tmp_path / "elsewhere")
+        if how == "delete":
+            shutil.rmtree(tmp_path / "elsewhere")
+        refused = await _in(services, "main")("remember", content="lost?")
+        assert refused.code == "vault_quarantined"
+        assert (await _in(services, "main")("recall", query="here")).code == "vault_quarantined"
+        assert not folder.exists()
+        assert (await _in(services, "healthy")("remember", content="fine")).ok
+
+
+async def test_damage_met_in_the_middle_of_a_call_quarantines_that_vault(services: Services) -> None:
+    with pytest.raises(VaultQuarantined):
+        async with services.pool.lease(services.roster.entry("main")):
+            raise VaultQuarantined("a page is damaged", reason="damaged")
+    assert (await _in(services, "main")("recall", query="x")).code == "vault_quarantined"

@@ -90,7 +90,7 @@ class Database:
         idle, self._free_readers = self._free_readers, []
         for reader in idle:
             await _close(reader)
-        if self._writer is not None and not self._closed:
+        if idle and self._writer is not None and not self._closed:
             await self.exclusively(lambda raw: raw.execute("PRAGMA shrink_memory"))
 
     async def close(self) -> None:

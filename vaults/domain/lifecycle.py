@@ -128,7 +128,7 @@ class Change:
 async def update(vault: Vault, actor: Actor, memory_id: str, change: Change) -> Memory:
     """Change fields of a memory. Raises ``NotFound``; ``Conflict`` with the current version when it is not the
     expected one; ``InvalidArgument`` for a value that does not fit."""
-    vault.refuse_if_full()
+    vault.check_writable()
 
     def write(tx: Writer) -> Memory:
         seq = storing.find(tx, memory_id, actor)
@@ -145,6 +145,7 @@ async def update(vault: Vault, actor: Actor, memory_id: str, change: Change) -> 
     return changed
 
 
+_IDENTIFY = ("content", "workspace", "applies_to", "parent", "position", "visibility")
 _PLAIN = (
     "type", "entity", "author", "thread", "applies_to", "parent", "position", "confidence", "visibility", "tier",
 )  # fmt: skip
@@ -175,8 +176,8 @@ def _apply(vault: Vault, tx: Writer, seq: int, current: Memory, change: Change) 
     labels = [*tags, *keywords, entity or "", author]
     columns |= {"title": title, "title_derived": int(derived), "content": content, "updated_at": clock.now()}
     columns["content_hash"] = hashed(title, content, labels)
-    if content != current.content:
-        columns["duplicate_key"] = None  # what it is a duplicate of was decided by the text it had
+    if any(given.get(name, getattr(current, name)) != getattr(current, name) for name in _IDENTIFY):
+        columns["duplicate_key"] = None  # what it is a duplicate of was decided by what it was
     sets = ", ".join(f"{name} = :{name}" for name in columns)
     tx.run(f"UPDATE memories SET {sets}, version = version + 1 WHERE seq = :seq", {**columns, "seq": seq})
     storing.set_tags(tx, seq, tags)
@@ -209,7 +210,7 @@ async def supersede(
 ) -> storing.Stored:
     """Store a new version that takes the place of ``memory_id`` and keeps its other fields. Raises ``NotFound``, and
     ``Conflict`` when something else took its place already."""
-    vault.refuse_if_full()
+    vault.check_writable()
     opened = await get(vault, actor, [memory_id])
     if not opened.memories:
         raise NotFound(f"no memory {memory_id[:64]}")

@@ -30,7 +30,7 @@ async def remember(
     """Store one memory. The text is durable and found by keyword when this returns; the vector too, unless the
     model is slow or down (``embedding: pending``). The same request again, told by ``key``, external id or content,
     stores nothing new and says so in ``duplicate_of``."""
-    vault.refuse_if_full()
+    vault.check_writable()
     prepared = storing.prepare(vault, actor, fields)
     held = await vault.db.read(lambda tx: _held(tx, actor, prepared, on_duplicate, key))
     if held is not None:
