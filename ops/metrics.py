@@ -19,7 +19,8 @@ from vaults.errors import StrongroomError
 
 OTHER = "other"
 UNKNOWN_TOOL = "unknown"
-REFUSAL_REASONS = (*get_args(Reason), "missing", "scope", "grant", OTHER)  # missing: no token at all
+GATE_REASONS = ("missing", "scope", "grant", "which_vault", "host", "origin", "body", "vault_unavailable")
+REFUSAL_REASONS = (*get_args(Reason), *GATE_REASONS, OTHER)  # missing: no token at all
 SEARCH_STAGES = ("lexical", "embed", "dense", "fetch")
 CALL_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 STAGE_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)

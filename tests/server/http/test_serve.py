@@ -144,6 +144,7 @@ def test_a_signal_answers_calls_in_flight_closes_streams_and_exits_zero(start, s
 def test_a_second_signal_hurries(start):
     toy = start(options={"workers": 2}, ops={"shutdown_grace_s": 60})
     stuck = in_flight(toy, "/never")
+    in_flight(toy, "/flood")  # and nobody reads the answer
     began = time.monotonic()
     toy.signal()
     toy.wait_for("draining")

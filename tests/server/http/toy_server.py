@@ -56,6 +56,15 @@ class Toy:
         await asyncio.sleep(delay)
         yield second
 
+    async def flood(self, _: Request) -> Response:
+        """More than any buffer takes, for a client that does not read."""
+
+        async def chunks() -> AsyncIterator[bytes]:
+            while True:
+                yield b"x" * 65536
+
+        return StreamingResponse(chunks())
+
     async def never(self, _: Request) -> Response:
         await self._never.wait()
         return Response()
@@ -79,7 +88,7 @@ def make_app(instruments: Instruments) -> Starlette:
     toy = Toy(Metrics(instruments.registry, tools=["echo"], version="0"))
     routes = [
         Route(f"/{handler.__name__}", handler, methods=["GET", "POST"])
-        for handler in (toy.echo, toy.slow, toy.stream, toy.never, toy.die)
+        for handler in (toy.echo, toy.slow, toy.stream, toy.flood, toy.never, toy.die)
     ]
     return Starlette(routes=routes, lifespan=toy.lifespan)
 

@@ -1,0 +1,264 @@
+"""No Docker engine runs here: what image, compose file and dashboard name has to exist, and hold what is promised."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ops.metrics import DECLARED, HistogramOf, outcomes
+
+ROOT = Path(__file__).parents[2]
+DOCKERFILE = ROOT / "Dockerfile"
+COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
+TLS = yaml.safe_load((ROOT / "deploy" / "tls.yaml").read_text())
+
+
+def stages():
+    """Name → (base, instructions), in order; continuation lines joined."""
+    text = re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", DOCKERFILE.read_text(), flags=re.MULTILINE))
+    found: dict[str, tuple[str, list[tuple[str, str]]]] = {}
+    current: list[tuple[str, str]] = []
+    for line in filter(str.strip, text.splitlines()):
+        word, _, rest = line.strip().partition(" ")
+        if word == "FROM":
+            base, _, name = rest.partition(" AS ")
+            current = []
+            found[name] = (base, current)
+        else:
+            current.append((word, rest.strip()))
+    return found
+
+
+def whole(name):
+    """A stage's instructions with those of the stages it stands on."""
+    base, own = stages()[name]
+    return (whole(base) if base in stages() else []) + own
+
+
+def values(name, word):
+    return [rest for each, rest in whole(name) if each == word]
+
+
+def test_slim_is_the_last_stage_and_both_targets_exist():
+    assert list(stages())[-1] == "slim"
+    assert "full" in stages()
+
+
+def test_slim_never_sees_pytorch():
+    assert "torch" not in " ".join(values("slim", "RUN") + values("build", "RUN") + values("build", "COPY"))
+    environment = [copy for copy in values("slim", "COPY") if copy.endswith("/opt/strongroom")]
+    assert environment == ["--from=build /opt/strongroom /opt/strongroom"]
+    names = re.findall(r"^([\w.-]+)==", (ROOT / "requirements" / "base.txt").read_text(), re.MULTILINE)
+    assert not {name.lower() for name in names} & {"torch", "transformers", "sentence-transformers"}
+
+
+@pytest.mark.parametrize("target", ["slim", "full"])
+def test_both_targets_carry_the_model_prepared_where_it_can_be_checked(target):
+    assert "--from=build-full /opt/models /opt/models" in values(target, "COPY")
+    assert "strongroom model prepare" in values("build-full", "RUN")
+    assert "STRONGROOM_EMBEDDING__MODELS_DIR=/opt/models" in " ".join(values(target, "ENV"))
+    assert "https://download.pytorch.org/whl/cpu torch==" in " ".join(values("build-full", "RUN"))
+
+
+@pytest.mark.parametrize("target", ["slim", "full"])
+def test_the_image_runs_as_nobody_special_and_ends_on_sigterm(target):
+    user = values(target, "USER")[-1]
+    assert user.split(":")[0].isdigit()
+    assert user.split(":")[0] != "0"
+    assert values(target, "STOPSIGNAL") == ["SIGTERM"]
+    assert json.loads(values(target, "VOLUME")[-1]) == ["/data"]
+    assert json.loads(values(target, "ENTRYPOINT")[-1]) == ["strongroom"]
+    assert "/health/ready" in values(target, "HEALTHCHECK")[-1]
+
+
+def test_torch_has_one_version_everywhere():
+    versions = set(re.findall(r"torch==([\d.]+)", DOCKERFILE.read_text() + (ROOT / "Makefile").read_text()))
+    assert len(versions) == 1
+
+
+def test_copied_paths_exist_and_are_let_through_by_dockerignore():
+    ignore = (ROOT / ".dockerignore").read_text().splitlines()
+    assert "*" in ignore
+    sources = [path for name in stages() for copy in stage_copies(name) for path in copy]
+    assert sources
+    for path in sources:
+        assert (ROOT / path).exists(), path
+        assert f"!{path.split('/')[0]}" in ignore, path
+
+
+def stage_copies(name):
+    for word, rest in stages()[name][1]:
+        if word == "COPY" and not rest.startswith("--from"):
+            yield shlex.split(rest)[:-1]
+
+
+def test_every_package_is_copied():
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    copied = {path for copy in stage_copies("build") for path in copy}
+    assert set(packages["packages"]) <= copied
+
+
+def documented_commands():
+    """Every strongroom command that the files run or recommend."""
+    written = [json.loads(values("slim", "CMD")[-1]), TLS["services"]["server"]["command"], ["model", "prepare"]]
+    for line in (ROOT / "compose.yaml").read_text().splitlines():
+        if recommended := re.match(r"#.* exec server strongroom (.+)$", line):
+            written.append(shlex.split(recommended[1]))
+    return written
+
+
+@pytest.mark.parametrize("command", documented_commands(), ids=" ".join)
+def test_commands_and_flags_exist(command):
+    words = [word for word in command[:2] if re.fullmatch(r"[a-z]+", word)]
+    flags = [word.partition("=")[0] for word in command if word.startswith("--")]
+    shown = help_of(*words) + help_of()  # global flags stand in the root's help, and may be given anywhere
+    assert [flag for flag in flags if flag not in shown] == []
+
+
+@cache
+def help_of(*words):
+    shown = subprocess.run(
+        [sys.executable, "-c", "from server.cli import main; main()", *words, "--help"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=60,
+        check=False,
+        env={"NO_COLOR": "1", "COLUMNS": "200", "TERM": "dumb", "PATH": "/usr/bin:/bin"},
+    )
+    assert shown.returncode == 0, shown.stderr
+    return shown.stdout
+
+
+@pytest.mark.parametrize("name", COMPOSE["services"])
+def test_services_are_hardened_and_pinned(name):
+    service = COMPOSE["services"][name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["pids_limit"] > 0
+    assert service["mem_limit"]
+    assert "privileged" not in service
+    assert "docker.sock" not in json.dumps(service)
+    assert re.search(r":v?\d+\.\d+\.\d+", service["image"])
+
+
+def test_metrics_are_published_nowhere_and_the_server_on_loopback_unless_told():
+    server = COMPOSE["services"]["server"]
+    assert server["ports"] == ["${STRONGROOM_BIND:-127.0.0.1}:8700:8700"]
+    published = [port for service in COMPOSE["services"].values() for port in service.get("ports", [])]
+    assert not [port for port in published if "9700" in port or "9090" in port]
+    assert COMPOSE["networks"]["monitoring"] == {"internal": True}
+    assert "9700" in server["expose"]
+    assert server["build"]["target"] in stages()
+
+
+def test_monitoring_starts_only_when_asked_for():
+    plain = {name for name, service in COMPOSE["services"].items() if "profiles" not in service}
+    assert plain == {"server"}
+
+
+def test_docker_waits_longer_than_the_server_needs():
+    from ops.settings import OpsSettings
+
+    grace = float(COMPOSE["services"]["server"]["stop_grace_period"].removesuffix("s"))
+    assert grace > OpsSettings().shutdown_grace_s + 2
+
+
+@pytest.mark.parametrize("file", [COMPOSE, TLS], ids=["compose", "tls"])
+def test_secrets_are_files_that_git_does_not_take(file):
+    for name, secret in file["secrets"].items():
+        path = Path(secret["file"])
+        assert path.parent == Path("deploy/secrets"), name
+    assert "*" in (ROOT / "deploy" / "secrets" / ".gitignore").read_text().splitlines()
+    for service in file["services"].values():
+        assert set(service.get("secrets", [])) <= set(file["secrets"])
+        named = service.get("environment", {})
+        assert [name for name in named if re.search(r"(PASSWORD|SECRET|TOKEN|KEY)$", name)] == []
+
+
+def test_mounted_paths_and_volumes_exist():
+    for service in COMPOSE["services"].values():
+        for mount in service.get("volumes", []):
+            source = mount.split(":")[0]
+            assert (ROOT / source).exists() if source.startswith(".") else source in COMPOSE["volumes"], source
+
+
+def test_environment_names_settings_that_exist():
+    from server.settings import load
+
+    given = COMPOSE["services"]["server"]["environment"]
+    built = dict(pair.split("=", 1) for env in values("slim", "ENV") for pair in env.split() if "STRONGROOM_" in pair)
+    defaults = {name: re.sub(r"\$\{\w+:-(.*)\}", r"\1", value) for name, value in (given | built).items()}
+    loaded = load(environment=defaults)
+    assert loaded.settings.embedding.models_dir == "/opt/models"
+    assert loaded.settings.auth.public_url == "http://localhost:8700"
+
+
+# -- monitoring
+
+
+def expressions():
+    board = json.loads((ROOT / "deploy/grafana/dashboards/strongroom.json").read_text())
+    alerts = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yml").read_text())
+    shown = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+    return shown, [rule["expr"] for group in alerts["groups"] for rule in group["rules"]]
+
+
+def exposed_names():
+    for metric in DECLARED:
+        if isinstance(metric, HistogramOf):
+            yield from (f"{metric.name}_{part}" for part in ("bucket", "sum", "count"))
+        else:
+            yield metric.name
+
+
+def test_dashboard_and_alerts_use_metrics_and_labels_that_exist():
+    shown, alerts = expressions()
+    labels = {label for metric in DECLARED for label in metric.labels} | {"le", "job"}
+    for expression in shown + alerts:
+        assert set(re.findall(r"strongroom_\w+", expression)) <= set(exposed_names()), expression
+        grouped = [label.strip() for group in re.findall(r"by \(([^)]*)\)", expression) for label in group.split(",")]
+        assert {*grouped, *re.findall(r'(\w+)(?:!=|=~|=)"', expression)} <= labels, expression
+        assert set(re.findall(r'outcome!?="(\w+)"', expression)) <= outcomes(), expression
+    processes = set(re.findall(r"process_\w+", " ".join(shown)))
+    assert processes == {
+        "process_resident_memory_bytes",
+        "process_cpu_seconds_total",
+        "process_open_fds",
+        "process_max_fds",
+    }
+
+
+def test_every_metric_is_on_the_dashboard():
+    shown = " ".join(expressions()[0])
+    assert [metric.name for metric in DECLARED if metric.name not in shown] == []
+
+
+def test_grafana_finds_its_source_and_its_dashboards():
+    provisioning = ROOT / "deploy/grafana/provisioning"
+    source = yaml.safe_load((provisioning / "datasources/prometheus.yaml").read_text())["datasources"][0]
+    provider = yaml.safe_load((provisioning / "dashboards/strongroom.yaml").read_text())["providers"][0]
+    board = json.loads((ROOT / "deploy/grafana/dashboards/strongroom.json").read_text())
+    assert {panel["datasource"]["uid"] for panel in board["panels"]} == {source["uid"]}
+    assert source["url"].split("//")[1].split(":")[0] in COMPOSE["services"]
+    mounts = [mount.split(":")[1] for mount in COMPOSE["services"]["grafana"]["volumes"]]
+    assert provider["options"]["path"] in mounts
+
+
+def test_prometheus_scrapes_the_metrics_port_of_the_server():
+    config = yaml.safe_load((ROOT / "deploy/prometheus/prometheus.yml").read_text())
+    assert config["scrape_configs"][0]["static_configs"] == [{"targets": ["server:9700"]}]
+    mounted = {mount.split(":")[1] for mount in COMPOSE["services"]["prometheus"]["volumes"]}
+    for file in config["rule_files"]:
+        assert str(Path(file).parent) in mounted
+        assert (ROOT / "deploy/prometheus" / Path(file).name).exists()
