@@ -16,6 +16,8 @@ from vaults.errors import AlreadyExists, InvalidArgument, NotFound
 NAME = re.compile(r"^[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?$")
 """A vault's name is a path segment, a URL segment and a label: lower case, no surprises on any system."""
 
+NAME_RULE = "must be 1–63 of a–z 0–9 . _ - and start and end with a letter or digit"
+
 _RESERVED = {"con", "prn", "aux", "nul", *(f"{d}{n}" for d in ("com", "lpt") for n in range(1, 10))}
 _COLUMNS = "name, vault_id, path, state, preset, write_mode, created_at"
 
@@ -38,14 +40,22 @@ def valid_name(name: str) -> bool:
     return bool(NAME.match(name)) and ".." not in name and name.partition(".")[0] not in _RESERVED
 
 
-def create(tx: Writer, name: str, path: Path | None = None) -> VaultEntry:
-    """Register a vault. Raises ``InvalidArgument`` or ``AlreadyExists``."""
+def folder_of(data: Path, name: str, path: Path | None) -> Path:
+    """Where a vault's state lies: in the data folder, or in ``.strongroom`` of a folder served in place."""
+    return path.resolve() / ".strongroom" if path else data / "vaults" / name
+
+
+def create(tx: Writer, name: str, path: Path | None = None, vault_id: str | None = None) -> VaultEntry:
+    """Register a vault; ``vault_id`` is that of files which are there already. Raises ``InvalidArgument`` or
+    ``AlreadyExists``."""
     if not valid_name(name):
-        raise InvalidArgument("name", "must be 1–63 of a–z 0–9 . _ - and start and end with a letter or digit")
+        raise InvalidArgument("name", NAME_RULE)
     if tx.one("SELECT 1 FROM vaults WHERE name = :name", {"name": name}):
         raise AlreadyExists(f"vault {name} exists already")
     where = path.resolve() if path else None
-    entry = VaultEntry(name, str(uuid7()), where, "active", "agent", "auto", clock.now())
+    if where and tx.one("SELECT 1 FROM vaults WHERE path = :path AND state = 'active'", {"path": str(where)}):
+        raise AlreadyExists("another vault serves this folder")
+    entry = VaultEntry(name, vault_id or str(uuid7()), where, "active", "agent", "auto", clock.now())
     tx.run(
         f"INSERT INTO vaults ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",
         (
@@ -54,6 +64,13 @@ def create(tx: Writer, name: str, path: Path | None = None) -> VaultEntry:
         ),
     )  # fmt: skip
     return entry
+
+
+def move(tx: Writer, name: str, path: Path) -> VaultEntry:
+    """Follow a folder served in place to where it lies now. Raises ``NotFound``."""
+    entry = get(tx, name)
+    tx.run("UPDATE vaults SET path = :path WHERE name = :name", {"path": str(path.resolve()), "name": name})
+    return replace(entry, path=path.resolve())
 
 
 def archive(tx: Writer, name: str) -> VaultEntry:

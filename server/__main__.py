@@ -1,0 +1,5 @@
+"""``python -m server`` is ``strongroom``."""
+
+from server.cli import main
+
+main()

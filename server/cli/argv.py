@@ -1,0 +1,26 @@
+"""Global options may stand before or after the command: they are moved to the front before anything parses them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+GLOBAL = ("--data", "--config", "--log-level", "--log-format")
+
+FLAGS = frozenset({"--help", "--json", "--read-only", "--no-agents", "--markdown"})
+"""Options of any command that take no value. The word after any other option is its value and is left alone, whatever
+it looks like. A test compares this with the commands."""
+
+
+def hoisted(argv: Sequence[str]) -> list[str]:
+    """The same arguments, global options first. Nothing after ``--`` is touched."""
+    front: list[str] = []
+    rest: list[str] = []
+    words = iter(argv)
+    for word in words:
+        if word == "--":
+            return [*front, *rest, word, *words]
+        target = front if word.split("=", 1)[0] in GLOBAL else rest
+        target.append(word)
+        if word.startswith("--") and "=" not in word and word not in FLAGS:
+            target.extend(value for value in [next(words, None)] if value is not None)
+    return [*front, *rest]

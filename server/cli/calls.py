@@ -1,0 +1,77 @@
+"""``strongroom call``: any tool, through the same door as everybody."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from server.call import Caller
+    from server.dispatch import Outcome
+    from server.services import Services
+    from server.settings import Loaded
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("call")(call)
+
+
+def call(
+    ctx: typer.Context,
+    tool: Annotated[str, typer.Argument(help="the tool's name")],
+    arguments: Annotated[str, typer.Argument(metavar="[JSON|-]", help="its arguments; - reads them from stdin")] = "{}",
+    *,
+    vault: Annotated[str, typer.Option(help="the vault")],
+    subject: Annotated[str | None, typer.Option("--as", help="with the grants of this local subject")] = None,
+) -> None:
+    """Run a tool and print its result as JSON. Exit code 1: the tool answered with an error."""
+    from server.cli.output import note, say_json
+    from server.cli.session import load_settings, run_async
+
+    given = _arguments(arguments)
+    outcome = run_async(_call(load_settings(ctx), vault, subject, tool, given))
+    if outcome.unknown_tool:
+        note(f"strongroom: {outcome.content['error']['message']}")
+        raise typer.Exit(2)
+    say_json(outcome.content)
+    raise typer.Exit(0 if outcome.ok else 1)
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    import json
+
+    from vaults.errors import InvalidArgument
+
+    raw = sys.stdin.buffer.read() if text == "-" else text.encode("utf-8", "surrogateescape")
+    try:
+        value = json.loads(raw.decode("utf-8") or "{}")
+    except (ValueError, RecursionError):
+        raise InvalidArgument("JSON", "is not valid JSON") from None
+    if not isinstance(value, dict):
+        raise InvalidArgument("JSON", "must be an object with the tool's arguments")
+    return value
+
+
+async def _call(loaded: Loaded, vault: str, subject: str | None, tool: str, given: dict[str, Any]) -> Outcome:
+    from server.cli.session import open_all
+    from server.dispatch import dispatch
+
+    async with open_all(loaded) as services:
+        return await dispatch(services, _caller(services, vault, subject), tool, given)
+
+
+def _caller(services: Services, vault: str, subject: str | None) -> Caller:
+    from auth.principal import LOCAL, Principal, local_names, owner
+    from auth.roles import Role
+    from server.call import Caller
+    from server.mcp_bridge.views import strictest
+
+    principal = owner("cli") if subject is None else Principal(subject, LOCAL, local_names(subject))
+    known = services.roster.known(vault)
+    kept = services.roster.entry(vault).write_mode if known else "auto"
+    # Dispatch finds the role again and refuses where there is none.
+    role = services.role_in(principal, vault) or Role.READER
+    mode = strictest(services.settings.server.write_mode, kept)
+    return Caller(principal, vault, role, "cli", preset="full", write_mode=mode)

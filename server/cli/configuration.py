@@ -1,0 +1,98 @@
+"""``strongroom config …``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from server.settings import Loaded
+
+SECRET = re.compile(r"(^|_)(secret|password|passphrase|token|api_key|private_key)$")
+URL_USER = re.compile(r"(?<=://)[^/@\s\"]+@")
+
+
+def add_to(app: typer.Typer) -> None:
+    group = typer.Typer(name="config", help="Settings.", no_args_is_help=True)
+    group.command("show")(show)
+    group.command("check")(check)
+    app.add_typer(group)
+
+
+def show(
+    ctx: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="the reference table, with defaults")] = False,
+) -> None:
+    """Every setting as it holds now, and where it was set. Secrets are masked."""
+    from server.cli.output import say, say_json, say_table
+    from server.cli.session import load_settings
+
+    if markdown:
+        from server.cli.reference import settings_table
+
+        say(settings_table())
+        return
+    loaded = load_settings(ctx)
+    found = effective(loaded)
+    if as_json:
+        say_json({"data": str(loaded.data), "settings": found})
+        return
+    say(f"data folder: {loaded.data}")
+    say_table(("SETTING", "VALUE", "SOURCE"), [(name, _text(at["value"]), at["source"]) for name, at in found.items()])
+
+
+def effective(loaded: Loaded) -> dict[str, dict[str, Any]]:
+    """Dotted name → value and source."""
+    values = loaded.settings.model_dump(mode="json")
+    return {
+        f"{section}.{name}": {
+            "value": masked(name, value),
+            "source": loaded.sources.get(f"{section}.{name}", "default"),
+        }
+        for section, fields in values.items()
+        for name, value in fields.items()
+    }
+
+
+def masked(name: str, value: Any) -> Any:
+    """The value without what must not be shown: secrets by their name, and users and passwords inside URLs."""
+    if value and SECRET.search(name):
+        return "********"
+    if isinstance(value, dict):
+        return {key: masked(key, inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [masked(name, inner) for inner in value]
+    return URL_USER.sub("********@", value) if isinstance(value, str) else value
+
+
+def _text(value: Any) -> str:
+    import json
+
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def check(ctx: typer.Context) -> None:
+    """Whether a server would start with these settings. Exit code 2 and one line if not."""
+    from auth.settings import refuse_open_bind
+    from server.cli.output import say
+    from server.cli.session import load_settings
+    from server.http.options import ServeOptions
+    from vaults.errors import InvalidArgument
+
+    loaded = load_settings(ctx)
+    server = loaded.settings.server
+    try:
+        refuse_open_bind(loaded.settings.auth, server.host)
+    except ValueError as failure:
+        raise InvalidArgument("auth.mode", str(failure)) from None
+    ServeOptions(
+        ops=loaded.settings.ops,
+        workers=server.workers,
+        tls_cert=server.tls_cert,
+        tls_key=server.tls_key,
+        trusted_proxies=server.trusted_proxies,
+    ).check()
+    say(f"ok: {len(loaded.sources)} settings differ from the defaults; data folder {loaded.data}")

@@ -1,0 +1,113 @@
+"""``strongroom grant …``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from auth.grants import Grant
+    from server.settings import Loaded
+    from vaults.db.sql import Reader
+
+Subject = Annotated[str, typer.Argument(help="subject, e-mail or group; sub:…, email:… or group:… to say which")]
+VaultName = Annotated[str, typer.Argument(metavar="VAULT", help="a vault, or '*' for all")]
+Issuer = Annotated[
+    str | None, typer.Option(help="whose identity: an issuer's URL, or local; needed if there are several")
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    group = typer.Typer(name="grant", help="What identities may do in vaults.", no_args_is_help=True)
+    group.command("set")(set_one)
+    group.command("list")(show_list)
+    group.command("remove")(remove)
+    app.add_typer(group)
+
+
+def set_one(
+    ctx: typer.Context,
+    subject: Subject,
+    vault: VaultName,
+    role: Annotated[Literal["reader", "writer", "admin"], typer.Argument(metavar="ROLE")],
+    issuer: Issuer = None,
+) -> None:
+    """Give exactly this role; a running server follows within 5 seconds."""
+    from server.cli.output import say
+    from server.cli.session import load_settings, run_async
+
+    whose = run_async(_set(load_settings(ctx), subject, vault, role, issuer))
+    say(f"{subject} ({whose}) is {role} of {vault}")
+
+
+async def _set(loaded: Loaded, subject: str, vault: str, role: str, issuer: str | None) -> str:
+    from auth.grants import set_grant
+    from auth.roles import parse_role
+    from server.cli.session import open_control
+    from server.cli.tokens import require_vaults
+
+    async with open_control(loaded) as control:
+        await require_vaults(control, [vault])
+        whose = issuer if issuer is not None else await control.read(lambda tx: _issuer(tx, loaded, subject))
+        await control.write(lambda tx: set_grant(tx, subject, whose, vault, parse_role(role)))
+    return whose
+
+
+def _issuer(tx: Reader, loaded: Loaded, subject: str) -> str:
+    from auth.grants import default_issuer
+    from auth.tokens import has_local_tokens
+
+    issuers = [each.issuer for each in loaded.settings.auth.issuers]
+    return default_issuer(subject, issuers, has_local_tokens=has_local_tokens(tx, subject))
+
+
+def show_list(
+    ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False
+) -> None:
+    """Every grant."""
+    from server.cli.output import say_json, say_table
+    from server.cli.session import load_settings, run_async
+
+    grants = run_async(_grants(load_settings(ctx)))
+    rows = [(each.subject, each.issuer, each.vault, each.role.label, each.created_at) for each in grants]
+    if as_json:
+        names = ("subject", "issuer", "vault", "role", "created_at")
+        say_json({"grants": [dict(zip(names, row, strict=True)) for row in rows]})
+    else:
+        say_table(("SUBJECT", "ISSUER", "VAULT", "ROLE", "SINCE"), rows)
+
+
+async def _grants(loaded: Loaded) -> list[Grant]:
+    from auth.grants import list_grants
+    from server.cli.session import open_control
+
+    async with open_control(loaded) as control:
+        return await control.read(list_grants)
+
+
+def remove(ctx: typer.Context, subject: Subject, vault: VaultName, issuer: Issuer = None) -> None:
+    """Take a grant away; a running server follows within 5 seconds."""
+    from server.cli.output import say
+    from server.cli.session import load_settings, run_async
+
+    whose = run_async(_remove(load_settings(ctx), subject, vault, issuer))
+    say(f"{subject} ({whose}) has no grant for {vault} any more")
+
+
+async def _remove(loaded: Loaded, subject: str, vault: str, issuer: str | None) -> str:
+    from auth.grants import remove_grant
+    from server.cli.session import open_control
+
+    async with open_control(loaded) as control:
+        whose = issuer if issuer is not None else await control.read(lambda tx: _held(tx, loaded, subject, vault))
+        await control.write(lambda tx: remove_grant(tx, subject, whose, vault))
+    return whose
+
+
+def _held(tx: Reader, loaded: Loaded, subject: str, vault: str) -> str:
+    """The issuer of the one grant there is needs no naming."""
+    from auth.grants import list_grants
+
+    issuers = {each.issuer for each in list_grants(tx) if (each.subject, each.vault) == (subject, vault)}
+    return issuers.pop() if len(issuers) == 1 else _issuer(tx, loaded, subject)

@@ -1,0 +1,44 @@
+"""``strongroom model …``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def add_to(app: typer.Typer) -> None:
+    group = typer.Typer(name="model", help="The embedding model.", no_args_is_help=True)
+    group.command("prepare")(prepare)
+    group.command("info")(info)
+    app.add_typer(group)
+
+
+def prepare(ctx: typer.Context) -> None:
+    """Make the serving copy of the model and verify it against the original; at once when it is there already."""
+    from server.cli.output import say
+    from server.cli.session import load_settings
+
+    loaded = load_settings(ctx)
+    from vaults.embed.prepare import prepare as prepared
+
+    made = prepared(loaded.settings.embedding)
+    say(f"{made.identity.name} is ready in {made.folder}")
+
+
+def info(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False) -> None:
+    """What is used, from where, its digest and width."""
+    from dataclasses import asdict
+
+    from server.cli.output import say, say_json
+    from server.cli.session import load_settings
+
+    loaded = load_settings(ctx)
+    from vaults.embed.choose import model_info
+
+    found = asdict(model_info(loaded.settings.embedding))
+    if as_json:
+        say_json(found)
+    else:
+        for name, value in found.items():
+            say(f"{name.replace('_', ' '):11} {'-' if value is None else value}")

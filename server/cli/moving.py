@@ -1,0 +1,127 @@
+"""``strongroom import`` and ``strongroom export``."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from server.remote import Remote
+    from server.settings import Loaded
+    from vaults.domain.exports import Format
+    from vaults.domain.transfer import Tally
+
+Url = Annotated[str | None, typer.Option(help="a remote server, or the URL of one vault's /mcp")]
+TokenFile = Annotated[Path | None, typer.Option(help="file with the access token for --url")]
+LATER = (
+    "moltmind", "mempack", "local-recall", "nano-brain", "flywheel", "basic-memory", "mcp-memory-service",
+    "mcp-server-memory", "markdown",
+)  # fmt: skip
+"""Sources of the contract that are not built yet."""
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("import")(import_)
+    app.command("export")(export)
+
+
+def import_(
+    ctx: typer.Context,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="jsonl")],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="the file")],
+    vault: Annotated[str, typer.Option(help="the vault")],
+    url: Url = None,
+    token_file: TokenFile = None,
+) -> None:
+    """Store memories from a file. Safe to run again; lines that are no memories are listed beside the file."""
+    from server.cli.output import note, say
+    from server.cli.session import load_settings, run_async
+    from vaults.domain.transfer import REPORT_SUFFIX
+    from vaults.errors import InvalidArgument
+
+    if source in LATER:
+        raise InvalidArgument("SOURCE", f"{source} is not available yet; jsonl is")
+    if source != "jsonl":
+        raise InvalidArgument("SOURCE", f"{source} is not known; jsonl is")
+    tally = run_async(_import(load_settings(ctx), path, vault, _remote(url, token_file)))
+    say(f"{tally.stored} stored, {tally.known} known already, {tally.rejected} rejected")
+    if tally.owed:
+        note(f"{tally.owed} have no vector yet; a running server adds them")
+    if tally.rejected:
+        note(f"see {path.name}{REPORT_SUFFIX}")
+    raise typer.Exit(1 if tally.rejected else 0)
+
+
+def _remote(url: str | None, token_file: Path | None) -> tuple[str, Path] | None:
+    from vaults.errors import InvalidArgument
+
+    if url is None and token_file is None:
+        return None
+    if url is None or token_file is None:
+        raise InvalidArgument("--token-file" if url else "--url", "is missing: both go together")
+    return url, token_file
+
+
+async def _import(loaded: Loaded, path: Path, vault: str, remote: tuple[str, Path] | None) -> Tally:
+    from server.cli.output import progress
+    from server.cli.session import open_vault
+    from vaults.domain.memory import Actor
+    from vaults.domain.transfer import import_jsonl
+
+    with progress("importing") as advance:
+
+        def shown(tally: Tally) -> None:
+            counts = f"{tally.stored} stored, {tally.known} known, {tally.rejected} rejected"
+            advance(tally.read, tally.size, counts)
+
+        if remote is not None:
+            async with _connected(remote, vault) as far:
+                return await far.push(path, shown)
+        async with open_vault(loaded, vault) as here:
+            return await import_jsonl(here, Actor("owner", "owner"), path, shown)
+
+
+@asynccontextmanager
+async def _connected(remote: tuple[str, Path], vault: str) -> AsyncIterator[Remote]:
+    from server.remote import connect
+
+    async with connect(*remote, vault) as far:
+        yield far
+
+
+def export(
+    ctx: typer.Context,
+    vault: Annotated[str, typer.Option(help="the vault")],
+    to: Annotated[Path, typer.Option(help="folder to write to")],
+    shape: Annotated[Literal["jsonl", "markdown", "both"], typer.Option("--format")] = "both",
+    url: Url = None,
+    token_file: TokenFile = None,
+) -> None:
+    """Write every memory, private and archived ones included: memories.jsonl, and a Markdown file each."""
+    from server.cli.output import say
+    from server.cli.session import load_settings, run_async
+
+    formats: list[Format] = ["jsonl", "markdown"] if shape == "both" else [shape]
+    count = run_async(_export(load_settings(ctx), vault, to, formats, _remote(url, token_file)))
+    say(f"{count} memories written to {to}")
+
+
+async def _export(loaded: Loaded, vault: str, to: Path, formats: list[Format], remote: tuple[str, Path] | None) -> int:
+    from server.cli.output import progress
+    from server.cli.session import open_vault
+    from vaults.domain.exports import export
+
+    with progress("exporting") as advance:
+
+        def shown(done: int, total: int, /) -> Any:
+            advance(done, total, f"{done} memories")
+
+        if remote is not None:
+            async with _connected(remote, vault) as far:
+                return await far.pull(to, formats, shown)
+        async with open_vault(loaded, vault) as here:
+            return await export(here, to, formats, shown)

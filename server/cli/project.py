@@ -1,0 +1,50 @@
+"""``strongroom init``: a vault for a project, and a word to the agents that work in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from server.settings import Loaded
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("init")(init)
+
+
+def init(
+    ctx: typer.Context,
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="the project; default: this folder")] = Path(),
+    no_agents: Annotated[bool, typer.Option("--no-agents", help="leave AGENTS.md alone")] = False,
+) -> None:
+    """Make a project's own vault in DIR/.strongroom and tell agents of it in AGENTS.md. Safe to run again."""
+    from server import guidance
+    from server.cli.output import say
+    from server.cli.session import load_settings, run_async
+    from server.project import state_of
+
+    state = state_of(folder)
+    name = run_async(_make(load_settings(ctx, state), folder))
+    say(f"vault {name} of this project lies in {state}")
+    written = [guidance.write_guide(state), guidance.ignore_state(folder)]
+    if not no_agents:
+        written.append(guidance.point_agents(folder))
+    for path in written:
+        if path is not None:
+            say(f"wrote {path}")
+    say("serve it from anywhere below this folder: strongroom stdio")
+
+
+async def _make(loaded: Loaded, folder: Path) -> str:
+    from server.cli.session import open_all, open_control
+    from server.guidance import welcome
+    from server.project import project_vault
+
+    async with open_control(loaded) as control:
+        name = (await project_vault(control, loaded, folder)).name
+    async with open_all(loaded) as services:
+        await welcome(services, name)
+    return name

@@ -1,0 +1,98 @@
+"""The parts of the documentation that come from the code: the table of settings, the list of tools, the commands.
+
+``python -m server.cli.reference`` (``make docs``) writes them between their markers; a test fails when they are stale.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from server.tools._spec import ToolSpec
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def settings_table() -> str:
+    """Every setting with default and meaning, from ``server.settings``."""
+    from server.settings import Settings
+
+    lines = ["| setting | default | meaning |", "|---|---|---|"]
+    for section, info in Settings.model_fields.items():
+        fields: dict[str, Any] = info.annotation.model_fields  # type: ignore[union-attr]
+        for name, field in fields.items():
+            default = json.dumps(field.get_default(), ensure_ascii=False, default=list)
+            lines.append(f"| `{section}.{name}` | `{default}` | {_cell(field.description)} |")
+    return "\n".join(lines)
+
+
+def tools_page() -> str:
+    """Every tool with role, preset and arguments, from the registry."""
+    from server.tools import discover
+
+    parts = []
+    for spec in sorted(discover(), key=lambda each: (each.group, each.name)):
+        parts.append("\n".join(_tool_lines(spec)))
+    return "\n\n".join(parts)
+
+
+def _tool_lines(spec: ToolSpec) -> Iterator[str]:
+    role = ", ".join(f"{name}: {role.label}" for name, role in spec.actions.items()) or spec.role.label
+    traits = [f"role {role}", f"preset {spec.preset}", "writes" if spec.writes else "reads"]
+    yield f"## `{spec.name}`\n"
+    yield f"{spec.description}\n"
+    yield f"{spec.group}; {'; '.join(traits)}\n"
+    yield "| argument | type | meaning |"
+    yield "|---|---|---|"
+    required = spec.input_schema.get("required", [])
+    for name, schema in spec.input_schema["properties"].items():
+        must = " (required)" if name in required else ""
+        yield f"| `{name}`{must} | {_type(schema)} | {_cell(schema.get('description'))} |"
+
+
+def _type(schema: dict[str, Any]) -> str:
+    if "enum" in schema:
+        return " ".join(f"`{value}`" for value in schema["enum"])
+    if "anyOf" in schema:
+        return " or ".join(_type(each) for each in schema["anyOf"] if each.get("type") != "null")
+    kind = schema.get("type", "any")
+    if kind == "array":
+        return f"list of {_type(schema.get('items', {}))}"
+    bounds = [f"{sign} {schema[key]}" for key, sign in _BOUNDS if key in schema]
+    return " ".join([str(kind), *bounds])
+
+
+_BOUNDS = (("minimum", "≥"), ("exclusiveMinimum", ">"), ("maximum", "≤"), ("maxLength", "≤"))
+
+
+def _cell(text: str | None) -> str:
+    return (text or "").replace("|", "\\|")
+
+
+PARTS: tuple[tuple[str, str, Callable[[], str]], ...] = (
+    ("README.md", "settings", settings_table),
+    ("docs/tools.md", "tools", tools_page),
+)
+"""File, marker, and what stands between ``<!-- marker:begin -->`` and ``<!-- marker:end -->``."""
+
+
+def written(text: str, marker: str, part: str) -> str:
+    """``text`` with the part between its markers replaced."""
+    begin, end = f"<!-- {marker}:begin -->", f"<!-- {marker}:end -->"
+    head, _, rest = text.partition(begin)
+    _, _, tail = rest.partition(end)
+    return f"{head}{begin}\n{part}\n{end}{tail}"
+
+
+def main() -> None:
+    """Write every part."""
+    for name, marker, make in PARTS:
+        path = ROOT / name
+        path.write_text(written(path.read_text(encoding="utf-8"), marker, make()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

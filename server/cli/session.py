@@ -1,0 +1,89 @@
+"""What commands share: the settings of this run, the stores they open, and how they end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from server.services import Services
+    from server.settings import Loaded
+    from vaults.db.connection import Database
+    from vaults.vault import Vault
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Globals:
+    """The global options as given."""
+
+    data: Path | None = None
+    config: Path | None = None
+    log_level: str | None = None
+    log_format: str | None = None
+
+
+def load_settings(ctx: typer.Context, data: Path | None = None, **flags: Any) -> Loaded:
+    """The effective settings. ``data`` wins over the option; ``flags`` are ``server__port=8701``. Raises
+    ``InvalidArgument`` naming the key."""
+    from server.settings import export_environment, load
+
+    export_environment()
+    given: Globals = ctx.find_root().obj or Globals()
+    dotted = {name.replace("__", ".", 1): value for name, value in flags.items()}
+    dotted |= {"ops.log_level": given.log_level, "ops.log_format": given.log_format}
+    return load(data or given.data, given.config, dotted)
+
+
+def run_async(work: Coroutine[Any, Any, T]) -> T:
+    """Run a command's coroutine."""
+    return asyncio.run(work)
+
+
+@asynccontextmanager
+async def open_control(loaded: Loaded) -> AsyncIterator[Database]:
+    """control.db alone: for commands that touch no vault."""
+    from vaults.db.connection import Database
+    from vaults.db.migrate import migrate
+
+    loaded.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    control = Database(loaded.data / "control.db", loaded.settings.storage)
+    try:
+        await migrate(control, "control")
+        yield control
+    finally:
+        await control.close()
+
+
+@asynccontextmanager
+async def open_all(loaded: Loaded) -> AsyncIterator[Services]:
+    """Everything a tool call needs. Only failures inside are logged, unless a level was asked for."""
+    from ops.logs import configure
+    from server.services import open_services
+    from server.tools import discover
+
+    ops = loaded.settings.ops
+    if "ops.log_level" not in loaded.sources:
+        ops = ops.model_copy(update={"log_level": "warning"})
+    calls = configure(ops)
+    async with open_services(loaded.settings, loaded.data, discover(), calls=calls) as services:
+        yield services
+
+
+@asynccontextmanager
+async def open_vault(loaded: Loaded, name: str) -> AsyncIterator[Vault]:
+    """One vault, as its owner. Raises ``NotFound``."""
+    from vaults.errors import NotFound
+
+    async with open_all(loaded) as services:
+        if not services.roster.known(name):
+            raise NotFound(f"no vault {name}", hint="vault list shows what there is")
+        async with services.pool.lease(services.roster.entry(name)) as vault:
+            yield vault

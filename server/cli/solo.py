@@ -1,0 +1,65 @@
+"""``strongroom stdio``: one client, one vault, over stdin and stdout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from server.settings import Loaded
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("stdio")(stdio)
+
+
+def stdio(
+    ctx: typer.Context,
+    vault: Annotated[str | None, typer.Option(help="a vault of the data folder")] = None,
+    path: Annotated[Path | None, typer.Option(help="serve this folder in place; state in its .strongroom/")] = None,
+    tools: Annotated[Literal["agent", "notes", "full"] | None, typer.Option(help="tools to show")] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="as --write-mode off")] = False,
+    write_mode: Annotated[Literal["auto", "ask", "off"], typer.Option(help="whether tools may write")] = "auto",
+) -> None:
+    """Serve MCP on stdin and stdout. Without --vault and --path: the nearest folder above with .strongroom/, else
+    vault main."""
+    from server.cli.session import load_settings, run_async
+    from server.project import find_project, state_of
+    from vaults.errors import InvalidArgument
+
+    if vault is not None and path is not None:
+        raise InvalidArgument("--path", "and --vault exclude each other")
+    project = path if path is not None else None if vault is not None else find_project(Path.cwd())
+    loaded = load_settings(ctx, state_of(project) if project is not None else None)
+    run_async(_serve(loaded, vault, project, (tools, "off" if read_only else write_mode)))
+
+
+async def _serve(loaded: Loaded, vault: str | None, project: Path | None, view: tuple[str | None, str]) -> None:
+    from auth.principal import owner
+    from server.cli.session import open_all
+    from server.stdio import run_stdio
+    from vaults.errors import NotFound
+
+    name = await _vault_name(loaded, vault, project)
+    async with open_all(loaded) as services:
+        if not services.roster.known(name):
+            raise NotFound(f"no vault {name}", hint="vault list shows what there is")
+        preset, write_mode = view
+        await run_stdio(services, owner("stdio"), name, preset, write_mode, str((project or Path.cwd()).resolve()))
+
+
+async def _vault_name(loaded: Loaded, vault: str | None, project: Path | None) -> str:
+    """The vault to serve; main and a project's own are made at the first time."""
+    from server.cli.session import open_control
+    from server.first_start import FIRST, ensure_vault
+    from server.project import project_vault
+
+    if vault is not None and vault != FIRST:
+        return vault
+    async with open_control(loaded) as control:
+        if project is not None:
+            return (await project_vault(control, loaded, project)).name
+        await ensure_vault(control, loaded, FIRST)
+    return FIRST

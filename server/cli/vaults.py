@@ -1,0 +1,124 @@
+"""``strongroom vault …``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from server.settings import Loaded
+    from vaults.registry import VaultEntry
+
+Name = Annotated[str, typer.Argument(help="the vault's name")]
+Json = Annotated[bool, typer.Option("--json", help="for programs")]
+
+
+def add_to(app: typer.Typer) -> None:
+    group = typer.Typer(name="vault", help="Create, list and archive vaults.", no_args_is_help=True)
+    group.command("create")(create)
+    group.command("list")(show_list)
+    group.command("info")(info)
+    group.command("archive")(archive)
+    app.add_typer(group)
+
+
+def create(
+    ctx: typer.Context,
+    name: Name,
+    path: Annotated[Path | None, typer.Option(help="folder to serve in place; its state lies in .strongroom/")] = None,
+) -> None:
+    """Make a vault. A running server serves it within seconds."""
+    from server.cli.output import say
+    from server.cli.session import load_settings, run_async
+
+    entry = run_async(_create(load_settings(ctx), name, path))
+    say(f"vault {entry.name} is ready: /v/{entry.name}/mcp")
+
+
+async def _create(loaded: Loaded, name: str, path: Path | None) -> VaultEntry:
+    from server import vault_admin
+    from server.cli.session import open_control
+    from vaults.errors import InvalidArgument
+
+    if path is not None and not path.is_dir():
+        raise InvalidArgument("--path", f"{path} is not a folder")
+    async with open_control(loaded) as control:
+        return await vault_admin.register(control, loaded.data, loaded.settings.storage, name, path)
+
+
+def show_list(ctx: typer.Context, as_json: Json = False) -> None:
+    """Every vault, archived ones too."""
+    from server.cli.output import say_json, say_table
+    from server.cli.session import load_settings, run_async
+
+    entries = run_async(_entries(load_settings(ctx)))
+    if as_json:
+        say_json({"vaults": [_line(entry) for entry in entries]})
+    else:
+        rows = [(each.name, each.state, each.created_at, each.path or "") for each in entries]
+        say_table(("VAULT", "STATE", "CREATED", "PATH"), rows)
+
+
+async def _entries(loaded: Loaded) -> list[VaultEntry]:
+    from server.cli.session import open_control
+    from vaults import registry
+
+    async with open_control(loaded) as control:
+        return await control.read(registry.listed)
+
+
+def _line(entry: VaultEntry) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "state": entry.state,
+        "path": str(entry.path) if entry.path else None,
+        "preset": entry.preset,
+        "write_mode": entry.write_mode,
+        "created_at": entry.created_at,
+    }
+
+
+def info(ctx: typer.Context, name: Name, as_json: Json = False) -> None:
+    """What a vault holds and how well it is."""
+    from server.cli.output import say, say_json
+    from server.cli.session import load_settings, run_async
+
+    found = run_async(_info(load_settings(ctx), name))
+    if as_json:
+        say_json(found)
+        return
+    memories, embedding = found["memories"], found["embedding"]
+    say(f"vault      {name} ({found['state']}, created {found['created_at']})")
+    say(f"folder     {found['folder']}")
+    say(f"memories   {memories['living']}, {memories['archived']} archived, {memories['superseded']} superseded")
+    say(f"passages   {found['index']['passages']}, {embedding['pending']} without a vector yet")
+    say(f"size       {found['storage_bytes']:,} bytes")
+
+
+async def _info(loaded: Loaded, name: str) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from server.cli.session import open_vault
+    from vaults.domain.status import status
+
+    async with open_vault(loaded, name) as vault:
+        return {**_line(vault.entry), **asdict(await status(vault)), "folder": str(vault.folder)}
+
+
+def archive(ctx: typer.Context, name: Name) -> None:
+    """Take a vault out of service. Its files stay."""
+    from server.cli.output import say
+    from server.cli.session import load_settings, run_async
+
+    run_async(_archive(load_settings(ctx), name))
+    say(f"vault {name} is archived; its files stay")
+
+
+async def _archive(loaded: Loaded, name: str) -> None:
+    from server.cli.session import open_control
+    from vaults import registry
+
+    async with open_control(loaded) as control:
+        await control.write(lambda tx: registry.archive(tx, name))

@@ -1,0 +1,225 @@
+"""Importing memories into a vault and exporting them, as the vault's owner: whole, private ones included.
+
+An import is made of batches, one transaction each: what was counted as stored is durable, and a run that was killed
+is repeated from the start, where the lines that are there already cost a look-up. It embeds in the model's import
+lane, so live calls of this process go first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import BinaryIO
+
+from vaults.context import run_in
+from vaults.db.sql import Reader, Writer
+from vaults.domain import lifecycle, storing
+from vaults.domain.jsonl import LineReader, MemoryLine, Rejected, expiry, identified, parse
+from vaults.domain.memory import Actor
+from vaults.domain.storing import Prepared
+from vaults.errors import EmbeddingUnavailable, InvalidArgument, Overloaded, ReadOnly
+from vaults.index import embeddings
+from vaults.vault import Vault
+
+REPORT_SUFFIX = ".rejected.jsonl"
+
+
+@dataclass(slots=True)
+class Tally:
+    """How far an import is. ``known`` lines were in the vault already; ``owed`` memories lack a vector so far."""
+
+    size: int
+    read: int = 0
+    stored: int = 0
+    known: int = 0
+    rejected: int = 0
+    owed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A line that was left out."""
+
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    line: MemoryLine
+    prepared: Prepared
+
+
+@dataclass(slots=True)
+class _Batch:
+    ready: list[_Ready] = field(default_factory=list)
+    rejections: list[Rejection] = field(default_factory=list)
+    ended: bool = False
+
+
+Progress = Callable[[Tally], None]
+
+
+async def import_jsonl(vault: Vault, actor: Actor, path: Path, progress: Progress = lambda _: None) -> Tally:
+    """Store every line of the file that is a memory and not there yet; ``progress`` is told after each batch.
+
+    Lines that are none are listed in ``<file>.rejected.jsonl``. Memories are stored without vectors when the model is
+    down, and the vectors owed. Raises ``InvalidArgument`` for a file that cannot be read, ``StorageFull``: what the
+    last tally counted is in the vault.
+    """
+    with opened(path) as file, RejectionReport(path) as report:
+        tally = Tally(size=path.stat().st_size)
+        reader = LineReader(file)
+        while not (batch := await run_in(vault.shared.pool, _take, vault, actor, reader)).ended:
+            await run_in(vault.shared.pool, report.add, batch.rejections)
+            tally.rejected += len(batch.rejections)
+            await _store(vault, actor, batch.ready, tally)
+            tally.read = reader.position
+            progress(tally)
+    if tally.owed:
+        vault.nudge()
+    return tally
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """The file to import. Raises ``InvalidArgument``."""
+    try:
+        file = path.open("rb")
+    except OSError as failure:
+        raise InvalidArgument("PATH", f"{path} cannot be read: {failure.strerror}") from failure
+    with file:
+        yield file
+
+
+class RejectionReport:
+    """``<file>.rejected.jsonl`` beside an imported file: made with the first rejection, gone when there is none."""
+
+    def __init__(self, imported: Path) -> None:
+        self.path = imported.with_name(imported.name + REPORT_SUFFIX)
+        self._file: BinaryIO | None = None
+
+    def __enter__(self) -> RejectionReport:
+        with suppress(OSError):
+            self.path.unlink(missing_ok=True)  # of a former run
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def add(self, rejections: list[Rejection]) -> None:
+        """Write them down at once. Raises ``ReadOnly`` where the folder cannot be written."""
+        if not rejections:
+            return
+        try:
+            if self._file is None:
+                self._file = self.path.open("wb")
+            for rejection in rejections:
+                line = {"line": rejection.line, "reason": rejection.reason}
+                self._file.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+            self._file.flush()
+        except OSError as failure:
+            hint = "copy the file to a folder you may write"
+            raise ReadOnly(f"the report {self.path.name} cannot be written", hint=hint) from failure
+
+
+def _take(vault: Vault, actor: Actor, reader: LineReader) -> _Batch:
+    lines = reader.batch()
+    batch = _Batch(ended=not lines)
+    for line in lines:
+        try:
+            parsed = parse(line)
+            prepared = storing.prepare(vault, actor, identified(parsed, line.number), parsed.created_at)
+        except Rejected as verdict:
+            batch.rejections.append(Rejection(line.number, verdict.reason))
+            continue
+        except InvalidArgument as failure:
+            batch.rejections.append(Rejection(line.number, failure.message))
+            continue
+        if parsed.ttl_days is not None:
+            prepared = replace(prepared, expires_at=expiry(parsed.created_at, parsed.ttl_days))
+        batch.ready.append(_Ready(parsed, prepared))
+    return batch
+
+
+async def _store(vault: Vault, actor: Actor, ready: list[_Ready], tally: Tally) -> None:
+    new = await vault.db.read(lambda tx: [one for one in ready if not _is_known(tx, one)])
+    if new:
+        vault.check_writable()
+        vectors = await _vectors(vault, new)
+        await vault.adopt_model()
+        model = vault.shared.embedder.identity
+
+        def write(tx: Writer) -> tuple[int, int]:
+            return _insert(tx, actor, new, vectors, model.key if model else None)
+
+        stored, owed = await vault.db.write(write)
+        tally.stored += stored
+        tally.owed += owed
+        tally.known -= stored
+    tally.known += len(ready)
+
+
+def _is_known(tx: Reader, one: _Ready) -> bool:
+    """Whether the line is in the vault: by its id, which an export may have taken from the memory itself, or, when
+    the line brought none, by what it says. A memory that was archived since is known too: importing revives nothing."""
+    known = "SELECT 1 FROM memories WHERE external_id = :id OR id = :id"
+    if tx.one(known, {"id": one.prepared.fields.external_id}):
+        return True
+    if one.line.external_id is not None or one.prepared.duplicate_key is None:
+        return False
+    return tx.one("SELECT 1 FROM memories WHERE duplicate_key = ?", (one.prepared.duplicate_key,)) is not None
+
+
+async def _vectors(vault: Vault, new: list[_Ready]) -> dict[str, bytes]:
+    """Vectors by text hash, as far as they are to be had: those of the vault, and what the model gives."""
+    texts = {passage.text_hash: passage.embedded for one in new for passage in one.prepared.passages}
+    model = vault.shared.embedder.identity
+    known: dict[str, bytes] = {}
+    if model is not None:
+        known = await vault.db.read(lambda tx: embeddings.known(tx, model.key, list(texts)))
+    missing = {text_hash: text for text_hash, text in texts.items() if text_hash not in known}
+    try:
+        rows = await vault.shared.embedder.each(list(missing.values()), urgent=False)
+    except (EmbeddingUnavailable, Overloaded):
+        return known
+    return known | {key: row.tobytes() for key, row in zip(missing, rows, strict=True) if row is not None}
+
+
+def _insert(
+    tx: Writer, actor: Actor, new: list[_Ready], vectors: dict[str, bytes], model: str | None
+) -> tuple[int, int]:
+    """Write a batch; returns how many were stored, and how many of these without all of their vectors."""
+    stored = owed = 0
+    for one in new:
+        if _is_known(tx, one):  # the same line twice, or stored by another process meanwhile
+            continue
+        found = [vectors.get(passage.text_hash) for passage in one.prepared.passages]
+        whole = [vector for vector in found if vector is not None]
+        ready = whole if len(whole) == len(found) else None
+        seq, memory = storing.insert(tx, actor, one.prepared, ready, model)
+        _finish(tx, seq, memory.id, one.line)
+        stored += 1
+        owed += memory.embedding == "pending"
+    return stored, owed
+
+
+def _finish(tx: Writer, seq: int, memory_id: str, line: MemoryLine) -> None:
+    """What a line says beyond the fields of ``remember``."""
+    if line.archived_at is not None or line.archived_reason is not None:
+        tx.run(
+            "UPDATE memories SET archived_at = ?, archived_reason = ? WHERE seq = ?",
+            (line.archived_at, line.archived_reason, seq),
+        )
+    if line.supersedes is not None:
+        old = tx.one(
+            "SELECT id, archived_reason FROM memories WHERE (external_id = :id OR id = :id) AND seq <> :seq"
+            " AND superseded_by IS NULL",
+            {"id": line.supersedes, "seq": seq},
+        )
+        if old is not None:
+            lifecycle.mark_superseded(tx, old[0], memory_id, old[1])

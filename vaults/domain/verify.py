@@ -1,0 +1,290 @@
+"""Does a vault agree with itself? Rows, passages, full text, vectors and their projection, each against its source.
+
+Reading only, in one snapshot, beside whatever else uses the vault. A vector that is owed is no disagreement: the queue
+knows of it. Everything found here is derived, so ``reindex`` repairs it, but for damage of the file itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from vaults.context import run_in
+from vaults.db.connection import open_raw
+from vaults.db.failures import translated
+from vaults.db.sql import Reader, Row, Writer
+from vaults.domain import storing
+from vaults.domain.memory import hashed
+from vaults.index import embeddings, passages
+from vaults.index.projection import SNAPSHOT
+from vaults.index.snapshot import SnapshotInvalid
+from vaults.index.vectors import Stamp, VectorIndex
+from vaults.settings import IndexSettings, StorageSettings
+from vaults.vault import Vault
+
+PAGE = 200
+"""Memories read at a time: the longest takes 50 KB."""
+
+REINDEX = "run: strongroom reindex --vault {vault}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that does not agree (``error``), or is worth knowing (``notice``). ``todo`` says what helps."""
+
+    code: str
+    severity: Literal["error", "notice"]
+    count: int
+    message: str
+    todo: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was looked at and what was found. ``agrees``: no finding is an error."""
+
+    vault: str
+    agrees: bool
+    memories: int
+    passages: int
+    vectors: int
+    owed: int
+    findings: list[Finding]
+
+
+Counts = dict[str, int]
+Progress = Callable[[int, int], None]
+"""Told now and then: memories compared, of how many."""
+
+_MESSAGES = {
+    "database_damaged": "the database file is damaged",
+    "rows_dangling": "rows refer to rows that are gone",
+    "source_changed": "memories differ from the hash that was taken of them",
+    "tags_differ": "memories differ from the tags that searches filter by",
+    "passages_missing": "memories have no passages",
+    "passages_stale": "passages were cut from an earlier text of their memory",
+    "passages_differ": "passages are not what is cut from their memory",
+    "passages_orphaned": "passages belong to memories that are gone",
+    "text_index_differs": "the full-text index does not match the passages",
+    "vectors_missing": "passages have no vector, and none is queued",
+    "vectors_stale": "vectors belong to an earlier text or another model, and no new one is queued",
+    "vectors_misshapen": "vectors are not unit vectors of the model's width",
+    "change_clock_behind": "vectors have change numbers from the future",
+    "projection_differs": "the vector index replayed from the rows does not hold what the rows hold",
+    "snapshot_differs": "the saved vector index does not hold what the rows hold",
+    "vectors_owed": "passages wait for their vector; keyword search finds them",
+    "vectors_given_up": "passages were refused by the model; keyword search finds them",
+    "snapshot_unused": "the saved vector index is from another state and will be built anew",
+}
+_NOTICES = {
+    "vectors_owed": "a running server pays them; or run: strongroom reindex --vault {vault}",
+    "vectors_given_up": REINDEX,
+    "snapshot_unused": "nothing",
+}
+
+
+async def verify(vault: Vault, progress: Progress = lambda *_: None) -> Report:
+    """Compare everything with what it was derived from. Takes about a second per 5,000 memories."""
+    limit = vault.shared.index.passage_tokens
+    counts = await run_in(vault.shared.pool, _check_file, vault.db.path, vault.shared.storage)
+    if not counts["database_damaged"]:
+        counts |= await vault.db.read(lambda tx: _read(tx, limit, progress))
+        if not counts["change_clock_behind"]:
+            counts |= await _vectors(vault)
+    memories, cut, vectors = await vault.db.read(_sizes)
+    findings = [_finding(code, counts[code], vault.name) for code in _MESSAGES if counts.get(code)]
+    agrees = all(finding.severity != "error" for finding in findings)
+    return Report(vault.name, agrees, memories, cut, vectors, counts.get("vectors_owed", 0), findings)
+
+
+def _sizes(tx: Reader) -> tuple[int, int, int]:
+    row = tx.one(
+        "SELECT (SELECT COUNT(*) FROM memories), (SELECT COUNT(*) FROM passages), (SELECT COUNT(*) FROM embeddings)"
+    )
+    return (int(row[0]), int(row[1]), int(row[2])) if row else (0, 0, 0)
+
+
+def _finding(code: str, count: int, vault: str) -> Finding:
+    severity: Literal["error", "notice"] = "notice" if code in _NOTICES else "error"
+    todo = _NOTICES.get(code, "restore a backup" if code == "database_damaged" else REINDEX)
+    return Finding(code, severity, count, _MESSAGES[code], todo.format(vault=vault))
+
+
+def _check_file(path: Path, settings: StorageSettings) -> Counts:
+    """SQLite's and FTS5's own checks. Blocking; on a connection of its own, because FTS5 compares what an older one
+    remembers of the index with what others have written since, and calls that damage."""
+    with translated(), closing(open_raw(path, settings, writer=True)) as raw:
+        found = [str(row[0]) for row in raw.execute("PRAGMA quick_check(20)") if row[0] != "ok"]
+        text = [line for line in found if "fts5" in line.lower()]
+        raw.execute("BEGIN IMMEDIATE")
+        differs = bool(text) or passages.text_disagrees(Writer(raw))
+        raw.execute("ROLLBACK")
+    return {"database_damaged": len(found) - len(text), "text_index_differs": int(differs)}
+
+
+def _read(tx: Reader, passage_tokens: int, progress: Progress) -> Counts:
+    """Everything that one snapshot of the rows can tell."""
+    counts: Counts = {"rows_dangling": 0, **dict.fromkeys(_COMPARED, 0)}
+    counts["rows_dangling"] = len(tx.all("PRAGMA foreign_key_check"))
+    for code, sql in _COUNTED.items():
+        counts[code] = int(tx.value(sql, {"given_up": embeddings.MAX_ATTEMPTS}))
+    total, after, done = int(tx.value("SELECT COUNT(*) FROM memories")), 0, 0
+    while rows := tx.all(_SOURCES, {"after": after, "page": PAGE}):
+        for row in rows:
+            for code in _compare(tx, row, passage_tokens):
+                counts[code] += 1
+        after, done = int(rows[-1][0]), done + len(rows)
+        progress(done, total)
+    return counts
+
+
+_SOURCES = (
+    "SELECT seq, title, title_derived, content, content_hash, tags, keywords, entity, author FROM memories"
+    " WHERE seq > :after ORDER BY seq LIMIT :page"
+)
+
+_OWN = (
+    "EXISTS (SELECT 1 FROM embeddings e WHERE e.passage = p.seq AND e.text_hash = p.text_hash"
+    " AND e.model = COALESCE((SELECT value FROM vault_info WHERE key = 'model'), e.model))"
+)
+_QUEUED = "EXISTS (SELECT 1 FROM embedding_queue q WHERE q.passage = p.seq)"
+_ANY = "EXISTS (SELECT 1 FROM embeddings e WHERE e.passage = p.seq)"
+
+_COUNTED = {
+    "passages_orphaned": (
+        "SELECT COUNT(*) FROM passages p WHERE p.kind = 'memory'"
+        " AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.seq = p.item)"
+    ),
+    "vectors_missing": f"SELECT COUNT(*) FROM passages p WHERE NOT {_ANY} AND NOT {_QUEUED}",
+    "vectors_stale": f"SELECT COUNT(*) FROM passages p WHERE {_ANY} AND NOT {_OWN} AND NOT {_QUEUED}",
+    "vectors_owed": "SELECT COUNT(*) FROM embedding_queue",
+    "vectors_given_up": "SELECT COUNT(*) FROM embedding_queue WHERE attempts >= :given_up",
+    "change_clock_behind": (
+        "SELECT (SELECT COUNT(*) = 0 FROM vector_clock)"
+        " + (SELECT COUNT(*) FROM embeddings WHERE change > COALESCE((SELECT MAX(last) FROM vector_clock), -1))"
+    ),
+}
+
+
+_COMPARED = ("source_changed", "tags_differ", "passages_missing", "passages_stale", "passages_differ")
+
+
+def _compare(tx: Reader, row: Row, passage_tokens: int) -> list[str]:
+    """What does not agree with one memory."""
+    seq, title, derived, content, content_hash = row[:5]
+    tags, keywords = json.loads(row[5]), json.loads(row[6])
+    labels = [*tags, *keywords, row[7] or "", row[8]]
+    wrong = [] if hashed(title, content, labels) == content_hash else ["source_changed"]
+    held_tags = {held[0] for held in tx.all("SELECT tag FROM memory_tags WHERE memory = ?", (seq,))}
+    if held_tags != set(tags):
+        wrong.append("tags_differ")
+    held = tx.all(
+        "SELECT title, body, labels, text_hash, source_hash FROM passages WHERE kind = ? AND item = ? ORDER BY ordinal",
+        (storing.KIND, seq),
+    )
+    expected = passages.passages_of("" if derived else title, content, labels, passage_tokens)
+    if not held:
+        wrong.append("passages_missing")
+    elif any(passage[4] != content_hash for passage in held):
+        wrong.append("passages_stale")
+    elif [tuple(each[:4]) for each in held] != [(p.title, p.body, p.labels, p.text_hash) for p in expected]:
+        wrong.append("passages_differ")
+    return wrong
+
+
+async def _vectors(vault: Vault) -> Counts:
+    """Replay the vectors as a search would, from nothing and from the saved index, and compare with the rows."""
+    model = await vault.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = 'model'"))
+    if model is None:
+        return {}
+    widths = await vault.db.read(lambda tx: tx.all(_WIDTHS, (model,)))
+    if not widths:
+        return {}
+    known = vault.shared.embedder.identity
+    width = known.width if known is not None and known.key == model else int(widths[0][0]) // 4
+    misshapen = sum(int(row[1]) for row in widths if int(row[0]) != 4 * width)
+    fresh = VectorIndex(width, vault.shared.index)
+    replayed = await _replay(vault, fresh, width, model)
+    stamp = Stamp(vault.entry.vault_id, model, width, 0)
+    loaded = await run_in(vault.shared.pool, _load, vault.folder / SNAPSHOT, stamp, vault.shared.index)
+    counts = {"vectors_misshapen": max(misshapen, replayed.damaged), "projection_differs": replayed.difference}
+    if isinstance(loaded, VectorIndex):
+        counts["snapshot_differs"] = (await _replay(vault, loaded, width, model)).difference
+    elif loaded != "missing":
+        counts["snapshot_unused"] = 1
+    return counts
+
+
+_WIDTHS = "SELECT LENGTH(vector), COUNT(*) FROM embeddings WHERE model = ? GROUP BY 1 ORDER BY 2 DESC"
+
+
+def _load(path: Path, stamp: Stamp, settings: IndexSettings) -> VectorIndex | str:
+    try:
+        return VectorIndex.load(path, stamp, settings)
+    except SnapshotInvalid as verdict:
+        return verdict.reason
+
+
+@dataclass(frozen=True, slots=True)
+class _Replayed:
+    damaged: int
+    difference: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Changes, and what the rows hold in the snapshot these came from."""
+
+    delta: embeddings.Delta
+    clock: int
+    count: int
+    sample: list[Row]
+
+
+async def _replay(vault: Vault, index: VectorIndex, width: int, model: str) -> _Replayed:
+    """Catch the index up and count what it holds too much, too little or otherwise."""
+    damaged: set[int] = set()
+    while True:
+        seen = index.seen
+        step = await vault.db.read(lambda tx, seen=seen: _step(tx, seen, model))  # type: ignore[misc]
+        if step.delta.anew:
+            index = VectorIndex(width, vault.shared.index)
+        damaged |= set(await run_in(vault.shared.pool, index.apply, step.delta.changes, step.delta.last))
+        if step.delta.last >= step.clock:
+            break
+    sample = [row for row in step.sample if row[0] not in damaged]
+    wrong = await run_in(vault.shared.pool, _mismatches, index, sample)
+    return _Replayed(len(damaged), abs(len(index) + len(damaged) - step.count) + wrong)
+
+
+SAMPLE = 256
+"""Vectors compared one by one; the others by number."""
+
+
+def _step(tx: Reader, seen: int, model: str) -> _Step:
+    count = int(tx.value("SELECT COUNT(*) FROM embeddings WHERE model = ?", (model,)))
+    sample = tx.all(
+        "SELECT passage, vector FROM embeddings WHERE model = :model AND passage % :step = 0 LIMIT :sample",
+        {"model": model, "step": max(count // SAMPLE, 1), "sample": SAMPLE},
+    )
+    return _Step(embeddings.since(tx, seen, model), embeddings.last_change(tx), count, sample)
+
+
+def _mismatches(index: VectorIndex, sample: list[Row]) -> int:
+    import numpy as np
+
+    wrong = 0
+    for passage, raw in sample:
+        allow = np.array([passage], dtype=np.int64)
+        vector: Any = np.frombuffer(raw, dtype="<f4")
+        hits = index.search(vector, 1, allow)
+        wrong += not hits or hits[0][1] < ALIKE
+    return wrong
+
+
+ALIKE = 0.95
+"""Cosine of a vector with itself, allowing for what compression takes."""
