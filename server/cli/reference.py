@@ -45,10 +45,15 @@ def _tool_lines(spec: ToolSpec) -> Iterator[str]:
     yield f"## `{spec.name}`\n"
     yield f"{spec.description}\n"
     yield f"{spec.group}; {'; '.join(traits)}\n"
+    if set(spec.input_schema["properties"]) == {"session"}:
+        yield "No arguments."
+        return
     yield "| argument | type | meaning |"
     yield "|---|---|---|"
     required = spec.input_schema.get("required", [])
     for name, schema in spec.input_schema["properties"].items():
+        if name == "session":
+            continue
         must = " (required)" if name in required else ""
         yield f"| `{name}`{must} | {_type(schema)} | {_cell(schema.get('description'))} |"
 
