@@ -35,6 +35,17 @@ SEARCH_THREADS = 4
 
 
 @dataclass(frozen=True, slots=True)
+class Recorders:
+    """Where calls are counted and written down; None: nowhere."""
+
+    metrics: Metrics | None = None
+    calls: CallLog | None = None
+
+
+NOBODY = Recorders()
+
+
+@dataclass(frozen=True, slots=True)
 class Services:
     """What serves. Frozen: nothing is swapped while calls run."""
 
@@ -50,8 +61,7 @@ class Services:
     pool: Pool
     embedder: EmbeddingService
     health: Health
-    metrics: Metrics | None
-    calls: CallLog | None
+    recorders: Recorders
 
     def role_in(self, principal: Principal, vault: str) -> Role | None:
         """What a principal may do in a vault now; None alike for no grant and no vault."""
@@ -60,10 +70,10 @@ class Services:
     def record(self, record: CallRecord) -> None:
         """Count a finished call and write its line."""
         caller = record.caller
-        if self.metrics is not None:
-            self.metrics.called(record.tool, record.outcome, record.seconds)
-        if self.calls is not None:
-            self.calls.write(
+        if self.recorders.metrics is not None:
+            self.recorders.metrics.called(record.tool, record.outcome, record.seconds)
+        if self.recorders.calls is not None:
+            self.recorders.calls.write(
                 CallLine(
                     request=caller.request_id or None,
                     principal=caller.principal.key,
@@ -85,14 +95,13 @@ async def open_services(
     data: Path,
     registry: Registry,
     *,
-    metrics: Metrics | None = None,
-    calls: CallLog | None = None,
+    recorders: Recorders = NOBODY,
     load_model: Callable[[], Embedder] | None = None,
     followers: Sequence[Callable[[], object]] = (),
 ) -> AsyncIterator[Services]:
     """Open control.db, the pool and the model's service. The model loads on first need, by ``load_model`` if given
     (tests bring a small one). ``followers`` are the access board's."""
-    observer = metrics or NullObserver()
+    observer = recorders.metrics or NullObserver()
     async with AsyncExitStack() as stack:
         control, roster, board = await _open_control(stack, data, settings, observer, followers)
         days = DayCounters(control, settings.limits.stores_per_day)
@@ -116,8 +125,7 @@ async def open_services(
             pool=pool,
             embedder=embedder,
             health=Health(),
-            metrics=metrics,
-            calls=calls,
+            recorders=recorders,
         )
 
 

@@ -66,14 +66,14 @@ async def open_control(loaded: Loaded) -> AsyncIterator[Database]:
 async def open_all(loaded: Loaded) -> AsyncIterator[Services]:
     """Everything a tool call needs. Only failures inside are logged, unless a level was asked for."""
     from ops.logs import configure
-    from server.services import open_services
+    from server.services import Recorders, open_services
     from server.tools import discover
 
     ops = loaded.settings.ops
     if "ops.log_level" not in loaded.sources:
         ops = ops.model_copy(update={"log_level": "warning"})
     calls = configure(ops)
-    async with open_services(loaded.settings, loaded.data, discover(), calls=calls) as services:
+    async with open_services(loaded.settings, loaded.data, discover(), recorders=Recorders(calls=calls)) as services:
         yield services
 
 

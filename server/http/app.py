@@ -39,7 +39,7 @@ from server.http.mcp import Doors, McpRoute
 from server.http.metadata import metadata_routes
 from server.http.options import Instruments
 from server.protocol import Context, Extend, Protocol, make_protocol
-from server.services import Services, open_services
+from server.services import Recorders, Services, open_services
 from server.settings import Loaded, Settings
 from server.tools import discover
 from server.tools._spec import Registry
@@ -116,8 +116,7 @@ class _Site:
                     self._settings,
                     self._application.loaded.data,
                     self._registry,
-                    metrics=self._metrics,
-                    calls=self._calls,
+                    recorders=Recorders(self._metrics, self._calls),
                     followers=() if ring is None else (ring.refresh,),
                 )
             )

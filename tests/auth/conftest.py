@@ -2,7 +2,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from forge import Door
+from tests.auth.forge import Door
 
 from auth.keys import KeyRing, open_keys
 from vaults.db.connection import Database

@@ -5,7 +5,7 @@ from typing import Any
 
 import jwt
 import pytest
-from forge import CURVE, IDP, INSTANCE, OTHER, RSA, URN, Door, claims, local_claims, local_token, raw_token, signed
+from tests.auth.forge import CURVE, IDP, INSTANCE, OTHER, RSA, URN, Door, claims, local_claims, local_token, raw_token, signed
 
 from auth.authenticate import REMEMBERED
 from auth.grants import set_grant

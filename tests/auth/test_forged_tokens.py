@@ -11,7 +11,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from forge import (
+from tests.auth.forge import (
     CURVE,
     IDP,
     OTHER,

@@ -175,7 +175,7 @@ async def served(
             app = make(Instruments(metrics, CallLog(Sink(log.fileno()))))
             server = uvicorn.Server(uvicorn_config(app, ServeOptions(ops=OpsSettings(shutdown_grace_s=2))))
             serving = asyncio.create_task(server.serve(sockets=[listener]))
-            while not server.started:  # noqa: ASYNC110  uvicorn offers nothing to wait for
+            while not server.started:
                 assert not serving.done(), serving.exception()
                 await asyncio.sleep(0.005)
             site = Site(f"http://127.0.0.1:{port}", prepared, metrics, server.lifespan.state, tokens)

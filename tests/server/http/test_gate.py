@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from house import IDP, LIMIT, METADATA, MODERN, House, open_house, outside
+from tests.server.http.house import IDP, LIMIT, METADATA, MODERN, House, open_house, outside
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 
 from auth.grants import remove_grant

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from house import IDP, METADATA, MODERN, House, open_house, outside, tool_call
+from tests.server.http.house import IDP, METADATA, MODERN, House, open_house, outside, tool_call
 
 from auth.roles import Role
 

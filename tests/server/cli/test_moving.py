@@ -1,0 +1,172 @@
+"""Import and export as processes: killed and run again, and against another server."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.server.cli.command import Strongroom
+
+
+def lines(path: Path, count: int) -> Path:
+    path.write_text("".join(json.dumps({"content": f"memory {n} of many", "thread": "t"}) + "\n" for n in range(count)))
+    return path
+
+
+def test_a_killed_import_is_finished_by_the_next(strongroom: Strongroom, tmp_path: Path) -> None:
+    strongroom("vault", "create", "main")
+    count = 3_000
+    source = lines(tmp_path / "in.jsonl", count)
+    wal = strongroom.data / "vaults" / "main" / "vault.db-wal"
+    running = strongroom.start("import", "jsonl", str(source), "--vault", "main", stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 30
+    while running.poll() is None and time.monotonic() < deadline:
+        if wal.exists() and wal.stat().st_size > 800_000:  # some batches are in
+            break
+    running.kill()
+    running.wait()
+    partly = strongroom.memories()
+    assert 0 < partly < count
+    assert partly % 256 == 0
+    assert strongroom("verify").code == 0
+    again = strongroom("import", "jsonl", str(source), "--vault", "main")
+    assert again.code == 0
+    assert again.out.startswith(f"{count - partly} stored, {partly} known already")
+    assert strongroom.memories() == count
+
+
+def test_an_import_with_bad_lines_ends_with_1_and_says_where(strongroom: Strongroom, tmp_path: Path) -> None:
+    strongroom("vault", "create", "main")
+    source = tmp_path / "in.jsonl"
+    source.write_text('{"content": "good"}\nbad\n')
+    ran = strongroom("import", "jsonl", str(source), "--vault", "main")
+    assert (ran.code, ran.out) == (1, "1 stored, 0 known already, 1 rejected\n")
+    assert "in.jsonl.rejected.jsonl" in ran.err
+    assert strongroom("import", "jsonl", "absent", "--vault", "main").code == 2
+    assert strongroom("import", "jsonl", str(source), "--vault", "nowhere").code == 1
+    assert strongroom("import", "jsonl", str(source), "--vault", "main", "--url", "http://x").code == 2
+
+
+def test_what_is_exported_can_be_imported(strongroom: Strongroom, tmp_path: Path) -> None:
+    for name in ("main", "other"):
+        strongroom("vault", "create", name)
+    strongroom("import", "jsonl", str(lines(tmp_path / "in.jsonl", 600)), "--vault", "main")
+    out, back = tmp_path / "out", tmp_path / "back"
+    assert strongroom("export", "--vault", "main", "--to", str(out)).out == f"600 memories written to {out}\n"
+    assert len(list((out / "memories").iterdir())) == 600
+    assert strongroom("import", "jsonl", str(out / "memories.jsonl"), "--vault", "other").code == 0
+    assert strongroom("export", "--vault", "other", "--to", str(back), "--format", "jsonl").code == 0
+    assert (back / "memories.jsonl").read_bytes() == (out / "memories.jsonl").read_bytes()
+    assert not (back / "memories").exists()
+
+
+@pytest.fixture
+def server(strongroom: Strongroom) -> Iterator[tuple[str, str, subprocess.Popen[bytes]]]:
+    """A first start: its URL and the owner's token, both from what it printed."""
+    running = strongroom.start(
+        "serve", "--port", "0", "--metrics-port", "0", stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert running.stdout is not None
+    said = []
+    for raw in running.stdout:
+        said.append(raw.decode())
+        if " serves " in said[-1]:
+            break
+    url = said[-1].split()[-1].removesuffix("/v/<vault>/mcp")
+    token = next(line for line in said if line.startswith("claude mcp add")).split("Bearer ")[1].strip().rstrip('"')
+    _until_live(url)
+    yield url, token, running
+    if running.poll() is None:
+        running.send_signal(signal.SIGTERM)
+    running.communicate(timeout=20)
+
+
+def _until_live(url: str) -> None:
+    with urllib.request.urlopen(f"{url}/health/live", timeout=20) as answer:
+        assert answer.status == 200
+
+
+def test_a_first_start_prints_how_to_connect_once_and_logs_no_token(
+    strongroom: Strongroom, server: tuple[str, str, subprocess.Popen[bytes]]
+) -> None:
+    _, token, running = server
+    running.send_signal(signal.SIGTERM)
+    _, logged = running.communicate(timeout=20)
+    assert running.returncode == 0
+    assert b"serving" in logged
+    assert token.encode() not in logged
+    assert [each["subject"] for each in strongroom("token", "list", "--json").json["tokens"]] == ["owner"]
+    again = strongroom.start("serve", "--port", "0", "--metrics-port", "0", stdout=subprocess.PIPE)
+    assert again.stdout is not None
+    first = again.stdout.readline().decode()
+    _until_live(first.split()[-1].removesuffix("/v/<vault>/mcp"))
+    again.send_signal(signal.SIGTERM)
+    again.communicate(timeout=20)
+    assert " serves http://127.0.0.1:" in first
+
+
+def test_import_and_export_reach_another_server(
+    strongroom: Strongroom, server: tuple[str, str, subprocess.Popen[bytes]], tmp_path: Path
+) -> None:
+    url, token, _ = server
+    (tmp_path / "token").write_text(token + "\n")
+    far = ("--url", url, "--token-file", str(tmp_path / "token"))
+    source = tmp_path / "in.jsonl"
+    old = {"content": "old ways", "external_id": "o", "archived_at": "2026-01-01", "archived_reason": "outdated"}
+    dated = {"content": "dated", "created_at": "2025-05-05T00:00:00Z", "metadata": {"a": 1}}
+    many = [{"content": f"far {n}", "external_id": str(n)} for n in range(40)]
+    source.write_text("".join(json.dumps(line) + "\n" for line in [old, dated, *many]) + "bad\n")
+    pushed = strongroom("import", "jsonl", str(source), "--vault", "main", *far)
+    assert (pushed.code, pushed.out) == (1, "42 stored, 0 known already, 1 rejected\n"), pushed.err
+    again = strongroom("import", "jsonl", str(source), "--vault", "main", *far)
+    assert again.out == "0 stored, 42 known already, 1 rejected\n"
+    assert strongroom.memories() == 41
+    assert strongroom("export", "--vault", "main", "--to", str(tmp_path / "out"), *far).code == 0
+    pulled = [json.loads(line) for line in (tmp_path / "out" / "memories.jsonl").read_text().splitlines()]
+    assert len(pulled) == 42
+    by_id = {line["external_id"]: line for line in pulled}
+    assert by_id["o"]["archived_reason"] == "outdated"
+    assert any(line.get("occurred_at") == "2025-05-05T00:00:00.000Z" for line in pulled)
+    assert strongroom("export", "--vault", "main", "--to", str(tmp_path / "near"), "--format", "jsonl").code == 0
+    near = (tmp_path / "near" / "memories.jsonl").read_text()
+    assert sorted(near.splitlines()) == sorted((tmp_path / "out" / "memories.jsonl").read_text().splitlines())
+    (tmp_path / "token").write_text("wrong")
+    refused = strongroom("export", "--vault", "main", "--to", str(tmp_path / "no"), *far)
+    assert refused.code == 1
+    assert "Traceback" not in refused.err
+    assert token not in refused.err
+
+
+def test_a_port_in_use_and_an_open_bind_stop_the_start(
+    strongroom: Strongroom, server: tuple[str, str, subprocess.Popen[bytes]]
+) -> None:
+    port = server[0].rpartition(":")[2]
+    taken = strongroom("serve", "--port", port, "--metrics-port", "0")
+    assert (taken.code, taken.out) == (2, "")
+    assert taken.err.startswith(f"strongroom: port {port}")
+    open_bind = strongroom("serve", "--host", "0.0.0.0", "--port", "0", STRONGROOM_AUTH__MODE="none")
+    assert open_bind.code == 2
+    assert "auth.mode" in open_bind.err
+
+
+def test_an_interrupted_command_ends_quietly_with_130(strongroom: Strongroom, tmp_path: Path) -> None:
+    strongroom("vault", "create", "main")
+    source = lines(tmp_path / "in.jsonl", 8_000)
+    running = strongroom.start(
+        "import", "jsonl", str(source), "--vault", "main", stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    wal = strongroom.data / "vaults" / "main" / "vault.db-wal"
+    deadline = time.monotonic() + 30
+    while not (wal.exists() and wal.stat().st_size) and time.monotonic() < deadline:
+        os.sched_yield()
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=30)
+    assert (running.returncode, out, err) == (130, b"", b"")
