@@ -2,9 +2,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.auth.forge import Door
 
 from auth.keys import KeyRing, open_keys
+from tests.auth.forge import Door
 from vaults.db.connection import Database
 from vaults.db.migrate import migrate
 from vaults.settings import StorageSettings

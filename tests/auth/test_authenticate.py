@@ -5,7 +5,6 @@ from typing import Any
 
 import jwt
 import pytest
-from tests.auth.forge import CURVE, IDP, INSTANCE, OTHER, RSA, URN, Door, claims, local_claims, local_token, raw_token, signed
 
 from auth.authenticate import REMEMBERED
 from auth.grants import set_grant
@@ -13,6 +12,20 @@ from auth.keys import KeyRing
 from auth.principal import LOCAL
 from auth.roles import Role
 from auth.tokens import TokenRequest, create_token, revoke_token
+from tests.auth.forge import (
+    CURVE,
+    IDP,
+    INSTANCE,
+    OTHER,
+    RSA,
+    URN,
+    Door,
+    claims,
+    local_claims,
+    local_token,
+    raw_token,
+    signed,
+)
 from vaults.db.connection import Database
 from vaults.errors import VaultUnavailable
 

@@ -11,6 +11,10 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+
+from auth.errors import TokenInvalid
+from auth.outside import vaults_of_audience
+from auth.roles import Role
 from tests.auth.forge import (
     CURVE,
     IDP,
@@ -27,10 +31,6 @@ from tests.auth.forge import (
     segment,
     signed,
 )
-
-from auth.errors import TokenInvalid
-from auth.outside import vaults_of_audience
-from auth.roles import Role
 
 # --- 65: algorithms
 

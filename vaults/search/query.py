@@ -31,6 +31,6 @@ class Query:
 
 def parse(text: str) -> Query:
     """Read a query. Any text is valid; blank or wordless text simply has no terms."""
-    words = list(dict.fromkeys(word.casefold() for word in _WORD.findall(text[:MAX_QUERY])))
+    words = list(dict.fromkeys(word.lower() for word in _WORD.findall(text[:MAX_QUERY])))
     telling = [word for word in words if word not in STOPWORDS]
     return Query(text, tuple((telling or words)[:MAX_TERMS]))

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.server.http.house import IDP, LIMIT, METADATA, MODERN, House, open_house, outside
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 
 from auth.grants import remove_grant
@@ -15,6 +14,7 @@ from auth.principal import LOCAL
 from auth.roles import Role
 from auth.tokens import revoke_token
 from server.http.gate import Gate
+from tests.server.http.house import IDP, LIMIT, METADATA, MODERN, House, open_house, outside
 
 
 @pytest.fixture

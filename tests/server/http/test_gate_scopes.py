@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.server.http.house import IDP, METADATA, MODERN, House, open_house, outside, tool_call
 
 from auth.roles import Role
+from tests.server.http.house import IDP, METADATA, MODERN, House, open_house, outside, tool_call
 
 
 @pytest.fixture
