@@ -134,11 +134,11 @@ class AuthSettings(Section):
 class LimitSettings(Section):
     """Each server process counts for itself: a caller spread over N workers may reach N times as much."""
 
-    calls_per_minute: Annotated[int, Field(ge=1, description="calls per minute of one caller")] = 6_000
+    calls_per_minute: Annotated[int, Field(ge=1, description="calls per minute of one caller")] = 600_000
     vault_calls_per_minute: Annotated[int, Field(ge=1, description="calls per minute of one caller on one vault")] = (
-        6_000
+        600_000
     )
-    in_flight: Annotated[int, Field(ge=1, description="calls of one caller running at once")] = 64
+    in_flight: Annotated[int, Field(ge=1, description="calls of one caller running at once")] = 128
     stores_per_day: Annotated[int | None, Field(ge=1, description="memories one caller may store per UTC day")] = None
     memories: Annotated[int | None, Field(ge=1, description="memories a vault may hold")] = None
     vault_size: Annotated[
