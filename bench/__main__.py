@@ -1,0 +1,74 @@
+"""``python -m bench``: measure, print a table, write ``bench/out/bench.json``."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from bench import machine, report
+from bench.figures import Figure
+from bench.run import ROOT, Run
+
+PARTS = {
+    "door": "the price of the HTTP door",
+    "recalls": "recall among 10,000 and 100,000 memories",
+    "stores": "remember with one and with 32 clients",
+    "start": "cold start over stdio",
+    "memory": "resident memory",
+    "vaults": "1,000 vaults, 64 open",
+    "lag": "loop lag beside an import",
+    "locomo": "four real conversations",
+}
+QUICK = 0.1
+OUT = ROOT / "bench" / "out" / "bench.json"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit code 0, also where a limit is missed; with ``--strict`` 1 then. A part that fails ends in 2."""
+    given = _arguments(argv)
+    from server.settings import export_environment
+
+    export_environment()
+    run = Run(QUICK if given.quick else 1.0, given.data)
+    began, before = time.monotonic(), machine.load()
+    figures = [figure for name in given.only or PARTS for figure in _measured(name, run)]
+    about = {
+        "machine": machine.described(),
+        "load_before": before,
+        "load_after": machine.load(),
+        "seconds": time.monotonic() - began,
+        "scale": run.scale,
+    }
+    report.write_json(given.out, figures, about)
+    print((report.markdown if given.markdown else report.plain)(figures, about))
+    if any(figure.value is None and figure.raw.startswith("failed") for figure in figures):
+        return 2
+    return int(given.strict and any(figure.met is False for figure in figures))
+
+
+def _measured(name: str, run: Run) -> Iterator[Figure]:
+    print(f"{name}: {PARTS[name]}", file=sys.stderr, flush=True)
+    try:
+        yield from importlib.import_module(f"bench.{name}").measure(run)
+    except Exception as failure:  # noqa: BLE001  the other parts are measured all the same
+        print(f"  {type(failure).__name__}: {failure}", file=sys.stderr)
+        yield Figure(PARTS[name], None, raw=f"failed: {type(failure).__name__}: {failure}"[:300])
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=[*PARTS], metavar="NAME", help=f"some of: {', '.join(PARTS)}")
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that everything works")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 when a limit is missed")
+    parser.add_argument("--markdown", action="store_true", help="print the table as the README has it")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the LoCoMo conversations")
+    parser.add_argument("--out", type=Path, default=OUT, metavar="FILE", help="where the JSON goes")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

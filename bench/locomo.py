@@ -1,0 +1,159 @@
+"""Real work: four conversations in four vaults, stored and asked over HTTP by four writers.
+
+The data (snap-research/LoCoMo, CC BY-NC 4.0) is read where it lies, and never copied.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench import ground, ranking, servers, wire
+from bench.figures import Figure, skipped
+from bench.measure import in_ms, p50
+from bench.run import ROOT, Run
+from bench.wire import Door, Driven, Load, result_of
+
+PLACES = (ROOT.parent / "shared" / "bench" / "locomo", ROOT / "shared" / "bench" / "locomo")
+DEPTH, CLIENTS, BUDGET = 20, 4, 50_000
+LEFT_OUT = "adversarial"
+NAME = "LoCoMo turns, R@10"
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Conversations:
+    """The corpus, the questions that count, and which turns answer them."""
+
+    turns: list[dict[str, Any]]
+    questions: list[dict[str, Any]]
+    relevant: dict[str, set[str]]
+
+    @property
+    def groups(self) -> list[str]:
+        """The conversations' names."""
+        return list(dict.fromkeys(turn["group"] for turn in self.turns))
+
+
+def measure(run: Run) -> Iterator[Figure]:
+    """Mean share of the relevant turns among the first ten, without adversarial questions."""
+    found = run.locomo or next((place for place in PLACES if place.is_dir()), None)
+    if found is None or not (found / "corpus.jsonl").is_file():
+        yield skipped(NAME, "the conversations are not here; --data names their folder")
+        return
+    given = read(found)
+    with run.folder("locomo") as folder:
+        ready = ground.prepared(folder / "data", {vault_of(group): (vault_of(group),) for group in given.groups})
+        with servers.running(servers.SERVE, ready.data) as server:
+            doors = {group: Door(server.port, vault_of(group), ready.tokens[vault_of(group)]) for group in given.groups}
+            with run.told(f"LoCoMo: store {len(given.turns):,} turns, ask {len(given.questions)} questions twice"):
+                stored = _stored(given, doors)
+                runs = {mode: _asked(given, doors, mode) for mode in ("hybrid", "keyword")}
+    plain = ranking.score(dict(plain_bm25(given)), given.relevant)
+    yield from _figures(given, stored, runs, plain)
+
+
+def read(folder: Path) -> Conversations:
+    """Turns in order; judged questions but the adversarial ones."""
+    questions = {each["id"]: each for each in _lines(folder / "queries.jsonl")}
+    relevant: dict[str, set[str]] = defaultdict(set)
+    for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:]:
+        query, turn, grade = line.split("\t")
+        if int(grade) > 0 and questions[query]["category"] != LEFT_OUT:
+            relevant[query].add(turn)
+    asked = [question for name, question in questions.items() if name in relevant]
+    return Conversations(list(_lines(folder / "corpus.jsonl")), asked, dict(relevant))
+
+
+def vault_of(group: str) -> str:
+    """A conversation's vault."""
+    return group.lower()
+
+
+def plain_bm25(given: Conversations) -> Iterator[tuple[str, list[str]]]:
+    """What SQLite alone gives: every word of the question joined by OR, all turns in one table, the answers cut down
+    to the conversation. (A table for each conversation gives less: rare words are told apart less well.)"""
+    database = sqlite3.connect(":memory:")
+    try:
+        columns = "id UNINDEXED, conversation UNINDEXED, text"
+        database.execute(f"CREATE VIRTUAL TABLE turns USING fts5 ({columns}, tokenize = 'porter unicode61')")
+        rows = [(turn["id"], turn["group"], turn["text"]) for turn in given.turns]
+        database.executemany("INSERT INTO turns VALUES (?, ?, ?)", rows)
+        sql = "SELECT id FROM turns WHERE turns MATCH ? AND conversation = ? ORDER BY bm25(turns) LIMIT ?"
+        for question in given.questions:
+            words = dict.fromkeys(_WORD.findall(question["text"].lower()))
+            match = " OR ".join(f'"{word}"' for word in words)
+            found = database.execute(sql, (match, question["group"], DEPTH))
+            yield question["id"], [row[0] for row in found]
+    finally:
+        database.close()
+
+
+def _stored(given: Conversations, doors: Mapping[str, Door]) -> Driven:
+    requests = [doors[turn["group"]].call("remember", _memory(turn)) for turn in given.turns]
+    driven = wire.drive(Load(next(iter(doors.values())).port, CLIENTS, requests, 4096))
+    for body in driven.bodies:
+        stored = result_of(body)
+        if stored.get("duplicate_of") or stored["embedding"] != "ready":
+            raise RuntimeError(f"not stored as it should be: {stored}")
+    return driven
+
+
+def _memory(turn: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "content": turn["text"],
+        "type": "episodic",
+        "author": turn["speaker"],
+        "parent": turn["session"],
+        "position": turn["turn"],
+        "occurred_at": f"{turn['timestamp']}Z",
+        "external_id": turn["id"],
+    }
+
+
+def _asked(given: Conversations, doors: Mapping[str, Door], mode: str) -> tuple[Driven, dict[str, list[str]]]:
+    arguments = {"mode": mode, "limit": DEPTH, "max_tokens": BUDGET}
+    requests = [doors[each["group"]].call("recall", {**arguments, "query": each["text"]}) for each in given.questions]
+    driven = wire.drive(Load(next(iter(doors.values())).port, 1, requests, 1 << 20))
+    ranked = {}
+    for question, body in zip(given.questions, driven.bodies, strict=True):
+        answer = result_of(body)
+        if answer["mode_used"] != mode or answer["truncated"]:
+            raise RuntimeError(f"{mode} was asked, {answer['mode_used']} given; truncated: {answer['truncated']}")
+        ranked[question["id"]] = [hit["external_id"] for hit in answer["hits"]]
+    return driven, ranked
+
+
+def _figures(
+    given: Conversations,
+    stored: Driven,
+    runs: Mapping[str, tuple[Driven, dict[str, list[str]]]],
+    plain: Mapping[str, float],
+) -> Iterator[Figure]:
+    scores = {mode: ranking.score(ranked, given.relevant) for mode, (_, ranked) in runs.items()}
+    said = {mode: " ".join(f"{name} {value:.3f}" for name, value in found.items()) for mode, found in scores.items()}
+    bm25 = " ".join(f"{name} {value:.3f}" for name, value in plain.items())
+    speed = f"{len(stored.seconds) / stored.wall:.0f} stores/s, recall p50 {in_ms(p50(runs['hybrid'][0].seconds))}"
+    raw = f"n {len(given.relevant)}; hybrid {said['hybrid']}; plain BM25 {bm25}; {speed}"
+    numbers = {"hybrid": scores["hybrid"], "plain_bm25": dict(plain), "questions": len(given.relevant)}
+    yield Figure(f"{NAME}, hybrid (limit: plain BM25)", scores["hybrid"]["R@10"], plain["R@10"], ">=", "", raw, numbers)
+    raw = f"mode = keyword through the same tool: {said['keyword']}"
+    yield Figure(f"{NAME}, keyword alone", scores["keyword"]["R@10"], raw=raw, numbers=scores["keyword"])
+
+
+def trec_lines(ranked: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    """A run as ``score.py`` reads it, to check these figures with."""
+    for query, names in ranked.items():
+        for place, name in enumerate(names):
+            yield f"{query} Q0 {name} {place + 1} {1000 - place} strongroom"
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as file:
+        yield from map(json.loads, file)

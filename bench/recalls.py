@@ -1,0 +1,103 @@
+"""``recall`` through HTTP beside the bare sequence, over 10,000 and 100,000 memories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from bench import bare, ground, servers
+from bench.figures import Figure
+from bench.measure import blocks, in_ms, p50, p99
+from bench.run import Run
+from bench.text import Writer
+from bench.wire import Door, Line, result_of
+from vaults.domain.memory import MemoryFields
+
+SIZES = {10_000: 1.5, 100_000: 1.2}
+REPEATED = 3.0
+REAL = 2_000
+"""Texts whose vectors are real; those of the rest are mixtures of them, which costs the index the same."""
+
+QUERIES = 200
+BLOCK = 20
+WARM = 20
+
+
+def measure(run: Run) -> Iterator[Figure]:
+    """One client. Both sides get the same fresh queries and take turns by blocks of 20."""
+    for size, limit in SIZES.items():
+        yield from _sized(run, run.sized(size, 2_500), limit)
+
+
+def _sized(run: Run, size: int, limit: float) -> Iterator[Figure]:
+    with run.folder("recall") as folder, bare.beside() as pool:
+        ready = ground.prepared(folder / "data", {"ann": ("main",)})
+        with run.told(f"store {size:,} memories"):
+            ground.fill(ready.data, "main", _items(pool, size))
+        vault = ready.data / "vaults" / "main"
+        held = pool.submit(bare.open_vault, vault, _vault_id(vault)).result()
+        if held != size:
+            raise RuntimeError(f"{held} vectors of {size}")
+        with (
+            servers.running(servers.SERVE, ready.data) as server,
+            Line(server.port) as line,
+            run.told(f"recall among {size:,}"),
+        ):
+            ask = partial(_ask, line, Door(server.port, "main", ready.tokens["ann"]))
+            yield from _compare(pool, ask, run.sized(QUERIES, 40), (size, limit))
+
+
+def _items(pool: ProcessPoolExecutor, size: int) -> Iterator[ground.Item]:
+    import numpy as np
+
+    writer = Writer(seed=size)
+    texts = [writer.sentence() for _ in range(size)]
+    real = np.frombuffer(pool.submit(bare.embed_all, texts[:REAL]).result(), np.float32).reshape(-1, 384)
+    vectors = [*(row.tobytes() for row in real), *ground.mixtures(real, size - len(real))]
+    for number, (text, vector) in enumerate(zip(texts, vectors, strict=True)):
+        yield ground.Item(MemoryFields(content=text, external_id=f"item-{number}"), vector)
+
+
+def _vault_id(folder: Path) -> str:
+    from vaults.db.connection import open_raw
+    from vaults.settings import StorageSettings
+
+    raw = open_raw(folder / "vault.db", StorageSettings(), writer=False)
+    try:
+        return str(raw.execute("SELECT value FROM vault_info WHERE key = 'vault_id'").fetchone()[0])
+    finally:
+        raw.close()
+
+
+def _ask(line: Line, door: Door, query: str) -> float:
+    seconds, body = line.timed(door.call("recall", {"query": query}))
+    found = result_of(body)
+    if found["mode_used"] != "hybrid" or not found["hits"]:
+        raise RuntimeError(f"no hybrid answer: {found['mode_used']}, {len(found['hits'])} hits")
+    return seconds
+
+
+def _compare(
+    pool: ProcessPoolExecutor, ask: Callable[[str], float], count: int, sized: tuple[int, float]
+) -> Iterator[Figure]:
+    (size, limit), writer = sized, Writer(seed=sized[0] + 1)
+    for query in (warm := [writer.query() for _ in range(WARM)]):
+        ask(query)
+    pool.submit(bare.recall_all, warm).result()
+    fresh = [writer.query() for _ in range(count)]
+    first, alone = [], []
+    for some in blocks(count, BLOCK):
+        first += [ask(fresh[number]) for number in some]
+        alone += pool.submit(bare.recall_all, [fresh[number] for number in some]).result()
+    again = [ask(query) for query in fresh[-100:]]
+    base = p50([row["all"] for row in alone])
+    parts = ", ".join(f"{stage} {in_ms(p50([row[stage] for row in alone]))}" for stage in alone[0] if stage != "all")
+    raw = f"p50 {in_ms(p50(first))} (p99 {in_ms(p99(first))}) ÷ {in_ms(base)} ({parts}); {count} fresh queries"
+    numbers = {"p50_s": p50(first), "p99_s": p99(first), "bare_p50_s": base, "queries": count}
+    name = f"recall, {size:,} memories"
+    yield Figure(f"{name}, p50 ÷ bare sequence", p50(first) / base, limit, unit="×", raw=raw, numbers=numbers)
+    gain = p50(first) / p50(again)
+    raw = f"first {in_ms(p50(first))} ÷ again {in_ms(p50(again))}, the last {len(again)} asked once more"
+    yield Figure(f"{name}, first run ÷ repeated", gain, REPEATED, ">=", "×", raw, {"again_p50_s": p50(again)})

@@ -1,0 +1,109 @@
+"""``remember`` through HTTP: one client beside the bare work, 32 beside the model's own batched rate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+
+from bench import bare, ground, servers, wire
+from bench.figures import Figure
+from bench.measure import blocks, in_ms, p50, p99
+from bench.run import Run
+from bench.text import Writer
+from bench.wire import Door, Driven, Line, Load, result_of
+
+ALONE, RATE, TAIL = 1.5, 0.85, 8.0
+STORES, BLOCK, WARM = 200, 20, 20
+CLIENTS, BURST, ROUNDS = 32, 960, 4
+
+
+def measure(run: Run) -> Iterator[Figure]:
+    """Texts are made up, 14 words on average; every one is new."""
+    writer = Writer(seed=3)
+    with run.folder("remember") as folder, bare.beside() as pool, wire.driver() as driver:
+        ready = ground.prepared(folder / "data", {"ann": ("main",), "bob": ("other", "many")})
+        with servers.running(servers.SERVE, ready.data) as server:
+            door = Door(server.port, "main", ready.tokens["ann"])
+            pool.submit(bare.open_for_writing, ready.data / "vaults" / "other").result()
+            with run.told("remember, one client"):
+                yield _alone(pool, door, [writer.sentence() for _ in range(WARM + run.sized(STORES, 40))])
+            many = Door(server.port, "many", ready.tokens["bob"])
+            with run.told(f"remember, {CLIENTS} clients"):
+                yield from _together(run, pool, driver, many, writer)
+
+
+def _alone(pool: ProcessPoolExecutor, door: Door, texts: Sequence[str]) -> Figure:
+    with Line(door.port) as line:
+        for text in texts[:WARM]:
+            line.ask(door.call("remember", {"content": f"{text} Here."}))
+        pool.submit(bare.remember_all, texts[:WARM]).result()
+        fresh, through, alone = texts[WARM:], [], []
+        for some in blocks(len(fresh), BLOCK):
+            for number in some:
+                seconds, body = line.timed(door.call("remember", {"content": fresh[number]}))
+                _check(result_of(body))
+                through.append(seconds)
+            alone += pool.submit(bare.remember_all, [fresh[number] for number in some]).result()
+    base = p50([row["all"] for row in alone])
+    parts = ", ".join(f"{stage} {in_ms(p50([row[stage] for row in alone]))}" for stage in ("embed", "commit"))
+    raw = f"p50 {in_ms(p50(through))} (p99 {in_ms(p99(through))}) ÷ {in_ms(base)} ({parts}); {len(fresh)} stores"
+    numbers = {"p50_s": p50(through), "p99_s": p99(through), "bare_p50_s": base}
+    return Figure(
+        "remember, one client, p50 ÷ embed + transaction",
+        p50(through) / base,
+        ALONE,
+        unit="×",
+        raw=raw,
+        numbers=numbers,
+    )
+
+
+def _check(stored: dict[str, object]) -> None:
+    if stored["embedding"] != "ready" or stored.get("duplicate_of"):
+        raise RuntimeError(f"not stored as it should be: {stored}")
+
+
+def _together(
+    run: Run, pool: ProcessPoolExecutor, driver: ProcessPoolExecutor, door: Door, writer: Writer
+) -> Iterator[Figure]:
+    rounds: list[tuple[Driven, float]] = []
+    stored: dict[str, str] = {}
+    for _ in range(run.sized(ROUNDS, 2)):
+        texts = [writer.sentence() for _ in range(run.sized(BURST, 160))]
+        requests = [door.call("remember", {"content": text}) for text in texts]
+        driven = driver.submit(wire.drive, Load(door.port, CLIENTS, requests, 4096)).result()
+        if driven.failures:
+            raise RuntimeError(f"{driven.failures} stores failed: {driven.bodies[0][:300]!r}")
+        stored |= {str(result_of(body)["id"]): text for body, text in zip(driven.bodies, texts, strict=True)}
+        rounds.append((driven, pool.submit(bare.embed_together, texts, CLIENTS).result()))
+    yield from _rates(rounds)
+    yield _lost(door, stored, len(rounds) * len(texts))
+
+
+def _rates(rounds: Sequence[tuple[Driven, float]]) -> Iterator[Figure]:
+    pairs = [(len(driven.seconds) / driven.wall, rate) for driven, rate in rounds]
+    shares = sorted(stores / rate for stores, rate in pairs)
+    raw = (
+        "; ".join(f"{stores:.0f} stores/s ÷ {rate:.0f} texts/s" for stores, rate in pairs) + "; median of paired ratios"
+    )
+    yield Figure(
+        f"remember, {CLIENTS} clients, stores ÷ batched rate", p50(shares), RATE, ">=", "×", raw, {"pairs": pairs}
+    )
+    tails = [p99(driven.seconds) / p50(driven.seconds) for driven, _ in rounds]
+    raw = "; ".join(f"{in_ms(p99(driven.seconds))} ÷ {in_ms(p50(driven.seconds))}" for driven, _ in rounds)
+    yield Figure(f"remember, {CLIENTS} clients, p99 ÷ p50", p50(tails), TAIL, "<", "×", raw, {"rounds": tails})
+
+
+def _lost(door: Door, stored: dict[str, str], acknowledged: int) -> Figure:
+    """Every acknowledged memory read back by its id, with its text."""
+    right, ids = 0, list(stored)
+    with Line(door.port) as line:
+        for some in blocks(len(ids), 50):
+            wanted = [ids[number] for number in some]
+            request = door.call("memory_get", {"ids": wanted})
+            for memory in result_of(line.ask(request))["memories"]:
+                right += stored[memory["id"]] == memory["content"]
+        count = result_of(line.ask(door.call("memory_list", {"limit": 1})))["total"]
+    lost = acknowledged - min(right, count)
+    raw = f"{acknowledged:,} acknowledged, {len(ids):,} ids, {right:,} read back with their text, {count:,} rows"
+    return Figure(f"remember, {CLIENTS} clients, lost", lost, 0, "=", "", raw)

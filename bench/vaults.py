@@ -1,0 +1,108 @@
+"""A thousand vaults behind a server that keeps 64 open."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+from bench import ground, servers, wire
+from bench.figures import Figure
+from bench.measure import in_ms, p50, p99
+from bench.run import Run
+from bench.text import Writer
+from bench.wire import Door, Load, result_of
+from server.services import CONTROL
+from vaults import registry
+from vaults.db.connection import Database, open_raw
+from vaults.db.sql import Writer as Rows
+from vaults.domain import storing
+from vaults.domain.memory import MemoryFields
+from vaults.settings import StorageSettings
+
+VAULTS, OPEN, EACH, CALLS, CLIENTS = 1_000, 64, 20, 3_000, 4
+TEMPLATE = "template"
+
+
+def measure(run: Run) -> Iterator[Figure]:
+    """Keyword recalls over all of them in random order; every answer must be that vault's own."""
+    with run.folder("vaults") as folder:
+        count = run.sized(VAULTS, 100)
+        with run.told(f"make {count:,} vaults"):
+            ready, names = _made(folder / "data", count)
+        with servers.running(servers.SERVE, ready.data) as server, run.told(f"serve {count:,} vaults"):
+            order = Random(1).choices(names, k=run.sized(CALLS, 300))
+            order[: len(names)] = Random(2).sample(names, len(names))  # each at least once
+            asked = [
+                Door(server.port, name, ready.tokens["ann"]).call("recall", {"query": "marker", "mode": "keyword"})
+                for name in order
+            ]
+            driven = wire.drive(Load(server.port, CLIENTS, asked, 1 << 16))
+            wrong = sum(not _right(body, name) for body, name in zip(driven.bodies, order, strict=True))
+            opened = server.metric("strongroom_open_vaults")
+    speed = f"p50 {in_ms(p50(driven.seconds))}, p99 {in_ms(p99(driven.seconds))}, {CLIENTS} clients, opening included"
+    raw = f"{len(order):,} keyword recalls in random order, {wrong} wrong; {speed}"
+    numbers = {"p50_s": p50(driven.seconds), "p99_s": p99(driven.seconds), "calls": len(order)}
+    yield Figure(f"{count:,} vaults: wrong answers", wrong + driven.failures, 0, "=", raw=raw, numbers=numbers)
+    yield Figure(
+        f"{count:,} vaults: open at the end", opened, OPEN, raw=f"{opened:.0f} by /metrics, storage.open_vaults = 64"
+    )
+
+
+def _right(body: bytes, name: str) -> bool:
+    hits = result_of(body)["hits"]
+    return [hit.get("external_id") for hit in hits] == [name] and hits[0]["vault"] == name
+
+
+def _made(data: Path, count: int) -> tuple[ground.Ground, list[str]]:
+    """One vault is made by the server's own code; the others are copies of its file with an identity and a memory of
+    their own, which is what a thousand separate starts would leave."""
+    ready = ground.prepared(data, {"ann": ("*",), "bob": (TEMPLATE,)})
+    writer = Writer(seed=9)
+    items = [ground.Item(MemoryFields(content=writer.sentence()), vector) for vector in _some_vectors()]
+    ground.fill(data, TEMPLATE, items)
+    names = [f"team-{number:04d}" for number in range(count)]
+    held = {name: _copied(data / "vaults", name, number) for number, name in enumerate(names)}
+    asyncio.run(_registered(data, held))
+    return ready, names
+
+
+def _some_vectors() -> Iterator[bytes]:
+    import numpy as np
+
+    real = np.random.default_rng(9).standard_normal((EACH, 384), dtype=np.float32)
+    yield from ground.mixtures(real, EACH)
+
+
+def _copied(vaults: Path, name: str, number: int) -> str:
+    (vaults / name).mkdir(mode=0o700)
+    path = vaults / name / "vault.db"
+    shutil.copyfile(vaults / TEMPLATE / "vault.db", path)
+    raw = open_raw(path, StorageSettings(synchronous="normal"), writer=True)
+    try:
+        raw.execute("BEGIN IMMEDIATE")
+        vault_id = f"00000000-0000-7000-8000-{number:012d}"
+        raw.execute("UPDATE vault_info SET value = ? WHERE key = 'vault_id'", (vault_id,))
+        fields = MemoryFields(content=f"The marker of {name}.", external_id=name)
+        storing.insert(Rows(raw), ground.ACTOR, storing.prepare(ground.Plain, ground.ACTOR, fields), None, None)
+        # Nothing is owed: the background work of 1,000 vaults is not what is measured.
+        raw.execute("DELETE FROM embedding_queue")
+        raw.execute("COMMIT")
+    finally:
+        raw.close()
+    return vault_id
+
+
+async def _registered(data: Path, held: dict[str, str]) -> None:
+    control = Database(data / CONTROL, StorageSettings())
+
+    def write(tx: Rows) -> None:
+        for name, vault_id in held.items():
+            registry.create(tx, name, None, vault_id)
+
+    try:
+        await control.write(write)
+    finally:
+        await control.close()
