@@ -102,8 +102,9 @@ class Remote:
             reader = LineReader(file)
             slots = asyncio.Semaphore(AT_ONCE)
             while lines := reader.batch():
-                verdicts = await asyncio.gather(*(self._push_line(line, tally, slots) for line in lines))
-                rejections = [verdict for verdict in verdicts if verdict is not None]
+                async with asyncio.TaskGroup() as calls:  # one that fails for good ends the others
+                    tasks = [calls.create_task(self._push_line(line, tally, slots)) for line in lines]
+                rejections = [verdict for task in tasks if (verdict := task.result()) is not None]
                 report.add(rejections)
                 tally.rejected += len(rejections)
                 tally.read = reader.position

@@ -42,6 +42,8 @@ def run(argv: Sequence[str]) -> int:
         return ended.code if isinstance(ended.code, int) else int(bool(ended.code))
     except StrongroomError as failure:
         return _fail(failure, usage=isinstance(failure, InvalidArgument))
+    except OSError as failure:
+        return _fail(_readable(failure), usage=False)
     except KeyboardInterrupt:
         return 130
     return 0
@@ -54,6 +56,12 @@ def _fail(failure: Exception, *, usage: bool) -> int:
     hint = getattr(failure, "hint", None)
     note(f"strongroom: {message}" + (f" ({hint})" if hint else ""))
     return 2 if usage else 1
+
+
+def _readable(failure: OSError) -> Exception:
+    """What the system said, and about which file: at the command line both are the user's own."""
+    about = f"{failure.filename}: " if failure.filename else ""
+    return Exception(f"{about}{failure.strerror or type(failure).__name__}")
 
 
 def make_app(command: str | None = None) -> typer.Typer:

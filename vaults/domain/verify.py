@@ -88,7 +88,7 @@ _NOTICES = {
 
 
 async def verify(vault: Vault, progress: Progress = lambda *_: None) -> Report:
-    """Compare everything with what it was derived from. Takes about a second per 5,000 memories."""
+    """Compare everything with what it was derived from. Takes about a second per 20,000 memories."""
     limit = vault.shared.index.passage_tokens
     counts = await run_in(vault.shared.pool, _check_file, vault.db.path, vault.shared.storage)
     if not counts["database_damaged"]:

@@ -146,6 +146,16 @@ def test_usage_errors_end_with_2(strongroom: Strongroom) -> None:
     assert strongroom("--help").code == 0
 
 
+def test_a_data_folder_that_cannot_be_used_is_named(strongroom: Strongroom, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for data, code in ((str(tmp_path / "file" / "below"), 2), ("/proc/strongroom", 1)):
+        ran = strongroom("vault", "list", "--data", data)
+        assert (ran.code, ran.out) == (code, "")
+        assert ran.err.startswith("strongroom: ")
+        assert data in ran.err
+        assert ran.err.count("\n") == 1
+
+
 def test_verify_and_reindex(strongroom: Strongroom) -> None:
     import sqlite3
 
