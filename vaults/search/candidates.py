@@ -75,10 +75,11 @@ def visible(tx: Reader, passages: Collection[int], only: MemoryFilter) -> dict[i
     numbers = list(passages)
     for start in range(0, len(numbers), 500):
         some = ", ".join(str(int(number)) for number in numbers[start : start + 500])
+        # The kind is looked at here: as a condition it has SQLite walk the index of all passages by kind.
         rows = tx.all(
-            "SELECT p.seq, p.item FROM passages p JOIN memories m ON m.seq = p.item"
-            f" WHERE p.seq IN ({some}) AND p.kind = 'memory' AND {where}",
+            "SELECT p.seq, p.item, p.kind FROM passages p JOIN memories m ON m.seq = p.item"
+            f" WHERE p.seq IN ({some}) AND {where}",
             params,
         )
-        found.update((int(seq), int(item)) for seq, item in rows)
+        found.update((int(seq), int(item)) for seq, item, kind in rows if kind == "memory")
     return found
