@@ -105,8 +105,7 @@ class Remote:
                 async with asyncio.TaskGroup() as calls:  # one that fails for good ends the others
                     tasks = [calls.create_task(self._push_line(line, tally, slots)) for line in lines]
                 rejections = [verdict for task in tasks if (verdict := task.result()) is not None]
-                report.add(rejections)
-                tally.rejected += len(rejections)
+                report.add(rejections, tally)
                 tally.read = reader.position
                 progress(tally)
         return tally

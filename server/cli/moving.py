@@ -51,7 +51,9 @@ def import_(
     say(f"{tally.stored} stored, {tally.known} known already, {tally.rejected} rejected")
     if tally.owed:
         note(f"{tally.owed} have no vector yet; a running server adds them")
-    if tally.rejected:
+    for rejection in tally.unwritten:
+        note(f"line {rejection.line}: {rejection.reason}")
+    if tally.rejected > len(tally.unwritten):
         note(f"see {path.name}{REPORT_SUFFIX}")
     raise typer.Exit(1 if tally.rejected else 0)
 

@@ -58,18 +58,15 @@ class LineReader:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._number = 0
-
-    @property
-    def position(self) -> int:
-        """Bytes read so far."""
-        return self._file.tell()
+        self.position = 0
+        """Bytes read so far; counted, because a pipe cannot tell."""
 
     def batch(self) -> list[RawLine]:
         """The next lines; none at the end of the file. Blank lines are left out, but count."""
         lines: list[RawLine] = []
         size = 0
         while len(lines) < BATCH_LINES and size < BATCH_BYTES:
-            raw = self._file.readline(LINE_LIMIT + 1)
+            raw = self._readline(LINE_LIMIT + 1)
             if not raw:
                 break
             self._number += 1
@@ -82,8 +79,13 @@ class LineReader:
         return lines
 
     def _skip_line(self) -> None:
-        while (part := self._file.readline(1 << 16)) and not part.endswith(b"\n"):
+        while (part := self._readline(1 << 16)) and not part.endswith(b"\n"):
             continue
+
+    def _readline(self, limit: int) -> bytes:
+        raw = self._file.readline(limit)
+        self.position += len(raw)
+        return raw
 
 
 def parse(line: RawLine) -> MemoryLine:

@@ -20,7 +20,7 @@ from vaults.domain import lifecycle, storing
 from vaults.domain.jsonl import LineReader, MemoryLine, Rejected, expiry, identified, parse
 from vaults.domain.memory import Actor
 from vaults.domain.storing import Prepared
-from vaults.errors import EmbeddingUnavailable, InvalidArgument, Overloaded, ReadOnly
+from vaults.errors import EmbeddingUnavailable, InvalidArgument, Overloaded
 from vaults.index import embeddings
 from vaults.vault import Vault
 
@@ -29,7 +29,8 @@ REPORT_SUFFIX = ".rejected.jsonl"
 
 @dataclass(slots=True)
 class Tally:
-    """How far an import is. ``known`` lines were in the vault already; ``owed`` memories lack a vector so far."""
+    """How far an import is. ``known`` lines were in the vault already; ``owed`` memories lack a vector so far;
+    ``unwritten`` are the first rejections where no report can be written."""
 
     size: int
     read: int = 0
@@ -37,6 +38,7 @@ class Tally:
     known: int = 0
     rejected: int = 0
     owed: int = 0
+    unwritten: list[Rejection] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,10 @@ class Rejection:
 
     line: int
     reason: str
+
+
+UNWRITTEN = 100
+"""Rejections kept where no report can be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +80,7 @@ async def import_jsonl(vault: Vault, actor: Actor, path: Path, progress: Progres
         tally = Tally(size=path.stat().st_size)
         reader = LineReader(file)
         while not (batch := await run_in(vault.shared.pool, _take, vault, actor, reader)).ended:
-            await run_in(vault.shared.pool, report.add, batch.rejections)
-            tally.rejected += len(batch.rejections)
+            await run_in(vault.shared.pool, report.add, batch.rejections, tally)
             await _store(vault, actor, batch.ready, tally)
             tally.read = reader.position
             progress(tally)
@@ -111,8 +116,9 @@ class RejectionReport:
         if self._file is not None:
             self._file.close()
 
-    def add(self, rejections: list[Rejection]) -> None:
-        """Write them down at once. Raises ``ReadOnly`` where the folder cannot be written."""
+    def add(self, rejections: list[Rejection], tally: Tally) -> None:
+        """Count them and write them down at once. Blocking."""
+        tally.rejected += len(rejections)
         if not rejections:
             return
         try:
@@ -122,9 +128,8 @@ class RejectionReport:
                 line = {"line": rejection.line, "reason": rejection.reason}
                 self._file.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
             self._file.flush()
-        except OSError as failure:
-            hint = "copy the file to a folder you may write"
-            raise ReadOnly(f"the report {self.path.name} cannot be written", hint=hint) from failure
+        except OSError:  # a folder one may not write, a full disk: no reason to stop, the caller shows them
+            tally.unwritten += rejections[: UNWRITTEN - len(tally.unwritten)]
 
 
 def _take(vault: Vault, actor: Actor, reader: LineReader) -> _Batch:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import threading
 from collections.abc import AsyncIterator, Iterable
 from datetime import datetime
 from pathlib import Path
@@ -160,6 +162,24 @@ async def test_a_report_of_a_former_run_does_not_outlive_a_clean_one(vault: Vaul
     written(path, [{"content": "mended"}])
     assert (await import_jsonl(vault, OWNER, path)).rejected == 0
     assert not rejected(path)
+
+
+async def test_a_folder_that_takes_no_report_does_not_stop_the_import(vault: Vault, tmp_path: Path) -> None:
+    path = written(tmp_path / "in.jsonl", [b"broken\n", {"content": "good"}])
+    (tmp_path / "in.jsonl.rejected.jsonl").mkdir()  # nobody, not even root, writes a file here
+    tally = await import_jsonl(vault, OWNER, path)
+    assert (tally.stored, tally.rejected) == (1, 1)
+    assert [(each.line, each.reason) for each in tally.unwritten] == [(1, "the line is not JSON")]
+
+
+async def test_a_pipe_can_be_imported(vault: Vault, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writing = threading.Thread(target=pipe.write_bytes, args=[b'{"content": "through a pipe"}\n'])
+    writing.start()
+    tally = await import_jsonl(vault, OWNER, pipe)
+    writing.join()
+    assert (tally.stored, tally.read) == (1, 30)
 
 
 async def test_a_file_may_be_imported_again_whatever_happened_since(vault: Vault, tmp_path: Path, ask: Asking) -> None:
