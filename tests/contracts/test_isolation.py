@@ -17,6 +17,7 @@ from server.services import Services
 from server.tools import discover
 from server.tools._spec import ToolSpec
 from tests.conftest import Opening, asker, local
+from vaults.db.sql import Reader
 
 TOOLS = list(discover())
 CALLS = [(spec, action) for spec in TOOLS for action in (spec.actions or [None])]
@@ -153,6 +154,27 @@ async def test_a_grant_taken_away_or_lowered_bites_at_once(services: Services) -
     assert (await ask("recall", query="one")).ok
     await services.board.write(lambda tx: tx.run("DELETE FROM grants WHERE subject = 'alice'"))
     assert (await ask("recall", query="one")).code == "not_found"
+
+
+async def test_reading_changes_nothing_an_owner_would_call_data(services: Services) -> None:
+    own, other = await _canary(services, "main")
+    await _grant(services, "r", "main", Role.READER)
+    caller = Caller(local("r"), "main", Role.READER, "http")
+
+    async def digest() -> list[object]:
+        def read(tx: Reader) -> list[object]:
+            tables = ("memories", "memory_links", "memory_tags", "passages", "embeddings", "idempotency_keys", "audit")
+            return [tx.all(f"SELECT * FROM {table} ORDER BY 1, 2") for table in tables]
+
+        async with services.pool.lease(services.roster.entry("main")) as vault:
+            return await vault.db.read(read)
+
+    before = await digest()
+    for spec, action in CALLS:
+        arguments = _filled(spec, action, own, other)
+        if not spec.write_call(arguments):
+            assert (await dispatch(services, caller, spec.name, arguments)).ok, spec.name
+    assert await digest() == before
 
 
 async def test_interleaved_callers_never_meet_each_others_vault(opening: Opening) -> None:

@@ -16,6 +16,7 @@ from server import vault_admin
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
+from vaults.db.sql import Writer
 from vaults.errors import Overloaded, VaultQuarantined
 
 
@@ -184,3 +185,24 @@ async def test_damage_met_in_the_middle_of_a_call_quarantines_that_vault(service
         async with services.pool.lease(services.roster.entry("main")):
             raise VaultQuarantined("a page is damaged", reason="damaged")
     assert (await _in(services, "main")("recall", query="x")).code == "vault_quarantined"
+
+
+async def test_an_index_ahead_of_its_rows_starts_anew(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
+    from vaults.index import projection
+
+    monkeypatch.setattr(projection, "SNAPSHOT_FROM", 1)
+    async with opening() as services:
+        for n in range(10):
+            assert (await _in(services, "main")("remember", content=f"word{n}")).ok
+        await _in(services, "main")("recall", query="word3", mode="semantic")
+    async with opening() as services:  # as after a restore of older rows beside a newer snapshot
+
+        def older(tx: Writer) -> None:
+            tx.run("DELETE FROM embeddings WHERE change > 5")
+            tx.run("UPDATE vector_clock SET last = 5")
+
+        async with services.pool.lease(services.roster.entry("main")) as vault:
+            await vault.db.write(older)
+        hits = (await _in(services, "main")("recall", query="word9", mode="semantic")).content["hits"]
+        assert len(hits) == 5
+        assert "word9" not in {hit["content"] for hit in hits}

@@ -73,7 +73,7 @@ class Projection:
 
     async def _catch_up(self, model: ModelIdentity, at_least: int) -> None:
         if self._index is None or self._model != model:
-            self._index = await run_in(self._pool, self._load, model)
+            self._index = await self._loaded(model)
             self._model = model
             self._saved_at = self._index.seen
         while self._index.seen < at_least:
@@ -87,6 +87,13 @@ class Projection:
         if self._index.needs_rebuild and (self._rebuild is None or self._rebuild.done()):
             self._stop_rebuild.clear()
             self._rebuild = asyncio.create_task(run_in(self._pool, self._index.rebuild, self._stop_rebuild))
+
+    async def _loaded(self, model: ModelIdentity) -> VectorIndex:
+        index = await run_in(self._pool, self._load, model)
+        # A snapshot from the future lies beside rows that were restored from a backup: it knows what they do not.
+        if index.seen > await self._db.read(embeddings.last_change):
+            return VectorIndex(model.width, self._settings)
+        return index
 
     def _load(self, model: ModelIdentity) -> VectorIndex:
         expected = Stamp(self._vault_id, model.key, model.width, 0)
