@@ -1,7 +1,7 @@
 """A vault of another server, as a client of its tools: for import and export with ``--url``.
 
 What a tool cannot take stays behind: ``created_at`` becomes ``occurred_at`` where a line has none, and a superseded
-memory arrives archived.
+memory arrives archived, links are left out.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from vaults.domain.exports import Exported, Format, staged
-from vaults.domain.jsonl import LineReader, MemoryLine, RawLine, Rejected, identified, parse
+from vaults.domain.exports import Format, staged
+from vaults.domain.jsonl import Exported, LineReader, MemoryLine, RawLine, Rejected, identified, parse
 from vaults.domain.memory import Memory, derived_title, hashed
 from vaults.domain.transfer import Rejection, RejectionReport, Tally, opened
 from vaults.errors import InvalidArgument, StrongroomError, VaultUnavailable
@@ -30,7 +30,7 @@ ATTEMPTS = 8
 """Tries of one call that is told to come again later."""
 
 LONGEST_WAIT_S = 30.0
-_LOCAL = {"created_at", "archived_at", "archived_reason", "supersedes"}
+_LOCAL = {"created_at", "archived_at", "archived_reason", "supersedes", "links"}
 
 
 class Refused(StrongroomError):

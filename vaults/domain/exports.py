@@ -12,15 +12,14 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from vaults.context import run_in
-from vaults.db.sql import Reader, Row
-from vaults.domain.jsonl import as_line
+from vaults.db.sql import Reader
+from vaults.domain.jsonl import Exported, as_line
 from vaults.domain.markdown import as_markdown, file_name
-from vaults.domain.memory import COLUMNS, WIDTH, Memory, from_row
+from vaults.domain.memory import COLUMNS, WIDTH, from_row
 from vaults.errors import Conflict, InvalidArgument, StorageFull
 from vaults.files.atomic import sync_folder
 from vaults.vault import Vault
@@ -33,15 +32,6 @@ STAGE = ".strongroom-export"
 PAGE = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
-    """A memory with what its line needs besides. ``replaces`` is the exported id of what it supersedes."""
-
-    memory: Memory
-    title_derived: bool
-    replaces: str | None
-
-
 Progress = Callable[[int, int], None]
 """Told after each page: memories written, of how many."""
 
@@ -52,27 +42,44 @@ async def export(vault: Vault, folder: Path, formats: Sequence[Format], progress
     total = int(await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM memories")))
     with staged(folder, formats) as stage:
         done, after = 0, 0
-        while rows := await vault.db.read(lambda tx, after=after: _page(tx, after)):  # type: ignore[misc]
-            page = [Exported(from_row(row), bool(row[WIDTH + 1]), row[WIDTH + 2]) for row in rows]
-            await run_in(vault.shared.pool, stage.write, page)
-            done, after = done + len(rows), int(rows[-1][WIDTH])
+        while page := await vault.db.read(lambda tx, after=after: _page(tx, after)):  # type: ignore[misc]
+            after, memories = page
+            await run_in(vault.shared.pool, stage.write, memories)
+            done += len(memories)
             progress(done, max(total, done))
         await run_in(vault.shared.pool, stage.commit)
     return done
 
 
-def _page(tx: Reader, after: int) -> list[Row]:
+def _page(tx: Reader, after: int) -> tuple[int, list[Exported]] | None:
+    """The memories after a number, and the number of the last one; None at the end."""
     # A memory whose successor was purged counts as archived: an import must not bring it back to life.
     columns = COLUMNS.replace(
         "m.archived_at",
         "CASE WHEN m.archived_at IS NULL AND m.superseded_by IS NOT NULL AND NOT EXISTS"
         " (SELECT 1 FROM memories s WHERE s.id = m.superseded_by) THEN m.updated_at ELSE m.archived_at END",
     )
-    return tx.all(
+    rows = tx.all(
         f"SELECT {columns}, m.seq, m.title_derived, COALESCE(o.external_id, o.id) FROM memories m"
         " LEFT JOIN memories o ON o.id = m.supersedes AND o.superseded_by = m.id"
         " WHERE m.seq > :after ORDER BY m.seq LIMIT :page",
         {"after": after, "page": PAGE},
+    )
+    page = [Exported(from_row(row), bool(row[WIDTH + 1]), row[WIDTH + 2], _links(tx, row[WIDTH])) for row in rows]
+    return (int(rows[-1][WIDTH]), page) if page else None
+
+
+def _links(tx: Reader, seq: int) -> tuple[tuple[str, str, str], ...]:
+    """Links between a memory and earlier ones, by their exported ids: an import knows both ends by then."""
+    return tuple(
+        (row[0], row[1], row[2])
+        for row in tx.all(
+            "SELECT COALESCE(a.external_id, a.id), l.relation, COALESCE(b.external_id, b.id) FROM memory_links l"
+            " JOIN memories a ON a.seq = l.from_memory JOIN memories b ON b.seq = l.to_memory"
+            " WHERE (l.from_memory = :seq AND l.to_memory < :seq) OR (l.to_memory = :seq AND l.from_memory < :seq)"
+            " ORDER BY 1, 2, 3",
+            {"seq": seq},
+        )
     )
 
 
@@ -92,7 +99,7 @@ class Stage:
         with _typed():
             for one in page:
                 if "jsonl" in self._formats:
-                    self._lines.write(as_line(one.memory, title_derived=one.title_derived, replaces=one.replaces))
+                    self._lines.write(as_line(one))
                 if "markdown" in self._formats:
                     path = self._folder / FOLDER / file_name(one.memory)
                     path.write_text(as_markdown(one.memory), encoding="utf-8", newline="")

@@ -1,7 +1,8 @@
 """Memories as lines of JSON: what ``export`` writes and ``import`` reads. Pure but for reading the file.
 
 A line has the fields of ``remember`` plus ``external_id`` and ``created_at``. A memory that is not simply alive has
-more: ``archived_at``, ``archived_reason``, and on the newer one of two ``supersedes``, the external id of the older.
+more: ``archived_at``, ``archived_reason``, and on the newer one of two ``supersedes``, the external id of the older,
+and ``links`` between them as ``[from, relation, to]``.
 ``ttl_days`` counts from ``created_at``.
 """
 
@@ -42,6 +43,7 @@ class MemoryLine(MemoryFields):
     archived_at: Label | None = None
     archived_reason: Annotated[Filled | None, Field(max_length=500)] = None
     supersedes: Label | None = None
+    links: Annotated[list[tuple[Label, Label, Label]], Field(max_length=10_000)] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +155,22 @@ def expiry(created_at: str | None, ttl_days: float) -> str:
         raise InvalidArgument("ttl_days", "ends beyond the year 9999") from None
 
 
-def as_line(memory: Memory, *, title_derived: bool, replaces: str | None) -> bytes:
-    """One line with its newline. ``replaces`` is the exported id of what this memory supersedes. Empty fields
-    are left out."""
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A memory with what its line says besides. ``replaces`` is the exported id of what it supersedes, ``links`` are
+    those to memories before it."""
+
+    memory: Memory
+    title_derived: bool
+    replaces: str | None = None
+    links: tuple[tuple[str, str, str], ...] = ()
+
+
+def as_line(one: Exported) -> bytes:
+    """One line with its newline. Empty fields are left out."""
+    memory = one.memory
     line: dict[str, Any] = {"external_id": memory.external_id or memory.id, "created_at": memory.created_at}
-    if not title_derived:
+    if not one.title_derived:
         line["title"] = memory.title
     line["content"] = memory.content
     for name in _COPIED:
@@ -166,8 +179,10 @@ def as_line(memory: Memory, *, title_derived: bool, replaces: str | None) -> byt
             line[name] = value
     if memory.expires_at is not None:
         line["ttl_days"] = _ttl_days(memory.created_at, memory.expires_at)
-    if replaces is not None:
-        line["supersedes"] = replaces
+    if one.replaces is not None:
+        line["supersedes"] = one.replaces
+    if one.links:
+        line["links"] = one.links
     return json.dumps(line, ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
+from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Reader, Writer
 from vaults.domain import lifecycle, storing
@@ -208,6 +209,7 @@ def _insert(
         ready = whole if len(whole) == len(found) else None
         seq, memory = storing.insert(tx, actor, one.prepared, ready, model)
         _finish(tx, seq, memory.id, one.line)
+        _link(tx, actor, one.line)
         stored += 1
         owed += memory.embedding == "pending"
     return stored, owed
@@ -228,3 +230,15 @@ def _finish(tx: Writer, seq: int, memory_id: str, line: MemoryLine) -> None:
         )
         if old is not None:
             lifecycle.mark_superseded(tx, old[0], memory_id, old[1])
+
+
+def _link(tx: Writer, actor: Actor, line: MemoryLine) -> None:
+    """The line's links, as far as both ends are here."""
+    for source, relation, target in line.links:
+        tx.run(
+            "INSERT INTO memory_links (from_memory, relation, to_memory, created_by, created_at)"
+            " SELECT a.seq, :relation, b.seq, :by, :now FROM memories a, memories b"
+            " WHERE (a.external_id = :source OR a.id = :source) AND (b.external_id = :target OR b.id = :target)"
+            " AND a.seq <> b.seq ON CONFLICT (from_memory, relation, to_memory) DO NOTHING",
+            {"relation": relation, "by": actor.identity, "now": clock.now(), "source": source, "target": target},
+        )

@@ -226,6 +226,21 @@ async def test_archived_and_superseded_memories_come_back_as_such(
         assert (await there("memory_get", ids=[old])).content["memories"][0]["archived_reason"] == "moved"
 
 
+async def test_links_between_memories_come_back(vault: Vault, tmp_path: Path, ask: Asking, opening: Opening) -> None:
+    first, second = [(await ask("remember", content=word)).content["id"] for word in ("cause", "effect")]
+    assert (await ask("memory_link", from_id=first, relation="causes", to_id=second)).ok
+    assert (await ask("memory_link", from_id=second, relation="part of", to_id=first)).ok
+    out = await everything(vault, tmp_path / "out")
+    links = [json.loads(line).get("links") for line in out.splitlines()]
+    assert links == [None, [[first, "causes", second], [second, "part of", first]]]
+    async with opening(data=tmp_path / "other") as services:
+        async with services.pool.lease(services.roster.entry("main")) as other:
+            await import_jsonl(other, OWNER, tmp_path / "out" / "memories.jsonl")
+            assert await everything(other, tmp_path / "out2") == out
+            dangling = {"content": "x", "links": [["a", "to", "nobody"], [first, "to", first]]}
+            assert (await import_jsonl(other, OWNER, written(tmp_path / "in.jsonl", [dangling]))).stored == 1
+
+
 async def test_imported_memories_have_their_vectors_at_once(vault: Vault, tmp_path: Path, ask: Asking) -> None:
     lines = [{"content": f"memory {n} of the blue safe", "external_id": str(n)} for n in range(600)]
     seen: list[tuple[int, int]] = []
