@@ -178,7 +178,7 @@ def test_a_folder_served_in_place_keeps_its_vault_when_it_is_served_alone(
 def test_wrong_choices_end_with_a_line_on_stderr_and_nothing_on_stdout(strongroom: Strongroom, tmp_path: Path) -> None:
     strongroom("vault", "create", "main")
     for args, code in ((["--vault", "a", "--path", "b"], 2), (["--path", "absent"], 2), (["--vault", "absent"], 1)):
-        ran = strongroom.process("stdio", *args)
+        ran = strongroom("stdio", *args)
         assert (ran.code, ran.out) == (code, ""), args
         assert ran.err.startswith("strongroom: ")
         assert ran.err.count("\n") == 1

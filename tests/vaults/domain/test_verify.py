@@ -15,7 +15,7 @@ from vaults.domain.reindexing import reindex
 from vaults.domain.verify import verify
 from vaults.errors import EmbeddingUnavailable
 from vaults.index.projection import SNAPSHOT
-from vaults.index.vectors import Stamp
+from vaults.index.vectors import Stamp, VectorChange
 from vaults.vault import Vault
 
 LONG = "\n\n".join(f"Paragraph {n} about the harbour, its tides and the {n} ships." for n in range(60))
@@ -106,9 +106,11 @@ async def test_a_saved_index_that_holds_something_else_is_found(vault: Vault) ->
     stamp = Stamp(vault.entry.vault_id, model.key, model.width, 0)
     index.save(vault.folder / SNAPSHOT, stamp)
     assert await codes(vault) == set()
-    from vaults.index.vectors import VectorChange
-
     index.apply([VectorChange(1, None)], last)
+    index.save(vault.folder / SNAPSHOT, stamp)
+    assert await codes(vault) == {"snapshot_differs"}
+    away = await vault.db.read(lambda tx: tx.value("SELECT vector FROM embeddings WHERE passage = 2"))
+    index.apply([VectorChange(1, away)], last)  # as many as there should be, but another one
     index.save(vault.folder / SNAPSHOT, stamp)
     assert await codes(vault) == {"snapshot_differs"}
     (vault.folder / SNAPSHOT).write_bytes(b"torn")
