@@ -1,0 +1,86 @@
+"""Real clients against real processes: two workers behind one socket, vault after vault."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "tests" / "conformance" / "fixture_server.py"
+VAULTS = tuple(f"vault{number}" for number in range(4))
+MODES = ("2026-07-28", "legacy")
+CLIENTS, ROUNDS = 16, 6
+PATIENCE = 20
+
+
+@pytest.fixture
+def server(tmp_path):
+    """Base URL and token of a server with two workers."""
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, str(SCRIPT), str(tmp_path / "data"), "plain", "2", *VAULTS],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            stderr=log,
+        )
+    said = json.loads(process.stdout.readline())
+    yield said["url"].partition("/v/")[0], said["token"]
+    process.send_signal(signal.SIGTERM)
+    with process.stdout:
+        assert process.wait(PATIENCE) == 0, (tmp_path / "log").read_text()
+
+
+async def connected(stack, server, vault, mode):
+    url, token = server
+    http = await stack.enter_async_context(
+        httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=PATIENCE)
+    )
+    transport = streamable_http_client(f"{url}/v/{vault}/mcp", http_client=http)
+    return await stack.enter_async_context(Client(transport, mode=mode, cache=None))
+
+
+async def ask_around(clients, number):
+    """Through this caller's clients, one per vault, never the same vault twice in a row."""
+    seen = []
+    for vault in itertools.islice(itertools.cycle(VAULTS[number % 4 :] + VAULTS[: number % 4]), ROUNDS):
+        found = await clients[vault].call_tool("recall", {"query": "canary of this vault"})
+        seen.append((vault, [hit["content"].split()[-1] for hit in found.structured_content["hits"]]))
+    return seen
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_sixteen_clients_on_two_workers_get_their_own_vaults(server, mode):
+    async with AsyncExitStack() as stack:
+        shared = {vault: await connected(stack, server, vault, mode) for vault in VAULTS}
+        for vault, client in shared.items():
+            stored = await client.call_tool("remember", {"content": f"The canary of this vault is called {vault}"})
+            assert not stored.is_error
+        rounds = await asyncio.gather(*(ask_around(shared, number) for number in range(CLIENTS)))
+    seen = [answer for each in rounds for answer in each]
+    assert len(seen) == CLIENTS * ROUNDS
+    assert [(vault, [vault]) for vault, _ in seen] == seen
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_what_one_worker_stores_the_other_finds(server, mode):
+    async with AsyncExitStack() as stack:
+        clients = [await connected(stack, server, VAULTS[0], mode) for _ in range(6)]
+        ids = set()
+        for number, client in enumerate(clients):
+            stored = await client.call_tool("remember", {"content": f"swift number {number} of its flock"})
+            ids.add(stored.structured_content["id"])
+            for other in clients:
+                found = await other.call_tool("recall", {"query": "swift flock", "limit": 50})
+                assert {hit["id"] for hit in found.structured_content["hits"]} == ids
