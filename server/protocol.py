@@ -99,7 +99,6 @@ def make_protocol(
     server: Server[Any] = Server(
         "strongroom",
         version=version(),
-        title="strongroom",
         instructions=INSTRUCTIONS,
         cache_hints=_KEEP,
         get_tool_input_schema=handlers.input_schema,

@@ -35,7 +35,7 @@ from server.call import Caller
 from server.http.envelope import Refusal, respond
 from server.http.gate import Gate, GatePolicy
 from server.http.health import health_routes
-from server.http.mcp import Doors, McpRoute
+from server.http.mcp import McpRoute
 from server.http.metadata import metadata_routes
 from server.http.options import Instruments
 from server.protocol import Context, Extend, Protocol, make_protocol
@@ -132,8 +132,7 @@ class _Site:
         self, stack: AsyncExitStack, services: Services, ring: KeyRing | None, protocol: Protocol
     ) -> None:
         hosts, origins = allowed_hosts(self._settings, self._url), allowed_origins(self._settings, self._url)
-        doors = Doors(hosts, origins, self._settings.server.max_body)
-        route = McpRoute(services, doors, self._denied)
+        route = McpRoute(services, self._denied)
         await stack.enter_async_context(route.run(protocol.server))
         policy = GatePolicy(
             authenticator=None if ring is None else _authenticator(stack, services, ring, self._url),
@@ -143,7 +142,7 @@ class _Site:
             public_url=self._url,
             allowed_hosts=hosts,
             allowed_origins=origins,
-            max_body=doors.max_body,
+            max_body=self._settings.server.max_body,
             denied=self._denied,
         )
         self._gate = Gate(route, policy)

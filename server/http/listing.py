@@ -50,11 +50,13 @@ def question(scope: Scope, view: View, body: bytes) -> Question | None:
         asked = json.loads(body)
         if not isinstance(asked, dict) or asked.get("method") != "tools/list":
             return None
-        number = _encoded(asked.pop("id", None))
-        rest = json.dumps(asked, sort_keys=True)
     except (ValueError, RecursionError):
         return None
+    number = _encoded(asked.get("id"))
     if number is None:
+        return None
+    rest = _without_id(body, number)
+    if rest is None:
         return None
     headers = tuple(
         (name, value)
@@ -62,6 +64,16 @@ def question(scope: Scope, view: View, body: bytes) -> Question | None:
         if name.startswith(b"mcp-") or name in (b"accept", b"content-type")
     )
     return Question((view, headers, rest), number)
+
+
+def _without_id(body: bytes, number: bytes) -> tuple[bytes, bytes] | None:
+    """What stands before and after the id: the rest of the request, byte for byte. None when it is not to be found,
+    or what looks like it stands there twice."""
+    for written in (b'"id":' + number, b'"id": ' + number):
+        before, found, after = body.partition(written)
+        if found:
+            return None if written in after else (before, after)
+    return None
 
 
 def _encoded(number: object) -> bytes | None:

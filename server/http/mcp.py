@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -37,24 +36,19 @@ _ABOUT_CALLER = {
     b"x-strongroom-client": "client",
 }
 _LABEL = 200
+_READ = frozenset({b"accept", b"content-type"})
+"""What the SDK reads besides its own headers. It goes through all of them a dozen times per request, and nothing
+behind the gate has any use for a token."""
+
 _STREAMS = re.compile(rb"text/event-stream|\*/\*|text/\*", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Doors:
-    """What the SDK checks once more: hosts and origins as in the gate, and bytes of a body at most."""
-
-    allowed_hosts: tuple[str, ...]
-    allowed_origins: tuple[str, ...]
-    max_body: int
 
 
 class McpRoute:
     """ASGI, behind the gate. ``run`` it for as long as it serves."""
 
-    def __init__(self, services: Services, doors: Doors, denied: Callable[[int, str], None]) -> None:
+    def __init__(self, services: Services, denied: Callable[[int, str], None]) -> None:
         self._services = services
-        self._doors = doors
+        self._max_body = services.settings.server.max_body
         self._denied = denied
         self._listings = ListingCache()
         self._plain: StreamableHTTPSessionManager | None = None
@@ -69,15 +63,14 @@ class McpRoute:
             yield
 
     def _transport(self, server: Server[Any], *, json: bool) -> StreamableHTTPSessionManager:
-        security = TransportSecuritySettings(
-            allowed_hosts=list(self._doors.allowed_hosts), allowed_origins=list(self._doors.allowed_origins)
-        )
+        # The gate has checked Host and Origin, by the same rules, before it said a word about vaults.
+        security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         return StreamableHTTPSessionManager(
             server,
             json_response=json,
             stateless=True,
             security_settings=security,
-            max_request_body_size=self._doors.max_body,
+            max_request_body_size=self._max_body,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -86,7 +79,7 @@ class McpRoute:
                 # Sessions and their streams do not exist here: nothing to GET, nothing to DELETE.
                 raise Refusal(405, "invalid_argument", "use POST", ((b"allow", b"POST"),), reason="method")
             caller = caller_of(scope, self._services)
-            read = await _read(receive, self._doors.max_body)
+            read = await _read(receive, self._max_body)
         except Refusal as refusal:
             self._denied(refusal.status, refusal.reason)
             await respond(refusal, send)
@@ -104,6 +97,7 @@ class McpRoute:
                 return
             send = self._listings.recording(asked, send)
         manager = self._streaming if _wants_stream(scope, body) else self._plain
+        scope["headers"] = [header for header in scope["headers"] if header[0] in _READ or header[0][:4] == b"mcp-"]
         assert manager is not None, "called outside of run()"
         await manager.handle_request(scope, receive, send)
 

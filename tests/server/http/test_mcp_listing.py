@@ -74,6 +74,12 @@ def test_ids_that_encoders_may_write_differently_are_left_alone(number):
     assert asked(number) is None
 
 
+def test_an_id_that_stands_there_twice_is_left_alone():
+    assert asked(7, params={"id": 7}) is None
+    assert asked(7, params={"id": 8}) is not None
+    assert question({"headers": HEADERS}, VIEW, b'{"method":"tools/list","id"  :  1}') is None
+
+
 @pytest.mark.parametrize("body", [b"", b'"tools/list"', b"[]", b'{"method": "tools/list"', b'{"a":"tools/list"}'])
 def test_anything_else_is_no_question(body):
     assert question({"headers": HEADERS}, VIEW, body) is None
