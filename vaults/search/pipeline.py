@@ -112,7 +112,10 @@ async def _by_vector(
         if words.allowed is None:
             over = depth + depth // 2
             hits = await engines.projection.search(model, vector, over, at_least=words.last_change)
-            kept = await _visible(engines, hits, only)
+            # Nearly always every hit may be seen, and looking costs as much as finding: look at the rest only if not.
+            kept = await _visible(engines, hits[:depth], only)
+            if len(kept) < depth < len(hits):
+                kept += await _visible(engines, hits[depth:], only)
             if len(kept) >= depth or len(hits) < over:
                 return kept[:depth]
             # What every search leaves out (archived, expired, private) crowded the list: leave it out beforehand.
