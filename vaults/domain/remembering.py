@@ -32,13 +32,15 @@ async def remember(
     stores nothing new and says so in ``duplicate_of``."""
     vault.check_writable()
     prepared = storing.prepare(vault, actor, fields)
-    held = await vault.db.read(lambda tx: _held(tx, actor, prepared, on_duplicate, key))
+    held, last = await vault.db.read(
+        lambda tx: (_held(tx, actor, prepared, on_duplicate, key), embeddings.last_change(tx))
+    )
     if held is not None:
         return held
     vectors = await vault.embed_now([passage.embedded for passage in prepared.passages])
     await vault.adopt_model()
     model = vault.shared.embedder.identity
-    similar = await _similar(vault, actor, vectors) if vectors else []
+    similar = await _similar(vault, actor, vectors, last) if vectors else []
 
     def write(tx: Writer) -> Stored:
         again = _held(tx, actor, prepared, on_duplicate, key)
@@ -66,14 +68,13 @@ def _held(tx: Reader, actor: Actor, prepared: Prepared, on_duplicate: OnDuplicat
     return held
 
 
-async def _similar(vault: Vault, actor: Actor, vectors: Sequence[bytes]) -> list[Near]:
-    """Living memories whose meaning is nearly that of the first passage."""
+async def _similar(vault: Vault, actor: Actor, vectors: Sequence[bytes], last: int) -> list[Near]:
+    """Living memories, up to change ``last``, whose meaning is nearly that of the first passage."""
     import numpy as np
 
     model = vault.shared.embedder.identity
     if model is None:
         return []
-    last = await vault.db.read(embeddings.last_change)
     query = np.frombuffer(vectors[0], dtype=np.float32)
     hits = await vault.projection.search(model, query, 2 * SIMILAR, at_least=last)
     close = {passage: score for passage, score in hits if score >= vault.shared.search.near_duplicate}
