@@ -6,7 +6,7 @@ and this module words both as the protocol wants them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -83,10 +83,14 @@ _NAMES_MEMORY = ("id", "from_id", "to_id")
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """The server object for transports, and the streams to end when a shutdown begins."""
+    """The server object for transports, and the streams to end when a shutdown begins. ``call`` is a tool call without
+    its envelope, ``may_call`` whether there is that tool for that caller; ``traced``: nothing may go round the SDK."""
 
     server: Server[Any]
     listening: Listening
+    call: Callable[[Caller, str, Mapping[str, Any]], Awaitable[Outcome]]
+    may_call: Callable[[Caller, str], bool]
+    traced: bool
 
 
 def make_protocol(
@@ -115,7 +119,7 @@ def make_protocol(
     server.middleware.append(wall)
     if extend is not None:
         extend(server)
-    return Protocol(server, listening)
+    return Protocol(server, listening, handlers.call, handlers.may_call, traced)
 
 
 class _Handlers:
@@ -142,28 +146,33 @@ class _Handlers:
         caller = self._identify(ctx)
         if ctx.meta is not None and "progress_token" in ctx.meta:
             caller = replace(caller, progress=ctx.session.report_progress)
-        outcome = await dispatch(self._services, caller, params.name, params.arguments)
-        if outcome.ok:
-            await self._tell(caller, params, outcome)
-            return CallToolResult(
-                content=[TextContent(type="text", text=outcome.text)], structured_content=outcome.content
-            )
-        if outcome.unknown_tool or self._hidden(caller, params.name, outcome):
+        outcome = await self.call(caller, params.name, params.arguments or {})
+        if outcome.unknown_tool:
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {printable(params.name[:100])}")
-        text = TextContent(type="text", text=printable(outcome.text))
-        return CallToolResult(content=[text], structured_content=printable(outcome.content), is_error=True)
+        text = TextContent(type="text", text=outcome.text)
+        return CallToolResult(content=[text], structured_content=outcome.content, is_error=not outcome.ok)
 
-    def _hidden(self, caller: Caller, name: str, outcome: Outcome) -> bool:
-        """A tool above the caller's role answers as if it did not exist; one outside its preset is merely not shown."""
+    async def call(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> Outcome:
+        """What the door answers, fit to be sent. A tool above the caller's role answers as if it did not exist; one
+        outside its preset is merely not shown."""
+        outcome = await dispatch(self._services, caller, name, arguments)
+        if outcome.ok:
+            await self._tell(caller, name, arguments, outcome)
+            return outcome
+        hidden = outcome.code == "forbidden" and not self.may_call(caller, name)
+        return Outcome(
+            printable(outcome.content), printable(outcome.text), outcome.code, outcome.unknown_tool or hidden
+        )
+
+    def may_call(self, caller: Caller, name: str) -> bool:
+        """Whether there is such a tool, and something of it for the caller's role."""
         spec = self._services.registry.get(name)
-        if outcome.code != "forbidden" or spec is None:
-            return False
-        return caller.role < min(spec.actions.values(), default=spec.role)
+        return spec is not None and caller.role >= min(spec.actions.values(), default=spec.role)
 
-    async def _tell(self, caller: Caller, params: CallToolRequestParams, outcome: Outcome) -> None:
-        spec = self._services.registry.get(params.name)
-        if spec is not None and spec.write_call(params.arguments or {}):
-            both = (outcome.content, params.arguments or {})
+    async def _tell(self, caller: Caller, name: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
+        spec = self._services.registry.get(name)
+        if spec is not None and spec.write_call(arguments):
+            both = (outcome.content, arguments)
             named = [values[name] for values in both for name in _NAMES_MEMORY if isinstance(values.get(name), str)]
             await self._listening.changed(caller, dict.fromkeys([*named, *outcome.content.get("forgotten", ())]))
 

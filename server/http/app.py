@@ -133,7 +133,7 @@ class _Site:
     ) -> None:
         hosts, origins = allowed_hosts(self._settings, self._url), allowed_origins(self._settings, self._url)
         route = McpRoute(services, self._denied)
-        await stack.enter_async_context(route.run(protocol.server))
+        await stack.enter_async_context(route.run(protocol))
         policy = GatePolicy(
             authenticator=None if ring is None else _authenticator(stack, services, ring, self._url),
             board=services.board,

@@ -2,20 +2,23 @@
 
 Both are the SDK's, stateless, over one server object: one answers JSON and is half the price, the other streams. A
 request is streamed when it asks for progress, which JSON cannot carry; ``subscriptions/listen`` streams by itself.
+Plain tool calls whose envelope the SDK has accepted before go round it (``short_way``).
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import DEFAULT_NEGOTIATED_VERSION
+from mcp_types import DEFAULT_NEGOTIATED_VERSION, SERVER_INFO_META_KEY
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from starlette.types import Message, Receive, Scope, Send
 from uuid_utils import uuid7
@@ -24,7 +27,9 @@ from server.call import Caller
 from server.http.envelope import Refusal, respond, too_large
 from server.http.gate import Admission
 from server.http.listing import ListingCache, question
+from server.http.short_way import ShortWay, ToolCall, tool_call
 from server.mcp_bridge.views import first_preset, strictest, view_of
+from server.protocol import Protocol
 from server.services import Services
 from server.tools._spec import PRESETS
 from vaults.errors import NotFound
@@ -51,15 +56,18 @@ class McpRoute:
         self._max_body = services.settings.server.max_body
         self._denied = denied
         self._listings = ListingCache()
-        self._plain: StreamableHTTPSessionManager | None = None
-        self._streaming: StreamableHTTPSessionManager | None = None
+        self._lanes: _Lanes | None = None
 
     @asynccontextmanager
-    async def run(self, server: Server[Any]) -> AsyncIterator[None]:
-        """Serve ``server`` inside the block."""
-        plain, streaming = self._transport(server, json=True), self._transport(server, json=False)
+    async def run(self, protocol: Protocol) -> AsyncIterator[None]:
+        """Serve ``protocol`` inside the block."""
+        plain = self._transport(protocol.server, json=True)
+        streaming = self._transport(protocol.server, json=False)
+        short = ShortWay({SERVER_INFO_META_KEY: protocol.server.server_info_stamp})
+        # What declares a header per argument needs the SDK's comparison of both.
+        declaring = {s.name for s in self._services.registry if "x-mcp-header" in json.dumps(s.input_schema)}
         async with plain.run(), streaming.run():
-            self._plain, self._streaming = plain, streaming
+            self._lanes = _Lanes(protocol, plain, streaming, short, frozenset(declaring))
             yield
 
     def _transport(self, server: Server[Any], *, json: bool) -> StreamableHTTPSessionManager:
@@ -91,15 +99,42 @@ class McpRoute:
         await self._serve(scope, body, receive, send)
 
     async def _serve(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-        asked = question(scope, view_of(scope["state"]["caller"]), body)
-        if asked is not None:
+        assert self._lanes is not None, "called outside of run()"
+        caller: Caller = scope["state"]["caller"]
+        if (asked := question(scope, view_of(caller), body)) is not None:
             if await self._listings.answer(asked, send):
                 return
             send = self._listings.recording(asked, send)
-        manager = self._streaming if _wants_stream(scope, body) else self._plain
+        elif (call := self._lanes.short_call(scope, caller, body)) is not None:
+            if self._lanes.short.knows(call):
+                outcome = await self._lanes.protocol.call(caller, call.name, call.arguments)
+                await self._lanes.short.answer(call, outcome, send)
+                return
+            send = self._lanes.short.learning(call, send)
         scope["headers"] = [header for header in scope["headers"] if header[0] in _READ or header[0][:4] == b"mcp-"]
-        assert manager is not None, "called outside of run()"
-        await manager.handle_request(scope, receive, send)
+        await self._lanes.transport(scope, body).handle_request(scope, receive, send)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lanes:
+    """The ways a request may take while the route runs."""
+
+    protocol: Protocol
+    plain: StreamableHTTPSessionManager
+    streaming: StreamableHTTPSessionManager
+    short: ShortWay
+    declaring: frozenset[str]
+
+    def short_call(self, scope: Scope, caller: Caller, body: bytes) -> ToolCall | None:
+        """The request as a call that may go round the SDK."""
+        if self.protocol.traced:
+            return None
+        call = tool_call(scope, body)
+        fits = call is not None and call.name not in self.declaring and self.protocol.may_call(caller, call.name)
+        return call if fits else None
+
+    def transport(self, scope: Scope, body: bytes) -> StreamableHTTPSessionManager:
+        return self.streaming if _wants_stream(scope, body) else self.plain
 
 
 def caller_of(scope: Scope, services: Services) -> Caller:
