@@ -19,6 +19,7 @@ from ops.metrics import Metrics
 from server.dispatch import CallRecord
 from server.settings import Settings
 from server.tools._spec import Registry
+from vaults import heap
 from vaults import registry as vault_registry
 from vaults.db.connection import Database
 from vaults.db.migrate import migrate
@@ -101,6 +102,7 @@ async def open_services(
 ) -> AsyncIterator[Services]:
     """Open control.db, the pool and the model's service. The model loads on first need, by ``load_model`` if given
     (tests bring a small one). ``followers`` are the access board's."""
+    heap.few_arenas()
     observer = recorders.metrics or NullObserver()
     async with AsyncExitStack() as stack:
         control, roster, board = await _open_control(stack, data, settings, observer, followers)

@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vaults.db.sql import Reader
+from vaults import heap
+from vaults.context import run_in
 from vaults.errors import Overloaded, StrongroomError, VaultQuarantined
 from vaults.index import embeddings
 from vaults.registry import VaultEntry, folder_of
@@ -22,8 +23,8 @@ SWEEP_AFTER_S = 2.0
 """Seconds after the start until vaults nobody asked for are opened: a command that ends at once never does, and the
 first calls of a server need not share the processor with it."""
 
-REST_S = 30.0
-"""Seconds after which an open vault that nobody uses gives its read connections back."""
+REST_S = 10.0
+"""Seconds after which an open vault that nobody uses keeps only its vectors."""
 
 ROUND_S = 5.0
 """Seconds between the pool's rounds: idle closes, memory budget, owed vectors."""
@@ -34,6 +35,7 @@ class _Slot:
     opening: asyncio.Task[Vault]
     leases: int = 0
     used: float = field(default_factory=time.monotonic)
+    rests: bool = False
 
 
 class Pool:
@@ -72,6 +74,7 @@ class Pool:
         vault is in use and no more may be opened."""
         slot = await self._slot(entry)
         slot.leases += 1
+        slot.rests = False
         try:
             vault = await asyncio.shield(slot.opening)
             yield vault
@@ -155,17 +158,21 @@ class Pool:
             await self._round()
 
     async def _round(self) -> None:
+        rested = False
         cutoff = time.monotonic() - self._shared.storage.idle_close_s
         for name in self._idle():
             slot = self._slots[name]
             if slot.used < cutoff and not slot.opening.result().busy:
                 await self._evict(name)
-            elif slot.used < time.monotonic() - REST_S:
-                await slot.opening.result().db.release_memory()
+            elif slot.used < time.monotonic() - REST_S and not slot.rests:
+                slot.rests = rested = True
+                await slot.opening.result().rest()
+        if rested:
+            await run_in(self._shared.pool, heap.trim)
         await self._keep_budget()
         pending = 0
         for slot in list(self._slots.values()):
-            if slot.opening.done() and not slot.opening.exception():
+            if _is_open(slot) and not slot.rests:
                 pending += await _tend(slot.opening.result())
         self._shared.observer.index_drift(pending)
 
@@ -199,8 +206,7 @@ class Pool:
 async def _tend(vault: Vault) -> int:
     """Have owed vectors paid; returns how many there are."""
     try:
-        # On the writer's thread: asking must not open a read connection in a vault that rests.
-        owed = await vault.db.exclusively(lambda raw: embeddings.owed_count(Reader(raw)))
+        owed = await vault.db.read(embeddings.owed_count)
     except StrongroomError:
         return 0
     if owed:

@@ -118,6 +118,14 @@ class Vault:
         if self.lease.held and await self.projection.save():
             await self.db.write(embeddings.prune_removals)
 
+    async def rest(self) -> None:
+        """Keep the vectors and give everything else back, the lease included: another process may work here now."""
+        if self.busy:
+            return
+        await self.settle()
+        await self.db.rest()
+        self.lease.release()
+
     async def embed_now(self, texts: Sequence[str]) -> list[bytes] | None:
         """Vectors for a live write, or None when they are not to be had cheaply: then the write queues them."""
         if len(texts) > WAITING_PASSAGES or self.shared.embedder.state().status in ("off", "failed", "hung"):

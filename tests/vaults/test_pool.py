@@ -206,3 +206,17 @@ async def test_an_index_ahead_of_its_rows_starts_anew(opening: Opening, monkeypa
         hits = (await _in(services, "main")("recall", query="word9", mode="semantic")).content["hits"]
         assert len(hits) == 5
         assert "word9" not in {hit["content"] for hit in hits}
+
+
+async def test_a_resting_vault_holds_no_connection_and_no_lease_and_wakes_at_once(services: Services) -> None:
+    await _in(services, "main")("remember", content="asleep and awake")
+    async with services.pool.lease(services.roster.entry("main")) as vault:
+        pass
+    threads, descriptors = threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))
+    await vault.rest()
+    assert threading.active_count() < threads
+    assert len(list(Path("/proc/self/fd").iterdir())) < descriptors
+    assert not vault.lease.held
+    assert vault.projection.size == 1, "the vectors stay"
+    assert (await _in(services, "main")("recall", query="asleep")).content["hits"]
+    assert (await _in(services, "main")("remember", content="written after")).ok
