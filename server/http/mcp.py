@@ -41,6 +41,7 @@ _ABOUT_CALLER = {
     b"x-strongroom-client": "client",
 }
 _LABEL = 200
+_ASKED = {f"tools={preset}".encode(): preset for preset in PRESETS}
 _READ = frozenset({b"accept", b"content-type"})
 """What the SDK reads besides its own headers. It goes through all of them a dozen times per request, and nothing
 behind the gate has any use for a token."""
@@ -168,8 +169,8 @@ def caller_of(scope: Scope, services: Services) -> Caller:
 
 
 def _asked_preset(query: bytes) -> str | None:
-    if not query:
-        return None
+    if not query or query in _ASKED:
+        return _ASKED.get(query)
     asked = parse_qs(query.decode("latin-1"), keep_blank_values=True).get("tools")
     if asked is None:
         return None
