@@ -210,6 +210,7 @@ async def test_an_index_ahead_of_its_rows_starts_anew(opening: Opening, monkeypa
 
 async def test_a_resting_vault_holds_no_connection_and_no_lease_and_wakes_at_once(services: Services) -> None:
     await _in(services, "main")("remember", content="asleep and awake")
+    await _in(services, "main")("recall", query="asleep")
     async with services.pool.lease(services.roster.entry("main")) as vault:
         pass
     threads, descriptors = threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))

@@ -43,17 +43,17 @@ class Projection:
     @property
     def memory_bytes(self) -> int:
         """Bytes the vectors take in memory now."""
-        return self._index.memory_bytes if self._index else 0
+        return self._index.memory_bytes if self._index is not None else 0
 
     @property
     def size(self) -> int | None:
         """Vectors held, or None while the index is not loaded."""
-        return len(self._index) if self._index else None
+        return len(self._index) if self._index is not None else None
 
     @property
     def seen(self) -> int:
         """The last change applied."""
-        return self._index.seen if self._index else 0
+        return self._index.seen if self._index is not None else 0
 
     async def search(
         self, model: ModelIdentity, query: np.ndarray, k: int, allow: np.ndarray | None = None, *, at_least: int
