@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench import machine, report
 from bench.figures import Figure
-from bench.run import ROOT, Run
+from bench.run import OUT, Run
 
 PARTS = {
     "door": "the price of the HTTP door",
@@ -24,7 +24,6 @@ PARTS = {
     "locomo": "four real conversations",
 }
 QUICK = 0.1
-OUT = ROOT / "bench" / "out" / "bench.json"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from server.settings import export_environment
 
     export_environment()
-    run = Run(QUICK if given.quick else 1.0, given.data)
+    run = Run(QUICK if given.quick else 1.0, given.data, given.out)
     began, before = time.monotonic(), machine.load()
     figures = [figure for name in given.only or PARTS for figure in _measured(name, run)]
     about = {
@@ -43,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "seconds": time.monotonic() - began,
         "scale": run.scale,
     }
-    report.write_json(given.out, figures, about)
+    report.write_json(given.out / "bench.json", figures, about)
     print((report.markdown if given.markdown else report.plain)(figures, about))
     if any(figure.value is None and figure.raw.startswith("failed") for figure in figures):
         return 2
@@ -66,7 +65,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--strict", action="store_true", help="exit with 1 when a limit is missed")
     parser.add_argument("--markdown", action="store_true", help="print the table as the README has it")
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the LoCoMo conversations")
-    parser.add_argument("--out", type=Path, default=OUT, metavar="FILE", help="where the JSON goes")
+    parser.add_argument("--out", type=Path, default=OUT, metavar="DIR", help="where bench.json goes")
     return parser.parse_args(argv)
 
 

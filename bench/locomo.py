@@ -55,6 +55,9 @@ def measure(run: Run) -> Iterator[Figure]:
             with run.told(f"LoCoMo: store {len(given.turns):,} turns, ask {len(given.questions)} questions twice"):
                 stored = _stored(given, doors)
                 runs = {mode: _asked(given, doors, mode) for mode in ("hybrid", "keyword")}
+    run.out.mkdir(parents=True, exist_ok=True)
+    for mode, (_, ranked) in runs.items():  # what score.py reads: ids and places, no text
+        (run.out / f"locomo.{mode}.run").write_text("\n".join(trec_lines(ranked)) + "\n", encoding="utf-8")
     plain = ranking.score(dict(plain_bm25(given)), given.relevant)
     yield from _figures(given, stored, runs, plain)
 

@@ -17,6 +17,7 @@ from bench.wire import Door, Line, Load, result_of
 from server.services import open_services
 from server.tools import discover
 from vaults.domain.memory import MemoryFields
+from vaults.pool import REST_S, ROUND_S
 
 IDLE_MIB, EMBEDDED_MIB, VAULT_KIB = 130, 300, 400
 EMBEDS = 1_000
@@ -24,7 +25,10 @@ MIX = ((1, 0.70), (4, 0.95), (14, 1.0))
 """Sentences of a text, and the share of texts up to there: seven of ten short, one of twenty at the model's limit."""
 
 SETTLE_S = 4.0
-"""Longer than the sweep after a start takes, and than the pool's rounds: then the server is idle."""
+"""Longer than the sweep after a start takes."""
+
+REST = REST_S + 2 * ROUND_S
+"""Seconds after which vaults nobody uses have given back what they can."""
 
 WARM_VAULTS, VAULTS, EACH = 10, 40, 100
 WIDTH = 384
@@ -74,18 +78,18 @@ def _vaults(run: Run, data: Path) -> Figure:
         doors = [Door(server.port, name, ready.tokens["ann"]) for name in names]
         for door in doors[:warm]:
             _use(door)
-        time.sleep(SETTLE_S)
+        time.sleep(REST)
         before, opened = resident_bytes(server.pid), server.metric("strongroom_open_vaults")
         for door in doors[warm:]:
             _use(door)
-        time.sleep(2 * SETTLE_S)
+        time.sleep(REST)
         grown = resident_bytes(server.pid) - before
         opened = server.metric("strongroom_open_vaults") - opened
     vectors = (EACH + 1) * WIDTH * 4
     each = (grown / opened - vectors) / 1024
     raw = (
         f"{grown / MIB:.1f} MiB for {opened:.0f} vaults of {EACH} memories, each used once for a store and a recall,"
-        f" less {vectors / 1024:.0f} KiB of vectors each; after {warm} others had been opened"
+        f" {REST:g} s ago, less {vectors / 1024:.0f} KiB of vectors each; after {warm} others had been opened"
     )
     return Figure("idle open vault, resident", each, VAULT_KIB, unit="KiB", raw=raw, numbers={"grown": grown})
 

@@ -11,14 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+OUT = ROOT / "bench" / "out"
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """``scale`` is 1 for figures that count, less for a smoke run. ``locomo`` is the folder of the conversations."""
+    """``scale`` is 1 for figures that count, less for a smoke run. ``locomo`` is the folder of the conversations, ``out``
+    the one for what a part leaves behind to be checked."""
 
     scale: float = 1.0
     locomo: Path | None = None
+    out: Path = OUT
 
     def sized(self, count: int, least: int = 1) -> int:
         """``count`` at this scale."""

@@ -73,5 +73,5 @@ def _words() -> list[str]:
 
 @cache
 def _weights() -> list[float]:
-    """Cumulative; Zipf and Mandelbrot's law: the commonest telling word stands in one text of twenty."""
-    return list(accumulate((rank + 10) ** -1.0 for rank in range(1, len(_words()) + 1)))
+    """Cumulative; Zipf and Mandelbrot's law with the textbook's 2.7: few words are much of any text."""
+    return list(accumulate((rank + 2.7) ** -1.0 for rank in range(1, len(_words()) + 1)))
