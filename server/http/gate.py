@@ -9,10 +9,10 @@ Until the token is verified, answers depend on the request alone: never on which
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -99,7 +99,7 @@ class Gate:
             raise _nowhere()
         metadata = self._metadata_url(named[1] if named else None)
         try:
-            token, principal = await self._principal(envelope, metadata)
+            principal = await self._principal(envelope, metadata)
             access = self._policy.board.current
         except StrongroomError as failure:
             raise Refusal(503, failure.code, failure.message, ((b"retry-after", b"5"),), reason=failure.code) from None
@@ -108,15 +108,15 @@ class Gate:
             tools, receive = await called_tools(envelope, receive, self._policy.max_body)
             for tool in tools:
                 self._step_up(access, admission, tool, metadata)
-        return _admitted(scope, envelope, admission, token), receive
+        return _admitted(scope, envelope, admission), receive
 
-    async def _principal(self, envelope: Envelope, metadata: str) -> tuple[str, Principal]:
+    async def _principal(self, envelope: Envelope, metadata: str) -> Principal:
         if self._policy.authenticator is None:
-            return "", self._owner
+            return self._owner
         try:
             token = bearer_token(envelope.authorization)
             if token is not None:
-                return token, await self._policy.authenticator.authenticate(token)
+                return await self._policy.authenticator.authenticate(token)
         except TokenInvalid as invalid:
             raise _unauthorized(challenge(metadata, Role.READER.scopes, "invalid_token"), invalid.reason) from None
         raise _unauthorized(challenge(metadata, Role.READER.scopes), "missing")
@@ -152,26 +152,25 @@ class Gate:
         return f"{base}/v/{vault}/mcp" if PLAIN_NAME.fullmatch(vault) else base
 
 
-def _admitted(scope: Scope, envelope: Envelope, admission: Admission, token: str) -> Scope:
-    principal = admission.principal
-    scopes = admission.role.scopes.split(" ")
+def _admitted(scope: Scope, envelope: Envelope, admission: Admission) -> Scope:
+    user, credentials = _sdk_user(admission.principal, admission.role)
+    state: dict[str, Any] = {**scope.get("state", {}), "strongroom": admission}
+    return {**scope, "headers": envelope.headers, "user": user, "auth": credentials, "state": state}
+
+
+@lru_cache(maxsize=1024)
+def _sdk_user(principal: Principal, role: Role) -> tuple[AuthenticatedUser, AuthCredentials]:
+    """What the SDK knows of a caller: the same for each request of one, so it is made once."""
+    scopes = role.scopes.split(" ")
     access_token = AccessToken(
-        # A hash: the SDK keeps this object as long as the request lives.
-        token=hashlib.sha256(token.encode()).hexdigest()[:16],
+        token=principal.token_id or principal.key,  # never the token itself: the SDK keeps this as long as it likes
         client_id=principal.key,
         scopes=scopes,
         expires_at=None if principal.expires_at is None else int(principal.expires_at),
         subject=principal.subject,
         claims={"iss": principal.issuer},
     )
-    state: dict[str, Any] = {**scope.get("state", {}), "strongroom": admission}
-    return {
-        **scope,
-        "headers": envelope.headers,
-        "user": AuthenticatedUser(access_token),
-        "auth": AuthCredentials(scopes),
-        "state": state,
-    }
+    return AuthenticatedUser(access_token), AuthCredentials(scopes)
 
 
 def _nowhere() -> Refusal:
