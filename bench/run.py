@@ -16,8 +16,8 @@ OUT = ROOT / "bench" / "out"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """``scale`` is 1 for figures that count, less for a smoke run. ``locomo`` is the folder of the conversations, ``out``
-    the one for what a part leaves behind to be checked."""
+    """``scale`` is 1 for figures that count, less for a smoke run. ``locomo`` is the folder of the conversations,
+    ``out`` the one for what a part leaves behind to be checked."""
 
     scale: float = 1.0
     locomo: Path | None = None

@@ -24,7 +24,11 @@ def message(method: str, params: Mapping[str, Any], era: str = MODERN) -> dict[s
     """One JSON-RPC request, with the envelope the revision wants."""
     sent = dict(params)
     if era == MODERN:
-        sent["_meta"] = {f"{_ABOUT}protocolVersion": MODERN, f"{_ABOUT}clientCapabilities": {}}
+        sent["_meta"] = {
+            f"{_ABOUT}protocolVersion": MODERN,
+            f"{_ABOUT}clientInfo": {"name": "bench", "version": "1"},
+            f"{_ABOUT}clientCapabilities": {},
+        }
     return {"jsonrpc": "2.0", "id": 1, "method": method, "params": sent}
 
 
