@@ -37,7 +37,7 @@ class VaultEntry:
 
 def valid_name(name: str) -> bool:
     """Whether ``name`` may name a vault on every system."""
-    return bool(NAME.match(name)) and ".." not in name and name.partition(".")[0] not in _RESERVED
+    return bool(NAME.fullmatch(name)) and ".." not in name and name.partition(".")[0] not in _RESERVED
 
 
 def folder_of(data: Path, name: str, path: Path | None) -> Path:

@@ -104,7 +104,7 @@ async def _info(loaded: Loaded, name: str) -> dict[str, Any]:
     from vaults.domain.status import status
 
     async with open_vault(loaded, name) as vault:
-        return {**_line(vault.entry), **asdict(await status(vault)), "folder": str(vault.folder)}
+        return {**_line(vault.entry), **asdict(await status(vault, None)), "folder": str(vault.folder)}
 
 
 def archive(ctx: typer.Context, name: Name) -> None:

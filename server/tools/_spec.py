@@ -36,9 +36,9 @@ R = TypeVar("R")
 
 
 class Arguments(BaseModel):
-    """Base of every tool's arguments: unknown ones are refused."""
+    """Base of every tool's arguments: unknown ones and values of another type are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     session: str | None = Field(default=None, max_length=200, description="session handle")
 
@@ -82,7 +82,8 @@ class ToolSpec:
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
-        return simplified(self.arguments.model_json_schema())
+        schema = simplified(self.arguments.model_json_schema())
+        return {key: value for key, value in schema.items() if key != "description"}  # ours, not the model's
 
     def input_schema_for(self, role: Role) -> dict[str, Any]:
         """The schema as ``role`` sees it: only the actions it may take."""

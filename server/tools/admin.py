@@ -55,7 +55,7 @@ def _status_text(status: Status) -> str:
 @tool(role=Role.READER, text=_status_text)
 async def status(call: Call, args: Arguments) -> Status:  # noqa: ARG001  every tool has the same shape
     """How the vault is: sizes, model, what is pending, who you are here. Use it when results look incomplete."""
-    vault, caller = await vault_status.status(call.vault), call.caller
+    vault, caller = await vault_status.status(call.vault, call.actor), call.caller
     you = You(caller.principal.subject, caller.role.label, caller.preset, caller.write_mode, call.actor.workspace)
     return Status(
         vault.vault, version(), you, vault.memories, vault.embedding, vault.index, vault.storage_bytes, vault.created_at
@@ -128,7 +128,7 @@ async def _info(call: Call, name: str) -> VaultLine:
         raise NotFound("no such vault, or no grant for it")
     entry = call.services.roster.entry(name)
     async with call.services.pool.lease(entry) as vault:
-        found = await vault_status.status(vault)
+        found = await vault_status.status(vault, call.actor)
     return VaultLine(name, role.label, entry.state, entry.created_at, found.memories.living, found.storage_bytes)
 
 

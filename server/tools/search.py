@@ -94,9 +94,10 @@ def _item(memory: Memory, args: FetchArguments, left: int) -> Item:
         chosen = chosen[: args.max_lines]
     text = "".join(chosen)
     short = text.encode()[:left].decode("utf-8", "ignore")
+    # What the server knows of the memory stands above what its writer says in metadata.
     kept = {
-        "type": memory.type, "author": memory.author, "created_at": memory.created_at, "tags": memory.tags,
-        "applies_to": memory.applies_to, "workspace": memory.workspace, **memory.metadata,
+        **memory.metadata, "type": memory.type, "author": memory.author, "created_at": memory.created_at,
+        "tags": memory.tags, "applies_to": memory.applies_to, "workspace": memory.workspace,
     }  # fmt: skip
     cut = len(short) < len(text) or len(chosen) < len(lines)
     return Item(memory.id, memory.title, short, f"memory://{memory.id}", kept, f"v{memory.version}", cut)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from tests.conftest import Opening, asker
@@ -31,3 +33,10 @@ async def test_a_rate_says_when_to_come_back(opening: Opening) -> None:
         codes = [(await ask("status")).code for _ in range(3)]
         assert codes == [None, None, "rate_limited"]
         assert (await ask("status")).content["error"]["details"]["retry_after_s"] > 0
+
+
+async def test_many_writers_at_once_do_not_pass_a_limit(opening: Opening) -> None:
+    async with opening({"limits.memories": 20}) as services:
+        ask = asker(services)
+        outcomes = await asyncio.gather(*(ask("remember", content=f"number {n}") for n in range(40)))
+        assert sum(outcome.ok for outcome in outcomes) == 20

@@ -43,7 +43,8 @@ class MemoryLine(MemoryFields):
     archived_at: Label | None = None
     archived_reason: Annotated[Filled | None, Field(max_length=500)] = None
     supersedes: Label | None = None
-    links: Annotated[list[tuple[Label, Label, Label]], Field(max_length=10_000)] = []
+    # JSON has no tuples: a strict model would refuse its lists.
+    links: Annotated[list[Annotated[tuple[Label, Label, Label], Field(strict=False)]], Field(max_length=10_000)] = []
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from vaults import clock
 from vaults.db.sql import Reader, Writer
 from vaults.domain import storing
 from vaults.domain.memory import COLUMNS, WIDTH, Actor, Memory, MemoryFields, derived_title, from_row, hashed
-from vaults.errors import Conflict, InvalidArgument, NotFound
+from vaults.errors import Conflict, Forbidden, InvalidArgument, NotFound, StorageFull
 from vaults.index import passages
 from vaults.vault import Vault
 
@@ -101,6 +102,9 @@ async def purge(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | No
         for memory_id, seq in seqs.items():
             tx.run("DELETE FROM idempotency_keys WHERE memory = ?", (memory_id,))
             tx.run("DELETE FROM memories WHERE seq = ?", (seq,))
+            # What it took the place of is found again; what took its place goes on alone.
+            tx.run("UPDATE memories SET superseded_by = NULL WHERE superseded_by = ?", (memory_id,))
+            tx.run("UPDATE memories SET supersedes = NULL WHERE supersedes = ?", (memory_id,))
             tx.run(
                 "INSERT INTO audit (at, who, action, target, reason) VALUES (?, ?, 'purge', ?, ?)",
                 (clock.now(), actor.identity, memory_id, reason),
@@ -110,7 +114,9 @@ async def purge(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | No
 
     done = await vault.db.write(write)
     await vault.projection.forget_snapshot()
-    await vault.db.checkpoint()
+    # The deletion holds. On a full disk the old bytes stay in the log until the vault rests, which empties it.
+    with contextlib.suppress(StorageFull):
+        await vault.db.checkpoint()
     return done
 
 
@@ -137,12 +143,19 @@ async def update(vault: Vault, actor: Actor, memory_id: str, change: Change) -> 
             raise Conflict(
                 f"the memory is at version {current.version}", hint="read it again", current_version=current.version
             )
+        if change.fields.get("visibility") == "private":
+            _refuse_anothers(tx, seq, actor)
         return _apply(vault, tx, seq, current, change)
 
     await vault.adopt_model()
     changed = await vault.db.write(write)
     vault.nudge()
     return changed
+
+
+def _refuse_anothers(tx: Reader, seq: int, actor: Actor) -> None:
+    if tx.value("SELECT stored_by FROM memories WHERE seq = ?", (seq,)) != actor.identity:
+        raise Forbidden("only who stored a memory can make it private", hint="store your own with remember")
 
 
 _IDENTIFY = ("content", "workspace", "applies_to", "parent", "position", "visibility")
@@ -205,8 +218,17 @@ def mark_superseded(tx: Writer, old_id: str, new_id: str, reason: str | None) ->
     tx.run("UPDATE memories SET supersedes = ? WHERE id = ?", (old_id, new_id))
 
 
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """What takes the place of a memory, and why."""
+
+    content: str
+    title: str | None = None
+    reason: str | None = None
+
+
 async def supersede(
-    vault: Vault, actor: Actor, memory_id: str, content: str, title: str | None, reason: str | None
+    vault: Vault, actor: Actor, memory_id: str, new: Replacement, room: storing.Room = storing.boundless
 ) -> storing.Stored:
     """Store a new version that takes the place of ``memory_id`` and keeps its other fields. Raises ``NotFound``, and
     ``Conflict`` when something else took its place already."""
@@ -218,7 +240,7 @@ async def supersede(
     kept = ("type", "tags", "keywords", "metadata", "entity", "author", "workspace", "thread", "applies_to")
     more = ("parent", "position", "confidence", "visibility", "tier")
     values = {name: getattr(old, name) for name in (*kept, *more)}
-    prepared = storing.prepare(vault, actor, MemoryFields(content=content, title=title, **values))
+    prepared = storing.prepare(vault, actor, MemoryFields(content=new.content, title=new.title, **values))
     vectors = await vault.embed_now([passage.embedded for passage in prepared.passages])
     await vault.adopt_model()
     model = vault.shared.embedder.identity
@@ -228,8 +250,9 @@ async def supersede(
         by = _current(tx, seq).superseded_by
         if by is not None:
             raise Conflict("the memory was superseded already", hint="supersede the newer one", superseded_by=by)
+        room(tx)
         _, stored = storing.insert(tx, actor, prepared, vectors, model.key if model else None)
-        mark_superseded(tx, memory_id, stored.id, reason)
+        mark_superseded(tx, memory_id, stored.id, new.reason)
         return stored
 
     stored = await vault.db.write(write)

@@ -56,7 +56,13 @@ def _applies_to(value: str) -> str:
     raise ValueError("must be global, file:<path> or area:<name>")
 
 
+METADATA_DEPTH = 32
+"""Levels of metadata: more than people write, far fewer than any serialiser on the way back gives up at."""
+
+
 def _bounded_json(value: dict[str, Any]) -> dict[str, Any]:
+    if _depth(value) > METADATA_DEPTH:
+        raise ValueError(f"must be at most {METADATA_DEPTH} levels deep")
     try:
         size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8"))
     except (ValueError, RecursionError, UnicodeEncodeError):
@@ -66,9 +72,19 @@ def _bounded_json(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
+def _depth(value: Any) -> int:
+    """Levels of lists and objects. Level by level, not by recursion: the value may be as deep as a body is long."""
+    depth, level = 0, [value]
+    while level := [inner for inner in level if isinstance(inner, dict | list)]:
+        depth += 1
+        level = [each for inner in level for each in (inner.values() if isinstance(inner, dict) else inner)]
+    return depth
+
+
 Text = Annotated[str, AfterValidator(clean)]
 Filled = Annotated[str, AfterValidator(_filled)]
-Label = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_filled)]
+LABEL = 200
+Label = Annotated[str, Field(min_length=1, max_length=LABEL), AfterValidator(_filled)]
 Tag = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_filled)]
 Content = Annotated[Filled, Field(max_length=51_200, description="what to remember; Markdown welcome")]
 Title = Annotated[Filled, Field(max_length=500, description="one line; cut from the content if absent")]
@@ -86,7 +102,7 @@ TtlDays = Annotated[float, Field(gt=0, le=36_500, allow_inf_nan=False, descripti
 class MemoryFields(BaseModel):
     """A memory as it arrives: from a tool call or a line of an import."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     content: Content
     title: Title | None = None

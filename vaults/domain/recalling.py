@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.memory import COLUMNS, WIDTH, Memory, from_row
+from vaults.domain.memory import COLUMNS, WIDTH, Memory, clean, from_row
 from vaults.errors import InvalidArgument
 from vaults.search import budget
 from vaults.search.filters import MemoryFilter
@@ -205,11 +205,17 @@ def _write_cursor(order: str, value: Any, seq: int) -> str:
     return base64.urlsafe_b64encode(json.dumps([order, value, seq]).encode()).decode().rstrip("=")
 
 
+def _sortable(value: object) -> bool:
+    if isinstance(value, str):
+        return clean(value) == value
+    return type(value) is int and abs(value) < 2**63
+
+
 def _read_cursor(cursor: str, order: str) -> tuple[Any, int]:
     try:
         kept, value, seq = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        if kept == order and isinstance(value, str | int) and isinstance(seq, int):
+        if kept == order and type(seq) is int and abs(seq) < 2**63 and _sortable(value):
             return value, seq
-    except (ValueError, binascii.Error, TypeError):
+    except (ValueError, binascii.Error, TypeError, RecursionError):
         pass
     raise InvalidArgument("cursor", "is not one this listing gave", hint="start again without a cursor")

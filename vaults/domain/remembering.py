@@ -9,7 +9,7 @@ from vaults import clock
 from vaults.db.sql import Reader, Writer
 from vaults.domain import lifecycle, storing
 from vaults.domain.memory import Actor, MemoryFields
-from vaults.domain.storing import Near, OnDuplicate, Prepared, Stored
+from vaults.domain.storing import Near, OnDuplicate, Prepared, Room, Stored, boundless
 from vaults.index import embeddings
 from vaults.search import candidates
 from vaults.search.filters import MemoryFilter
@@ -26,39 +26,53 @@ async def remember(
     *,
     on_duplicate: OnDuplicate = "return",
     key: str | None = None,
+    room: Room = boundless,
 ) -> Stored:
     """Store one memory. The text is durable and found by keyword when this returns; the vector too, unless the
     model is slow or down (``embedding: pending``). The same request again, told by ``key``, external id or content,
-    stores nothing new and says so in ``duplicate_of``."""
+    stores nothing new and says so in ``duplicate_of``. ``room`` may refuse inside the transaction."""
     vault.check_writable()
     prepared = storing.prepare(vault, actor, fields)
     held, last = await vault.db.read(
         lambda tx: (_held(tx, actor, prepared, on_duplicate, key), embeddings.last_change(tx))
     )
-    if held is not None:
+    if held is not None and key is None:
         return held
-    vectors = await vault.embed_now([passage.embedded for passage in prepared.passages])
+    texts = [] if held is not None else [passage.embedded for passage in prepared.passages]
+    vectors = await vault.embed_now(texts) if texts else None
     await vault.adopt_model()
     model = vault.shared.embedder.identity
     similar = await _similar(vault, actor, vectors, last) if vectors else []
 
     def write(tx: Writer) -> Stored:
         again = _held(tx, actor, prepared, on_duplicate, key)
-        if again is not None:
-            return again
-        old = storing.duplicate(tx, prepared) if on_duplicate == "supersede" else None
-        _, stored = storing.insert(tx, actor, prepared, vectors, model.key if model else None)
-        if old is not None:
-            lifecycle.mark_superseded(tx, old.id, stored.id, "stored again")
-            stored = replace(stored, duplicate_of=old.id)
+        if again is None:
+            room(tx)
+            again = _new(tx, actor, prepared, vectors, on_duplicate, model.key if model else None)
         if key is not None:
-            storing.remember_key(tx, actor, key, prepared, stored.id)
-        return stored
+            storing.remember_key(tx, actor, key, prepared, again.id)
+        return again
 
     stored = await vault.db.write(write)
     if stored.embedding == "pending":
         vault.nudge()
     return replace(stored, similar=[near for near in similar if near.id not in (stored.id, stored.duplicate_of)])
+
+
+def _new(
+    tx: Writer,
+    actor: Actor,
+    prepared: Prepared,
+    vectors: Sequence[bytes] | None,
+    on_duplicate: OnDuplicate,
+    model: str | None,
+) -> Stored:
+    old = storing.duplicate(tx, prepared) if on_duplicate == "supersede" else None
+    _, stored = storing.insert(tx, actor, prepared, vectors, model)
+    if old is None:
+        return stored
+    lifecycle.mark_superseded(tx, old.id, stored.id, "stored again")
+    return replace(stored, duplicate_of=old.id)
 
 
 def _held(tx: Reader, actor: Actor, prepared: Prepared, on_duplicate: OnDuplicate, key: str | None) -> Stored | None:
@@ -77,10 +91,16 @@ async def _similar(vault: Vault, actor: Actor, vectors: Sequence[bytes], last: i
         return []
     query = np.frombuffer(vectors[0], dtype=np.float32)
     hits = await vault.projection.search(model, query, 2 * SIMILAR, at_least=last)
-    close = {passage: score for passage, score in hits if score >= vault.shared.search.near_duplicate}
+    near = vault.shared.search.near_duplicate
+    close = {passage: score for passage, score in hits if score >= near}
     if not close:
         return []
     only = MemoryFilter(viewer=actor.identity, now=clock.now())
+    seen = await vault.db.read(lambda tx: candidates.visible(tx, close, only))
+    if len(seen) < len(close):  # some are not for this caller, and may have crowded out those that are
+        allowed = await vault.db.read(lambda tx: candidates.allowed(tx, only))
+        hits = await vault.projection.search(model, query, 2 * SIMILAR, allowed, at_least=last)
+        close = {passage: score for passage, score in hits if score >= near}
     return await vault.db.read(lambda tx: _named(tx, close, only))
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vaults.db.sql import Reader
+from vaults.domain.memory import Actor
 from vaults.index import embeddings
 from vaults.vault import DATABASE, Vault
 
@@ -52,29 +53,54 @@ class VaultStatus:
     created_at: str
 
 
-async def status(vault: Vault) -> VaultStatus:
-    """Counts and states, as of now."""
+async def status(vault: Vault, actor: Actor | None) -> VaultStatus:
+    """Counts and states, as of now, of what ``actor`` may see: private memories of others are not counted. None is the
+    operator at the machine, who counts everything."""
     state = vault.shared.embedder.state()
     model = vault.shared.embedder.identity
 
     def read(tx: Reader) -> tuple[MemoryCounts, IndexStatus, int]:
-        living = "archived_at IS NULL AND superseded_by IS NULL"
-        types = {
-            row[0]: int(row[1]) for row in tx.all(f"SELECT type, COUNT(*) FROM memories WHERE {living} GROUP BY 1")
-        }
-        archived = int(tx.value("SELECT COUNT(*) FROM memories WHERE archived_at IS NOT NULL"))
-        superseded = int(tx.value("SELECT COUNT(*) FROM memories WHERE superseded_by IS NOT NULL"))
-        vectors = "SELECT COUNT(*) FROM embeddings" + (" WHERE model = ?" if model else "")
-        index = IndexStatus(
-            int(tx.value("SELECT COUNT(*) FROM passages")),
-            int(tx.value(vectors, (model.key,) if model else ())),
-            vault.projection.size,
-        )
-        counts = MemoryCounts(sum(types.values()), archived, superseded, dict(sorted(types.items())))
-        return counts, index, embeddings.owed_count(tx)
+        seen = "(m.visibility = 'shared' OR m.stored_by = :viewer)" if actor else "(1 = 1)"
+        params = {"viewer": actor.identity if actor else "", "model": model.key if model else ""}
+        living = f"{seen} AND archived_at IS NULL AND superseded_by IS NULL"
+        types = tx.all(f"SELECT type, COUNT(*) FROM memories m WHERE {living} GROUP BY type ORDER BY type", params)
+        archived = tx.value(f"SELECT COUNT(*) FROM memories m WHERE {seen} AND archived_at IS NOT NULL", params)
+        superseded = tx.value(f"SELECT COUNT(*) FROM memories m WHERE {seen} AND superseded_by IS NOT NULL", params)
+        by_type = {row[0]: int(row[1]) for row in types}
+        counts = MemoryCounts(sum(by_type.values()), int(archived), int(superseded), by_type)
+        hidden = tx.one(f"SELECT 1 FROM memories m WHERE NOT {seen} LIMIT 1", params)
+        return counts, _index(tx, params, seen if hidden else None), _owed(tx, params, seen if hidden else None)
 
     counts, index, pending = await vault.db.read(read)
     name, width = (model.name, model.width) if model else (None, None)
     embedding = EmbeddingStatus(state.status, pending, name, width, state.engine, state.reason)
     size = sum(path.stat().st_size for path in vault.folder.glob(f"{DATABASE}*"))
+    loaded = vault.projection.size
+    if loaded is not None:
+        index = replace(index, loaded=min(loaded, index.vectors))
     return VaultStatus(vault.name, counts, embedding, index, size, vault.entry.created_at)
+
+
+def _index(tx: Reader, params: dict[str, str], seen: str | None) -> IndexStatus:
+    joined = f" JOIN memories m ON m.seq = p.item WHERE p.kind = 'memory' AND {seen}" if seen else ""
+    passages = int(tx.value(f"SELECT COUNT(*) FROM passages p{joined}", params))
+    of_model = "(:model = '' OR e.model = :model)"
+    if seen:
+        vectors = tx.value(
+            f"SELECT COUNT(*) FROM embeddings e JOIN passages p ON p.seq = e.passage{joined} AND {of_model}", params
+        )
+    else:
+        vectors = tx.value(f"SELECT COUNT(*) FROM embeddings e WHERE {of_model}", params)
+    return IndexStatus(passages, int(vectors), None)
+
+
+def _owed(tx: Reader, params: dict[str, str], seen: str | None) -> int:
+    if seen is None:
+        return embeddings.owed_count(tx)
+    return int(
+        tx.value(
+            "SELECT COUNT(*) FROM embedding_queue q JOIN passages p ON p.seq = q.passage"
+            f" JOIN memories m ON m.seq = p.item WHERE p.kind = 'memory' AND {seen}",
+            params,
+        )
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,6 +13,7 @@ from vaults import clock
 from vaults.db.sql import Reader, Writer
 from vaults.domain.memory import (
     GLOBAL,
+    LABEL,
     Actor,
     MemoryFields,
     derived_title,
@@ -26,6 +27,13 @@ from vaults.vault import Vault
 
 OnDuplicate = Literal["return", "store", "supersede"]
 KIND = "memory"
+
+Room = Callable[[Reader], None]
+"""Raises ``QuotaExceeded`` when no more may be stored."""
+
+
+def boundless(tx: Reader) -> None:
+    """Room for everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +79,7 @@ def prepare(vault: Vault, actor: Actor, fields: MemoryFields, created_at: str | 
     """Settle defaults and cut the passages. Pure but for the clock. Raises ``InvalidArgument``."""
     title = fields.title or derived_title(fields.content)
     workspace = workspace_key(fields.workspace or actor.workspace or GLOBAL)
-    author = fields.author or actor.name
+    author = fields.author or actor.name[:LABEL]
     labels = [*fields.tags, *fields.keywords, fields.entity or "", author]
     return Prepared(
         fields=fields,
@@ -162,8 +170,9 @@ def insert(
             "keywords": json.dumps(fields.keywords, ensure_ascii=False), "entity": fields.entity,
             "author": prepared.author, "stored_by": actor.identity, "workspace": prepared.workspace,
             "thread": fields.thread, "applies_to": fields.applies_to, "parent": fields.parent,
-            "position": _position(tx, fields), "confidence": fields.confidence, "occurred_at": prepared.occurred_at,
-            "expires_at": prepared.expires_at, "visibility": fields.visibility, "tier": fields.tier,
+            "position": _position(tx, actor, fields), "confidence": fields.confidence,
+            "occurred_at": prepared.occurred_at, "expires_at": prepared.expires_at,
+            "visibility": fields.visibility, "tier": fields.tier,
             "created_at": prepared.created_at,
         },
     )  # fmt: skip
@@ -203,7 +212,8 @@ def set_tags(tx: Writer, seq: int, tags: Sequence[str]) -> None:
 def remember_key(tx: Writer, actor: Actor, key: str, prepared: Prepared, memory: str) -> None:
     """Record an idempotency key in the transaction it guards."""
     tx.run(
-        "INSERT INTO idempotency_keys (stored_by, key, request_hash, memory, created_at) VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO idempotency_keys (stored_by, key, request_hash, memory, created_at) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (stored_by, key) DO NOTHING",
         (actor.identity, key, prepared.request_hash, memory, prepared.created_at),
     )
 
@@ -219,7 +229,14 @@ def find(tx: Reader, memory_id: str, actor: Actor) -> int:
     return int(seq)
 
 
-def _position(tx: Reader, fields: MemoryFields) -> int | None:
+def _position(tx: Reader, actor: Actor, fields: MemoryFields) -> int | None:
     if fields.parent is None or fields.position is not None:
         return fields.position
-    return int(tx.value("SELECT COALESCE(MAX(position) + 1, 0) FROM memories WHERE parent = ?", (fields.parent,)))
+    # Counted among what the actor may see: the number must not tell how much of a conversation is private.
+    return int(
+        tx.value(
+            "SELECT COALESCE(MAX(position) + 1, 0) FROM memories WHERE parent = ?"
+            " AND (visibility = 'shared' OR stored_by = ?)",
+            (fields.parent, actor.identity),
+        )
+    )

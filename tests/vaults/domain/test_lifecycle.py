@@ -145,3 +145,37 @@ async def test_fetch_reads_parts_and_says_when_it_cut(ask: Asking) -> None:
     assert len(cut.content["items"][1]["text"].encode()) <= 101
     assert cut.content["missing"] == ["nope"]
     assert (await ask("fetch")).code == "invalid_argument"
+
+
+def _nested(levels: int) -> dict[str, object]:
+    value: dict[str, object] = {}
+    for _ in range(levels - 1):
+        value = {"a": value}
+    return value
+
+
+async def test_metadata_deeper_than_it_can_be_read_back_is_refused(ask: Asking) -> None:
+    one = await _id(ask, "Shallow", metadata=_nested(32))
+    for levels in (33, 254, 300, 5000):
+        for tool, arguments in (("remember", {"content": "deep"}), ("memory_update", {"id": one})):
+            outcome = await ask(tool, metadata=_nested(levels), **arguments)
+            assert outcome.code == "invalid_argument", (tool, levels)
+            assert outcome.content["error"]["details"]["field"] == "metadata"
+    assert (await ask("memory_list")).content["total"] == 1
+
+
+async def test_purging_the_newer_one_brings_the_older_one_back(ask: Asking) -> None:
+    old = await _id(ask, "The bridge is open")
+    new = (await ask("memory_supersede", id=old, content="The bridge is closed")).content["id"]
+    await ask("memory_forget", ids=[new], purge=True)
+    assert [hit["id"] for hit in (await ask("recall", query="bridge")).content["hits"]] == [old]
+    assert (await ask("memory_supersede", id=old, content="The bridge is gone")).ok
+
+
+async def test_a_long_name_may_store_and_supersede(services: Services) -> None:
+    name = "n" * 255
+    row = (name, "local", "main", "writer", "2026-01-01T00:00:00Z")
+    await services.board.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    ask = asker(services, Caller(local(name), "main", Role.WRITER, "http"))
+    one = await _id(ask, "Mine")
+    assert (await ask("memory_supersede", id=one, content="Still mine")).ok

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import json
+
 import pytest
 
 from auth.principal import owner
@@ -89,7 +92,15 @@ async def test_a_cursor_of_another_listing_is_refused(ask: Asking) -> None:
     await _fill(ask)
     cursor = (await ask("memory_list", limit=5)).content["cursor"]
     assert (await ask("memory_list", order="oldest", cursor=cursor)).code == "invalid_argument"
-    for forged in ("x", "bnVsbA", "W10", "eyJhIjoxfQ"):
+    made = (
+        ["newest", 1, 2**80],
+        ["newest", 2**80, 1],
+        ["newest", True, 1],
+        ["newest", "\ud800", 1],
+        ["newest", 1.5, 1],
+    )
+    encoded = [base64.urlsafe_b64encode(json.dumps(each).encode()).decode().rstrip("=") for each in made]
+    for forged in ("x", "bnVsbA", "W10", "eyJhIjoxfQ", *encoded):
         assert (await ask("memory_list", cursor=forged)).code == "invalid_argument"
 
 

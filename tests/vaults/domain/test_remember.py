@@ -59,6 +59,13 @@ async def test_an_idempotency_key_stores_once_even_when_raced(ask: Asking) -> No
     assert (await ask("remember", content="Other", idempotency_key="k")).code == "conflict"
 
 
+async def test_a_key_stands_for_its_text_even_when_that_was_known_already(ask: Asking) -> None:
+    first = await _stored(ask, "Known")
+    again = await _stored(ask, "Known", idempotency_key="k")
+    assert again["id"] == first["id"]
+    assert (await ask("remember", content="Other", idempotency_key="k")).code == "conflict"
+
+
 async def test_near_duplicates_are_named(ask: Asking) -> None:
     first = await _stored(ask, "the billing service uses postgres fifteen on the big machine in room two")
     second = await _stored(ask, "the billing service uses postgres fifteen on the big machine in room three")
@@ -138,6 +145,9 @@ async def test_a_changed_model_is_noticed_and_everything_embedded_anew(opening: 
         ({"content": "x", "confidence": 1.1}, "confidence"),
         ({"content": "x", "confidence": float("nan")}, "confidence"),
         ({"content": "x", "position": -1}, "position"),
+        ({"content": "x", "position": "1"}, "position"),
+        ({"content": "x", "position": True}, "position"),
+        ({"content": "x", "confidence": "0.5"}, "confidence"),
         ({"content": "x", "ttl_days": 0}, "ttl_days"),
         ({"content": "x", "occurred_at": "yesterday"}, "occurred_at"),
         ({"content": "x", "visibility": "secret"}, "visibility"),
