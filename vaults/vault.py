@@ -30,6 +30,7 @@ from vaults.index.projection import Projection
 from vaults.observe import Observer
 from vaults.registry import VaultEntry
 from vaults.search.pipeline import Engines
+from vaults.search.rankings import Rankings
 from vaults.settings import EmbeddingSettings, IndexSettings, SearchSettings, StorageSettings
 
 DATABASE = "vault.db"
@@ -60,6 +61,7 @@ class Vault:
         self.shared = shared
         self.db = Database(folder / DATABASE, shared.storage, shared.observer)
         self.projection = Projection(folder, entry.vault_id, self.db, shared.index, shared.pool)
+        self.rankings = Rankings()
         self.lease = Lease(folder / ".lease")
         self.accesses: Counter[int] = Counter()
         self._file: tuple[int, int] | None = None
@@ -74,7 +76,15 @@ class Vault:
     def engines(self) -> Engines:
         """What ``vaults.search`` runs on."""
         shared = self.shared
-        return Engines(self.db, self.projection, shared.embedder, shared.pool, shared.observer, shared.search)
+        return Engines(
+            self.db,
+            self.projection,
+            self.rankings,
+            shared.embedder,
+            shared.pool,
+            shared.observer,
+            shared.search,
+        )
 
     async def open(self) -> None:
         """Check and migrate. Raises ``VaultQuarantined`` (reason missing, damaged, foreign, future) or
@@ -85,9 +95,12 @@ class Vault:
             )
         found = self.db.path.stat()
         self._file = (found.st_dev, found.st_ino)
+        if found.st_size == 0:  # before SQLite opens it: it would throw a log away that may hold everything
+            raise _damaged()
         try:
             alone = self.lease.try_acquire()
             unclean = alone and _left_open(self.db.path)
+            await self.db.exclusively(_refuse_empty)
             await migrate(self.db, "vault")
             if unclean:
                 await self.db.exclusively(_quick_check)
@@ -123,6 +136,7 @@ class Vault:
         if self.busy:
             return
         await self.settle()
+        self.rankings.clear()
         await self.db.rest()
         self.lease.release()
 
@@ -208,10 +222,20 @@ def _left_open(path: Path) -> bool:
     return wal.exists() and wal.stat().st_size > 0
 
 
+def _damaged() -> VaultQuarantined:
+    return VaultQuarantined("the vault's database is damaged", hint="restore a backup", reason="damaged")
+
+
+def _refuse_empty(raw: object) -> None:
+    # A registered vault was never without tables; migrating would lay a new, empty one over what was lost.
+    if raw.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:  # type: ignore[attr-defined]
+        raise _damaged()
+
+
 def _quick_check(raw: object) -> None:
     found = raw.execute("PRAGMA quick_check(1)").fetchone()  # type: ignore[attr-defined]
     if found[0] != "ok":
-        raise VaultQuarantined("the vault's database is damaged", hint="restore a backup", reason="damaged")
+        raise _damaged()
 
 
 def _count_accesses(tx: Writer, accesses: Counter[int]) -> None:

@@ -23,6 +23,11 @@ class Reader:
     def __init__(self, connection: sqlite.Connection) -> None:
         self._connection = connection
 
+    def version(self) -> tuple[int, int]:
+        """Equal to an earlier one as long as nobody has committed anything in between. Ask first: it fixes the
+        snapshot the transaction reads. Only comparable on one connection, which is the first part."""
+        return id(self._connection), int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+
     def all(self, sql: str, params: Params = ()) -> list[Row]:
         """Every row."""
         return self._connection.execute(sql, params).fetchall()

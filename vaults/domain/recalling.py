@@ -16,7 +16,7 @@ from vaults.errors import InvalidArgument
 from vaults.search import budget
 from vaults.search.filters import MemoryFilter
 from vaults.search.fusion import Fused
-from vaults.search.pipeline import Found, Mode, search
+from vaults.search.pipeline import Mode, Question, Ranking, search
 from vaults.search.snippets import LENGTH, snippet
 from vaults.vault import Vault
 
@@ -75,16 +75,20 @@ class Ask:
 async def recall(vault: Vault, ask: Ask) -> Recalled:
     """The memories that answer ``ask``, best first."""
     await vault.adopt_model()
-    found = await search(vault.engines, ask.query, ask.mode, ask.only, ask.limit)
-    best = _best_per_item([hit for hit in found.ranked if hit.score >= ask.min_score])
-    wanted = len(best) if ask.group_by == "parent" else ask.limit
-    rows = await vault.db.read(lambda tx: _rows(tx, best[:wanted]))
-    hits = [_hit(vault.name, found, fused, *rows[fused.item]) for fused in best[:wanted] if fused.item in rows]
-    if ask.group_by == "parent":
-        hits = _best_per_parent(hits)
-    total = len(hits) if ask.group_by == "parent" else len(best)
+    question = Question(ask.query, ask.mode, ask.only, ask.limit)
+
+    def pick(tx: Reader, ranking: Ranking) -> tuple[list[Hit], int, Ranking]:
+        best = _best_per_item([hit for hit in ranking.fused if hit.score >= ask.min_score])
+        wanted = best if ask.group_by == "parent" else best[: ask.limit]
+        rows = _rows(tx, wanted, ask.only)
+        hits = [_hit(vault.name, ranking, fused, *rows[fused.item]) for fused in wanted if fused.item in rows]
+        if ask.group_by == "parent":
+            hits = _best_per_parent(hits)
+        return hits, len(hits) if ask.group_by == "parent" else len(best), ranking
+
+    hits, total, ranking = await search(vault.engines, question, pick)
     kept = await fit(vault, hits[: ask.limit], ask.max_tokens)
-    return Recalled(kept, total, found.mode, len(kept) < min(total, ask.limit), found.warnings)
+    return Recalled(kept, total, ranking.mode, len(kept) < min(total, ask.limit), list(ranking.warnings))
 
 
 async def fit(vault: Vault, hits: Sequence[Hit], max_tokens: int) -> list[Hit]:
@@ -110,19 +114,23 @@ def _best_per_parent(hits: Sequence[Hit]) -> list[Hit]:
     return list(best.values())
 
 
-def _rows(tx: Reader, ranked: Sequence[Fused]) -> dict[int, tuple[Memory, str]]:
-    """The memories of ``ranked`` with the body of the passage that was found."""
+def _rows(tx: Reader, ranked: Sequence[Fused], only: MemoryFilter) -> dict[int, tuple[Memory, str]]:
+    """The memories of ``ranked`` with the body of the passage that was found. The filter is asked once more: a ranking
+    may be older than what it ranks."""
     found: dict[int, tuple[Memory, str]] = {}
+    where, params = only.where()
     for start in range(0, len(ranked), 500):
         some = ", ".join(str(hit.passage) for hit in ranked[start : start + 500])
         rows = tx.all(
-            f"SELECT {COLUMNS}, p.body, m.seq FROM passages p JOIN memories m ON m.seq = p.item WHERE p.seq IN ({some})"
+            f"SELECT {COLUMNS}, p.body, m.seq FROM passages p JOIN memories m ON m.seq = p.item"
+            f" WHERE p.seq IN ({some}) AND {where}",
+            params,
         )
         found.update({int(row[WIDTH + 1]): (from_row(row), row[WIDTH]) for row in rows})
     return found
 
 
-def _hit(vault: str, found: Found, fused: Fused, memory: Memory, body: str) -> Hit:
+def _hit(vault: str, ranking: Ranking, fused: Fused, memory: Memory, body: str) -> Hit:
     short = len(memory.content) <= LENGTH
     signals = {"keyword": fused.keyword, "semantic": fused.semantic}
     return Hit(
@@ -138,7 +146,7 @@ def _hit(vault: str, found: Found, fused: Fused, memory: Memory, body: str) -> H
         tags=memory.tags,
         signals={name: round(value, 4) for name, value in signals.items() if value is not None},
         content=memory.content if short else None,
-        snippet=None if short else snippet(body, found.query.terms),
+        snippet=None if short else snippet(body, ranking.query.terms),
         external_id=memory.external_id,
         thread=memory.thread,
         parent=memory.parent,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -66,6 +66,12 @@ def allowed(tx: Reader, only: MemoryFilter) -> np.ndarray:
         f"SELECT p.seq FROM passages p JOIN memories m ON m.seq = p.item WHERE p.kind = 'memory' AND {where}", params
     )
     return np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows))
+
+
+def scored(tx: Reader, hits: Sequence[tuple[int, float]], only: MemoryFilter) -> list[Scored]:
+    """Those of ``hits`` the filter lets through, with their memories, in their order."""
+    items = visible(tx, [passage for passage, _ in hits], only)
+    return [Scored(passage, items[passage], score) for passage, score in hits if passage in items]
 
 
 def visible(tx: Reader, passages: Collection[int], only: MemoryFilter) -> dict[int, int]:

@@ -1,13 +1,13 @@
-"""From a question to ranked passages. The stages stand in ``search``, in order, and each is timed."""
+"""From a question to ranked passages. The stages stand in ``_search``, in order, and each is timed."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from vaults.db.connection import Database
 from vaults.db.sql import Reader
@@ -21,20 +21,26 @@ from vaults.search.candidates import Scored
 from vaults.search.filters import MemoryFilter
 from vaults.search.fusion import Fused
 from vaults.search.query import Query, parse
+from vaults.search.rankings import Kept, Rankings, Version
 from vaults.settings import SearchSettings
 
 if TYPE_CHECKING:
     import numpy as np
 
 Mode = Literal["hybrid", "keyword", "semantic"]
+T = TypeVar("T")
+
+DEEPEST = 4_000
+"""Passages per channel at most, however few items they belong to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """What a search runs on: one vault's database and vectors, the process's model and search threads."""
+    """What a search runs on: one vault's database, vectors and rankings, the process's model and search threads."""
 
     db: Database
     projection: Projection
+    rankings: Rankings
     embedder: EmbeddingService
     pool: Executor
     observer: Observer
@@ -42,104 +48,173 @@ class Engines:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Question:
+    """What to look for. ``limit`` is how many items are wanted."""
+
+    text: str
+    mode: Mode
+    only: MemoryFilter
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
     """Ranked passages. ``mode`` is what could really be done."""
 
     query: Query
-    ranked: list[Fused]
+    fused: list[Fused]
     mode: Mode
-    warnings: list[str] = field(default_factory=list)
+    warnings: tuple[str, ...] = ()
+
+
+Pick: TypeAlias = Callable[[Reader, Ranking], T]
+"""Reads what is wanted of a ranking, in the transaction that completes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A search under way: the question, read, and its vector, or a word on why there is none."""
+
+    engines: Engines
+    asked: Question
+    query: Query
+    vector: np.ndarray | None = None
+    warning: str | None = None
+
+    @property
+    def mode(self) -> Mode:
+        return self.asked.mode if self.vector is not None else "keyword"
 
 
 @dataclass(frozen=True, slots=True)
 class _Words:
     """What one read of the database says before vectors are asked."""
 
+    version: Version
     hits: list[Scored]
     last_change: int
-    owed: int
+    owed: bool
     allowed: np.ndarray | None
     mean_characters: float
 
 
-async def search(engines: Engines, text: str, mode: Mode, only: MemoryFilter, limit: int) -> Found:
-    """The best passages for ``text``. ``limit`` is how many items the caller wants; more passages are looked at,
-    because several may belong to one item. Never fails for want of a model: it answers by keyword and says so."""
-    query = parse(text)
-    depth = max(engines.settings.candidates, 2 * limit)
-    reading = asyncio.ensure_future(_read_words(engines, query, mode, only, depth))
-    vector, warning = (None, None) if mode == "keyword" else await _embed(engines, query)
+Near: TypeAlias = list[tuple[int, float]]
+"""Passages with their cosine, best first, whoever may see them."""
+
+
+async def search(engines: Engines, asked: Question, pick: Pick[T]) -> T:
+    """The best passages for a question, as ``pick`` reads them. Never fails for want of a model: it answers by keyword
+    and says so. The same question again, with nothing committed in between, costs one read."""
+    key = (asked.text, asked.mode, replace(asked.only, now=""), asked.limit, engines.embedder.identity)
+    if (kept := engines.rankings.get(key)) is not None:
+        with _timed(engines, "fetch"):
+            again = await engines.db.read(
+                lambda tx: (pick(tx, kept.ranking),) if tx.version() == kept.version else None
+            )
+        if again is not None:
+            return again[0]
+    version, ranking, picked = await _search(engines, asked, pick)
+    if not ranking.warnings:
+        engines.rankings.keep(key, Kept(version, ranking))
+    return picked
+
+
+async def _search(engines: Engines, asked: Question, pick: Pick[T]) -> tuple[Version, Ranking, T]:
+    """Candidates by word and by meaning side by side, then fused; deeper while too few items were found, because many
+    passages may belong to one."""
+    run = _Run(engines, asked, parse(asked.text))
+    depth = max(engines.settings.candidates, 2 * asked.limit)
+    reading = asyncio.ensure_future(_by_word(run, asked.mode, depth))
+    run = await _embedded(run)
     words = await reading
-    dense = await _by_vector(engines, vector, words, only, depth)
-    if vector is None and mode == "semantic":
-        words = await _read_words(engines, query, "keyword", only, depth)
-    fused = _fuse(engines.settings, mode if vector is not None else "keyword", words, dense)
-    warnings = [warning] if warning else []
-    if words.owed and vector is not None:
-        warnings.append(f"{words.owed} passages have no vector yet: found by keyword only")
-    return Found(query, fused, mode if vector is not None else "keyword", warnings)
+    if run.mode != asked.mode:
+        words = await _by_word(run, run.mode, depth)
+    while True:
+        near = await _by_meaning(run, words, depth)
+        ranking, picked = await _completed(run, words, near, depth, pick)
+        enough = len({hit.item for hit in ranking.fused}) >= asked.limit
+        if enough or max(len(words.hits), len(near)) < depth or depth >= DEEPEST:
+            return words.version, ranking, picked
+        depth *= 4
+        words = await _by_word(run, run.mode, depth)
 
 
-async def _read_words(engines: Engines, query: Query, mode: Mode, only: MemoryFilter, depth: int) -> _Words:
+async def _by_word(run: _Run, mode: Mode, depth: int) -> _Words:
+    match, only = run.query.match, run.asked.only
+
     def read(tx: Reader) -> _Words:
-        hits = candidates.by_keyword(tx, query.match, depth, only) if query.match and mode != "semantic" else []
+        version = tx.version()
+        hits = candidates.by_keyword(tx, match, depth, only) if match and mode != "semantic" else []
         allowed = candidates.allowed(tx, only) if only.narrows and mode != "keyword" else None
         sampled = ", ".join(str(hit.passage) for hit in hits[:20])
         mean = tx.value(f"SELECT AVG(LENGTH(body)) FROM passages WHERE seq IN ({sampled})") if sampled else 0
-        return _Words(hits, embeddings.last_change(tx), embeddings.owed_count(tx), allowed, float(mean or 0))
+        owed = embeddings.owed_count(tx) > 0
+        return _Words(version, hits, embeddings.last_change(tx), owed, allowed, float(mean or 0))
 
-    with _timed(engines, "lexical"):
-        return await engines.db.read(read)
+    with _timed(run.engines, "lexical"):
+        return await run.engines.db.read(read)
 
 
-async def _embed(engines: Engines, query: Query) -> tuple[np.ndarray | None, str | None]:
-    if not query.text.strip():
-        return None, None
+async def _embedded(run: _Run) -> _Run:
+    if run.asked.mode == "keyword" or not run.query.text.strip():
+        return run
     try:
-        with _timed(engines, "embed"):
-            return await engines.embedder.query(query.text), None
+        with _timed(run.engines, "embed"):
+            return replace(run, vector=await run.engines.embedder.query(run.query.text))
     except (EmbeddingUnavailable, Overloaded) as failure:
-        return None, f"semantic search is unavailable ({failure.message}): these are keyword results"
+        return replace(run, warning=f"semantic search is unavailable ({failure.message}): these are keyword results")
 
 
-async def _by_vector(
-    engines: Engines, vector: np.ndarray | None, words: _Words, only: MemoryFilter, depth: int
-) -> list[Scored]:
-    model = engines.embedder.identity
-    if vector is None or model is None:
+async def _by_meaning(run: _Run, words: _Words, depth: int) -> Near:
+    """The nearest passages; half as many again where some may turn out not to be for this caller."""
+    model = run.engines.embedder.identity
+    if run.vector is None or model is None:
         return []
-    with _timed(engines, "dense"):
-        if words.allowed is None:
-            over = depth + depth // 2
-            hits = await engines.projection.search(model, vector, over, at_least=words.last_change)
-            # Nearly always every hit may be seen, and looking costs as much as finding: look at the rest only if not.
-            kept = await _visible(engines, hits[:depth], only)
-            if len(kept) < depth < len(hits):
-                kept += await _visible(engines, hits[depth:], only)
-            if len(kept) >= depth or len(hits) < over:
-                return kept[:depth]
-            # What every search leaves out (archived, expired, private) crowded the list: leave it out beforehand.
-            allowed = await engines.db.read(lambda tx: candidates.allowed(tx, only))
-        else:
-            allowed = words.allowed
-        hits = await engines.projection.search(model, vector, depth, allowed, at_least=words.last_change)
-        return await _visible(engines, hits, only)
+    more = depth if words.allowed is not None else depth + depth // 2
+    with _timed(run.engines, "dense"):
+        return await run.engines.projection.search(model, run.vector, more, words.allowed, at_least=words.last_change)
 
 
-async def _visible(engines: Engines, hits: Sequence[tuple[int, float]], only: MemoryFilter) -> list[Scored]:
-    items = await engines.db.read(lambda tx: candidates.visible(tx, [passage for passage, _ in hits], only))
-    return [Scored(passage, items[passage], score) for passage, score in hits if passage in items]
+async def _completed(run: _Run, words: _Words, near: Near, depth: int, pick: Pick[T]) -> tuple[Ranking, T]:
+    """Look who may be seen, fuse, and pick, in one read."""
+    only, crowded = run.asked.only, words.allowed is None and len(near) > depth
+
+    def read(tx: Reader) -> tuple[Ranking, T] | None:
+        dense = candidates.scored(tx, near[:depth], only)
+        if len(dense) < depth:  # nearly always all may be seen: the rest is looked at only if not
+            dense += candidates.scored(tx, near[depth:], only)
+        if crowded and len(dense) < depth:
+            return None
+        ranking = Ranking(run.query, _fuse(run, words, dense[:depth]), run.mode, _warnings(run, words))
+        return ranking, pick(tx, ranking)
+
+    with _timed(run.engines, "fetch"):
+        done = await run.engines.db.read(read)
+    if done is not None:
+        return done
+    # What every search leaves out (archived, expired, private) crowded the list: leave it out beforehand.
+    allowed = await run.engines.db.read(lambda tx: candidates.allowed(tx, only))
+    words = replace(words, allowed=allowed)
+    return await _completed(run, words, await _by_meaning(run, words, depth), depth, pick)
 
 
-def _fuse(settings: SearchSettings, mode: Mode, words: _Words, dense: Sequence[Scored]) -> list[Fused]:
-    if mode == "keyword":
+def _fuse(run: _Run, words: _Words, dense: Sequence[Scored]) -> list[Fused]:
+    if run.mode == "keyword":
         return fusion.weighted(words.hits, (), 0.0)
-    if mode == "semantic":
+    if run.mode == "semantic":
         return fusion.weighted((), dense, 1.0)
+    settings = run.engines.settings
     if settings.fusion == "rrf":
         return fusion.reciprocal_rank(words.hits, dense)
     weight = 0.7 if settings.fusion == "fixed" else fusion.dense_weight(words.mean_characters)
     return fusion.weighted(words.hits, dense, weight)
+
+
+def _warnings(run: _Run, words: _Words) -> tuple[str, ...]:
+    if run.warning is not None:
+        return (run.warning,)
+    owed = words.owed and run.vector is not None
+    return ("some texts have no vector yet: those are found by keyword only",) if owed else ()
 
 
 class _timed:  # noqa: N801  reads as a word at its uses

@@ -148,3 +148,29 @@ async def test_a_limit_out_of_bounds_is_refused(ask: Asking, limit: object) -> N
     outcome = await ask("recall", query="x", limit=limit)
     assert outcome.code == "invalid_argument"
     assert outcome.content["error"]["details"]["field"] == "limit"
+
+
+async def test_long_memories_do_not_crowd_out_short_ones(ask: Asking) -> None:
+    for n in range(2):
+        long = "\n\n".join(f"Part {part}: the glacier moved again in valley {n} today." for part in range(700))
+        assert (await ask("remember", content=long[:51_000])).ok
+    for n in range(20):
+        assert (await ask("remember", content=f"short note {n} on the glacier in the valley")).ok
+    for mode in ("keyword", "semantic", "hybrid"):
+        found = await ask("recall", query="the glacier moved in the valley", mode=mode, limit=10)
+        assert len(found.content["hits"]) == 10, mode
+
+
+async def test_a_repeated_question_sees_what_changed_in_between(ask: Asking) -> None:
+    one = (await ask("remember", content="The lamp is red")).content["id"]
+
+    async def hits() -> list[str]:
+        return [hit["content"] for hit in (await ask("recall", query="lamp colour")).content["hits"]]
+
+    assert await hits() == await hits() == ["The lamp is red"]
+    await ask("remember", content="The lamp in the hall is green")
+    assert len(await hits()) == 2
+    await ask("memory_update", id=one, content="The lamp is blue")
+    assert "The lamp is blue" in await hits()
+    await ask("memory_forget", ids=[one])
+    assert await hits() == ["The lamp in the hall is green"]

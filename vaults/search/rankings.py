@@ -1,0 +1,46 @@
+"""Rankings of the last questions, good until anybody commits anything to the vault."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+KEPT = 32
+"""Rankings per open vault: some 20 KB each."""
+
+Version = tuple[int, int]
+"""What ``Reader.version`` said when the ranking was begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A ranking and the state of the database it is of."""
+
+    version: Version
+    ranking: Any
+
+
+class Rankings:
+    """Least recently used first out. One per open vault, on the event loop."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
+
+    def get(self, key: Hashable) -> Kept | None:
+        """What is kept, fresh or not: its version tells."""
+        kept = self._kept.get(key)
+        if kept is not None:
+            self._kept.move_to_end(key)
+        return kept
+
+    def keep(self, key: Hashable, kept: Kept) -> None:
+        """Remember a ranking."""
+        self._kept[key] = kept
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget all: connections are about to close, and versions are only comparable on one."""
+        self._kept.clear()
