@@ -96,6 +96,8 @@ async def fit(vault: Vault, hits: Sequence[Hit], max_tokens: int) -> list[Hit]:
     texts = [f"{hit.title}\n{hit.content or hit.snippet or ''}" for hit in hits]
     if budget.surely_within(texts, max_tokens):
         return list(hits)
+    if budget.is_quick(texts):
+        return list(hits[: budget.fitting(texts, max_tokens)])
     count = await run_in(vault.shared.pool, budget.fitting, texts, max_tokens)
     return list(hits[:count])
 

@@ -7,8 +7,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
-KEPT = 32
-"""Rankings per open vault: some 20 KB each."""
+KEPT = 128
+"""Rankings per open vault, some 30 KB each; a vault at rest keeps none."""
 
 Version = tuple[int, int]
 """What ``Reader.version`` said when the ranking was begun."""
