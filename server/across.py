@@ -8,20 +8,19 @@ from collections.abc import Sequence
 from server.call import Call
 from vaults.domain import recalling
 from vaults.domain.recalling import Ask, Recalled
-from vaults.errors import InvalidArgument, NotFound, StrongroomError
+from vaults.errors import InvalidArgument, NotFound, Overloaded, StrongroomError
 
 
 async def recall_across(call: Call, ask: Ask, named: Sequence[str]) -> Recalled:
     """Ask the named vaults, or every granted one for ``*``, and merge. A vault without a grant answers as one that
     does not exist; one that cannot be opened now is left out and said so."""
     names = _granted(call, named)
-    answers = await asyncio.gather(*(_one(call, ask, name) for name in names), return_exceptions=True)
+    answers = await _answers(call, ask, names)
     found, warnings = [], []
-    for name, answer in zip(names, answers, strict=True):
+    for name in names:
+        answer = answers[name]
         if isinstance(answer, StrongroomError):
             warnings.append(f"vault {name} could not be searched ({answer.code})")
-        elif isinstance(answer, BaseException):
-            raise answer
         else:
             found.append(answer)
             warnings += [f"{name}: {warning}" for warning in answer.warnings]
@@ -46,9 +45,36 @@ def _granted(call: Call, named: Sequence[str]) -> list[str]:
     return names
 
 
-async def _one(call: Call, ask: Ask, name: str) -> Recalled:
+async def _answers(call: Call, ask: Ask, names: Sequence[str]) -> dict[str, Recalled | StrongroomError]:
+    """What each vault says. Vaults beside the call's own are taken in turns: all of them at once would take every
+    place of the pool from other callers, and there may be more of them than places."""
+    answers: dict[str, Recalled | StrongroomError] = {}
+    left = iter(names)
+
+    async def take_turns() -> None:
+        for name in left:
+            try:
+                answers[name] = await _one(call, ask, name, crowded=_crowded(answers))
+            except StrongroomError as failure:
+                answers[name] = failure
+
+    async with asyncio.TaskGroup() as turns:
+        for _ in range(min(call.services.pool.beside, len(names))):
+            turns.create_task(take_turns())
+    return answers
+
+
+def _crowded(answers: dict[str, Recalled | StrongroomError]) -> bool:
+    return any(isinstance(answer, Overloaded) for answer in answers.values())
+
+
+async def _one(call: Call, ask: Ask, name: str, *, crowded: bool) -> Recalled:
     # The budget is the whole answer's: each vault may fill it, the merge cuts.
     if name == call.vault.name:
         return await recalling.recall(call.vault, ask)
-    async with call.services.pool.lease(call.services.roster.entry(name)) as vault:
+    pool, entry = call.services.pool, call.services.roster.entry(name)
+    if crowded and not pool.has_room(name):
+        # One wait in vain is enough for a call: the time it has is for the vaults that can be searched.
+        raise Overloaded("every vault this server may keep open is in use")
+    async with pool.lease_beside(entry) as vault:
         return await recalling.recall(vault, ask)

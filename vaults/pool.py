@@ -29,6 +29,12 @@ REST_S = 10.0
 ROUND_S = 5.0
 """Seconds between the pool's rounds: idle closes, memory budget, owed vectors."""
 
+ROOM_WAIT_S = 1.0
+"""Seconds a call waits for a place when every open vault is in use."""
+
+BESIDE = 4
+"""Vaults leased at most, in the whole process, by calls that hold one already."""
+
 
 @dataclass(slots=True)
 class _Slot:
@@ -50,6 +56,10 @@ class Pool:
         self._rounds: asyncio.Task[None] | None = None
         self._closing: set[asyncio.Task[None]] = set()
         self._closed = False
+        self.beside = max(1, min(BESIDE, shared.storage.open_vaults // 4))
+        self._beside = asyncio.Semaphore(self.beside)
+        self._arrivals = asyncio.Lock()  # whoever holds it is the next to get a place; the others queue behind
+        self._freed = asyncio.Event()
 
     def folder_of(self, entry: VaultEntry) -> Path:
         """Where a vault's state lies: in the data folder, or in ``.strongroom`` of a folder served in place."""
@@ -71,7 +81,7 @@ class Pool:
     @asynccontextmanager
     async def lease(self, entry: VaultEntry) -> AsyncIterator[Vault]:
         """Hold a vault open. Raises ``VaultQuarantined``, ``VaultUnavailable``, or ``Overloaded`` when every open
-        vault is in use and no more may be opened."""
+        vault stays in use for ``ROOM_WAIT_S`` and no more may be opened."""
         slot = await self._slot(entry)
         slot.leases += 1
         slot.rests = False
@@ -84,20 +94,38 @@ class Pool:
         finally:
             slot.leases -= 1
             slot.used = time.monotonic()
+            self._freed.set()
+
+    @asynccontextmanager
+    async def lease_beside(self, entry: VaultEntry) -> AsyncIterator[Vault]:
+        """``lease`` for a call that holds another vault: at most ``beside`` of these at a time in the process, so
+        that no call over many vaults takes the places of everybody else."""
+        async with self._beside, self.lease(entry) as vault:
+            yield vault
+
+    def has_room(self, name: str) -> bool:
+        """Whether a lease would not have to wait for a place now."""
+        return name in self._slots or len(self._slots) < self._shared.storage.open_vaults or bool(self._idle())
 
     def _shut_out(self, name: str, failure: VaultQuarantined) -> None:
         """Damage was met, at opening or in the middle of a call: nobody gets in for a while, the others are served."""
         self._quarantine[name] = (time.monotonic() + QUARANTINE_S, failure)
         if slot := self._slots.pop(name, None):
-            closing = asyncio.create_task(_close(slot))
-            self._closing.add(closing)
-            closing.add_done_callback(self._closing.discard)
+            self._close_aside(slot)
         self._report()
+
+    def _close_aside(self, slot: _Slot) -> asyncio.Task[None]:
+        """Close what is no longer in ``_slots``, whatever becomes of the caller."""
+        closing = asyncio.create_task(_close(slot))
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+        self._freed.set()
+        return closing
 
     async def close_vault(self, name: str) -> None:
         """Close one vault as soon as nobody uses it (it is archived, restored or moved)."""
         if slot := self._slots.pop(name, None):
-            await _close(slot)
+            await asyncio.shield(self._close_aside(slot))
         self._quarantine.pop(name, None)
 
     async def close(self) -> None:
@@ -115,7 +143,7 @@ class Pool:
             raise failure
         slot = self._slots.get(entry.name)
         if slot is None:
-            await self._make_room()
+            await self._make_room(entry.name)
             slot = self._slots.get(entry.name)
         if slot is None:
             slot = self._slots[entry.name] = _Slot(asyncio.create_task(self._open(entry)))
@@ -131,15 +159,26 @@ class Pool:
             if isinstance(failure, VaultQuarantined):
                 self._shut_out(entry.name, failure)
             raise
+        finally:
+            # Not before the task is done: until then the vault does not count as idle.
+            asyncio.get_running_loop().call_soon(self._freed.set)
         self._quarantine.pop(entry.name, None)
         self._report()
         return vault
 
-    async def _make_room(self) -> None:
-        while len(self._slots) >= self._shared.storage.open_vaults:
-            if not (idle := self._idle()):
-                raise Overloaded("every vault this server may keep open is in use", retry_after_s=1.0)
-            await self._evict(idle[0])
+    async def _make_room(self, name: str) -> None:
+        """Return once there is a place for ``name``, or somebody else has opened it. The caller takes the place
+        before it waits for anything else."""
+        try:
+            async with asyncio.timeout(ROOM_WAIT_S), self._arrivals:
+                while name not in self._slots and len(self._slots) >= self._shared.storage.open_vaults:
+                    if idle := self._idle():
+                        await self._evict(idle[0])
+                    else:
+                        self._freed.clear()
+                        await self._freed.wait()
+        except TimeoutError:
+            raise Overloaded("every vault this server may keep open is in use", retry_after_s=1.0) from None
 
     def _idle(self) -> list[str]:
         """Open vaults nobody uses, least recently used first."""
@@ -147,7 +186,7 @@ class Pool:
         return [name for _, name in sorted(idle)]
 
     async def _evict(self, name: str) -> None:
-        await _close(self._slots.pop(name))
+        await asyncio.shield(self._close_aside(self._slots.pop(name)))
         self._report()
 
     async def _run_rounds(self) -> None:

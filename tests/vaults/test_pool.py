@@ -16,6 +16,7 @@ from server import vault_admin
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
+from vaults import pool as pools
 from vaults.db.sql import Writer
 from vaults.errors import Overloaded, VaultQuarantined
 
@@ -47,7 +48,10 @@ async def test_fifty_vaults_come_and_go_without_a_trace(opening: Opening) -> Non
         assert len(asyncio.all_tasks()) <= tasks + 1
 
 
-async def test_when_every_place_is_in_use_the_next_vault_is_told_when_to_come(opening: Opening) -> None:
+async def test_when_every_place_is_in_use_the_next_vault_is_told_when_to_come(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pools, "ROOM_WAIT_S", 0.05)
     async with opening({"storage.open_vaults": 1}, vaults=("a", "b")) as services:
         async with services.pool.lease(services.roster.entry("a")):
             with pytest.raises(Overloaded):
@@ -221,3 +225,52 @@ async def test_a_resting_vault_holds_no_connection_and_no_lease_and_wakes_at_onc
     assert vault.projection.size == 1, "the vectors stay"
     assert (await _in(services, "main")("recall", query="asleep")).content["hits"]
     assert (await _in(services, "main")("remember", content="written after")).ok
+
+
+async def test_whoever_finds_no_place_waits_for_one_in_order_of_arrival(opening: Opening) -> None:
+    async with opening({"storage.open_vaults": 1}, vaults=("a", "b", "c")) as services:
+        order: list[str] = []
+
+        async def use(name: str) -> None:
+            async with services.pool.lease(services.roster.entry(name)):
+                order.append(name)
+
+        async with services.pool.lease(services.roster.entry("a")):
+            waiting = [asyncio.create_task(use(name)) for name in ("b", "c")]
+            for _ in range(5):
+                await asyncio.sleep(0)
+            assert not order
+        await asyncio.gather(*waiting)
+        assert order == ["b", "c"]
+
+
+async def test_two_who_wait_for_the_same_vault_share_one_place(opening: Opening) -> None:
+    async with opening({"storage.open_vaults": 2}, vaults=("a", "b", "c")) as services:
+
+        async def borrowed() -> int:
+            async with services.pool.lease(services.roster.entry("c")) as vault:
+                await asyncio.sleep(0)
+                return id(vault)
+
+        async with services.pool.lease(services.roster.entry("a")):
+            async with services.pool.lease(services.roster.entry("b")):
+                waiting = [asyncio.create_task(borrowed()) for _ in range(2)]
+                for _ in range(5):
+                    await asyncio.sleep(0)
+            assert len(set(await asyncio.gather(*waiting))) == 1
+
+
+async def test_a_caller_who_leaves_while_room_is_made_leaves_no_vault_half_closed(opening: Opening) -> None:
+    async with opening({"storage.open_vaults": 1}, vaults=("a", "b")) as services:
+        for turns in range(8):
+            assert (await _in(services, "a")("remember", content=f"turn {turns}")).ok
+            leaving = asyncio.ensure_future(_in(services, "b")("recall", query="x"))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            leaving.cancel()
+            await asyncio.gather(leaving, return_exceptions=True)
+        threads = [thread.name for thread in threading.enumerate() if thread.name.startswith("sqlite-")]
+        await services.pool.close()
+    left = [thread.name for thread in threading.enumerate() if thread.name.startswith("sqlite-")]
+    assert threads
+    assert not left
