@@ -16,11 +16,12 @@ from vaults import clock
 from vaults.db.connection import Database
 from vaults.db.lease import Lease
 from vaults.db.migrate import migrate
-from vaults.db.sql import Writer
+from vaults.db.sql import Reader, Writer
 from vaults.embed.service import EmbeddingService
 from vaults.errors import (
     EmbeddingUnavailable,
     Overloaded,
+    ReadOnly,
     StorageFull,
     StrongroomError,
     VaultQuarantined,
@@ -100,7 +101,7 @@ class Vault:
         try:
             alone = self.lease.try_acquire()
             unclean = alone and _left_open(self.db.path)
-            await self.db.exclusively(_refuse_empty)
+            await self.db.read(_refuse_empty)
             await migrate(self.db, "vault")
             if unclean:
                 await self.db.exclusively(_quick_check)
@@ -126,10 +127,13 @@ class Vault:
     async def settle(self) -> None:
         """Write down counters and, in the process that holds the lease, a vector snapshot."""
         accesses, self.accesses = self.accesses, Counter()
-        if accesses:
-            await self.db.write(lambda tx: _count_accesses(tx, accesses))
-        if self.lease.held and await self.projection.save():
-            await self.db.write(embeddings.prune_removals)
+        try:
+            if accesses:
+                await self.db.write(lambda tx: _count_accesses(tx, accesses))
+            if self.lease.held and await self.projection.save():
+                await self.db.write(embeddings.prune_removals)
+        except ReadOnly:
+            return  # nothing here is worth failing for: the rows are the truth, and they are all there
 
     async def rest(self) -> None:
         """Keep the vectors and give everything else back, the lease included: another process may work here now."""
@@ -155,7 +159,11 @@ class Vault:
         """Notice a changed model, once it is known which one serves; cheap when nothing changed."""
         model = self.shared.embedder.identity
         if model is not None and self._model != model.key:
-            if await backfill.adopt(self.db, model):
+            try:
+                owed = await backfill.adopt(self.db, model)
+            except ReadOnly:
+                return  # searches go on with what the vault holds; once it can be written it is tried again
+            if owed:
                 self.nudge()
             self._model = model.key
 
@@ -181,12 +189,14 @@ class Vault:
     def check_writable(self) -> None:
         """Before a write. Raises ``VaultQuarantined`` when the files were taken away under us: a database that lost
         its name would accept writes and lose them. Raises ``StorageFull`` while the disk is below its reserve, which
-        lets owners delete and recover."""
+        lets owners delete and recover. Raises ``ReadOnly`` on a read-only file system."""
         if not self._in_place():
             raise VaultQuarantined(
                 f"the files of vault {self.name} were moved or deleted", hint="restore a backup", reason="missing"
             )
         disk = os.statvfs(self.folder)
+        if disk.f_flag & os.ST_RDONLY:
+            raise ReadOnly("the vault's files cannot be written", hint="the operator must check mount and owner")
         if disk.f_bavail * disk.f_frsize < self.shared.storage.reserve_mb * 1024 * 1024:
             raise StorageFull("the disk is nearly full; nothing was written", hint="free space; reading still works")
 
@@ -226,9 +236,9 @@ def _damaged() -> VaultQuarantined:
     return VaultQuarantined("the vault's database is damaged", hint="restore a backup", reason="damaged")
 
 
-def _refuse_empty(raw: object) -> None:
+def _refuse_empty(tx: Reader) -> None:
     # A registered vault was never without tables; migrating would lay a new, empty one over what was lost.
-    if raw.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:  # type: ignore[attr-defined]
+    if tx.one("SELECT 1 FROM sqlite_master LIMIT 1") is None:
         raise _damaged()
 
 
