@@ -1,7 +1,8 @@
 """``subscriptions/listen``: change notifications, each vault to itself.
 
-URIs carry no vault, so every vault has its own bus: an event of one vault has no way to a listener of another. What
-is told are the writes made through this process; a client that must know of others reads again now and then.
+URIs carry no vault, so every vault has its own room: an event of one vault has no way to a listener of another. In a
+room every listener has its own bus, because what one may hear of a memory another may not. What is told are the writes
+made through this process; a client that must know of others reads again now and then.
 """
 
 from __future__ import annotations
@@ -19,16 +20,24 @@ from mcp.server.subscriptions import (
     ListenHandler,
     ResourcesListChanged,
     ResourceUpdated,
+    ServerEvent,
     ToolsListChanged,
 )
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_REQUEST, SubscriptionsListenRequestParams, SubscriptionsListenResult
+from mcp.shared.subscriptions import event_matches
+from mcp_types import (
+    INVALID_REQUEST,
+    SubscriptionFilter,
+    SubscriptionsListenRequestParams,
+    SubscriptionsListenResult,
+)
 
 from auth.roles import Role
 from server import resources
-from server.call import Caller
+from server.call import Call, Caller
 from server.services import Services
-from vaults.errors import Overloaded, VaultUnavailable
+from vaults.domain import visibility
+from vaults.errors import Overloaded, StrongroomError, VaultUnavailable
 
 CHECK_S = 2.0
 """Seconds between two looks whether a listener may still listen: a withdrawn grant bites within five."""
@@ -37,13 +46,34 @@ STREAMS = 256
 """Streams open at once in a process: each holds a connection."""
 
 
-@dataclass(slots=True)
-class _Room:
-    """The listeners of one vault."""
+@dataclass(slots=True, eq=False)
+class _Stream:
+    """One listener."""
 
+    caller: Caller
+    wanted: SubscriptionFilter
+    uris: frozenset[str]
     bus: InMemorySubscriptionBus
     handler: ListenHandler
-    streams: int = field(default=0)
+
+    @classmethod
+    def of(cls, caller: Caller, wanted: SubscriptionFilter) -> _Stream:
+        bus = InMemorySubscriptionBus()
+        uris = frozenset(wanted.resource_subscriptions or ())
+        return cls(caller, wanted, uris, bus, ListenHandler(bus, max_subscriptions=1))
+
+    async def tell(self, event: ServerEvent) -> None:
+        if event_matches(self.wanted, self.uris, event):
+            await self.bus.publish(event)
+
+
+@dataclass(slots=True)
+class _Room:
+    """The listeners of one vault. ``seen_by``: who alone may hear of a memory, None for all, as last found; it
+    outlives the memory, so that the end of a private one is not told either."""
+
+    streams: set[_Stream] = field(default_factory=set)
+    seen_by: dict[str, str | None] = field(default_factory=dict)
 
 
 class Listening:
@@ -60,18 +90,16 @@ class Listening:
         """One stream, until the client leaves, the grant ends or the server drains. Raises ``NotFound`` for a URI
         that is not the caller's to read."""
         await resources.check_readable(self._services, caller, params.notifications.resource_subscriptions or ())
-        if self._closed or sum(room.streams for room in self._rooms.values()) >= STREAMS:
+        if self._closed or sum(len(room.streams) for room in self._rooms.values()) >= STREAMS:
             raise Overloaded("no more change streams can be opened here", retry_after_s=10.0)
         key = self._services.roster.entry(caller.vault).vault_id
-        room = self._rooms.get(key)
-        if room is None:
-            bus = InMemorySubscriptionBus()
-            room = self._rooms[key] = _Room(bus, ListenHandler(bus, max_subscriptions=STREAMS))
-        room.streams += 1
+        room = self._rooms.setdefault(key, _Room())
+        stream = _Stream.of(caller, params.notifications)
+        room.streams.add(stream)
         try:
-            return await self._while_granted(ctx, params, caller, room)
+            return await self._while_granted(ctx, params, stream)
         finally:
-            room.streams -= 1
+            room.streams.discard(stream)
             if not room.streams:
                 self._rooms.pop(key, None)
 
@@ -80,43 +108,55 @@ class Listening:
         if not self._rooms:
             return
         room = self._rooms.get(self._services.roster.entry(caller.vault).vault_id)
-        if room is not None:
-            for uri in (resources.STATUS, *(resources.memory_uri(each) for each in ids)):
-                await room.bus.publish(ResourceUpdated(uri=uri))
-            await room.bus.publish(ResourcesListChanged())
+        if room is None:
+            return
+        await _publish(room.streams, ResourceUpdated(uri=resources.STATUS))
+        heard = frozenset[str]().union(*(stream.uris for stream in room.streams))
+        if wanted := [each for each in ids if resources.memory_uri(each) in heard]:
+            await self._tell_of_memories(room, caller.vault, wanted)
+        await _publish(room.streams, ResourcesListChanged())
+
+    async def _tell_of_memories(self, room: _Room, name: str, ids: list[str]) -> None:
+        """Visibility was looked at when a stream began, and may have changed since: look again."""
+        try:
+            async with self._services.pool.lease(self._services.roster.entry(name)) as vault:
+                room.seen_by.update(await visibility.seen_by(vault, ids))
+                who = {stream: Call(self._services, stream.caller, vault).actor.identity for stream in room.streams}
+        except StrongroomError:
+            return  # the write is done and reports itself; of what cannot be looked up nobody is told
+        for memory_id in ids:
+            alone = room.seen_by.get(memory_id)
+            hearing = [stream for stream, identity in who.items() if alone in (None, identity)]
+            await _publish(hearing, ResourceUpdated(uri=resources.memory_uri(memory_id)))
 
     def close(self) -> None:
         """End every stream politely. For the moment a shutdown begins."""
         self._closed = True
-        for room in self._rooms.values():
-            room.handler.close()
+        for stream in [stream for room in self._rooms.values() for stream in room.streams]:
+            stream.handler.close()
 
     async def _while_granted(
-        self,
-        ctx: ServerRequestContext[Any, Any],
-        params: SubscriptionsListenRequestParams,
-        caller: Caller,
-        room: _Room,
+        self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams, stream: _Stream
     ) -> SubscriptionsListenResult:
         with anyio.CancelScope() as scope:
-            watching = asyncio.create_task(self._watch(caller, room, scope), name="listener-grant")
+            watching = asyncio.create_task(self._watch(stream, scope), name="listener-grant")
             try:
-                return await room.handler(ctx, params)
+                return await stream.handler(ctx, params)
             finally:
                 watching.cancel()
         raise MCPError(INVALID_REQUEST, "the grant for this stream has ended")
 
-    async def _watch(self, caller: Caller, room: _Room, scope: anyio.CancelScope) -> None:
-        role: Role | None = caller.role
+    async def _watch(self, stream: _Stream, scope: anyio.CancelScope) -> None:
+        role: Role | None = stream.caller.role
         while True:
             await asyncio.sleep(CHECK_S)
-            now = self._role(caller)
+            now = self._role(stream.caller)
             if now is None:
                 scope.cancel()
                 return
             if now != role:
                 role = now
-                await room.bus.publish(ToolsListChanged())
+                await stream.tell(ToolsListChanged())
 
     def _role(self, caller: Caller) -> Role | None:
         expires_at = caller.principal.expires_at
@@ -126,3 +166,8 @@ class Listening:
             return self._services.role_in(caller.principal, caller.vault)
         except VaultUnavailable:
             return None  # grants cannot be read: nobody is let in, and nobody stays
+
+
+async def _publish(streams: Iterable[_Stream], event: ServerEvent) -> None:
+    for stream in list(streams):  # listeners come and go meanwhile
+        await stream.tell(event)

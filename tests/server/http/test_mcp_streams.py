@@ -11,6 +11,7 @@ import pytest
 from auth.roles import Role
 from server.mcp_bridge import listening
 from tests.server.http.serving import BOTH, MODERN, enveloped, raw, served
+from vaults.errors import VaultUnavailable
 
 PATIENCE = 5
 
@@ -19,6 +20,7 @@ PATIENCE = 5
 async def site(tmp_path, monkeypatch):
     monkeypatch.setattr(listening, "CHECK_S", 0.05)
     async with served(tmp_path / "data", vaults=("main", "other")) as running:
+        running.tokens["second"] = await running.ground.token("second", Role.ADMIN, "main")
         running.tokens["stranger"] = await running.ground.token("stranger", Role.WRITER, "other")
         yield running
 
@@ -65,6 +67,53 @@ async def test_a_listener_hears_of_changes_in_its_own_vault_alone(site):
             assert (await elsewhere.next())["params"]["uri"] == "vault://status"
             site.state["drain"]()
             assert (await heard.next())["id"] == 7
+
+
+async def test_who_may_no_longer_read_a_memory_hears_no_more_of_it(site):
+    async with raw(site, "owner") as owner, raw(site, "second") as second:
+        mine = (await owner.call("remember", {"content": "a bittern"}))["structuredContent"]["id"]
+        uri = f"memory://{mine}"
+        async with (
+            listen(owner, resourceSubscriptions=[uri]) as own,
+            listen(second, resourceSubscriptions=[uri], resourcesListChanged=True) as others,
+        ):
+            for heard in (own, others):
+                assert (await heard.next())["method"] == "notifications/subscriptions/acknowledged"
+            told = {"shared": ["updated", "list_changed"], "private": ["list_changed"]}
+            for state in ("shared", "private", "shared", "private"):
+                changed = await owner.call("memory_update", {"id": mine, "visibility": state})
+                assert not changed["isError"], changed
+                assert (await own.next())["params"]["uri"] == uri
+                for kind in told[state]:
+                    assert (await others.next())["method"] == f"notifications/resources/{kind}"
+            await owner.call("memory_forget", {"ids": [mine], "purge": True})
+            assert (await own.next())["params"]["uri"] == uri
+            assert (await others.next())["method"] == "notifications/resources/list_changed"
+            site.state["drain"]()
+            assert (await others.next())["id"] == 7
+
+
+async def test_the_end_of_a_shared_memory_is_told_to_all_who_listen(site):
+    async with raw(site, "owner") as owner, raw(site, "second") as second:
+        mine = (await owner.call("remember", {"content": "a bittern"}))["structuredContent"]["id"]
+        async with listen(second, resourceSubscriptions=[f"memory://{mine}"]) as heard:
+            await heard.next()
+            await owner.call("memory_forget", {"ids": [mine], "purge": True})
+            assert (await heard.next())["params"]["uri"] == f"memory://{mine}"
+
+
+async def test_a_write_stands_when_listeners_cannot_be_told(site, monkeypatch):
+    async def unavailable(vault, ids):
+        raise VaultUnavailable("the vault's files cannot be read or written", reason="io")
+
+    async with raw(site, "owner") as owner:
+        mine = (await owner.call("remember", {"content": "a bittern"}))["structuredContent"]["id"]
+        wanted = [f"memory://{mine}"]
+        async with listen(owner, resourceSubscriptions=wanted, resourcesListChanged=True) as heard:
+            await heard.next()
+            monkeypatch.setattr(listening.visibility, "seen_by", unavailable)
+            assert not (await owner.call("memory_update", {"id": mine, "title": "x"}))["isError"]
+            assert (await heard.next())["method"] == "notifications/resources/list_changed"
 
 
 async def test_nobody_listens_to_what_it_may_not_read(site):

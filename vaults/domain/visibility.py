@@ -1,0 +1,23 @@
+"""Who may see a memory, asked after the fact and without reading it: for telling others that it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from vaults.db.sql import Reader
+from vaults.vault import Vault
+
+
+async def seen_by(vault: Vault, ids: Collection[str]) -> Mapping[str, str | None]:
+    """For each memory that exists the identity that alone may see it, None for everybody in the vault. Counts as no
+    use of them."""
+
+    def read(tx: Reader) -> dict[str, str | None]:
+        found: dict[str, str | None] = {}
+        for memory_id in ids:
+            row = tx.one("SELECT visibility, stored_by FROM memories WHERE id = ?", (memory_id,))
+            if row is not None:
+                found[memory_id] = None if row[0] == "shared" else str(row[1])
+        return found
+
+    return await vault.db.read(read)
