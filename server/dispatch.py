@@ -122,13 +122,22 @@ def _authorise(services: Services, caller: Caller, spec: ToolSpec, arguments: Ma
 
 
 def _validate(spec: ToolSpec, arguments: Mapping[str, Any]) -> Arguments:
+    # Before pydantic, which makes an error of each unknown name: of a few hundred thousand that takes a second.
+    known = spec.arguments.model_fields
+    unknown = next((name for name in arguments if name not in known), None)
+    if unknown is not None:
+        raise _invalid(spec, unknown, "extra_forbidden", "")
     try:
         return spec.arguments.model_validate(arguments)
     except ValidationError as failure:
         first = failure.errors(include_url=False, include_context=False, include_input=False)[0]
-        field_name = ".".join(str(part) for part in first["loc"])[:200] or "arguments"
-        hint = f"{spec.name} takes: {', '.join(spec.arguments.model_fields)}"
-        raise InvalidArgument(field_name, _reason(first["type"], first["msg"]), hint=hint) from None
+        where = ".".join(str(part) for part in first["loc"])
+        raise _invalid(spec, where, first["type"], first["msg"]) from None
+
+
+def _invalid(spec: ToolSpec, where: str, kind: str, message: str) -> InvalidArgument:
+    hint = f"{spec.name} takes: {', '.join(spec.arguments.model_fields)}"
+    return InvalidArgument(where[:200] or "arguments", _reason(kind, message), hint=hint)
 
 
 def _reason(kind: str, message: str) -> str:

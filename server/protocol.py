@@ -184,16 +184,17 @@ class _Handlers:
         return ListResourcesResult(resources=[_resource(entry) for entry in entries], next_cursor=cursor)
 
     async def list_templates(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
-        self._identify(ctx)
-        if params is not None and params.cursor is not None:
-            raise MCPError(INVALID_PARAMS, "Validation error: cursor is not one this listing gave")
-        template = ResourceTemplate(
-            name="memory",
-            uri_template=resources.MEMORY_TEMPLATE,
-            description="A memory as Markdown, by id",
-            mime_type=resources.MARKDOWN,
-        )
-        return ListResourceTemplatesResult(resource_templates=[template])
+        caller = self._identify(ctx)
+        with self._services.quotas.admit(caller.principal, caller.vault):
+            if params is not None and params.cursor is not None:
+                raise MCPError(INVALID_PARAMS, "Validation error: cursor is not one this listing gave")
+            template = ResourceTemplate(
+                name="memory",
+                uri_template=resources.MEMORY_TEMPLATE,
+                description="A memory as Markdown, by id",
+                mime_type=resources.MARKDOWN,
+            )
+            return ListResourceTemplatesResult(resource_templates=[template])
 
     async def read_resource(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         caller, uri = self._identify(ctx), str(params.uri)

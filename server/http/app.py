@@ -164,16 +164,19 @@ def public_url(settings: Settings, host: str, port: int) -> str:
 
 
 def allowed_hosts(settings: Settings, url: str) -> tuple[str, ...]:
-    """Host headers accepted: this machine under any port, the public name, and what the settings add."""
+    """Host headers accepted: this machine under any port, the public name, and what the settings add; in
+    lower case, as names are compared."""
     name = urlsplit(url).netloc
-    return (*_LOOPBACK, *(f"{host}:*" for host in _LOOPBACK), name, f"{name}:*", *settings.server.allowed_hosts)
+    names = (*_LOOPBACK, *(f"{host}:*" for host in _LOOPBACK), name, f"{name}:*", *settings.server.allowed_hosts)
+    return tuple(each.lower() for each in names)
 
 
 def allowed_origins(settings: Settings, url: str) -> tuple[str, ...]:
-    """Browser origins accepted: pages of this machine, our own, and what the settings add."""
+    """Browser origins accepted: pages of this machine, our own, and what the settings add; in lower case."""
     own = [f"{scheme}://{host}{port}" for scheme in ("http", "https") for host in _LOOPBACK for port in ("", ":*")]
     parts = urlsplit(url)
-    return (*own, f"{parts.scheme}://{parts.netloc}", *settings.server.allowed_origins)
+    names = (*own, f"{parts.scheme}://{parts.netloc}", *settings.server.allowed_origins)
+    return tuple(each.lower() for each in names)
 
 
 def register_pings(services: Services) -> None:

@@ -13,6 +13,11 @@ from starlette.types import Message, Receive, Scope, Send
 
 Headers = list[tuple[bytes, bytes]]
 
+STRUCTURE = 75_000
+"""Commas, brackets and braces in one body at most. The largest memory of commas alone, with its metadata, has 62,000;
+parsing many more would hold up every other caller of the process for a good part of a second."""
+
+_PORT = re.compile(r"[0-9]{1,5}")
 _READ = (b"authorization", b"host", b"origin", b"content-length")
 
 
@@ -77,7 +82,8 @@ class Envelope:
 
     def check_origin(self, hosts: Sequence[str], origins: Sequence[str]) -> None:
         """The SDK's check of Host and Origin, done first: its own comes after vault and grant were looked up, and a
-        page behind DNS rebinding would learn from the answers which vaults exist. Raises 421 or 403."""
+        page behind DNS rebinding would learn from the answers which vaults exist. Both are in lower case, exact or
+        ``name:*`` for any port. Raises 421 or 403."""
         if len(self.hosts) != 1 or not _allowed(self.hosts[0], hosts):
             raise Refusal(421, "invalid_argument", "this server does not go by that host name", reason="host")
         if self.origins and not (len(self.origins) == 1 and _allowed(self.origins[0], origins)):
@@ -98,6 +104,14 @@ class Envelope:
 def too_large(limit: int) -> Refusal:
     """The refusal of a body above ``limit`` bytes."""
     return Refusal(413, "too_large", f"the request body is larger than {limit} bytes", reason="body")
+
+
+def check_structure(body: bytes | bytearray) -> None:
+    """Refuse a body of very many JSON values: before it is parsed, by a count that takes a millisecond per megabyte.
+    Text counts as well, which is why the limit is above what a tool takes."""
+    if len(body) > STRUCTURE and sum(body.count(mark) for mark in (b",", b"[", b"{")) > STRUCTURE:
+        message = f"the request body has more than {STRUCTURE} commas, brackets and braces"
+        raise Refusal(413, "too_large", message, reason="body")
 
 
 async def called_tools(envelope: Envelope, receive: Receive, limit: int) -> tuple[list[str], Receive]:
@@ -143,9 +157,11 @@ async def _buffered(receive: Receive, limit: int) -> tuple[bytes, Receive]:
             return each
         return await receive()
 
+    check_structure(body)
     return bytes(body), replay
 
 
 def _allowed(value: bytes, patterns: Sequence[str]) -> bool:
-    text = value.decode("latin-1")
-    return text in patterns or any(p.endswith(":*") and text.startswith(p[:-1]) for p in patterns)
+    text = value.decode("latin-1").lower()
+    name, _, port = text.rpartition(":")
+    return (text in patterns and port != "*") or (_PORT.fullmatch(port) is not None and f"{name}:*" in patterns)

@@ -4,7 +4,8 @@ Pure ASGI. What passes carries an ``Admission`` in ``scope["state"]["strongroom"
 ``scope["user"]``; nothing else in the program reads a token. The gate admits readers and up; what a tool needs is
 asked again in dispatch, so a request that talks its way past the step-up check below gains nothing.
 
-Until the token is verified, answers depend on the request alone: never on which vaults exist.
+Until the token is verified, answers depend on the request alone: never on which vaults exist. That goes for a
+browser's preflight too, which carries no token and is answered before one is asked for.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from auth.board import AccessBoard
 from auth.errors import TokenInvalid
 from auth.principal import Principal, owner
 from auth.roles import Role
+from server.http import cors
 from server.http.envelope import Envelope, Refusal, called_tools, respond
 from vaults.errors import StrongroomError
 
@@ -52,8 +54,8 @@ class GatePolicy:
     """What the gate decides by. ``authenticator`` None: ``auth.mode`` is none and everybody is the owner.
 
     ``vaults`` gives the names of active vaults, quick to search; ``required_role`` the least role of a tool, None for
-    one that does not exist. ``allowed_*`` as in the SDK (exact, or ``host:*``). ``max_body`` in bytes. ``denied`` is
-    told status and reason of each refusal, both from closed sets.
+    one that does not exist. ``allowed_*`` in lower case, exact or ``host:*`` for any port. ``max_body`` in bytes.
+    ``denied`` is told status and reason of each refusal, both from closed sets.
     """
 
     authenticator: Authenticator | None
@@ -82,17 +84,22 @@ class Gate:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
+        envelope = Envelope.of(scope)
         try:
-            scope, receive = await self._admit(scope, receive)
+            envelope.check_origin(self._policy.allowed_hosts, self._policy.allowed_origins)
+            if envelope.origins and _is_mcp(envelope.path):
+                send = cors.readable(send, envelope.origins[0])
+                if cors.is_preflight(scope):
+                    await cors.allow(scope, send)
+                    return
+            scope, receive = await self._admit(envelope, scope, receive)
         except Refusal as refusal:
             self._policy.denied(refusal.status, refusal.reason)
             await respond(refusal, send)
             return
         await self._app(scope, receive, send)
 
-    async def _admit(self, scope: Scope, receive: Receive) -> tuple[Scope, Receive]:
-        envelope = Envelope.of(scope)
-        envelope.check_origin(self._policy.allowed_hosts, self._policy.allowed_origins)
+    async def _admit(self, envelope: Envelope, scope: Scope, receive: Receive) -> tuple[Scope, Receive]:
         envelope.check_length(self._policy.max_body)
         named = _VAULT_PATH.fullmatch(envelope.path)
         if named is None and envelope.path != "/mcp":
@@ -150,6 +157,10 @@ class Gate:
         if vault is None:
             return f"{base}/mcp"
         return f"{base}/v/{vault}/mcp" if PLAIN_NAME.fullmatch(vault) else base
+
+
+def _is_mcp(path: str) -> bool:
+    return path == "/mcp" or _VAULT_PATH.fullmatch(path) is not None
 
 
 def _admitted(scope: Scope, envelope: Envelope, admission: Admission) -> Scope:

@@ -91,6 +91,10 @@ class ListingCache:
         self._kept = kept
         self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
 
+    def knows(self, asked: Question) -> bool:
+        """Whether an answer is kept."""
+        return asked.key in self._answers
+
     async def answer(self, asked: Question, send: Send) -> bool:
         """Answer from what is kept; False: nothing is."""
         known = self._answers.get(asked.key)

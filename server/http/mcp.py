@@ -24,15 +24,15 @@ from starlette.types import Message, Receive, Scope, Send
 from uuid_utils import uuid7
 
 from server.call import Caller
-from server.http.envelope import Refusal, respond, too_large
+from server.http.envelope import Refusal, check_structure, respond, too_large
 from server.http.gate import Admission
-from server.http.listing import ListingCache, question
+from server.http.listing import ListingCache, Question, question
 from server.http.short_way import ShortWay, ToolCall, tool_call
 from server.mcp_bridge.views import first_preset, strictest, view_of
 from server.protocol import Protocol
 from server.services import Services
 from server.tools._spec import PRESETS
-from vaults.errors import NotFound
+from vaults.errors import NotFound, Overloaded, RateLimited
 
 _ERAS = {version.encode(): version for version in (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)}
 _ABOUT_CALLER = {
@@ -103,7 +103,7 @@ class McpRoute:
         assert self._lanes is not None, "called outside of run()"
         caller: Caller = scope["state"]["caller"]
         if (asked := question(scope, view_of(caller), body)) is not None:
-            if await self._listings.answer(asked, send):
+            if self._listings.knows(asked) and await self._answer_listing(asked, caller, send):
                 return
             send = self._listings.recording(asked, send)
         elif (call := self._lanes.short_call(scope, caller, body)) is not None:
@@ -114,6 +114,15 @@ class McpRoute:
             send = self._lanes.short.learning(call, send)
         scope["headers"] = [header for header in scope["headers"] if header[0] in _READ or header[0][:4] == b"mcp-"]
         await self._lanes.transport(scope, body).handle_request(scope, receive, send)
+
+    async def _answer_listing(self, asked: Question, caller: Caller, send: Send) -> bool:
+        """Answer from what is kept, counted like a call; False above a rate, which the long way words."""
+        try:
+            with self._services.quotas.admit(caller.principal, caller.vault):
+                await self._listings.answer(asked, send)
+        except (RateLimited, Overloaded):
+            return False
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +221,7 @@ async def _read(receive: Receive, limit: int) -> tuple[bytes, Receive] | None:
         return None
     if len(body) > limit:
         raise too_large(limit)
+    check_structure(body)
     once: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:

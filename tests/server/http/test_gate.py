@@ -239,10 +239,25 @@ async def test_83_another_host_is_421_before_anything_is_looked_up(house: House,
     assert house.reached == []
 
 
-async def test_a_wildcard_port_is_allowed_as_in_the_sdk(house: House) -> None:
+@pytest.mark.parametrize("host", ["localhost:8700", "LOCALHOST:8700", "localhost:1", "Mem.Example"])
+async def test_a_host_is_allowed_in_any_case_and_under_any_port_of_a_wildcard(house: House, host: str) -> None:
     issued = await house.token()
-    headers = [("host", "localhost:8700"), ("authorization", f"Bearer {issued.token}")]
+    headers = [("host", host), ("authorization", f"Bearer {issued.token}")]
     assert (await house.send("/v/v1/mcp", headers, b"{}")).status == 200
+
+
+@pytest.mark.parametrize(
+    "port", ["evil.com", "8700.evil.com", "evil@evil.com", "", "123456", "87:00", "8\xb2", "-1", " 80", "80\n", "*"]
+)
+async def test_83_a_wildcard_port_is_one_to_five_digits_and_nothing_else(house: House, port: str) -> None:
+    issued = await house.token()
+    house.policy = dataclasses.replace(house.policy, allowed_origins=("http://localhost:*",))
+    token = ("authorization", f"Bearer {issued.token}")
+    assert (await house.send("/v/v1/mcp", [("host", f"localhost:{port}"), token], b"{}")).status == 421
+    origin = ("origin", f"http://localhost:{port}")
+    assert (await house.send("/v/v1/mcp", [("host", "localhost:80"), token, origin], b"{}")).status == 403
+    good = ("origin", "http://LocalHost:3000")
+    assert (await house.send("/v/v1/mcp", [("host", "localhost:80"), token, good], b"{}")).status == 200
 
 
 @pytest.mark.parametrize(

@@ -153,3 +153,18 @@ async def test_a_hit_passes_the_gate_first(tmp_path):
                 headers={"accept": BOTH, "mcp-protocol-version": MODERN, "mcp-method": "tools/call"},
             )
             assert mismatch.status_code == 400
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("method", ["tools/list", "resources/templates/list"])
+async def test_a_listing_counts_like_a_call_whether_it_is_kept_or_not(tmp_path, era, method):
+    async with served(tmp_path / "data", **{"limits.calls_per_minute": 4}) as site, raw(site, "owner") as owner:
+        answers = [await owner.post(owner.message(method, era=era), era=era) for _ in range(6)]
+        assert ["result" in answer.json() for answer in answers] == [True] * 4 + [False] * 2
+        kept = answers[-1]
+        never = await owner.post(owner.message(method, {"cursor": "x"}, era), era=era)
+        assert kept.status_code == never.status_code
+        errors = [answer.json()["error"] for answer in (kept, never)]
+        assert {(error["code"], error["data"]["code"]) for error in errors} == {(-32603, "rate_limited")}
+        assert errors[0]["data"]["details"]["retry_after_s"] > 0
+        assert (await owner.call("status", era=era))["structuredContent"]["error"]["code"] == "rate_limited"

@@ -6,6 +6,7 @@ import json
 
 import pytest
 import pytest_asyncio
+from pydantic_core import from_json
 
 from auth.roles import Role
 from server.http import mcp
@@ -83,6 +84,28 @@ async def test_both_ways_answer_alike(site, ways, monkeypatch, name, arguments, 
     assert left == right
     headers = [{k: v for k, v in a.headers.items() if k not in ("date", "content-length")} for a in (short, long)]
     assert headers[0] == headers[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("fetch", {"id": "a\ud800b"}),
+        ("memory_get", {"ids": ["a\udc00b"]}),
+        ("recall", {"query": "x", "tags\ud800": 1}),
+        ("recall", {"query": "x", "types": ["\ud800"]}),
+        ("remember", {"content": "x", "metadata": {"\ud800": "\udc00"}}),
+    ],
+)
+async def test_half_a_character_never_comes_back(site, ways, name, arguments):
+    async with raw(site, "owner") as owner:
+        for era in (MODERN, LATEST_HANDSHAKE):
+            await owner.call("status", era=era)
+            ways.clear()
+            message = owner.message("tools/call", {"name": name, "arguments": arguments}, era)
+            answer = await owner.post(message, era=era)
+            assert ways == ([True] if era == MODERN else [])
+            told = from_json(answer.content)  # a strict parser: half a character fails
+            assert told["result"]["isError"] if era == MODERN else told["error"]["code"] == -32700
 
 
 def changed(**more):

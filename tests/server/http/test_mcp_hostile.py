@@ -1,0 +1,77 @@
+"""Bodies made to be slow to read: refused before they are parsed, while others are served."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import time
+
+import pytest
+
+from auth.roles import Role
+from server.http.envelope import STRUCTURE
+from tests.server.http.house import IDP, open_house, outside
+from tests.server.http.serving import ERAS, LATEST_HANDSHAKE, MODERN, enveloped, raw, served
+
+LISTS = {"query": [[]] * 900_000}
+NAMES = {f"n{number}": 1 for number in range(280_000)}
+
+
+async def longest_pause(done: asyncio.Event) -> float:
+    """Seconds the loop did not turn, at worst."""
+    worst, last = 0.0, time.perf_counter()
+    while not done.is_set():
+        await asyncio.sleep(0.001)
+        now = time.perf_counter()
+        worst, last = max(worst, now - last), now
+    return worst
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("arguments", [LISTS, NAMES], ids=["lists", "names"])
+async def test_a_neighbour_is_answered_while_a_hostile_body_is_refused(tmp_path, era, arguments):
+    async with served(tmp_path / "data") as site, raw(site, "owner") as hostile, raw(site, "owner") as neighbour:
+        for caller in (hostile, neighbour):
+            await caller.call("status", era=era)
+        message = hostile.message("tools/call", {"name": "recall", "arguments": arguments}, era)
+        body = json.dumps(message, separators=(",", ":")).encode()
+        headers = {"content-type": "application/json", "mcp-protocol-version": era}
+        if era == MODERN:
+            headers |= {"mcp-method": "tools/call", "mcp-name": "recall"}
+        done = asyncio.Event()
+        pausing = asyncio.create_task(longest_pause(done))
+        refusing = asyncio.create_task(hostile.http.post(hostile.path, content=body, headers=headers))
+        answered = [await neighbour.call("status", era=era) for _ in range(20)]
+        refused = await refusing
+        done.set()
+        assert (refused.status_code, refused.json()["error"]["code"]) == (413, "too_large")
+        assert not any(answer["isError"] for answer in answered)
+        assert await pausing < 0.4  # 0.03 alone
+
+
+@pytest.mark.parametrize("content", ["," * 51_200, "[" * 51_200, '{",' * 17_000], ids=["commas", "brackets", "mixed"])
+async def test_the_longest_memory_of_nothing_but_commas_passes(tmp_path, content):
+    metadata = {"list": [0] * 3_000}
+    async with served(tmp_path / "data") as site, raw(site, "owner") as owner:
+        for era in (MODERN, LATEST_HANDSHAKE):
+            stored = await owner.call("remember", {"content": content, "metadata": metadata}, era)
+            assert not stored["isError"], stored
+
+
+async def test_a_small_body_is_not_counted_and_long_text_is_none_of_it(tmp_path):
+    async with served(tmp_path / "data") as site, raw(site, "owner") as owner:
+        refused = await owner.call("remember", {"content": "x" * 3_000_000})
+        assert refused["structuredContent"]["error"]["code"] == "invalid_argument"
+        refused = await owner.call("recall", {"query": "x", "tags": [""] * (STRUCTURE - 5000)})
+        assert refused["structuredContent"]["error"]["code"] == "invalid_argument"
+
+
+async def test_the_gate_counts_before_it_looks_for_the_tools_a_body_calls(tmp_path):
+    async with open_house(tmp_path) as house:
+        house.policy = dataclasses.replace(house.policy, max_body=4 << 20)
+        await house.grant("carol", "v1", Role.ADMIN, IDP)
+        body = json.dumps(enveloped("tools/call", {"name": "recall", "arguments": {"query": [[]] * 80_000}})).encode()
+        answer = await house.call(token=outside(), body=body)
+        assert (answer.status, answer.code) == (413, "too_large")
+        assert house.reached == []
