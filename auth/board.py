@@ -1,9 +1,8 @@
 """Keeps the picture of grants and tokens current, and refuses everybody when it cannot.
 
 A change made here is seen at once, one made by another process (the CLI, a second worker) within a poll. The
-marker that tells whether anything changed is ``PRAGMA data_version``, which counts commits of *other* connections,
-with the connection's own ``total_changes`` beside it; both mean something only on one and the same connection, the
-database's writer.
+marker that tells whether anything changed is ``Database.version``, which needs no writing: a read-only data folder
+is served too.
 """
 
 from __future__ import annotations
@@ -11,15 +10,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from auth.access import NOTHING, Access, load_access
 from vaults.db.connection import Database
 from vaults.db.sql import Writer
 from vaults.errors import StrongroomError, VaultUnavailable
-
-if TYPE_CHECKING:
-    from vaults.db.engine import sqlite
 
 T = TypeVar("T")
 
@@ -70,7 +66,7 @@ class AccessBoard:
         async with self._one_at_a_time:
             # The time and the marker are taken before the read: what changes in between is seen next time.
             started = self._clock()
-            marker = await self._db.exclusively(_marker)
+            marker = await self._db.version()
             if marker != self._marker:
                 self._access = await self._db.read(load_access)
                 self._marker = marker
@@ -103,7 +99,3 @@ class AccessBoard:
                 await self.refresh()
             except Exception as failure:  # noqa: BLE001  root of a task: kept for health, and ``current`` goes stale
                 self.failure = failure
-
-
-def _marker(raw: sqlite.Connection) -> tuple[int, int]:
-    return int(raw.execute("PRAGMA data_version").fetchone()[0]), raw.total_changes

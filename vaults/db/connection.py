@@ -19,10 +19,11 @@ from typing import Any, Generic, TypeVar
 
 import aiosqlite
 
+from vaults.db import files
 from vaults.db.engine import sqlite
 from vaults.db.failures import translated
 from vaults.db.sql import Reader, Writer
-from vaults.errors import VaultUnavailable
+from vaults.errors import ReadOnly, VaultUnavailable
 from vaults.observe import NullObserver, Observer
 from vaults.settings import StorageSettings
 
@@ -47,6 +48,10 @@ class Database:
         self._observer = observer or NullObserver()
         self._writer: aiosqlite.Connection | None = None
         self._free_readers: list[aiosqlite.Connection] = []
+        self._frozen: dict[aiosqlite.Connection, files.Files] = {}
+        self._watcher: aiosqlite.Connection | None = None
+        self._watches = 0
+        self._watching = asyncio.Lock()
         self._reader_slots = asyncio.Semaphore(settings.readers)
         self._pending: deque[_Pending[Any]] = deque()
         self._drain: asyncio.Task[None] | None = None
@@ -57,7 +62,7 @@ class Database:
         """Run ``work`` in one read snapshot: one thread hop."""
         self._refuse_if_closed()
         async with self._reader_slots:
-            connection = self._free_readers.pop() if self._free_readers else await self._connect(writer=False)
+            connection = await self._reader()
             try:
                 return await _on_thread(connection, _snapshot, connection, work)
             finally:
@@ -85,6 +90,20 @@ class Database:
         writer = await self._open_writer()
         return await _on_thread(writer, _raw, writer, work)
 
+    async def version(self) -> tuple[int, int]:
+        """A mark that is another one once anybody, here or in another process, has committed. One thread hop."""
+        self._refuse_if_closed()
+        # PRAGMA data_version counts the commits of other connections and means something on one and the same
+        # connection only: this one is kept, never writes, and its number is part of the mark.
+        async with self._watching:
+            if self._watcher is not None and self._is_outdated(self._watcher):
+                await self._forget(self._watcher)
+                self._watcher = None
+            if self._watcher is None:
+                self._watcher = await self._connect(writer=False)
+                self._watches += 1
+            return self._watches, await _on_thread(self._watcher, _raw, self._watcher, _data_version)
+
     async def rest(self) -> None:
         """Close every connection nothing is using; the next call opens what it needs (under a millisecond). Only
         for a moment when nobody holds the vault."""
@@ -92,7 +111,7 @@ class Database:
         if (self._drain is None or self._drain.done()) and self._writer is not None:
             idle, self._writer = [*idle, self._writer], None
         for connection in idle:
-            await _close(connection)
+            await self._forget(connection)
 
     async def close(self) -> None:
         """Finish what was accepted, then close every connection and its thread."""
@@ -101,9 +120,11 @@ class Database:
             await self._drain
         for _ in range(self._settings.readers):
             await self._reader_slots.acquire()  # waits for reads under way
-        for connection in (*self._free_readers, *([self._writer] if self._writer else [])):
-            await _close(connection)
-        self._free_readers, self._writer = [], None
+        async with self._watching:
+            held = [*self._free_readers, *(each for each in (self._watcher, self._writer) if each is not None)]
+            self._free_readers, self._watcher, self._writer = [], None, None
+            for connection in held:
+                await self._forget(connection)
         for _ in range(self._settings.readers):
             self._reader_slots.release()
 
@@ -123,7 +144,7 @@ class Database:
                 writer = await self._open_writer()
                 outcomes = await _on_thread(writer, _commit_group, writer, [p.work for p in group])
             except Exception as failure:  # noqa: BLE001  every waiter of the group gets the failure
-                outcomes = [failure] * len(group)
+                outcomes = [self._explained(failure)] * len(group)
                 await self._discard_writer()
             self._observer.committed(len(group), time.perf_counter() - started)
             for pending, outcome in zip(group, outcomes, strict=True):
@@ -137,9 +158,33 @@ class Database:
             with contextlib.suppress(sqlite.Error):
                 await _close(writer)
 
+    def _explained(self, failure: Exception) -> Exception:
+        """A file system that turned read-only under an open database answers writes with plain I/O errors."""
+        if isinstance(failure, VaultUnavailable) and self.path.exists() and not files.is_writable(self.path.parent):
+            return _read_only()
+        return failure
+
+    async def _reader(self) -> aiosqlite.Connection:
+        while self._free_readers:
+            connection = self._free_readers.pop()
+            if not self._is_outdated(connection):
+                return connection
+            await self._forget(connection)
+        return await self._connect(writer=False)
+
+    def _is_outdated(self, connection: aiosqlite.Connection) -> bool:
+        """Whether a connection that takes its file for unchanging is wrong about it by now."""
+        return connection in self._frozen and self._frozen[connection] != files.look(self.path)
+
+    async def _forget(self, connection: aiosqlite.Connection) -> None:
+        self._frozen.pop(connection, None)
+        await _close(connection)
+
     async def _open_writer(self) -> aiosqlite.Connection:
         async with self._opening:
             if self._writer is None:
+                if self.path.exists() and not files.is_writable(self.path.parent):
+                    raise _read_only()
                 self._writer = await self._connect(writer=True)
             return self._writer
 
@@ -148,22 +193,34 @@ class Database:
             lambda: open_raw(self.path, self._settings, writer=writer), iter_chunk_size=64
         )
         connection._thread.name = f"sqlite-{'w' if writer else 'r'}"
-        with translated():
-            return await connection
+        before = files.look(self.path)
+        try:
+            with translated():
+                await connection
+        except BaseException:
+            connection._thread.join()  # it was told to stop: it must not outlive the event loop
+            raise
+        if before.frozen and not writer:
+            self._frozen[connection] = before
+        return connection
 
 
 def open_raw(path: Path, settings: StorageSettings, *, writer: bool) -> sqlite.Connection:
-    """A driver connection with every pragma set. Blocking; used by the async side, migrations and checks."""
-    raw = sqlite.connect(path, isolation_level=None, check_same_thread=False, cached_statements=64)
+    """A driver connection with every pragma set. Blocking; used by the async side, migrations and checks. Where the
+    folder cannot be written, a writer too can only read."""
+    found = files.look(path)
+    fixed = found.database is not None and not found.writable
+    target = files.readable_uri(path, found) if fixed else path
+    raw = sqlite.connect(target, uri=fixed, isolation_level=None, check_same_thread=False, cached_statements=64)
     try:
         raw.execute(f"PRAGMA busy_timeout={settings.busy_timeout_ms}")
         raw.execute("PRAGMA foreign_keys=ON")
-        if writer:
+        if writer and not fixed:
             raw.execute("PRAGMA journal_mode=WAL")
             raw.execute(f"PRAGMA synchronous={settings.synchronous.upper()}")
             raw.execute("PRAGMA secure_delete=ON")
             raw.execute("PRAGMA cache_size=-2000")
-        else:
+        elif not writer:
             raw.execute("PRAGMA query_only=ON")
             raw.execute("PRAGMA cache_size=-1000")
     except BaseException:
@@ -177,6 +234,14 @@ async def _on_thread(connection: aiosqlite.Connection, fn: Callable[..., T], *ar
     with translated():
         result: T = await connection._execute(fn, *args)  # type: ignore[no-untyped-call]
         return result
+
+
+def _read_only() -> ReadOnly:
+    return ReadOnly("the vault's files cannot be written", hint="the operator must check mount and owner")
+
+
+def _data_version(raw: sqlite.Connection) -> int:
+    return int(raw.execute("PRAGMA data_version").fetchone()[0])
 
 
 async def _close(connection: aiosqlite.Connection) -> None:

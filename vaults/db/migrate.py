@@ -13,6 +13,7 @@ from importlib.resources import files
 
 from vaults.db.connection import Database
 from vaults.db.engine import sqlite
+from vaults.db.sql import Reader
 from vaults.errors import VaultQuarantined
 
 _NAME = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
@@ -44,27 +45,35 @@ async def migrate(db: Database, folder: str, known: tuple[Step, ...] | None = No
     """Bring ``db`` up to date; returns how many steps were applied. Raises ``VaultQuarantined`` (reason
     ``future`` or ``foreign``) for a database that is not one this version may touch."""
     chain = steps(folder) if known is None else known
+    # A current database is told by reading alone, so one that can only be read opens too.
+    if db.path.exists() and not await db.read(lambda tx: _missing(tx, folder, chain)):
+        return 0
     return await db.exclusively(lambda raw: _apply(raw, folder, chain))
 
 
 def _apply(raw: sqlite.Connection, folder: str, chain: tuple[Step, ...]) -> int:
-    done = _recorded(raw, folder)
+    missing = _missing(Reader(raw), folder, chain)
+    for step in missing:
+        _apply_one(raw, folder, step)
+    return len(missing)
+
+
+def _missing(tx: Reader, folder: str, chain: tuple[Step, ...]) -> tuple[Step, ...]:
+    done = _recorded(tx, folder)
     if done > len(chain):
         raise VaultQuarantined(
             "the vault was written by a newer strongroom", hint="upgrade the server", reason="future"
         )
-    for step in chain[done:]:
-        _apply_one(raw, folder, step)
-    return len(chain) - done
+    return chain[done:]
 
 
-def _recorded(raw: sqlite.Connection, folder: str) -> int:
-    tables = {row[0] for row in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+def _recorded(tx: Reader, folder: str) -> int:
+    tables = {row[0] for row in tx.all("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if not tables:
         return 0
     if "schema_steps" not in tables:
         raise VaultQuarantined("the database is not a strongroom vault", reason="foreign")
-    rows = raw.execute("SELECT folder, number FROM schema_steps ORDER BY number").fetchall()
+    rows = tx.all("SELECT folder, number FROM schema_steps ORDER BY number")
     if any(row[0] != folder for row in rows):
         raise VaultQuarantined("the database is another kind of strongroom file", reason="foreign")
     return len(rows)
@@ -73,7 +82,7 @@ def _recorded(raw: sqlite.Connection, folder: str) -> int:
 def _apply_one(raw: sqlite.Connection, folder: str, step: Step) -> None:
     raw.execute("BEGIN IMMEDIATE")
     try:
-        if _recorded(raw, folder) < step.number:  # another process may have been faster
+        if _recorded(Reader(raw), folder) < step.number:  # another process may have been faster
             raw.execute(
                 "CREATE TABLE IF NOT EXISTS schema_steps (number INTEGER PRIMARY KEY, folder TEXT NOT NULL,"
                 " name TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT"
