@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -194,7 +195,8 @@ class Pool:
         await self._sweep()
         while not self._closed:
             await asyncio.sleep(ROUND_S)
-            await self._round()
+            with contextlib.suppress(StrongroomError):  # one vault's trouble, told to its callers; the next round comes
+                await self._round()
 
     async def _round(self) -> None:
         rested = False

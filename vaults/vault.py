@@ -25,6 +25,7 @@ from vaults.errors import (
     StorageFull,
     StrongroomError,
     VaultQuarantined,
+    VaultUnavailable,
 )
 from vaults.index import backfill, embeddings
 from vaults.index.projection import Projection
@@ -132,8 +133,9 @@ class Vault:
                 await self.db.write(lambda tx: _count_accesses(tx, accesses))
             if self.lease.held and await self.projection.save():
                 await self.db.write(embeddings.prune_removals)
-        except ReadOnly:
-            return  # nothing here is worth failing for: the rows are the truth, and they are all there
+        except (ReadOnly, StorageFull, VaultUnavailable):
+            # Nothing here is worth failing for: the rows are the truth, and they are all there.
+            self.accesses.update(accesses)
 
     async def rest(self) -> None:
         """Keep the vectors and give everything else back, the lease included: another process may work here now."""

@@ -18,7 +18,7 @@ from server.services import Services
 from tests.conftest import Asking, Opening, asker
 from vaults import pool as pools
 from vaults.db.sql import Writer
-from vaults.errors import Overloaded, VaultQuarantined
+from vaults.errors import Overloaded, StorageFull, VaultQuarantined
 
 
 def _in(services: Services, vault: str) -> Asking:
@@ -274,3 +274,17 @@ async def test_a_caller_who_leaves_while_room_is_made_leaves_no_vault_half_close
     left = [thread.name for thread in threading.enumerate() if thread.name.startswith("sqlite-")]
     assert threads
     assert not left
+
+
+async def test_a_full_disk_does_not_end_the_pools_rounds(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with services.pool.lease(services.roster.entry("main")) as vault:
+        pass
+
+    def full(work: object) -> object:
+        raise StorageFull("the disk is full")
+
+    vault.accesses[1] = 1
+    monkeypatch.setattr(vault.db, "write", full)
+    await vault.settle()
+    assert vault.accesses[1] == 1, "counted later"
+    monkeypatch.undo()
