@@ -75,7 +75,7 @@ class Ask:
 async def recall(vault: Vault, ask: Ask) -> Recalled:
     """The memories that answer ``ask``, best first."""
     await vault.adopt_model()
-    question = Question(ask.query, ask.mode, ask.only, ask.limit)
+    question = Question(ask.query, ask.mode, ask.only, ask.limit, whole=ask.group_by == "parent")
 
     def pick(tx: Reader, ranking: Ranking) -> tuple[list[Hit], int, Ranking]:
         best = _best_per_item([hit for hit in ranking.fused if hit.score >= ask.min_score])

@@ -68,10 +68,9 @@ def allowed(tx: Reader, only: MemoryFilter) -> np.ndarray:
     return np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows))
 
 
-def scored(tx: Reader, hits: Sequence[tuple[int, float]], only: MemoryFilter) -> list[Scored]:
-    """Those of ``hits`` the filter lets through, with their memories, in their order."""
-    items = visible(tx, [passage for passage, _ in hits], only)
-    return [Scored(passage, items[passage], score) for passage, score in hits if passage in items]
+def hides_any(tx: Reader, near: Sequence[tuple[int, float]], only: MemoryFilter) -> bool:
+    """Whether some of the nearest passages are not for this caller."""
+    return len(visible(tx, [passage for passage, _ in near], only)) < len(near)
 
 
 def visible(tx: Reader, passages: Collection[int], only: MemoryFilter) -> dict[int, int]:

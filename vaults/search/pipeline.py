@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
@@ -49,17 +49,18 @@ class Engines:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What to look for. ``limit`` is how many items are wanted."""
+    """What to look for. ``limit`` is how many items are wanted; ``whole``: every candidate, to be grouped."""
 
     text: str
     mode: Mode
     only: MemoryFilter
     limit: int
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Ranked passages. ``mode`` is what could really be done."""
+    """Ranked passages, as many as were wanted. ``mode`` is what could really be done."""
 
     query: Query
     fused: list[Fused]
@@ -105,7 +106,7 @@ Near: TypeAlias = list[tuple[int, float]]
 async def search(engines: Engines, asked: Question, pick: Pick[T]) -> T:
     """The best passages for a question, as ``pick`` reads them. Never fails for want of a model: it answers by keyword
     and says so. The same question again, with nothing committed in between, costs one read."""
-    key = (asked.text, asked.mode, replace(asked.only, now=""), asked.limit, engines.embedder.identity)
+    key = (replace(asked, only=replace(asked.only, now="")), engines.embedder.identity)
     if (kept := engines.rankings.get(key)) is not None:
         with _timed(engines, "fetch"):
             again = await engines.db.read(
@@ -130,10 +131,9 @@ async def _search(engines: Engines, asked: Question, pick: Pick[T]) -> tuple[Ver
     if run.mode != asked.mode:
         words = await _by_word(run, run.mode, depth)
     while True:
-        near = await _by_meaning(run, words, depth)
-        ranking, picked = await _completed(run, words, near, depth, pick)
+        ranking, picked, full = await _completed(run, words, depth, pick)
         enough = len({hit.item for hit in ranking.fused}) >= asked.limit
-        if enough or max(len(words.hits), len(near)) < depth or depth >= DEEPEST:
+        if enough or not full or depth >= DEEPEST:
             return words.version, ranking, picked
         depth *= 4
         words = await _by_word(run, run.mode, depth)
@@ -165,49 +165,60 @@ async def _embedded(run: _Run) -> _Run:
         return replace(run, warning=f"semantic search is unavailable ({failure.message}): these are keyword results")
 
 
-async def _by_meaning(run: _Run, words: _Words, depth: int) -> Near:
-    """The nearest passages; half as many again where some may turn out not to be for this caller."""
-    model = run.engines.embedder.identity
-    if run.vector is None or model is None:
-        return []
-    more = depth if words.allowed is not None else depth + depth // 2
-    with _timed(run.engines, "dense"):
-        return await run.engines.projection.search(model, run.vector, more, words.allowed, at_least=words.last_change)
+async def _completed(run: _Run, words: _Words, depth: int, pick: Pick[T]) -> tuple[Ranking, T, bool]:
+    """Search by meaning, fuse, see who may be shown, and pick: in one read, on one thread. The last value says whether
+    a channel gave all it was asked for, so that there may be more."""
+    only, model = run.asked.only, run.engines.embedder.identity
+    index = None
+    if run.vector is not None and model is not None:
+        index = await run.engines.projection.current(model, words.last_change)
 
-
-async def _completed(run: _Run, words: _Words, near: Near, depth: int, pick: Pick[T]) -> tuple[Ranking, T]:
-    """Look who may be seen, fuse, and pick, in one read."""
-    only, crowded = run.asked.only, words.allowed is None and len(near) > depth
-
-    def read(tx: Reader) -> tuple[Ranking, T] | None:
-        dense = candidates.scored(tx, near[:depth], only)
-        if len(dense) < depth:  # nearly always all may be seen: the rest is looked at only if not
-            dense += candidates.scored(tx, near[depth:], only)
-        if crowded and len(dense) < depth:
+    def read(tx: Reader) -> tuple[Ranking, T, bool] | None:
+        with _timed(run.engines, "dense"):
+            near = [] if index is None or run.vector is None else index.search(run.vector, depth, words.allowed)
+        fused = _shown(tx, run, words, near)
+        crowded = words.allowed is None and len(near) >= depth
+        if crowded and len({hit.item for hit in fused}) < run.asked.limit and candidates.hides_any(tx, near, only):
             return None
-        ranking = Ranking(run.query, _fuse(run, words, dense[:depth]), run.mode, _warnings(run, words))
-        return ranking, pick(tx, ranking)
+        with _timed(run.engines, "fetch"):
+            ranking = Ranking(run.query, fused, run.mode, _warnings(run, words))
+            return ranking, pick(tx, ranking), max(len(words.hits), len(near)) >= depth
 
-    with _timed(run.engines, "fetch"):
-        done = await run.engines.db.read(read)
+    done = await run.engines.db.read(read)
     if done is not None:
         return done
     # What every search leaves out (archived, expired, private) crowded the list: leave it out beforehand.
     allowed = await run.engines.db.read(lambda tx: candidates.allowed(tx, only))
-    words = replace(words, allowed=allowed)
-    return await _completed(run, words, await _by_meaning(run, words, depth), depth, pick)
+    return await _completed(run, replace(words, allowed=allowed), depth, pick)
 
 
-def _fuse(run: _Run, words: _Words, dense: Sequence[Scored]) -> list[Fused]:
-    if run.mode == "keyword":
-        return fusion.weighted(words.hits, (), 0.0)
-    if run.mode == "semantic":
-        return fusion.weighted((), dense, 1.0)
+def _shown(tx: Reader, run: _Run, words: _Words, near: Near) -> list[Fused]:
+    """The joint order, as far down as it takes to have the items wanted. Who may see a hit by word is known already;
+    a hit by meaning is looked up when its turn comes, and most never do."""
+    items = {hit.passage: hit.item for hit in words.hits}
+    by_word, by_meaning = {hit.passage: hit.score for hit in words.hits}, dict(near)
+    order = _order(run, words, by_word, by_meaning)
+    step = len(order) if run.asked.whole else max(20, 2 * run.asked.limit)
+    fused: list[Fused] = []
+    for start in range(0, len(order), max(1, step)):
+        some = order[start : start + step]
+        items |= candidates.visible(tx, [passage for passage, _ in some if passage not in items], run.asked.only)
+        fused += [
+            Fused(passage, items[passage], score, by_word.get(passage), by_meaning.get(passage))
+            for passage, score in some
+            if passage in items
+        ]
+        if len({hit.item for hit in fused}) >= run.asked.limit and not run.asked.whole:
+            break
+    return fused
+
+
+def _order(run: _Run, words: _Words, by_word: dict[int, float], by_meaning: dict[int, float]) -> fusion.Order:
     settings = run.engines.settings
-    if settings.fusion == "rrf":
-        return fusion.reciprocal_rank(words.hits, dense)
+    if run.mode == "hybrid" and settings.fusion == "rrf":
+        return fusion.reciprocal_rank(by_word, by_meaning)
     weight = 0.7 if settings.fusion == "fixed" else fusion.dense_weight(words.mean_characters)
-    return fusion.weighted(words.hits, dense, weight)
+    return fusion.weighted(by_word, by_meaning, weight)
 
 
 def _warnings(run: _Run, words: _Words) -> tuple[str, ...]:
