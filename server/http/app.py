@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -126,6 +127,7 @@ class _Site:
             stack.push_async_callback(lag.stop)
             protocol = make_protocol(services, _identify, traced=stop is not None, extend=self._application.extend)
             await self._open_doors(stack, services, ring, protocol)
+            gc.freeze()  # what is loaded by now stays: the collector need not walk it beside every call
             yield {"drain": partial(_drain, services, protocol)}
 
     async def _open_doors(

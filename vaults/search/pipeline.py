@@ -198,7 +198,7 @@ def _shown(tx: Reader, run: _Run, words: _Words, near: Near) -> list[Fused]:
     items = {hit.passage: hit.item for hit in words.hits}
     by_word, by_meaning = {hit.passage: hit.score for hit in words.hits}, dict(near)
     order = _order(run, words, by_word, by_meaning)
-    step = len(order) if run.asked.whole else max(20, 2 * run.asked.limit)
+    step = len(order) if run.asked.whole else run.asked.limit + 4
     fused: list[Fused] = []
     for start in range(0, len(order), max(1, step)):
         some = order[start : start + step]
