@@ -40,6 +40,11 @@ def test_a_module_stays_small(path: Path) -> None:
         assert len(positional) <= MAX_PARAMETERS, f"{function.name} takes {len(positional)} positional arguments"
 
 
+def test_a_test_module_stays_small_too() -> None:
+    sizes = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in (ROOT / "tests").rglob("*.py")}
+    assert {name: lines for name, lines in sizes.items() if lines > MAX_FILE} == {}
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_module_is_named_for_what_it_holds(path: Path) -> None:
     assert path.stem.strip("_") not in FORBIDDEN_NAMES

@@ -11,41 +11,12 @@ import pytest
 import pytest_asyncio
 from mcp.shared.exceptions import MCPError
 
-from auth.roles import Role
 from server.tools import discover
 from tests.server.http import odd_tools
+from tests.server.http.broken_site import ODD, VAULTS, break_handlers, prepare
 from tests.server.http.serving import ERAS, LATEST_HANDSHAKE, MODERN, enveloped, raw, served
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-VAULTS = ("main", "other", "third", "busy", "strict")
-ODD = "tests.server.http.odd_tools"
-
-
-def break_handlers(server):
-    """Handlers that fail outside dispatch: in themselves, and in what they return."""
-
-    async def fail(ctx, params):
-        raise RuntimeError(f"cannot open {odd_tools.SECRET}")
-
-    async def unserialisable(ctx, params):
-        return {"prompts": [odd_tools.SECRET]}
-
-    entry = server.get_request_handler("tools/list")
-    server.add_request_handler("prompts/get", entry.params_type, fail)
-    server.add_request_handler("prompts/list", entry.params_type, unserialisable)
-
-
-async def prepare(ground):
-    await ground.control.write(lambda tx: tx.run("UPDATE vaults SET write_mode = 'off' WHERE name = 'strict'"))
-    await ground.control.write(lambda tx: tx.run("UPDATE vaults SET preset = 'notes' WHERE name = 'third'"))
-    return {
-        "reader": await ground.token("reader", Role.READER, "main"),
-        "writer": await ground.token("writer", Role.WRITER, "main"),
-        "stranger": await ground.token("stranger", Role.WRITER, "other"),
-        "thirds": await ground.token("thirds", Role.WRITER, "third"),
-        "fuller": await ground.token("fuller", Role.WRITER, "third", preset="full"),
-    }
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
