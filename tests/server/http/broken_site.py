@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from auth.roles import Role
 from tests.server.http import odd_tools
+from tests.server.http.serving import raw
 
 VAULTS = ("main", "other", "third", "busy", "strict")
 ODD = "tests.server.http.odd_tools"
@@ -33,3 +34,18 @@ async def prepare(ground):
         "thirds": await ground.token("thirds", Role.WRITER, "third"),
         "fuller": await ground.token("fuller", Role.WRITER, "third", preset="full"),
     }
+
+
+async def names(site, subject, vault="main", query=""):
+    async with raw(site, subject, vault) as caller:
+        return await shown(caller, query)
+
+
+async def shown(caller, query=""):
+    answer = await caller.post(caller.message("tools/list"), query=query)
+    return {tool["name"]: tool for tool in answer.json()["result"]["tools"]}
+
+
+def completion(value, name="id", uri="memory://{id}"):
+    ref = {"type": "ref/resource", "uri": uri}
+    return {"ref": ref, "argument": {"name": name, "value": value}}

@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 
 from server.tools import discover
 from tests.server.http import odd_tools
-from tests.server.http.broken_site import ODD, VAULTS, break_handlers, prepare
+from tests.server.http.broken_site import ODD, VAULTS, break_handlers, completion, names, prepare
 from tests.server.http.serving import ERAS, LATEST_HANDSHAKE, MODERN, enveloped, raw, served
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -151,16 +151,6 @@ async def test_every_result_fits_its_schema(site):
                 ids.append(result["structuredContent"]["id"])
 
 
-async def names(site, subject, vault="main", query=""):
-    async with raw(site, subject, vault) as caller:
-        return await shown(caller, query)
-
-
-async def shown(caller, query=""):
-    answer = await caller.post(caller.message("tools/list"), query=query)
-    return {tool["name"]: tool for tool in answer.json()["result"]["tools"]}
-
-
 async def test_lists_follow_role_preset_and_write_mode(site):
     reader, writer = await names(site, "reader"), await names(site, "writer")
     assert "remember" not in reader
@@ -251,11 +241,6 @@ async def test_what_is_foreign_answers_like_what_does_not_exist(site, era):
             intruder.path = "/v/never-made/mcp"
             absent = await intruder.post(intruder.message("tools/list", era=era), era=era)
             assert (refused.status_code, refused.content) == (404, absent.content)
-
-
-def completion(value, name="id", uri="memory://{id}"):
-    ref = {"type": "ref/resource", "uri": uri}
-    return {"ref": ref, "argument": {"name": name, "value": value}}
 
 
 @pytest.mark.parametrize("era", ERAS)
