@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, asker, local
+from vaults.errors import StorageFull
 
 
 async def _id(ask: Asking, content: str, **more: object) -> str:
@@ -179,3 +182,17 @@ async def test_a_long_name_may_store_and_supersede(services: Services) -> None:
     ask = asker(services, Caller(local(name), "main", Role.WRITER, "http"))
     one = await _id(ask, "Mine")
     assert (await ask("memory_supersede", id=one, content="Still mine")).ok
+
+
+async def test_a_purge_says_what_it_did_when_the_disk_has_no_room_to_tidy_up(
+    ask: Asking, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = await _id(ask, "To be gone")
+
+    async def full() -> None:
+        raise StorageFull("the disk is full; nothing was written")
+
+    async with services.pool.lease(services.roster.entry("main")) as vault:
+        monkeypatch.setattr(vault.db, "checkpoint", full)
+    assert (await ask("memory_forget", ids=[one], purge=True)).content["forgotten"] == [one]
+    assert (await ask("memory_get", ids=[one])).content["missing"] == [one]
