@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
-from pathlib import Path
 
 from vaults import registry
 from vaults.db.connection import Database
@@ -64,7 +63,3 @@ class Roster:
     def entries(self) -> list[VaultEntry]:
         """Every active vault, by name."""
         return list(self._entries.values())
-
-    def serving(self, folder: Path) -> VaultEntry | None:
-        """The vault that serves ``folder`` in place."""
-        return next((entry for entry in self._entries.values() if entry.path == folder), None)

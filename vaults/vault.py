@@ -83,7 +83,6 @@ class Vault:
             self.projection,
             self.rankings,
             shared.embedder,
-            shared.pool,
             shared.observer,
             shared.search,
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
@@ -36,13 +35,12 @@ DEEPEST = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """What a search runs on: one vault's database, vectors and rankings, the process's model and search threads."""
+    """What a search runs on: one vault's database, vectors and rankings, the process's model."""
 
     db: Database
     projection: Projection
     rankings: Rankings
     embedder: EmbeddingService
-    pool: Executor
     observer: Observer
     settings: SearchSettings
 
