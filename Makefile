@@ -9,10 +9,10 @@ PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 DATA   ?= ./data
 
 .DEFAULT_GOAL := help
-.PHONY: snapshots help serve test check fmt bench docs crash load conformance clean
+.PHONY: snapshots help serve test check fmt bench bench-quality docs crash load conformance clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(VENV)/.installed: requirements/base.txt requirements/full.txt requirements/dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "strongroom needs Python 3.11 or newer")'
@@ -47,6 +47,9 @@ fmt: $(VENV)/.installed ## format and fix what can be fixed
 
 bench: $(VENV)/.model ## measure the figures the README quotes; prints a table, writes bench/out/
 	@$(BIN)/python -m bench
+
+bench-quality: $(VENV)/.model ## what the search finds on the judged sets in ../shared/bench; fails below the floors
+	@$(BIN)/python -m bench.quality $(ARGS)
 
 docs: $(VENV)/.installed ## regenerate the parts of the documentation that come from the code
 	@$(BIN)/python -m server.cli.reference

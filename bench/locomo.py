@@ -6,8 +6,6 @@ The data (snap-research/LoCoMo, CC BY-NC 4.0) is read where it lies, and never c
 from __future__ import annotations
 
 import json
-import re
-import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from typing import Any
 from bench import ground, ranking, servers, wire
 from bench.figures import Figure, skipped
 from bench.measure import in_ms, p50
+from bench.quality import baselines
 from bench.run import ROOT, Run
 from bench.wire import Door, Driven, Load, result_of
 
@@ -24,7 +23,6 @@ PLACES = (ROOT.parent / "shared" / "bench" / "locomo", ROOT / "shared" / "bench"
 DEPTH, CLIENTS, BUDGET = 20, 4, 50_000
 LEFT_OUT = "adversarial"
 NAME = "LoCoMo turns, R@10"
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,22 +78,11 @@ def vault_of(group: str) -> str:
 
 
 def plain_bm25(given: Conversations) -> Iterator[tuple[str, list[str]]]:
-    """What SQLite alone gives: every word of the question joined by OR, all turns in one table, the answers cut down
-    to the conversation. (A table for each conversation gives less: rare words are told apart less well.)"""
-    database = sqlite3.connect(":memory:")
-    try:
-        columns = "id UNINDEXED, conversation UNINDEXED, text"
-        database.execute(f"CREATE VIRTUAL TABLE turns USING fts5 ({columns}, tokenize = 'porter unicode61')")
-        rows = [(turn["id"], turn["group"], turn["text"]) for turn in given.turns]
-        database.executemany("INSERT INTO turns VALUES (?, ?, ?)", rows)
-        sql = "SELECT id FROM turns WHERE turns MATCH ? AND conversation = ? ORDER BY bm25(turns) LIMIT ?"
-        for question in given.questions:
-            words = dict.fromkeys(_WORD.findall(question["text"].lower()))
-            match = " OR ".join(f'"{word}"' for word in words)
-            found = database.execute(sql, (match, question["group"], DEPTH))
-            yield question["id"], [row[0] for row in found]
-    finally:
-        database.close()
+    """What SQLite alone gives."""
+    turns = [(turn["group"], turn["text"]) for turn in given.turns]
+    asked = [(question["group"], question["text"]) for question in given.questions]
+    for question, places in zip(given.questions, baselines.matching(turns, asked), strict=True):
+        yield question["id"], [given.turns[place]["id"] for place in places[:DEPTH]]
 
 
 def _stored(given: Conversations, doors: Mapping[str, Door]) -> Driven:

@@ -1,0 +1,93 @@
+"""``python -m bench.quality``: how much of what answers a question the search finds, on public judged sets."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bench import machine
+from bench.quality import asking, measuring, scoring, sets, table
+from bench.quality.measuring import Block
+from bench.quality.prepared import Shelf
+from bench.quality.scoring import Scorer
+from bench.run import OUT, ROOT
+
+PLACES = (ROOT.parent / "shared" / "bench", ROOT / "shared" / "bench")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """0 when every floor holds, or where there is nothing to measure with; 1 when one does not."""
+    given = _arguments(argv)
+    data = given.data or next((place for place in PLACES if place.is_dir()), PLACES[0])
+    if (why := _cannot(data)) is not None:
+        print(f"skipped: {why}")
+        return 0
+    from server.settings import export_environment
+
+    export_environment()
+    began = time.monotonic()
+    chosen = [sets.BY_NAME[name] for name in given.only or sets.BY_NAME]
+    for task in chosen:
+        if not sets.present(data, task):
+            print(f"skipped: {task.title}: its files are not in {data / task.folder}")
+    judged = [sets.read(data, task, quick=given.quick) for task in chosen if sets.present(data, task)]
+    shelf, scorer = Shelf(given.out / "stored", given.fresh), Scorer(data / scoring.SCORER, given.out / "runs")
+    blocks = list(measuring.measure(judged, shelf, scorer, ablate=given.ablate))
+    about = _about(given, time.monotonic() - began)
+    table.write_json(given.out / "quality.json", blocks, about)
+    if given.misses:
+        _write_misses(given.misses, blocks)
+    print((table.markdown if given.markdown else table.plain)(blocks, about))
+    return int(any(block.missed for block in blocks))
+
+
+def _cannot(data: Path) -> str | None:
+    if not data.is_dir():
+        return f"the judged sets are not here (no {data}); --data names their folder"
+    return scoring.missing(data)
+
+
+def _about(given: argparse.Namespace, seconds: float) -> dict[str, Any]:
+    from vaults.embed.prepared import find_prepared
+    from vaults.settings import EmbeddingSettings
+
+    model = find_prepared(EmbeddingSettings())
+    return {
+        "machine": machine.described(),
+        "model": model.identity.name if model else EmbeddingSettings().model,
+        "tool": asking.TOOL,
+        "depth": asking.DEPTH,
+        "seconds": seconds,
+        "quick": given.quick,
+    }
+
+
+def _write_misses(path: Path, blocks: Sequence[Block]) -> None:
+    """It holds questions of the sets: it is for reading, and belongs into no repository."""
+    with path.open("w", encoding="utf-8") as file:
+        for block in blocks:
+            for line in table.misses(block):
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.quality", description=__doc__)
+    names = [*sets.BY_NAME]
+    parser.add_argument("--only", nargs="+", choices=names, metavar="SET", help=f"some of: {', '.join(names)}")
+    parser.add_argument("--quick", action="store_true", help="few questions and documents; no floor counts")
+    parser.add_argument("--ablate", action="store_true", help="also with one setting changed at a time")
+    parser.add_argument("--fresh", action="store_true", help="store the sets again, whatever was kept")
+    parser.add_argument("--markdown", action="store_true", help="print the table as the README has it")
+    parser.add_argument("--misses", type=Path, metavar="FILE", help="write down what the default did not find")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the sets and of score.py")
+    parser.add_argument("--out", type=Path, default=OUT / "quality", metavar="DIR", help="where everything goes")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

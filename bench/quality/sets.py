@@ -1,0 +1,199 @@
+"""The judged sets: how each is stored and asked, and the figures it has to reach."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+LEFT_OUT = "adversarial"
+"""Questions whose premise is about the wrong person: no headline figure counts them."""
+
+QUICK_QUESTIONS, QUICK_DOCUMENTS = 30, 400
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A measure that must not fall below ``floor``; ``aim`` is what one would like."""
+
+    measure: str
+    floor: float
+    aim: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One block of the table. Tasks of the same ``store`` share its vaults. ``by_parent``: sessions are looked for,
+    and found by their turns."""
+
+    name: str
+    title: str
+    store: str
+    folder: str
+    goals: tuple[Goal, ...]
+    qrels: str = "qrels.tsv"
+    by_parent: bool = False
+
+
+TASKS = (
+    Task(
+        "locomo",
+        "LoCoMo turns, in their conversation",
+        "locomo",
+        "locomo",
+        (
+            Goal("R@5", 0.71),
+            Goal("R@10", 0.80, 0.82),
+            Goal("R@20", 0.87),
+            Goal("nDCG@10", 0.62),
+            Goal("MRR", 0.59, 0.62),
+        ),
+    ),
+    Task(
+        "sessions",
+        "LoCoMo sessions, rolled up",
+        "locomo",
+        "locomo",
+        (Goal("R@5", 0.89, 0.91), Goal("Any@10", 0.98, 0.99), Goal("MRR", 0.83)),
+        "qrels.sessions.tsv",
+        by_parent=True,
+    ),
+    Task(
+        "pooled",
+        "LoCoMo sessions, all pooled in one vault",
+        "pooled",
+        "locomo",
+        (Goal("R@5", 0.88, 0.90), Goal("MRR", 0.80)),
+        "qrels.sessions.tsv",
+        by_parent=True,
+    ),
+    Task("hotpotqa", "HotpotQA, one query", "hotpotqa", "hotpotqa", (Goal("R@10", 0.98), Goal("All@10", 0.96, 0.97))),
+    Task("scifact", "SciFact", "scifact", "scifact", (Goal("nDCG@10", 0.73, 0.74), Goal("R@10", 0.84))),
+)
+BY_NAME = {task.name: task for task in TASKS}
+IN_GROUPS = {"locomo"}
+"""Stores that keep each group of documents in a vault of its own; the others keep everything in one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Something to find. ``arguments`` is what ``remember`` is given; ``text`` is what a plain scan would read."""
+
+    id: str
+    vault: str
+    text: str
+    arguments: Mapping[str, Any]
+    parent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Something to look for; ``relevant`` are the documents, or parents, that answer it."""
+
+    id: str
+    vault: str
+    text: str
+    relevant: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A task with its documents and the questions that count."""
+
+    task: Task
+    folder: Path
+    documents: tuple[Document, ...]
+    questions: tuple[Question, ...]
+    shortened: bool = False
+
+    @property
+    def vaults(self) -> tuple[str, ...]:
+        """The vaults the documents lie in."""
+        return tuple(dict.fromkeys(document.vault for document in self.documents))
+
+    @property
+    def digest(self) -> str:
+        """What is stored, in 16 hex digits."""
+        whole = hashlib.sha256()
+        for document in self.documents:
+            whole.update(json.dumps([document.vault, document.arguments], sort_keys=True).encode())
+        return whole.hexdigest()[:16]
+
+
+def present(data: Path, task: Task) -> bool:
+    """Whether the task's files are there."""
+    return all((data / task.folder / name).is_file() for name in ("corpus.jsonl", "queries.jsonl", task.qrels))
+
+
+def read(data: Path, task: Task, *, quick: bool = False) -> Judged:
+    """The whole task, or so little of it that a run only shows whether everything works."""
+    folder = data / task.folder
+    documents = tuple(_document(task, row) for row in _lines(folder / "corpus.jsonl"))
+    whole = Judged(task, folder, documents, tuple(_questions(folder, task)))
+    return _shortened(whole) if quick else whole
+
+
+def _document(task: Task, row: Mapping[str, Any]) -> Document:
+    vault = _vault(task, row)
+    if "session" not in row:
+        arguments = {"content": row["text"], "title": row["title"], "external_id": row["id"]}
+        return Document(row["id"], vault, f"{row['title']}\n{row['text']}", arguments)
+    arguments = {  # without the corpus's title: it is the session's, and a turn has none
+        "content": row["text"],
+        "type": "episodic",
+        "author": row["speaker"],
+        "parent": row["session"],
+        "position": row["turn"],
+        "occurred_at": f"{row['timestamp']}Z",
+        "external_id": row["id"],
+    }
+    return Document(row["id"], vault, row["text"], arguments, row["session"])
+
+
+def _vault(task: Task, row: Mapping[str, Any]) -> str:
+    return str(row["group"]).lower() if task.store in IN_GROUPS else task.store
+
+
+def _questions(folder: Path, task: Task) -> Iterator[Question]:
+    relevant = judgements(folder / task.qrels)
+    for row in _lines(folder / "queries.jsonl"):
+        if row["category"] != LEFT_OUT and row["id"] in relevant:
+            yield Question(row["id"], _vault(task, row), row["text"], frozenset(relevant[row["id"]]))
+
+
+def judgements(path: Path) -> Mapping[str, set[str]]:
+    """The relevant ids of each question."""
+    relevant: dict[str, set[str]] = defaultdict(set)
+    for line in path.read_text(encoding="utf-8").splitlines()[1:]:
+        query, document, grade = line.split("\t")
+        if int(grade) > 0:
+            relevant[query].add(document)
+    return dict(relevant)
+
+
+def _shortened(whole: Judged) -> Judged:
+    """The first questions of the first vault, its first documents, and those that answer."""
+    first = whole.questions[0].vault
+    asked = [question for question in whole.questions if question.vault == first][:QUICK_QUESTIONS]
+    wanted = frozenset().union(*(question.relevant for question in asked))
+    kept = [
+        document
+        for number, document in enumerate(one for one in whole.documents if one.vault == first)
+        if number < QUICK_DOCUMENTS or document.id in wanted or document.parent in wanted
+    ]
+    return replace(whole, documents=tuple(kept), questions=tuple(asked), shortened=True)
+
+
+def _lines(path: Path) -> tuple[Mapping[str, Any], ...]:
+    return _parsed(path, path.stat().st_mtime_ns)
+
+
+@cache
+def _parsed(path: Path, changed: int) -> tuple[Mapping[str, Any], ...]:  # noqa: ARG001  a newer file is another one
+    with path.open(encoding="utf-8") as file:
+        return tuple(json.loads(line) for line in file)

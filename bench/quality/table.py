@@ -1,0 +1,165 @@
+"""The table, for a terminal and for the README, the JSON beside it, and the list of what was not found."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bench.machine import one_line
+from bench.quality.measuring import Block
+from bench.quality.scoring import MEASURES, Scored
+from bench.quality.sets import Goal
+
+WIDTH, NAME, CELL = 100, 36, 8
+SYSTEMS = {
+    "scan": "grep-like scan",
+    "bm25": "BM25, plain SQLite FTS5",
+    "keyword": "BM25 only (mode keyword)",
+    "semantic": "dense only (mode semantic)",
+    "default": "default",
+}
+MISSED_BELOW = 10
+"""A question is listed when something that answers it is not among the first ten."""
+
+
+def plain(blocks: Sequence[Block], about: Mapping[str, Any]) -> str:
+    """A block for each set: the systems, the interval of the default, and what it has to reach."""
+    return "\n".join([line for block in blocks for line in (*_block(block), *_ablations(block), "")] + foot(about))
+
+
+def markdown(blocks: Sequence[Block], about: Mapping[str, Any]) -> str:
+    """For the README: a row for each figure that has a floor, and a table for what each stage is worth."""
+    heads = ("set", "measure", *SYSTEMS.values(), "95 %", "at least", "aim")
+    lines = [_cells(heads), _cells(["---"] * 2 + ["---:"] * (len(heads) - 2))]
+    for block in blocks:
+        for goal in block.judged.task.goals:
+            values = [f"{_figure(block.rows[system].values[goal.measure])}" for system in SYSTEMS]
+            values[-1] = f"**{values[-1]}**"
+            low, high = block.rows["default"].interval[goal.measure]
+            marked = f"{_figure(goal.floor)}{' (missed)' if goal.measure in block.missed else ''}"
+            between = f"{_figure(low)}–{_figure(high)}"
+            title = block.judged.task.title
+            lines.append(_cells([title, goal.measure, *values, between, marked, _figure(goal.aim)]))
+    return "\n".join([*lines, "", *_stages(blocks), *foot(about)])
+
+
+def foot(about: Mapping[str, Any]) -> list[str]:
+    """Where and how it was measured."""
+    notes = [
+        f"one configuration for all; {about['tool']} through MCP, {about['depth']} hits a question; intervals are"
+        " bootstrapped over questions; adversarial questions are left out",
+        f"model {about['model']}; {about['seconds']:.0f} s",
+        one_line(about["machine"]),
+    ]
+    if about["quick"]:
+        notes.insert(0, "QUICK RUN: few questions, few documents; these figures only show that the bench works")
+    return [line for note in notes for line in textwrap.wrap(note, WIDTH)]
+
+
+def write_json(path: Path, blocks: Sequence[Block], about: Mapping[str, Any]) -> None:
+    """Everything, for programs; no text of the sets."""
+    whole = {
+        "about": about,
+        "sets": {
+            block.judged.task.name: {
+                "goals": [asdict(goal) for goal in block.judged.task.goals],
+                "missed": block.missed,
+                "systems": {name: asdict(row) for name, row in block.rows.items()},
+                "p50_s": {run: answered.seconds for run, answered in block.answered.items()},
+                "changed": {
+                    label: row if isinstance(row, str) else asdict(row) for label, row in block.changed.items()
+                },
+            }
+            for block in blocks
+        },
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(whole, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def misses(block: Block) -> Iterator[dict[str, Any]]:
+    """The default's questions that lack an answer among the first ten, the worst first. Ranks start at 1; None: not
+    among the hits."""
+    found = block.answered["default"].ranked
+    lines = []
+    for question in block.judged.questions:
+        places = {name: place for place, name in enumerate(found[question.id], 1)}
+        ranks = {name: places.get(name) for name in sorted(question.relevant)}
+        lost = sum(rank is None or rank > MISSED_BELOW for rank in ranks.values())
+        if lost:
+            line = {"set": block.judged.task.name, "id": question.id, "text": question.text, "ranks": ranks}
+            lines.append((lost / len(ranks), {**line, "first": found[question.id][:MISSED_BELOW]}))
+    yield from (line for _, line in sorted(lines, key=lambda pair: -pair[0]))
+
+
+def _block(block: Block) -> Iterator[str]:
+    judged, goals = block.judged, {goal.measure: goal for goal in block.judged.task.goals}
+    vaults = len(judged.vaults)
+    counts = (
+        f"{len(judged.questions)} questions, {len(judged.documents):,} documents, {vaults} vault{'s'[: vaults > 1]}"
+    )
+    yield f"{judged.task.title}: {counts}"
+    yield _row("", MEASURES)
+    yield "─" * WIDTH
+    for system, title in SYSTEMS.items():
+        yield _row(title, [_figure(block.rows[system].values[measure]) for measure in MEASURES])
+    for number, end in enumerate(("  95 % from", "  95 % to")):
+        interval = block.rows["default"].interval
+        yield _row(end, [_figure(interval[measure][number]) for measure in MEASURES])
+    yield _row("at least", [_figure(goals[name].floor) if name in goals else "" for name in MEASURES])
+    yield _row("aim", [_figure(goals[name].aim) if name in goals else "" for name in MEASURES])
+    if not judged.shortened:
+        yield _row("", [_verdict(goals.get(name), block.missed) for name in MEASURES])
+
+
+def _verdict(goal: Goal | None, missed: Sequence[str]) -> str:
+    if goal is None:
+        return ""
+    return "MISSED" if goal.measure in missed else "met"
+
+
+def _ablations(block: Block) -> Iterator[str]:
+    if not block.changed:
+        return
+    measures = [goal.measure for goal in block.judged.task.goals]
+    yield _row("changed, against the default", [*measures, "p R@10", "p nDCG"])
+    for label, row in block.changed.items():
+        yield f"{label:{NAME}}{row}" if isinstance(row, str) else _row(label, _deltas(block, row))
+
+
+def _stages(blocks: Sequence[Block]) -> list[str]:
+    """One table: a row for each change, a column for each headline figure, the differences in it."""
+    labels = list(dict.fromkeys(label for block in blocks for label in block.changed))
+    if not labels:
+        return []
+    heads = [f"{block.judged.task.name} {goal.measure}" for block in blocks for goal in block.judged.task.goals]
+    lines = [_cells(["changed", *heads]), _cells(["---"] + ["---:"] * len(heads))]
+    for label in labels:
+        cells = []
+        for block in blocks:
+            row, goals = block.changed[label], block.judged.task.goals
+            cells += ["–"] * len(goals) if isinstance(row, str) else _deltas(block, row)[: len(goals)]
+        lines.append(_cells([label, *cells]))
+    return [*lines, ""]
+
+
+def _deltas(block: Block, row: Scored) -> list[str]:
+    base = block.rows["default"].values
+    found = [f"{row.values[goal.measure] - base[goal.measure]:+.3f}" for goal in block.judged.task.goals]
+    return [*found, *(f"{row.p[measure]:.3f}" for measure in ("R@10", "nDCG@10"))]
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def _row(name: str, cells: Sequence[str]) -> str:
+    return (f"{name:{NAME}}" + "".join(f"{cell:>{CELL}}" for cell in cells)).rstrip()
+
+
+def _cells(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
