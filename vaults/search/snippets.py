@@ -1,38 +1,142 @@
-"""The part of a text that shows why it was found. Pure."""
+"""The part of a text that shows why it was found, and the words in it that were. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from vaults.search.wordforms import Mark, marks
 
 LENGTH = 700
 """Characters of a snippet."""
 
+KEPT = 0.8
+"""A snippet ends with a whole word when that leaves this share of it."""
+
+MARKS = 400
+"""Matches of one text that are looked at."""
+
+_FENCE = re.compile(r"^[ \t>]{0,12}(`{3,8}|~{3,8})([^\n`]*)$", re.MULTILINE)
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]", re.MULTILINE)
+_PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
+_SENTENCE = re.compile(r"[.!?…][\"')\]*_”’]{0,3}\s+|[。！？]|\n")
+_WORD = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Fence:
+    """A block of code, its two fences included. ``end`` is the text's end when it is never closed."""
+
+    start: int
+    end: int
+    mark: str
+
 
 def snippet(text: str, terms: Sequence[str], length: int = LENGTH) -> str:
-    """At most ``length`` characters around the first of ``terms``, cut at words, with … where text was left out."""
+    """At most ``length`` characters that hold as many different ``terms`` as can be, close together.
+
+    Begins with the heading, paragraph, sentence or word before them, in this order of preference; … stands where text
+    was left out, and a block of code that had to be cut is closed.
+    """
     if len(text) <= length:
         return text
-    first = _first(text, terms)
-    start = max(0, min(first - length // 4, len(text) - length))
-    if start:
-        start = _next_break(text, start, start + 60)
-    end = start + length
-    if end < len(text):
-        space = text.rfind(" ", start, end)
-        end = space if space > start + length * 4 // 5 else end
-    return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")
+    fences = list(_fences(text))
+    frame = 3 + 2 * max((len(fence.mark) + 1 for fence in fences), default=0)  # "…\n", "…", a fence at either end
+    room = max(1, length - frame)
+    first, last = _densest(list(islice(marks(text, terms), MARKS)), room * 3 // 4)
+    start = _start(text, first, last, room, fences)
+    return _framed(text, start, _end(text, start, room, fences), fences)
 
 
-def _first(text: str, terms: Sequence[str]) -> int:
-    if not terms:
+def highlights(text: str, terms: Sequence[str], limit: int = 20) -> list[str]:
+    """The different words of ``text``, as they stand there, that are a term or another form of it, in their order."""
+    found = dict.fromkeys(text[mark.start : mark.end] for mark in islice(marks(text, terms), MARKS))
+    return list(found)[:limit]
+
+
+def _densest(found: Sequence[Mark], span: int) -> tuple[int, int]:
+    """Where the stretch of at most ``span`` with the most different terms begins and ends: the tightest, then first."""
+    best, stretch = (0, 0), (0, 0)
+    held: dict[int, int] = {}
+    left = 0
+    for mark in found:
+        held[mark.term] = held.get(mark.term, 0) + 1
+        while found[left] is not mark and (held[found[left].term] > 1 or mark.end - found[left].start > span):
+            held[found[left].term] -= 1
+            if not held[found[left].term]:
+                del held[found[left].term]
+            left += 1
+        start = found[left].start
+        score = (len(held), -((mark.end - start) // 40))
+        if not best[0] or score > best:
+            best, stretch = score, (start, mark.end)
+    return stretch
+
+
+def _start(text: str, first: int, last: int, room: int, fences: Sequence[_Fence]) -> int:
+    """A good place to begin, so that what stands from ``first`` to ``last`` still fits into ``room``."""
+    low = max(0, min(first - min(room // 2, room - (last - first)), len(text) - room))
+    headings = [low + match.start() for match in _HEADING.finditer(text[low : first + 1])]
+    headings = [place for place in headings if (low == 0 or text[place - 1] == "\n") and not _inside(place, fences)]
+    if headings:
+        return _latest(headings, len(text) - room * 2 // 3)
+    if low == 0:
         return 0
-    # Stemming matched more than the literal word, so the first four letters of a term are looked for.
-    pattern = "|".join(re.escape(term[:4]) if len(term) > 4 else re.escape(term) for term in terms)
-    match = re.search(rf"\b(?:{pattern})", text, re.IGNORECASE)
-    return match.start() if match else 0
+    for kind in (_PARAGRAPH, _SENTENCE):
+        places = [low + match.end() for match in kind.finditer(text[low:first]) if low + match.end() <= first]
+        if places:
+            return _before_code(_latest(places, len(text) - room * 2 // 3), last - room, fences)
+    near = max(low, first - room // 4)
+    space = _WORD.search(text, near, first)
+    return _before_code(space.end() if space else first, last - room, fences)
 
 
-def _next_break(text: str, start: int, limit: int) -> int:
-    space = text.find(" ", start, limit)
-    return space + 1 if space >= 0 else start
+def _latest(places: Sequence[int], full: int) -> int:
+    """The last of ``places`` after which there is text enough, else the first of them."""
+    return max((place for place in places if place <= full), default=places[0])
+
+
+def _before_code(start: int, low: int, fences: Sequence[_Fence]) -> int:
+    fence = _inside(start, fences)
+    return fence.start if fence and fence.start >= max(0, low) else start
+
+
+def _end(text: str, start: int, room: int, fences: Sequence[_Fence]) -> int:
+    end = start + room
+    if end >= len(text):
+        return len(text)
+    floor = start + int(room * KEPT)
+    fence = _inside(end, fences)
+    if fence and fence.start >= floor:
+        return fence.start
+    space = max(text.rfind(" ", floor, end + 1), text.rfind("\n", floor, end + 1))
+    return space if space >= 0 else end
+
+
+def _framed(text: str, start: int, end: int, fences: Sequence[_Fence]) -> str:
+    opened, closed = _inside(start, fences), _inside(end, fences)
+    before = (f"{opened.mark}\n" if opened else "") + ("…" if text[:start].strip() else "")
+    if before.endswith("…") and text[start - 1] == "\n":
+        before += "\n"  # a heading or list item is one only at the start of a line
+    after = ("…" if text[end:].strip() else "") + (f"\n{closed.mark}" if closed and end < len(text) else "")
+    return before + text[start:end].strip() + after
+
+
+def _inside(place: int, fences: Sequence[_Fence]) -> _Fence | None:
+    return next((fence for fence in fences if fence.start < place < fence.end), None)
+
+
+def _fences(text: str) -> Iterator[_Fence]:
+    if "```" not in text and "~~~" not in text:
+        return
+    opened: re.Match[str] | None = None
+    for line in _FENCE.finditer(text):
+        if opened is None:
+            opened = line
+        elif line[1].startswith(opened[1]) and not line[2].strip():
+            yield _Fence(opened.start(), line.end(), opened[1])
+            opened = None
+    if opened is not None:
+        yield _Fence(opened.start(), len(text), opened[1])
