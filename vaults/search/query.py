@@ -1,10 +1,13 @@
-"""What the caller typed, taken literally: nothing in it is ever search syntax."""
+"""What the caller typed, read: terms that rank, and what every hit has to satisfy. FTS5 sees only quoted words."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
+from vaults.search import scripts, syntax
+from vaults.search.expression import Operand, beginning, quoted, words
+from vaults.search.spelling import stem
 from vaults.search.stopwords import STOPWORDS
 
 MAX_TERMS = 48
@@ -13,24 +16,60 @@ MAX_TERMS = 48
 MAX_QUERY = 10_000
 """Characters of a query that are looked at."""
 
-_WORD = re.compile(r"\w+")
-
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """``text`` as given, ``terms`` lower-cased without stop words (all of them if there is nothing else)."""
+    """``text`` as given, ``terms`` lower-cased without stop words (all of them if there is nothing else) and without
+    what NOT takes away. ``must``: an FTS5 expression over the word index, where operators were used. ``unspaced``:
+    what the words are not split in, for ``scripts.match``. ``prefixes``: those of ``terms`` that only begin a word."""
 
     text: str
     terms: tuple[str, ...]
+    must: str | None = None
+    unspaced: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    prefixes: frozenset[str] = frozenset()
 
     @property
     def match(self) -> str | None:
         """An FTS5 expression of quoted terms joined by OR, or None when there is nothing to look for."""
-        return " OR ".join(f'"{term}"' for term in self.terms) or None
+        forms = (beginning(term) if term in self.prefixes else quoted(term) for term in self.terms)
+        return " OR ".join(forms) or None
 
 
 def parse(text: str) -> Query:
-    """Read a query. Any text is valid; blank or wordless text simply has no terms."""
-    words = list(dict.fromkeys(word.lower() for word in _WORD.findall(text[:MAX_QUERY])))
-    telling = [word for word in words if word not in STOPWORDS]
-    return Query(text, tuple((telling or words)[:MAX_TERMS]))
+    """Read a query with operators (``vaults.search.syntax``). Any text is valid; wordless text has no terms."""
+    found = syntax.read(text[:MAX_QUERY])
+    return _query(text, found.operands, found.must, found.warnings)
+
+
+def literal(text: str) -> Query:
+    """Read a query in which nothing is an operator."""
+    return _query(text, [Operand((word,)) for word in words(text[:MAX_QUERY])])
+
+
+def corrected(query: Query, stems: Mapping[str, str]) -> Query:
+    """The query with misspelled terms replaced by stems of the vault's vocabulary, and a warning that says so. What
+    operators require stays as it was typed."""
+    changed = {term: stems[term] for term in query.terms if term in stems}
+    if not changed:
+        return query
+    # FTS5 stems what it is asked for once more, and not every stem survives that: those are looked for as a beginning.
+    cut = {found for found in changed.values() if stem(found) != found}
+    said = ", ".join(f'"{term[:40]}" (searched: "{found}…")' for term, found in changed.items())
+    return replace(
+        query,
+        terms=tuple(dict.fromkeys(changed.get(term, term) for term in query.terms)),
+        prefixes=(query.prefixes - changed.keys()) | cut,
+        warnings=(*query.warnings, f"found nowhere and taken for a slip: {said}"),
+    )
+
+
+def _query(text: str, operands: Iterable[Operand], must: str | None = None, warnings: tuple[str, ...] = ()) -> Query:
+    several = list(operands)
+    prefixes = {operand.words[-1] for operand in several if operand.starred}
+    every = list(dict.fromkeys(word for operand in several for word in operand.words))
+    telling = [word for word in every if word not in STOPWORDS or word in prefixes]
+    terms = tuple((telling or every)[:MAX_TERMS])
+    unspaced = dict.fromkeys(run for word in every for run in scripts.runs(word))
+    return Query(text, terms, must, tuple(unspaced), warnings, frozenset(prefixes.intersection(terms)))

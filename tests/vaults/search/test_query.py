@@ -1,14 +1,15 @@
-"""Queries are literal text: whatever is typed, FTS5 sees quoted words."""
+"""What is searched for: terms without stop words, whatever is typed, and FTS5 sees only quoted words."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vaults.db.engine import sqlite
-from vaults.search.query import MAX_TERMS, parse
-from vaults.search.snippets import LENGTH, snippet
+from vaults.search.query import MAX_QUERY, MAX_TERMS, Query, literal, parse
 
 SYNTAX = [
     '"',
@@ -24,48 +25,75 @@ SYNTAX = [
     "-x",
     "+",
     "{a b}: c",
+    'left AND (right OR "two words") NOT auth*',
 ]
 
 
 @pytest.fixture(scope="module")
-def fts() -> sqlite.Connection:
+def fts() -> Iterator[sqlite.Connection]:
     raw = sqlite.connect(":memory:")
-    raw.execute("CREATE VIRTUAL TABLE f USING fts5 (title, body, tokenize = 'porter unicode61')")
+    raw.execute("CREATE VIRTUAL TABLE f USING fts5 (title, body, tokenize = 'porter unicode61 remove_diacritics 2')")
     raw.execute("INSERT INTO f VALUES ('a', 'hello near and or not x y col')")
+    raw.execute("INSERT INTO f VALUES ('b', 'हिन्दी cafe\u0301 snake_case')")
     yield raw
     raw.close()
 
 
+def found(fts: sqlite.Connection, query: Query) -> set[int]:
+    return {row[0] for row in fts.execute("SELECT rowid FROM f WHERE f MATCH ?", (query.match,))}
+
+
 @pytest.mark.parametrize("text", SYNTAX)
-def test_syntax_is_never_handed_through(fts: sqlite.Connection, text: str) -> None:
-    match = parse(text).match
-    if match:
-        fts.execute("SELECT rowid FROM f WHERE f MATCH ?", (match,)).fetchall()
-
-
-@given(st.text(max_size=300))
-def test_any_text_is_a_valid_query(text: str) -> None:
-    query = parse(text)
-    assert len(query.terms) <= MAX_TERMS
-    raw = sqlite.connect(":memory:")
-    raw.execute("CREATE VIRTUAL TABLE f USING fts5 (body)")
+def test_nothing_is_an_operator_in_a_literal_query(fts: sqlite.Connection, text: str) -> None:
+    query = literal(text)
+    assert (query.must, query.prefixes, query.warnings) == (None, frozenset(), ())
     if query.match:
-        raw.execute("SELECT rowid FROM f WHERE f MATCH ?", (query.match,)).fetchall()
-    raw.close()
+        assert " AND " not in query.match
+        found(fts, query)
+
+
+@settings(deadline=None)
+@given(st.text(st.characters(), max_size=300))
+def test_any_text_is_a_valid_query(fts: sqlite.Connection, text: str) -> None:
+    for query in (literal(text), parse(text)):
+        assert query.text == text
+        assert len(query.terms) <= MAX_TERMS
+        if query.match:
+            found(fts, query)
+
+
+def test_words_without_operators_read_the_same_both_ways() -> None:
+    text = "What did Alice say about the state-of-the-art harbour_plan, 'next' year?"
+    assert parse(text) == literal(text)
 
 
 def test_stop_words_are_dropped_unless_there_is_nothing_else() -> None:
     assert parse("What is the plan for the harbour?").terms == ("plan", "harbour")
     assert parse("to be or not to be").terms == ("to", "be", "or", "not")
+    assert parse("her*").terms == ("her",)
 
 
-@given(st.text(max_size=3000), st.lists(st.text(min_size=1, max_size=8), max_size=4))
-def test_a_snippet_is_bounded_and_taken_from_the_text(text: str, terms: list[str]) -> None:
-    cut = snippet(text, terms)
-    assert len(cut) <= LENGTH + 2
-    assert cut.strip("…").strip() in text or len(text) <= LENGTH
+@pytest.mark.parametrize("text", ["", " \n\t", "?!… 🙂", "__ _", "\0"])
+def test_text_without_words_looks_for_nothing(text: str) -> None:
+    query = parse(text)
+    assert (query.terms, query.match, query.must, query.unspaced) == ((), None, None, ())
 
 
-def test_a_snippet_shows_the_term() -> None:
-    text = "filler words " * 200 + "the zanzibar clause " + "more filler " * 200
-    assert "zanzibar" in snippet(text, ["zanzibar"])
+def test_long_text_is_bounded() -> None:
+    pasted = " ".join(f"word{number}" for number in range(20_000))
+    for query in (parse(pasted), literal(pasted)):
+        assert query.terms == tuple(f"word{number}" for number in range(MAX_TERMS))
+    assert parse("word " * MAX_QUERY + " last").terms == ("word",)
+
+
+@pytest.mark.parametrize("text", ["हिन्दी", "café", "CAFE\u0301", "snake_case", "case"])
+def test_words_are_found_in_any_spelling_of_their_accents(fts: sqlite.Connection, text: str) -> None:
+    assert found(fts, parse(text)) == {2}
+    assert len(parse(text).terms) == 1
+
+
+def test_text_in_scripts_without_spaces_is_kept_apart_as_well() -> None:
+    query = parse("deploy 令牌预算 と ﾄｰｸﾝ NOT 星期五")
+    assert query.unspaced == ("令牌预算", "と", "トークン")
+    assert query.terms[0] == "deploy"
+    assert parse("harbour plan").unspaced == ()

@@ -1,0 +1,74 @@
+"""A misspelled word's nearest neighbour in the vault's own vocabulary. Pure.
+
+Vocabulary means Porter stems as FTS5's ``porter`` tokenizer stores them: words are compared by their stems."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+SHORTEST = 4
+"""Letters a word and its stem need: among shorter ones everything is one letter from everything."""
+
+_LONG = 8
+"""Letters from which two slips are forgiven instead of one."""
+
+
+_SYLLABLE = re.compile("[aeiouy][^aeiouy]")
+_ENDINGS = ("ation", "ations", "ments", "ment", "ness", "ting", "ning", "ring", "able", "ible", "ally", "ance", "ence")
+"""What stemming cuts off, unless there is a slip in it: then the stem is none, and the ending is set right first."""
+
+
+def stem(word: str) -> str:
+    """The Porter stem of a lower-case word, the one FTS5 computes."""
+    import Stemmer
+
+    # One per call: a stemmer must not be shared between threads, and a new one costs a third of a microsecond.
+    return str(Stemmer.Stemmer("porter", 0).stemWord(_revised(word)))
+
+
+def _revised(word: str) -> str:
+    """FTS5 has two rules that Porter added later (analogy → analog, incredibly → incredible), Snowball has not."""
+    for ending, instead in (("logy", "log"), ("logies", "log"), ("bly", "ble")):
+        if word.endswith(ending) and _SYLLABLE.search(word[: -len(ending)]):
+            return word[: -len(ending)] + instead
+    return word
+
+
+def correct(word: str, vocabulary: Iterable[str]) -> str | None:
+    """The stem in ``vocabulary`` that ``word``, which was found nowhere, was probably meant to be; None when nothing
+    is near enough, when the word is in the vocabulary, or when it is none to guess at (short, with digits or
+    non-ASCII letters). One slip is a letter missing, added, changed, or two neighbours swapped."""
+    from rapidfuzz.distance import OSA, JaroWinkler
+    from rapidfuzz.process import extract_iter
+
+    typed = word.lower()
+    wanted = stem(typed) if _is_plain(typed) and len(typed) >= SHORTEST else ""
+    if len(wanted) < SHORTEST:
+        return None
+    known = list(vocabulary)  # what is indexed is compared three times faster than what is iterated
+    slips = 2 if len(wanted) >= _LONG else 1
+    near = dict.fromkeys(_mended(typed).intersection(known), 1)
+    for found, distance, _ in extract_iter(wanted, known, scorer=OSA.distance, score_cutoff=slips):
+        if _is_plain(found):
+            near[found] = min(int(distance), near.get(found, slips))
+    if not near or wanted in near:
+        return None
+    return min(near, key=lambda found: (near[found], -JaroWinkler.similarity(wanted, found), found))
+
+
+def _mended(typed: str) -> set[str]:
+    """Stems of the word with an ending that is one slip away from what was typed: configuraton → configur."""
+    from rapidfuzz.distance import OSA
+
+    forms = {
+        typed[:-length] + ending
+        for ending in _ENDINGS
+        for length in (len(ending) - 1, len(ending), len(ending) + 1)
+        if len(typed) - length >= SHORTEST and OSA.distance(typed[-length:], ending) == 1
+    }
+    return {stem(form) for form in forms}
+
+
+def _is_plain(word: str) -> bool:
+    return word.isascii() and word.isalpha()
