@@ -1,17 +1,20 @@
-"""Recall over several vaults: each one granted by itself, each hit says where it is from."""
+"""Searching several vaults: each one granted by itself, each hit says where it is from."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from server.call import Call
 from vaults.domain import recalling
-from vaults.domain.recalling import Ask, Recalled
+from vaults.domain.hits import Shown
+from vaults.domain.recalling import Answer, Ask
 from vaults.errors import InvalidArgument, NotFound, Overloaded, StrongroomError
+from vaults.search.fusion import Span, placed
 
 
-async def recall_across(call: Call, ask: Ask, named: Sequence[str]) -> Recalled:
+async def answer_across(call: Call, ask: Ask, named: Sequence[str]) -> Answer:
     """Ask the named vaults, or every granted one for ``*``, and merge. A vault without a grant answers as one that
     does not exist; one that cannot be opened now is left out and said so."""
     names = _granted(call, named)
@@ -24,11 +27,39 @@ async def recall_across(call: Call, ask: Ask, named: Sequence[str]) -> Recalled:
         else:
             found.append(answer)
             warnings += [f"{name}: {warning}" for warning in answer.warnings]
-    hits = sorted((hit for answer in found for hit in answer.hits), key=lambda hit: (-hit.score, hit.vault, hit.id))
-    kept = await recalling.fit(call.vault, hits[: ask.limit], ask.max_tokens)
-    total = sum(answer.total for answer in found)
+    shown = merged(found, call.services.settings.search.dense_weight)
+    shown = [each for each in shown if each.hit.score >= ask.min_score][: ask.limit]
     mode = ask.mode if all(answer.mode_used == ask.mode for answer in found) else "keyword"
-    return Recalled(kept, total, mode, len(kept) < min(total, ask.limit), warnings)
+    return Answer(shown, sum(answer.total for answer in found), mode, {}, warnings)
+
+
+def merged(answers: Sequence[Answer], weight: float) -> list[Shown]:
+    """Hits of several vaults in one order. Each vault put its scores on a scale of its own; here the channels' own
+    figures, bm25 and cosine, are put on one scale over all vaults, and what was added to each hit is added again."""
+    spans = {channel: _joint([answer.spans[channel] for answer in answers]) for channel in ("keyword", "semantic")}
+    weights = {"keyword": 1 - weight, "semantic": weight}
+    if spans["keyword"] is None or spans["semantic"] is None:
+        weights = dict.fromkeys(weights, 1.0)
+    scored = [(_score(each, spans, weights), each) for answer in answers for each in answer.shown]
+    scored.sort(key=lambda pair: (-pair[0], pair[1].hit.vault, pair[1].hit.id))
+    top = max(1.0, scored[0][0]) if scored else 1.0
+    return [replace(each, hit=replace(each.hit, score=round(max(0.0, score / top), 4))) for score, each in scored]
+
+
+def _joint(spans: Sequence[Span]) -> Span | None:
+    real = [span for span in spans if span != (0.0, 0.0)]
+    return (min(low for low, _ in real), max(high for _, high in real)) if real else None
+
+
+def _score(each: Shown, spans: Mapping[str, Span | None], weights: Mapping[str, float]) -> float:
+    score = 0.0
+    for name, value in each.hit.signals.items():
+        span = spans.get(name)
+        if span is not None:
+            score += weights[name] * placed(value, span)
+        elif name not in ("keyword", "semantic", "rerank"):
+            score += value
+    return score
 
 
 def _granted(call: Call, named: Sequence[str]) -> list[str]:
@@ -45,10 +76,10 @@ def _granted(call: Call, named: Sequence[str]) -> list[str]:
     return names
 
 
-async def _answers(call: Call, ask: Ask, names: Sequence[str]) -> dict[str, Recalled | StrongroomError]:
+async def _answers(call: Call, ask: Ask, names: Sequence[str]) -> dict[str, Answer | StrongroomError]:
     """What each vault says. Vaults beside the call's own are taken in turns: all of them at once would take every
     place of the pool from other callers, and there may be more of them than places."""
-    answers: dict[str, Recalled | StrongroomError] = {}
+    answers: dict[str, Answer | StrongroomError] = {}
     left = iter(names)
 
     async def take_turns() -> None:
@@ -64,17 +95,17 @@ async def _answers(call: Call, ask: Ask, names: Sequence[str]) -> dict[str, Reca
     return answers
 
 
-def _crowded(answers: dict[str, Recalled | StrongroomError]) -> bool:
+def _crowded(answers: dict[str, Answer | StrongroomError]) -> bool:
     return any(isinstance(answer, Overloaded) for answer in answers.values())
 
 
-async def _one(call: Call, ask: Ask, name: str, *, crowded: bool) -> Recalled:
+async def _one(call: Call, ask: Ask, name: str, *, crowded: bool) -> Answer:
     # The budget is the whole answer's: each vault may fill it, the merge cuts.
     if name == call.vault.name:
-        return await recalling.recall(call.vault, ask)
+        return await recalling.answer(call.vault, ask)
     pool, entry = call.services.pool, call.services.roster.entry(name)
     if crowded and not pool.has_room(name):
         # One wait in vain is enough for a call: the time it has is for the vaults that can be searched.
         raise Overloaded("every vault this server may keep open is in use")
     async with pool.lease_beside(entry) as vault:
-        return await recalling.recall(vault, ask)
+        return await recalling.answer(vault, ask)

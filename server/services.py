@@ -23,7 +23,10 @@ from vaults import heap
 from vaults import registry as vault_registry
 from vaults.db.connection import Database
 from vaults.db.migrate import migrate
+from vaults.domain import reindexing
 from vaults.embed.backend import Embedder
+from vaults.embed.cross import CrossEncoderService
+from vaults.embed.cross_model import CrossOptions
 from vaults.embed.service import EmbeddingService
 from vaults.observe import NullObserver, Observer
 from vaults.pool import Pool
@@ -31,6 +34,7 @@ from vaults.roster import Roster
 from vaults.vault import Shared
 
 CONTROL = "control.db"
+CHORES = (reindexing.recut,)
 SEARCH_THREADS = 4
 """FAISS and tokenizer calls at once: they release the interpreter, and two cores are kept busy by two."""
 
@@ -134,7 +138,26 @@ async def open_services(
 def _shared(stack: AsyncExitStack, settings: Settings, embedder: EmbeddingService, observer: Observer) -> Shared:
     threads = ThreadPoolExecutor(SEARCH_THREADS, thread_name_prefix="search")
     stack.callback(threads.shutdown)
-    return Shared(settings.storage, settings.embedding, settings.index, settings.search, embedder, threads, observer)
+    embedding, rerank = settings.embedding, settings.rerank
+    # One engine, one number of threads: PyTorch has one setting for a whole process.
+    cross = CrossEncoderService(
+        CrossOptions(
+            rerank.model, embedding.device, embedding.threads, rerank.max_tokens, rerank.timeout_s, rerank.cache
+        )
+    )
+    stack.push_async_callback(cross.close)
+    return Shared(
+        storage=settings.storage,
+        embedding=embedding,
+        index=settings.index,
+        search=settings.search,
+        rerank=rerank,
+        embedder=embedder,
+        cross=cross,
+        pool=threads,
+        observer=observer,
+        chores=CHORES,
+    )
 
 
 async def _open_control(

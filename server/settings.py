@@ -19,7 +19,15 @@ from pydantic import Field, TypeAdapter, ValidationError
 from auth.settings import AuthSettings, LimitSettings
 from ops.settings import OpsSettings
 from vaults.errors import InvalidArgument
-from vaults.settings import EmbeddingSettings, IndexSettings, SearchSettings, Section, StorageSettings
+from vaults.settings import (
+    EmbeddingSettings,
+    ExpansionSettings,
+    IndexSettings,
+    RerankSettings,
+    SearchSettings,
+    Section,
+    StorageSettings,
+)
 
 PREFIX = "STRONGROOM_"
 FILE = "strongroom.toml"
@@ -59,6 +67,8 @@ class Settings(Section):
     embedding: EmbeddingSettings = EmbeddingSettings()
     index: IndexSettings = IndexSettings()
     search: SearchSettings = SearchSettings()
+    rerank: RerankSettings = RerankSettings()
+    expansion: ExpansionSettings = ExpansionSettings()
     ops: OpsSettings = OpsSettings()
 
 

@@ -65,8 +65,56 @@ class SearchSettings(Section):
     candidates: Annotated[int, Field(ge=10, le=2000, description="candidates per channel before fusion")] = 100
     fusion: Annotated[
         Literal["auto", "rrf", "fixed"],
-        Field(description="auto: dense weight by passage length; rrf; fixed: 0.7 dense"),
+        Field(description="auto: scores, dense_weight of them by meaning; rrf: ranks; fixed: 0.7 by meaning"),
     ] = "auto"
+    dense_weight: Annotated[float, Field(ge=0, le=1, description="share of meaning in a joint score")] = 0.4
+    before: Annotated[float, Field(ge=0, le=5, description="weight of the text before a passage; its own has 1")] = 0.5
+    after: Annotated[float, Field(ge=0, le=5, description="weight of the text after a passage")] = 0.4
+    smoothing: Annotated[float, Field(ge=0, le=2, description="weight of the vectors around a passage")] = 0.5
+    frequent_share: Annotated[
+        float, Field(gt=0, le=1, description="words in more passages than this share are kept from the model")
+    ] = 0.3
+    corrections: Annotated[bool, Field(description="take words found nowhere for slips of the vault's own words")] = (
+        True
+    )
+    common_from: Annotated[int, Field(ge=0, description="passages from which common words are not searched for")] = (
+        200_000
+    )
+    common_share: Annotated[float, Field(gt=0, le=1, description="share of passages that makes a word common")] = 0.02
+    named: Annotated[float, Field(ge=0, le=1, description="lift: author or entity is named in the query")] = 0.3
+    question: Annotated[float, Field(ge=0, le=1, description="drop: the passage itself asks")] = 0.1
+    links: Annotated[float, Field(ge=0, le=1, description="lift: linked from or named by one of the first three")] = 0.3
+    hub: Annotated[int, Field(ge=1, description="links to an item from which it lifts nothing any more")] = 50
+    thread: Annotated[float, Field(ge=0, le=1, description="lift: its thread is named in the query")] = 0.1
+    recency: Annotated[float, Field(ge=0, le=1, description="lift where recent ones are asked for, at no age")] = 0.15
+    recency_days: Annotated[float, Field(gt=0, description="days in which that lift falls to 0.37 of itself")] = 14.0
+    adversarial: Annotated[float, Field(ge=0, le=2, description="drop: the passage tries to give orders")] = 1.0
+    several: Annotated[float, Field(ge=0, le=1, description="share of an item's next two passages in its score")] = 0.1
     near_duplicate: Annotated[float, Field(gt=0, le=1, description="cosine from which a memory counts as similar")] = (
         0.92
     )
+
+
+class RerankSettings(Section):
+    model: Annotated[
+        str | None, Field(description="cross-encoder: a folder, or a name in the local cache; none is bundled")
+    ] = None
+    head: Annotated[int, Field(ge=1, le=200, description="passages of a result the model is asked about")] = 30
+    max_tokens: Annotated[
+        int, Field(ge=16, le=8192, description="tokens of query and passage together, at most what the model reads")
+    ] = 512
+    timeout_s: Annotated[
+        float, Field(gt=0, le=120, description="seconds one reranking may take before the search goes on without")
+    ] = 10.0
+    cache: Annotated[int, Field(ge=0, description="scores kept")] = 4096
+
+
+class ExpansionSettings(Section):
+    feedback: Annotated[bool, Field(description="add words of the first results to the query")] = False
+    words: Annotated[int, Field(ge=1, le=20, description="words added at most")] = 5
+    endpoint: Annotated[
+        str | None,
+        Field(pattern=r"^https?://[^\s@#]+$", description="address that returns variants of a query; queries go there"),
+    ] = None
+    timeout_s: Annotated[float, Field(gt=0, le=30, description="seconds the endpoint may take")] = 2.0
+    cache: Annotated[int, Field(ge=0, description="answers kept")] = 1024

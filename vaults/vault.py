@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from uuid_utils import uuid7
 
@@ -17,6 +18,7 @@ from vaults.db.connection import Database
 from vaults.db.lease import Lease
 from vaults.db.migrate import migrate
 from vaults.db.sql import Reader, Writer
+from vaults.embed.cross import CrossEncoderService
 from vaults.embed.service import EmbeddingService
 from vaults.errors import (
     EmbeddingUnavailable,
@@ -33,7 +35,14 @@ from vaults.observe import Observer
 from vaults.registry import VaultEntry
 from vaults.search.pipeline import Engines
 from vaults.search.rankings import Rankings
-from vaults.settings import EmbeddingSettings, IndexSettings, SearchSettings, StorageSettings
+from vaults.search.vocabulary import Vocabulary
+from vaults.settings import (
+    EmbeddingSettings,
+    IndexSettings,
+    RerankSettings,
+    SearchSettings,
+    StorageSettings,
+)
 
 DATABASE = "vault.db"
 
@@ -41,17 +50,26 @@ WAITING_PASSAGES = 16
 """Passages of one write whose vectors are waited for; a longer document is answered ``pending``."""
 
 
+Chore: TypeAlias = "Callable[[Vault], Awaitable[None]]"
+"""Work a vault may owe itself, done in the background by the process that holds its lease."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What every vault of a process uses together: settings, one model, one pool of search threads."""
+    """What every vault of a process uses together: settings, one model of each kind, one pool of search
+    threads, and the chores
+    done before owed vectors are paid."""
 
     storage: StorageSettings
     embedding: EmbeddingSettings
     index: IndexSettings
     search: SearchSettings
+    rerank: RerankSettings
     embedder: EmbeddingService
+    cross: CrossEncoderService
     pool: Executor
     observer: Observer
+    chores: tuple[Chore, ...] = ()
 
 
 class Vault:
@@ -63,6 +81,7 @@ class Vault:
         self.shared = shared
         self.db = Database(folder / DATABASE, shared.storage, shared.observer)
         self.projection = Projection(folder, entry.vault_id, self.db, shared.index, shared.pool)
+        self.vocabulary = Vocabulary()
         self.rankings = Rankings()
         self.lease = Lease(folder / ".lease")
         self.accesses: Counter[int] = Counter()
@@ -81,10 +100,13 @@ class Vault:
         return Engines(
             self.db,
             self.projection,
+            self.vocabulary,
             self.rankings,
             shared.embedder,
+            shared.cross,
             shared.observer,
             shared.search,
+            shared.rerank,
         )
 
     async def open(self) -> None:
@@ -108,6 +130,8 @@ class Vault:
             held = await self.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = 'vault_id'"))
             if held != self.entry.vault_id:
                 raise VaultQuarantined(f"the files of vault {self.name} belong to another vault", reason="foreign")
+            if alone and await self.db.read(_owes_chores):
+                self.nudge()
         except BaseException:
             await self.close()
             raise
@@ -142,6 +166,7 @@ class Vault:
             return
         await self.settle()
         self.rankings.clear()
+        self.vocabulary.clear()
         await self.db.rest()
         self.lease.release()
 
@@ -180,6 +205,8 @@ class Vault:
 
     async def _pay(self) -> None:
         try:
+            for chore in self.shared.chores:
+                await chore(self)
             await backfill.pay(self.db, self.shared.embedder)
             await self.adopt_model()
             await backfill.pay(self.db, self.shared.embedder)
@@ -241,6 +268,10 @@ def _refuse_empty(tx: Reader) -> None:
     # A registered vault was never without tables; migrating would lay a new, empty one over what was lost.
     if tx.one("SELECT 1 FROM sqlite_master LIMIT 1") is None:
         raise _damaged()
+
+
+def _owes_chores(tx: Reader) -> bool:
+    return tx.one("SELECT 1 FROM vault_info WHERE key = 'recut'") is not None
 
 
 def _quick_check(raw: object) -> None:

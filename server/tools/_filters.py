@@ -10,7 +10,7 @@ from server.call import Call
 from server.tools._spec import Arguments
 from vaults import clock
 from vaults.domain.memory import GLOBAL, AppliesTo, Label, MemoryType, Tag, Text, Tier, workspace_key
-from vaults.search.filters import MemoryFilter
+from vaults.search.filters import Filter
 
 
 class Narrowing(Arguments):
@@ -28,11 +28,12 @@ class Narrowing(Arguments):
     until: Annotated[Text | None, Field(max_length=40, description="before this time, RFC 3339")] = None
     include_archived: Annotated[bool, Field(description="also forgotten and superseded ones")] = False
 
-    def as_filter(self, call: Call) -> MemoryFilter:
+    def as_filter(self, call: Call) -> Filter:
         """The filter for this caller. Raises ``InvalidArgument`` for a time that is none."""
-        return MemoryFilter(
+        return Filter(
             viewer=call.actor.identity,
             now=clock.now(),
+            kinds=("memory",),
             types=tuple(self.types),
             tiers=tuple(self.tiers),
             tags=tuple(self.tags),

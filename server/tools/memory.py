@@ -8,13 +8,14 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from auth.roles import Role
-from server.across import recall_across
+from server.across import answer_across
 from server.call import Call
 from server.tools._filters import MaxTokens, Mode, Narrowing
 from server.tools._spec import ADDS, EDITS, REMOVES, Arguments, tool
 from vaults.db.sql import Reader
-from vaults.domain import lifecycle, recalling, remembering
+from vaults.domain import lifecycle, listing, recalling, remembering
 from vaults.domain.lifecycle import Change, Link, Opened, Replacement
+from vaults.domain.listing import Page
 from vaults.domain.memory import (
     AppliesTo,
     Confidence,
@@ -35,7 +36,7 @@ from vaults.domain.memory import (
     Visibility,
     workspace_key,
 )
-from vaults.domain.recalling import Ask, Page, Recalled
+from vaults.domain.recalling import Ask, Recalled
 from vaults.domain.storing import Room, Stored
 from vaults.errors import Forbidden
 
@@ -117,7 +118,7 @@ async def recall(call: Call, args: RecallArguments) -> Recalled:
         group_by=args.group_by,
     )
     if args.vaults:
-        return await recall_across(call, ask, args.vaults)
+        return await recalling.within(call.vault, ask, await answer_across(call, ask, args.vaults))
     return await recalling.recall(call.vault, ask)
 
 
@@ -234,7 +235,7 @@ async def memory_supersede(call: Call, args: SupersedeArguments) -> Stored:
 
 
 class ListArguments(Narrowing):
-    order: Annotated[recalling.Order, Field(description="parent: by conversation, then as stored")] = "newest"
+    order: Annotated[listing.Order, Field(description="parent: by conversation, then as stored")] = "newest"
     limit: Annotated[int, Field(ge=1, le=200, description="memories per page")] = 20
     cursor: Annotated[str | None, Field(max_length=500, description="from the page before")] = None
     max_tokens: MaxTokens = 4000
@@ -260,7 +261,7 @@ def _listing_text(listing: Listing) -> str:
 @tool(role=Role.READER, preset="notes", text=_listing_text)
 async def memory_list(call: Call, args: ListArguments) -> Listing:
     """Page through memories by filter, without a question. To find something, use recall."""
-    page: Page = await recalling.listed(
+    page: Page = await listing.listed(
         call.vault, args.as_filter(call), args.order, args.limit, args.cursor, args.max_tokens
     )
     return Listing(page.memories, page.total, page.cursor is not None, page.cursor)

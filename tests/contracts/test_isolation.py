@@ -163,7 +163,7 @@ async def test_reading_changes_nothing_an_owner_would_call_data(services: Servic
 
     async def digest() -> list[object]:
         def read(tx: Reader) -> list[object]:
-            tables = ("memories", "memory_links", "memory_tags", "passages", "embeddings", "idempotency_keys", "audit")
+            tables = ("memories", "memory_links", "item_tags", "passages", "embeddings", "idempotency_keys", "audit")
             return [tx.all(f"SELECT * FROM {table} ORDER BY 1, 2") for table in tables]
 
         async with services.pool.lease(services.roster.entry("main")) as vault:

@@ -10,8 +10,8 @@ from typing import Any
 
 from vaults import clock
 from vaults.db.sql import Reader, Writer
-from vaults.domain import storing
-from vaults.domain.memory import COLUMNS, WIDTH, Actor, Memory, MemoryFields, derived_title, from_row, hashed
+from vaults.domain import indexing, storing
+from vaults.domain.memory import COLUMNS, WIDTH, Actor, Memory, MemoryFields, derived_title, from_row
 from vaults.errors import Conflict, Forbidden, InvalidArgument, NotFound, StorageFull
 from vaults.index import passages
 from vaults.vault import Vault
@@ -86,6 +86,7 @@ async def forget(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | N
                 " WHERE seq = ? AND archived_at IS NULL",
                 (now, reason, now, seq),
             )
+            indexing.describe(tx, seq)
             done.append(memory_id)
         return done
 
@@ -98,12 +99,15 @@ async def purge(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | No
 
     def write(tx: Writer) -> list[str]:
         seqs = {memory_id: storing.find(tx, memory_id, actor) for memory_id in dict.fromkeys(ids)}
-        passages.remove(tx, storing.KIND, list(seqs.values()))
+        passages.remove(tx, indexing.KIND, list(seqs.values()))
         for memory_id, seq in seqs.items():
             tx.run("DELETE FROM idempotency_keys WHERE memory = ?", (memory_id,))
             tx.run("DELETE FROM memories WHERE seq = ?", (seq,))
             # What it took the place of is found again; what took its place goes on alone.
+            back = tx.all("SELECT seq FROM memories WHERE superseded_by = ?", (memory_id,))
             tx.run("UPDATE memories SET superseded_by = NULL WHERE superseded_by = ?", (memory_id,))
+            for row in back:
+                indexing.describe(tx, int(row[0]))
             tx.run("UPDATE memories SET supersedes = NULL WHERE supersedes = ?", (memory_id,))
             tx.run(
                 "INSERT INTO audit (at, who, action, target, reason) VALUES (?, ?, 'purge', ?, ?)",
@@ -186,17 +190,16 @@ def _apply(vault: Vault, tx: Writer, seq: int, current: Memory, change: Change) 
     if change.archived is not None:
         columns["archived_at"] = clock.now() if change.archived else None
     author, entity = columns.get("author", current.author), columns.get("entity", current.entity)
-    labels = [*tags, *keywords, entity or "", author]
+    labels = indexing.labels_of(tags, keywords, entity, author)
     columns |= {"title": title, "title_derived": int(derived), "content": content, "updated_at": clock.now()}
-    columns["content_hash"] = hashed(title, content, labels)
+    columns["content_hash"] = indexing.content_hash(title, content, labels)
     if any(given.get(name, getattr(current, name)) != getattr(current, name) for name in _IDENTIFY):
         columns["duplicate_key"] = None  # what it is a duplicate of was decided by what it was
     sets = ", ".join(f"{name} = :{name}" for name in columns)
     tx.run(f"UPDATE memories SET {sets}, version = version + 1 WHERE seq = :seq", {**columns, "seq": seq})
-    storing.set_tags(tx, seq, tags)
-    cut = passages.passages_of("" if derived else title, content, labels, vault.shared.index.passage_tokens)
-    model = vault.shared.embedder.identity
-    storing.index(tx, seq, columns["content_hash"], cut, None, model.key if model else None)
+    model, source = vault.shared.embedder.identity, indexing.source(tx, seq)
+    cut = source.cut(vault.shared.index.passage_tokens)
+    indexing.index(tx, source, cut, None, model.key if model else None)
     return _current(tx, seq)
 
 
@@ -216,6 +219,7 @@ def mark_superseded(tx: Writer, old_id: str, new_id: str, reason: str | None) ->
         (new_id, reason, now, old_id),
     )
     tx.run("UPDATE memories SET supersedes = ? WHERE id = ?", (old_id, new_id))
+    indexing.describe(tx, int(tx.value("SELECT seq FROM memories WHERE id = ?", (old_id,))))
 
 
 @dataclass(frozen=True, slots=True)

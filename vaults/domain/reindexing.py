@@ -8,13 +8,12 @@ pays, and may simply be run again.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from vaults.db.sql import Writer
-from vaults.domain import storing
-from vaults.domain.memory import derived_title, hashed
+from vaults.db.sql import Reader, Writer
+from vaults.domain import indexing
+from vaults.domain.memory import derived_title
 from vaults.index import embeddings, passages
 from vaults.vault import Vault
 
@@ -53,6 +52,26 @@ async def reindex(vault: Vault, progress: Progress = lambda *_: None) -> Reindex
     return Reindexed(done, held, await vault.db.read(embeddings.owed_count))
 
 
+async def recut(vault: Vault) -> None:
+    """Cut every memory anew where a migration owes it, a page at a time beside whatever else goes on. Vectors stay."""
+    after = 0
+    while await vault.db.read(is_recut_owed):
+        page = await vault.db.write(lambda tx, after=after: _recut(vault, tx, after))  # type: ignore[misc]
+        after = page or after
+
+
+def is_recut_owed(tx: Reader) -> bool:
+    """Whether passages are still cut as an older version cut them."""
+    return tx.one("SELECT 1 FROM vault_info WHERE key = 'recut'") is not None
+
+
+def _recut(vault: Vault, tx: Writer, after: int) -> int | None:
+    page = _rebuild(vault, tx, after)
+    if page is None:
+        tx.run("DELETE FROM vault_info WHERE key = 'recut'")
+    return page[0] if page else None
+
+
 def _drop(tx: Writer) -> None:
     orphans = tx.all(
         "SELECT DISTINCT p.item FROM passages p WHERE p.kind = 'memory'"
@@ -60,28 +79,27 @@ def _drop(tx: Writer) -> None:
     )
     embeddings.forget_all(tx)
     passages.rebuild_text(tx)  # before rows change: the triggers below need an index that knows the old ones
-    passages.remove(tx, storing.KIND, [int(row[0]) for row in orphans])
-    tx.run("DELETE FROM memory_tags WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.seq = memory_tags.memory)")
+    passages.remove(tx, indexing.KIND, [int(row[0]) for row in orphans])
+    for table in ("item_tags", "item_fields"):
+        tx.run(f"DELETE FROM {table} WHERE kind = 'memory' AND item NOT IN (SELECT seq FROM memories)")
     embeddings.owe(tx, [int(row[0]) for row in tx.all("SELECT seq FROM passages")])
+    tx.run("DELETE FROM vault_info WHERE key = 'recut'")
 
 
 def _rebuild(vault: Vault, tx: Writer, after: int) -> tuple[int, int] | None:
     """Cut one page of memories anew; returns the last number and how many, or None at the end."""
-    rows = tx.all(
-        "SELECT seq, title, title_derived, content, tags, keywords, entity, author FROM memories"
-        " WHERE seq > ? ORDER BY seq LIMIT ?",
-        (after, PAGE),
-    )
-    for seq, held_title, derived, content, *labelled in rows:
-        tags, keywords = json.loads(labelled[0]), json.loads(labelled[1])
-        labels = [*tags, *keywords, labelled[2] or "", labelled[3]]
-        title = derived_title(content) if derived else held_title
-        source_hash = hashed(title, content, labels)
-        tx.run("UPDATE memories SET title = ?, content_hash = ? WHERE seq = ?", (title, source_hash, seq))
-        storing.set_tags(tx, seq, tags)
-        cut = passages.passages_of("" if derived else title, content, labels, vault.shared.index.passage_tokens)
-        storing.index(tx, seq, source_hash, cut, None, None)
-    return (int(rows[-1][0]), len(rows)) if rows else None
+    page = indexing.sources(tx, after, PAGE)
+    model = vault.shared.embedder.identity
+    for source in page:
+        seq, title = source.item.number, source.title or derived_title(source.content)
+        settled = replace(source, item=replace(source.item, source_hash=indexing.true_hash(source)))
+        tx.run(
+            "UPDATE memories SET title = ?, content_hash = ? WHERE seq = ? AND (title <> ? OR content_hash <> ?)",
+            (title, settled.item.source_hash, seq, title, settled.item.source_hash),
+        )
+        cut = settled.cut(vault.shared.index.passage_tokens)
+        indexing.index(tx, settled, cut, None, model.key if model else None)
+    return (page[-1].item.number, len(page)) if page else None
 
 
 async def _pay(vault: Vault, progress: Progress) -> None:

@@ -11,8 +11,8 @@ from vaults.domain import lifecycle, storing
 from vaults.domain.memory import Actor, MemoryFields
 from vaults.domain.storing import Near, OnDuplicate, Prepared, Room, Stored, boundless
 from vaults.index import embeddings
-from vaults.search import candidates
-from vaults.search.filters import MemoryFilter
+from vaults.search import candidates, facts
+from vaults.search.filters import Filter
 from vaults.vault import Vault
 
 SIMILAR = 3
@@ -95,8 +95,8 @@ async def _similar(vault: Vault, actor: Actor, vectors: Sequence[bytes], last: i
     close = {passage: score for passage, score in hits if score >= near}
     if not close:
         return []
-    only = MemoryFilter(viewer=actor.identity, now=clock.now())
-    seen = await vault.db.read(lambda tx: candidates.visible(tx, close, only))
+    only = Filter(viewer=actor.identity, now=clock.now(), kinds=("memory",))
+    seen = await vault.db.read(lambda tx: facts.of(tx, close, only))
     if len(seen) < len(close):  # some are not for this caller, and may have crowded out those that are
         allowed = await vault.db.read(lambda tx: candidates.allowed(tx, only))
         hits = await vault.projection.search(model, query, 2 * SIMILAR, allowed, at_least=last)
@@ -104,15 +104,15 @@ async def _similar(vault: Vault, actor: Actor, vectors: Sequence[bytes], last: i
     return await vault.db.read(lambda tx: _named(tx, close, only))
 
 
-def _named(tx: Reader, close: dict[int, float], only: MemoryFilter) -> list[Near]:
-    seen = candidates.visible(tx, close, only)
+def _named(tx: Reader, close: dict[int, float], only: Filter) -> list[Near]:
     best: dict[int, float] = {}
-    for passage, item in seen.items():
-        best[item] = max(best.get(item, 0.0), close[passage])
+    for passage, about in facts.of(tx, close, only).items():
+        number = about.item[1]
+        best[number] = max(best.get(number, 0.0), close[passage])
     ranked = sorted(best.items(), key=lambda pair: -pair[1])[:SIMILAR]
     named = []
-    for item, score in ranked:
-        row = tx.one("SELECT id, title FROM memories WHERE seq = ?", (item,))
+    for number, score in ranked:
+        row = tx.one("SELECT id, title FROM memories WHERE seq = ?", (number,))
         if row is not None:
             named.append(Near(row[0], row[1], round(score, 4)))
     return named

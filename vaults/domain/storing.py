@@ -11,6 +11,7 @@ from uuid_utils import uuid7
 
 from vaults import clock
 from vaults.db.sql import Reader, Writer
+from vaults.domain import indexing
 from vaults.domain.memory import (
     GLOBAL,
     LABEL,
@@ -21,13 +22,11 @@ from vaults.domain.memory import (
     workspace_key,
 )
 from vaults.errors import AlreadyExists, Conflict, NotFound
-from vaults.index import embeddings, passages
+from vaults.index import passages
 from vaults.index.passages import Passage
 from vaults.vault import Vault
 
 OnDuplicate = Literal["return", "store", "supersede"]
-KIND = "memory"
-
 Room = Callable[[Reader], None]
 """Raises ``QuotaExceeded`` when no more may be stored."""
 
@@ -80,7 +79,7 @@ def prepare(vault: Vault, actor: Actor, fields: MemoryFields, created_at: str | 
     title = fields.title or derived_title(fields.content)
     workspace = workspace_key(fields.workspace or actor.workspace or GLOBAL)
     author = fields.author or actor.name[:LABEL]
-    labels = [*fields.tags, *fields.keywords, fields.entity or "", author]
+    labels = indexing.labels_of(fields.tags, fields.keywords, fields.entity, author)
     return Prepared(
         fields=fields,
         title=title,
@@ -90,7 +89,7 @@ def prepare(vault: Vault, actor: Actor, fields: MemoryFields, created_at: str | 
         occurred_at=clock.parsed(fields.occurred_at, "occurred_at") if fields.occurred_at else None,
         expires_at=clock.in_days(fields.ttl_days) if fields.ttl_days else None,
         created_at=created_at or clock.now(),
-        content_hash=hashed(title, fields.content, labels),
+        content_hash=indexing.content_hash(title, fields.content, labels),
         duplicate_key=_duplicate_key(actor, fields, workspace),
         passages=passages.passages_of(fields.title or "", fields.content, labels, vault.shared.index.passage_tokens),
         request_hash=hashed(fields.model_dump(mode="json"), actor.workspace),
@@ -176,37 +175,8 @@ def insert(
             "created_at": prepared.created_at,
         },
     )  # fmt: skip
-    set_tags(tx, seq, fields.tags)
-    ready = index(tx, seq, prepared.content_hash, prepared.passages, vectors, model)
+    ready = indexing.index(tx, indexing.source(tx, seq), prepared.passages, vectors, model)
     return seq, Stored(identity, prepared.title, prepared.created_at, "ready" if ready else "pending")
-
-
-def index(
-    tx: Writer,
-    seq: int,
-    source_hash: str,
-    cut: Sequence[Passage],
-    vectors: Sequence[bytes] | None,
-    model: str | None,
-) -> bool:
-    """Make ``cut`` the memory's passages; whether all of them have their vectors now."""
-    numbers = passages.store(tx, KIND, seq, source_hash, cut)
-    hashes = [passage.text_hash for passage in cut]
-    if model is None:
-        embeddings.owe(tx, numbers)
-        return False
-    held = embeddings.known(tx, model, hashes) if vectors is None else dict(zip(hashes, vectors, strict=True))
-    rows = [(number, text, held[text]) for number, text in zip(numbers, hashes, strict=True) if text in held]
-    embeddings.put(tx, model, rows)
-    owed = [number for number, text in zip(numbers, hashes, strict=True) if text not in held]
-    embeddings.owe(tx, owed)
-    return not owed
-
-
-def set_tags(tx: Writer, seq: int, tags: Sequence[str]) -> None:
-    """Make ``tags`` the memory's tags in the table searches filter by."""
-    tx.run("DELETE FROM memory_tags WHERE memory = ?", (seq,))
-    tx.many("INSERT INTO memory_tags (memory, tag) VALUES (?, ?)", [(seq, tag) for tag in dict.fromkeys(tags)])
 
 
 def remember_key(tx: Writer, actor: Actor, key: str, prepared: Prepared, memory: str) -> None:

@@ -17,7 +17,7 @@ from typing import BinaryIO
 from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Reader, Writer
-from vaults.domain import lifecycle, storing
+from vaults.domain import indexing, lifecycle, storing
 from vaults.domain.jsonl import LineReader, MemoryLine, Rejected, expiry, identified, parse
 from vaults.domain.memory import Actor
 from vaults.domain.storing import Prepared
@@ -222,6 +222,7 @@ def _finish(tx: Writer, seq: int, memory_id: str, line: MemoryLine) -> None:
             "UPDATE memories SET archived_at = ?, archived_reason = ? WHERE seq = ?",
             (line.archived_at, line.archived_reason, seq),
         )
+        indexing.describe(tx, seq)
     if line.supersedes is not None:
         old = tx.one(
             "SELECT id, archived_reason FROM memories WHERE (external_id = :id OR id = :id) AND seq <> :seq"

@@ -6,7 +6,6 @@ knows of it. Everything found here is derived, so ``reindex`` repairs it, but fo
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -17,9 +16,9 @@ from vaults.context import run_in
 from vaults.db.connection import open_raw
 from vaults.db.failures import translated
 from vaults.db.sql import Reader, Row, Writer
-from vaults.domain import storing
-from vaults.domain.memory import hashed
-from vaults.index import embeddings, passages
+from vaults.domain import indexing
+from vaults.domain.indexing import Source
+from vaults.index import embeddings, facets, neighbours, passages
 from vaults.index.projection import SNAPSHOT
 from vaults.index.snapshot import SnapshotInvalid
 from vaults.index.vectors import Stamp, VectorIndex
@@ -68,7 +67,9 @@ _MESSAGES = {
     "passages_missing": "memories have no passages",
     "passages_stale": "passages were cut from an earlier text of their memory",
     "passages_differ": "passages are not what is cut from their memory",
+    "neighbours_differ": "passages do not know the text around them",
     "passages_orphaned": "passages belong to memories that are gone",
+    "tags_orphaned": "tags or fields belong to memories that are gone",
     "text_index_differs": "the full-text index does not match the passages",
     "vectors_missing": "passages have no vector, and none is queued",
     "vectors_stale": "vectors belong to an earlier text or another model, and no new one is queued",
@@ -133,19 +134,15 @@ def _read(tx: Reader, passage_tokens: int, progress: Progress) -> Counts:
     for code, sql in _COUNTED.items():
         counts[code] = int(tx.value(sql, {"given_up": embeddings.MAX_ATTEMPTS}))
     total, after, done = int(tx.value("SELECT COUNT(*) FROM memories")), 0, 0
-    while rows := tx.all(_SOURCES, {"after": after, "page": PAGE}):
-        for row in rows:
-            for code in _compare(tx, row, passage_tokens):
+    counts["neighbours_differ"] = neighbours.disagreeing(tx)
+    while page := indexing.sources(tx, after, PAGE):
+        for source in page:
+            for code in _compare(tx, source, passage_tokens):
                 counts[code] += 1
-        after, done = int(rows[-1][0]), done + len(rows)
+        after, done = page[-1].item.number, done + len(page)
         progress(done, total)
     return counts
 
-
-_SOURCES = (
-    "SELECT seq, title, title_derived, content, content_hash, tags, keywords, entity, author FROM memories"
-    " WHERE seq > :after ORDER BY seq LIMIT :page"
-)
 
 _OWN = (
     "EXISTS (SELECT 1 FROM embeddings e WHERE e.passage = p.seq AND e.text_hash = p.text_hash"
@@ -159,6 +156,10 @@ _COUNTED = {
         "SELECT COUNT(*) FROM passages p WHERE p.kind = 'memory'"
         " AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.seq = p.item)"
     ),
+    "tags_orphaned": " + ".join(
+        f"(SELECT COUNT(*) FROM {table} WHERE kind = 'memory' AND item NOT IN (SELECT seq FROM memories))"
+        for table in ("item_tags", "item_fields")
+    ).join(("SELECT ", "")),
     "vectors_missing": f"SELECT COUNT(*) FROM passages p WHERE NOT {_ANY} AND NOT {_QUEUED}",
     "vectors_stale": f"SELECT COUNT(*) FROM passages p WHERE {_ANY} AND NOT {_OWN} AND NOT {_QUEUED}",
     "vectors_owed": "SELECT COUNT(*) FROM embedding_queue",
@@ -173,27 +174,33 @@ _COUNTED = {
 _COMPARED = ("source_changed", "tags_differ", "passages_missing", "passages_stale", "passages_differ")
 
 
-def _compare(tx: Reader, row: Row, passage_tokens: int) -> list[str]:
+def _compare(tx: Reader, source: Source, passage_tokens: int) -> list[str]:
     """What does not agree with one memory."""
-    seq, title, derived, content, content_hash = row[:5]
-    tags, keywords = json.loads(row[5]), json.loads(row[6])
-    labels = [*tags, *keywords, row[7] or "", row[8]]
-    wrong = [] if hashed(title, content, labels) == content_hash else ["source_changed"]
-    held_tags = {held[0] for held in tx.all("SELECT tag FROM memory_tags WHERE memory = ?", (seq,))}
-    if held_tags != set(tags):
+    item = {"kind": source.item.kind, "item": source.item.number}
+    wrong = [] if indexing.true_hash(source) == source.item.source_hash else ["source_changed"]
+    tags = {row[0] for row in tx.all("SELECT tag FROM item_tags WHERE kind = :kind AND item = :item", item)}
+    fields = tx.all("SELECT field, value FROM item_fields WHERE kind = :kind AND item = :item", item)
+    if tags != set(source.tags) or set(fields) != set(facets.fields_of(source.metadata)):
         wrong.append("tags_differ")
-    held = tx.all(
-        "SELECT title, body, labels, text_hash, source_hash FROM passages WHERE kind = ? AND item = ? ORDER BY ordinal",
-        (storing.KIND, seq),
-    )
-    expected = passages.passages_of("" if derived else title, content, labels, passage_tokens)
+    held = tx.all(f"SELECT {_HELD} FROM passages WHERE kind = :kind AND item = :item ORDER BY ordinal", item)
+    expected = [passage.columns() for passage in source.cut(passage_tokens)]
     if not held:
         wrong.append("passages_missing")
-    elif any(passage[4] != content_hash for passage in held):
+    elif any(row[0] != source.item.source_hash for row in held):
         wrong.append("passages_stale")
-    elif [tuple(each[:4]) for each in held] != [(p.title, p.body, p.labels, p.text_hash) for p in expected]:
-        wrong.append("passages_differ")
+    else:
+        shared = source.item.columns() | {"sequence": source.item.sequence(len(expected))}
+        rows = [shared | columns for columns in expected]
+        if [tuple(row) for row in held] != [tuple(row[name] for name in _COLUMNS) for row in rows]:
+            wrong.append("passages_differ")
     return wrong
+
+
+_COLUMNS = (
+    "source_hash",
+    *(name for name in passages.COLUMNS if name not in ("source_hash", "kind", "item", "place", "ordinal")),
+)
+_HELD = ", ".join(_COLUMNS)
 
 
 async def _vectors(vault: Vault) -> Counts:

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from vaults.db.sql import Reader, Writer
 from vaults.index.vectors import VectorChange
+
+if TYPE_CHECKING:
+    import numpy as np
 
 MAX_ATTEMPTS = 5
 """Failures after which a text is left to keyword search until the vault is reindexed."""
@@ -125,6 +129,35 @@ def owed_count(tx: Reader) -> int:
 def failed(tx: Writer, passages: Sequence[int]) -> None:
     """Count one failed attempt."""
     tx.many("UPDATE embedding_queue SET attempts = attempts + 1 WHERE passage = ?", [(p,) for p in passages])
+
+
+def settled(tx: Reader, model: str, passages: Sequence[int]) -> set[int]:
+    """Those of ``passages`` that have the vector of their present text."""
+    return {
+        passage
+        for passage in passages
+        if tx.one(
+            "SELECT 1 FROM embeddings e JOIN passages p ON p.seq = e.passage"
+            " WHERE e.passage = ? AND e.model = ? AND e.text_hash = p.text_hash",
+            (passage, model),
+        )
+    }
+
+
+def mean_of(tx: Reader, item: tuple[str, int], model: str) -> np.ndarray | None:
+    """The direction an item's passages point in together, of unit length; None while it has no vector."""
+    import numpy as np
+
+    rows = tx.all(
+        "SELECT e.vector FROM embeddings e JOIN passages p ON p.seq = e.passage"
+        " WHERE p.kind = ? AND p.item = ? AND e.model = ?",
+        (*item, model),
+    )
+    if not rows:
+        return None
+    total = np.stack([np.frombuffer(row[0], dtype="<f4") for row in rows]).sum(axis=0)
+    length = float(np.linalg.norm(total))
+    return np.asarray(total / length, np.float32) if length > 0 and np.isfinite(length) else None
 
 
 def known(tx: Reader, model: str, text_hashes: Sequence[str]) -> dict[str, bytes]:

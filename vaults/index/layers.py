@@ -57,6 +57,13 @@ class Layer:
         self.live[rows[rows >= 0]] = False
         self.gone = len(self.rows) - int(np.count_nonzero(self.live))
 
+    def read(self, ids: Ids, out: Floats) -> None:
+        """Write the vectors of those of ``ids`` that live here into their rows of ``out``."""
+        rows = self.rows.rows_of(ids)
+        here = rows >= 0
+        here[here] = self.live[rows[here]]
+        out[here] = self.rows.gather(rows[here])
+
     def search(self, query: Floats, k: int, allow: Ids | None) -> tuple[Ids, Floats]:
         """Ids and cosines, best first."""
         return search_rows(self.rows, query, k, allow, self.live if self.gone else None)

@@ -7,8 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vaults.db.sql import Reader, Writer
-from vaults.index import embeddings
-from vaults.index.chunker import cut
+from vaults.index import embeddings, facets
+from vaults.index.chunker import cut, estimate
+from vaults.index.items import Item
+from vaults.index.neighbours import Spot, retell
+from vaults.index.scripts import grams
+from vaults.index.traits import is_adversarial, is_question
+
+QUESTION, ADVERSARIAL = 1, 2
+"""Bits of a passage's ``traits``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +30,21 @@ class Passage:
     def embedded(self) -> str:
         return f"{self.title}\n{self.body}" if self.title else self.body
 
+    def columns(self) -> dict[str, object]:
+        """What its row holds of its own."""
+        return {
+            "title": self.title, "body": self.body, "labels": self.labels, "text_hash": self.text_hash,
+            "traits": traits_of(self.body), "tokens": estimate(self.body),
+        }  # fmt: skip
+
     @property
     def text_hash(self) -> str:
         return hashlib.sha256(self.embedded.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def traits_of(body: str) -> int:
+    """What a passage is, as bits."""
+    return QUESTION * is_question(body) + ADVERSARIAL * is_adversarial(body)
 
 
 def passages_of(title: str, content: str, labels: Sequence[str], max_tokens: int) -> list[Passage]:
@@ -36,45 +55,107 @@ def passages_of(title: str, content: str, labels: Sequence[str], max_tokens: int
     return [Passage(title, body, joined) for body in bodies]
 
 
-def store(tx: Writer, kind: str, item: int, source_hash: str, passages: Sequence[Passage]) -> list[int]:
-    """Make ``passages`` the item's passages; returns their numbers in order. A passage whose text did not change
-    keeps its number and its vector."""
+def store(tx: Writer, item: Item, cut: Sequence[Passage]) -> list[int]:
+    """Make ``cut`` the item's passages; returns their numbers in order. A passage whose text did not change keeps its
+    number and its vector. Neighbours are told."""
     held = {
-        row[0]: (int(row[1]), row[2])
-        for row in tx.all("SELECT ordinal, seq, text_hash FROM passages WHERE kind = ? AND item = ?", (kind, item))
+        int(row[0]): (int(row[1]), row[2])
+        for row in tx.all(
+            "SELECT ordinal, seq, text_hash FROM passages WHERE kind = ? AND item = ?", (item.kind, item.number)
+        )
+    }
+    left = _spot(tx, item.kind, item.number) if held else None
+    sequence = item.sequence(len(cut))
+    shared = item.columns() | {
+        "kind": item.kind,
+        "item": item.number,
+        "sequence": sequence,
+        "place": item.position or 0,
     }
     numbers = []
-    for ordinal, passage in enumerate(passages):
+    for ordinal, passage in enumerate(cut):
         seq, text_hash = held.pop(ordinal, (None, None))
-        row = (passage.title, passage.body, passage.labels, passage.text_hash, source_hash)
+        row = shared | passage.columns() | {"ordinal": ordinal}
         if seq is None:
-            seq = tx.insert(
-                "INSERT INTO passages (title, body, labels, text_hash, source_hash, kind, item, ordinal)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (*row, kind, item, ordinal),
-            )
+            seq = tx.insert(_INSERT, row)
         else:
-            tx.run(
-                "UPDATE passages SET title = ?, body = ?, labels = ?, text_hash = ?, source_hash = ? WHERE seq = ?",
-                (*row, seq),
-            )
+            tx.run(_UPDATE, row | {"seq": seq})
             if text_hash != passage.text_hash:
                 embeddings.forget(tx, [seq])
+        _pair(tx, seq, passage.body)
         numbers.append(seq)
     _delete(tx, [seq for seq, _ in held.values()])
+    _tell(tx, item, left)
     return numbers
 
 
+COLUMNS = (
+    "source_hash", "hidden", "owner", "expires_at", "workspace", "type", "tier", "thread", "applies_to", "collection",
+    "folder", "parent", "author", "entity", "at", "modified_at", "sequence", "place", "title", "body", "labels",
+    "text_hash", "traits", "tokens", "kind", "item", "ordinal",
+)  # fmt: skip
+"""All of a passage's row but its number and what stands around it."""
+
+_INSERT = f"INSERT INTO passages ({', '.join(COLUMNS)}) VALUES ({', '.join(f':{name}' for name in COLUMNS)})"
+_UPDATE = f"UPDATE passages SET {', '.join(f'{name} = :{name}' for name in COLUMNS)} WHERE seq = :seq"
+
+
+def describe(tx: Writer, item: Item) -> None:
+    """Write anew what the item's passages carry beside their text: it was archived, moved, or is someone's own now."""
+    left = _spot(tx, item.kind, item.number)
+    count = int(tx.value("SELECT COUNT(*) FROM passages WHERE kind = ? AND item = ?", (item.kind, item.number)))
+    row = item.columns() | {"sequence": item.sequence(count), "place": item.position or 0}
+    sets = ", ".join(f"{name} = :{name}" for name in row)
+    keys = {"kind": item.kind, "number": item.number}
+    tx.run(f"UPDATE passages SET {sets} WHERE kind = :kind AND item = :number", row | keys)
+    _tell(tx, item, left)
+
+
 def remove(tx: Writer, kind: str, items: Sequence[int]) -> None:
-    """Take the items out of every index."""
+    """Take the items out of every index, and their words out of the columns of their neighbours."""
     for item in items:
+        left = _spot(tx, kind, item)
         rows = tx.all("SELECT seq FROM passages WHERE kind = ? AND item = ?", (kind, item))
         _delete(tx, [int(row[0]) for row in rows])
+        facets.store(tx, kind, item, (), {})
+        _retell(tx, left, None)
+
+
+def _spot(tx: Reader, kind: str, item: int) -> Spot | None:
+    row = tx.one("SELECT sequence, place FROM passages WHERE kind = ? AND item = ? AND ordinal = 0", (kind, item))
+    return Spot(row[0], int(row[1]), item) if row is not None and row[0] is not None else None
+
+
+def _tell(tx: Writer, item: Item, left: Spot | None) -> None:
+    """Let the item's passages and their neighbours, where it was and where it is, know what stands around them."""
+    now = _spot(tx, item.kind, item.number)
+    if now is None:
+        tx.run(
+            "UPDATE passages SET near = NULL, before = '', after = ''"
+            " WHERE kind = ? AND item = ? AND (near IS NOT NULL OR before <> '' OR after <> '')",
+            (item.kind, item.number),
+        )
+    _retell(tx, left, now)
+
+
+def _retell(tx: Writer, left: Spot | None, now: Spot | None) -> None:
+    for spot in dict.fromkeys((left, now)):
+        if spot is not None:
+            retell(tx, spot)
+
+
+def _pair(tx: Writer, seq: int, body: str) -> None:
+    pairs = grams(body)
+    if pairs or not body.isascii():
+        tx.run("DELETE FROM passages_pairs WHERE rowid = ?", (seq,))
+    if pairs:
+        tx.run("INSERT INTO passages_pairs (rowid, pairs) VALUES (?, ?)", (seq, pairs))
 
 
 def erase_traces(tx: Writer) -> None:
     """Merge the full-text segments, so that words of removed passages are gone from the file, not only unlisted."""
-    tx.run("INSERT INTO passages_fts (passages_fts) VALUES ('optimize')")
+    for table in ("passages_fts", "passages_pairs"):
+        tx.run(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
 
 
 def rebuild_text(tx: Writer) -> None:
@@ -102,4 +183,5 @@ def hashes(tx: Reader, kind: str) -> dict[int, str]:
 
 def _delete(tx: Writer, numbers: Sequence[int]) -> None:
     embeddings.forget(tx, numbers)
+    tx.many("DELETE FROM passages_pairs WHERE rowid = ?", [(number,) for number in numbers])
     tx.many("DELETE FROM passages WHERE seq = ?", [(number,) for number in numbers])

@@ -115,6 +115,19 @@ class VectorIndex:
             found.append(search_rows(self._open, vector, k, allow, None))
         return _best(found, k)
 
+    def gather(self, passages: Ids) -> Floats:
+        """The vectors of ``passages`` as float32 rows; zeros where there is none."""
+        import numpy as np
+
+        out = np.zeros((len(passages), self._width), np.float32)
+        with self._lock.shared():
+            for layer in self._sealed:
+                layer.read(passages, out)
+            found = self._open.rows_of(passages)
+            if (found >= 0).any():
+                out[found >= 0] = self._open.gather(found[found >= 0])
+        return out
+
     def rebuild(self, stop: threading.Event | None = None) -> bool:
         """Bring the index into its best form, if one is due; True when it did. Seconds of CPU for many vectors.
 

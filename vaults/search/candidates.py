@@ -1,90 +1,128 @@
-"""Candidates by keyword and by vector, and the rows that decide which of them the caller may see."""
+"""Candidates by word and by meaning, each with what is known of it, and only those the caller may see."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vaults.db.sql import Reader
-from vaults.search.filters import MemoryFilter
+from vaults.index import scripts
+from vaults.search import facts
+from vaults.search.facts import Facts
+from vaults.search.filters import Filter
+from vaults.search.query import Query
+from vaults.settings import SearchSettings
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from vaults.index.vectors import VectorIndex
+
 TITLE, BODY, LABELS = 2.0, 1.0, 0.5
-"""bm25 weights of the full-text columns."""
+"""bm25 weights of the full-text columns; those of the text around a passage are settings."""
+
+OWN = "{title body labels}"
+"""Columns that say what a passage itself holds."""
+
+OVERFETCH = (1.25, 4, 16)
+"""Times as many nearest passages as wanted are looked at before a filter is asked for all it lets through."""
+
+Scores: TypeAlias = dict[int, float]
+"""Passage to one channel's score, higher is better, best first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
-    """A passage of a memory with one channel's score; higher is better."""
+class Found:
+    """What one channel found: scores, best first, and the facts of each. ``full``: there may be more."""
 
-    passage: int
-    item: int
-    score: float
+    scores: Scores
+    facts: dict[int, Facts]
+    full: bool
 
 
-def by_keyword(tx: Reader, match: str, limit: int, only: MemoryFilter) -> list[Scored]:
-    """The best ``limit`` visible passages by bm25. The condition is applied after ranking where it rarely bites
-    (that costs a fraction), before ranking where it narrows, and again before ranking where it bit after all."""
-    if only.narrows:
-        return _ranked_within(tx, match, limit, only)
-    where, params = only.where()
-    over = limit + limit // 2
+NOTHING = Found({}, {}, full=False)
+
+
+def by_word(tx: Reader, query: Query, limit: int, only: Filter, weights: SearchSettings) -> Found:
+    """The best ``limit`` passages by bm25 over the words, and over the pairs of scripts without spaces."""
+    found = _by_words(tx, query, limit, only, weights)
+    pairs = scripts.match(query.unspaced) if query.unspaced and query.must is None else None
+    if pairs is None:
+        return found
+    ranked = "bm25(passages_pairs) AS score FROM passages_pairs"
+    more = _ranked(tx, "passages_pairs", ranked, pairs, limit, only)
+    scores = dict(found.scores)
+    for passage, score in more.scores.items():
+        scores[passage] = scores.get(passage, 0.0) + score
+    best = dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:limit])
+    return Found(best, found.facts | more.facts, found.full or more.full)
+
+
+def _by_words(tx: Reader, query: Query, limit: int, only: Filter, weights: SearchSettings) -> Found:
+    match = query.match
+    if match is None:
+        return NOTHING
+    if query.must is not None:
+        match = f"({OWN} : ({query.must})) AND ({match})"
+    weighed = f"{TITLE}, {BODY}, {LABELS}, {float(weights.before)}, {float(weights.after)}"
+    ranked = f"bm25(passages_fts, {weighed}) AS score FROM passages_fts"
+    return _ranked(tx, "passages_fts", ranked, match, limit, only)
+
+
+def _ranked(tx: Reader, table: str, ranked: str, match: str, limit: int, only: Filter) -> Found:
+    """The filter is applied after ranking where it rarely bites (that costs a fraction), before ranking where it
+    narrows, and again before ranking where it bit after all."""
+    where, params = only.over_passages()
+    params |= {"match": match, "limit": limit, "over": limit + limit // 2}
+    if not only.narrows:
+        rows = tx.all(
+            f"SELECT {facts.COLUMNS}, f.seq, f.score, {where} FROM (SELECT rowid AS seq, {ranked}"
+            f" WHERE {table} MATCH :match ORDER BY score LIMIT :over) f JOIN passages p ON p.seq = f.seq",
+            params,
+        )
+        seen = [row for row in rows if row[facts.WIDTH + 2]]
+        if len(rows) < params["over"] or len(seen) >= limit:
+            return _found(seen, limit)
     rows = tx.all(
-        "SELECT f.seq, (SELECT m.seq FROM passages p JOIN memories m ON m.seq = p.item"
-        f"  WHERE p.seq = f.seq AND p.kind = 'memory' AND {where}), f.score"
-        f" FROM (SELECT rowid AS seq, bm25(passages_fts, {TITLE}, {BODY}, {LABELS}) AS score FROM passages_fts"
-        "  WHERE passages_fts MATCH :match ORDER BY score LIMIT :over) f",
-        {**params, "match": match, "over": over},
+        f"SELECT {facts.COLUMNS}, p.seq, {ranked} JOIN passages p ON p.seq = {table}.rowid"
+        f" WHERE {table} MATCH :match AND {where} ORDER BY score LIMIT :limit",
+        params,
     )
-    found = [Scored(int(row[0]), int(row[1]), -float(row[2])) for row in rows if row[1] is not None]
-    if len(found) < limit and len(rows) == over:
-        return _ranked_within(tx, match, limit, only)
-    found.sort(key=lambda scored: (-scored.score, scored.passage))
-    return found[:limit]
+    return _found(rows, limit)
 
 
-def _ranked_within(tx: Reader, match: str, limit: int, only: MemoryFilter) -> list[Scored]:
-    where, params = only.where()
-    rows = tx.all(
-        f"SELECT p.seq, m.seq, bm25(passages_fts, {TITLE}, {BODY}, {LABELS}) AS score"
-        " FROM passages_fts JOIN passages p ON p.seq = passages_fts.rowid JOIN memories m ON m.seq = p.item"
-        f" WHERE passages_fts MATCH :match AND p.kind = 'memory' AND {where} ORDER BY score LIMIT :limit",
-        {**params, "match": match, "limit": limit},
-    )
-    return [Scored(int(row[0]), int(row[1]), -float(row[2])) for row in rows]
+def _found(rows: list[Any], limit: int) -> Found:
+    ordered = sorted(rows, key=lambda row: (row[facts.WIDTH + 1], row[facts.WIDTH]))[:limit]
+    scores = {int(row[facts.WIDTH]): -float(row[facts.WIDTH + 1]) for row in ordered}
+    return Found(scores, {int(row[facts.WIDTH]): facts.from_row(row) for row in ordered}, len(ordered) >= limit)
 
 
-def allowed(tx: Reader, only: MemoryFilter) -> np.ndarray:
+def by_meaning(tx: Reader, index: VectorIndex, vector: np.ndarray, limit: int, only: Filter, must: str | None) -> Found:
+    """The nearest ``limit`` passages by cosine. A filter that lets few of the nearest through, and what operators
+    require, are asked first for everything they let through."""
+    for share in () if must is not None else OVERFETCH:
+        over = int(limit * share)
+        near = index.search(vector, over)
+        known = facts.of(tx, [passage for passage, _ in near], only)
+        if len(near) < over or len(known) >= limit:
+            return _nearest(near, known, limit)
+    near = index.search(vector, limit, allowed(tx, only, must))
+    return _nearest(near, facts.of(tx, [passage for passage, _ in near], only), limit)
+
+
+def _nearest(near: list[tuple[int, float]], known: dict[int, Facts], limit: int) -> Found:
+    scores = dict([pair for pair in near if pair[0] in known][:limit])
+    return Found(scores, {passage: known[passage] for passage in scores}, len(scores) >= limit)
+
+
+def allowed(tx: Reader, only: Filter, must: str | None = None) -> np.ndarray:
     """Every passage the filter lets through, as int64 numbers for the vector index."""
     import numpy as np
 
-    where, params = only.where()
-    rows = tx.all(
-        f"SELECT p.seq FROM passages p JOIN memories m ON m.seq = p.item WHERE p.kind = 'memory' AND {where}", params
-    )
+    where, params = only.over_passages()
+    source = "passages p"
+    if must is not None:
+        source = "passages_fts JOIN passages p ON p.seq = passages_fts.rowid"
+        where, params["must"] = f"passages_fts MATCH :must AND {where}", f"{OWN} : ({must})"
+    rows = tx.all(f"SELECT p.seq FROM {source} WHERE {where}", params)
     return np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows))
-
-
-def hides_any(tx: Reader, near: Sequence[tuple[int, float]], only: MemoryFilter) -> bool:
-    """Whether some of the nearest passages are not for this caller."""
-    return len(visible(tx, [passage for passage, _ in near], only)) < len(near)
-
-
-def visible(tx: Reader, passages: Collection[int], only: MemoryFilter) -> dict[int, int]:
-    """Those of ``passages`` the filter lets through, each with the number of its memory."""
-    where, params = only.where()
-    found: dict[int, int] = {}
-    numbers = list(passages)
-    for start in range(0, len(numbers), 500):
-        some = ", ".join(str(int(number)) for number in numbers[start : start + 500])
-        # The kind is looked at here: as a condition it has SQLite walk the index of all passages by kind.
-        rows = tx.all(
-            "SELECT p.seq, p.item, p.kind FROM passages p JOIN memories m ON m.seq = p.item"
-            f" WHERE p.seq IN ({some}) AND {where}",
-            params,
-        )
-        found.update((int(seq), int(item)) for seq, item, kind in rows if kind == "memory")
-    return found

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from vaults.search import scripts
+from vaults.index import scripts
 from vaults.search.spelling import stem
 
 MAX_OPERANDS = 48

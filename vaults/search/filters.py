@@ -1,64 +1,133 @@
-"""Which memories a search may return, as SQL over ``memories m``. All values are bound."""
+"""What a search may return, as SQL over ``passages p``, and a listing, over ``memories m``. All values are bound."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
+
+from vaults.index.items import name_key
+
+Params: TypeAlias = dict[str, Any]
+
+_EQUAL = ("thread", "applies_to", "parent", "collection")
+_AMONG = {"kind": "kinds", "type": "types", "tier": "tiers", "workspace": "workspaces"}
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryFilter:
-    """Everything that narrows a search. ``viewer`` is the principal's identity: private memories of others never
-    match. ``now`` is the stored form of the present; expired memories never match."""
+class Filter:
+    """Everything that narrows a search. ``viewer`` is the principal's identity: private items of others never match.
+    ``now`` is the stored form of the present; what is expired never matches. ``fields`` pairs a field with the values
+    one of which it must have. ``as_of``: only passages numbered up to this."""
 
     viewer: str
     now: str
+    kinds: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     tiers: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    fields: tuple[tuple[str, tuple[str, ...]], ...] = ()
     thread: str | None = None
     applies_to: str | None = None
     workspaces: tuple[str, ...] = ()
+    collection: str | None = None
+    folder: str | None = None
     parent: str | None = None
     author: str | None = None
     since: str | None = None
     until: str | None = None
+    modified_after: str | None = None
+    modified_before: str | None = None
     include_archived: bool = False
+    as_of: int | None = None
 
     @property
     def narrows(self) -> bool:
-        """Whether more is asked than what every search asks: then filter first, search after."""
-        asked = (self.types, self.tiers, self.tags, self.thread, self.applies_to, self.workspaces, self.parent)
-        return any(asked) or bool(self.author or self.since or self.until)
+        """Whether more is asked than what every search asks: then filter first, search after. Most of what a kind's
+        own search finds first is of that kind."""
+        return bool(set(self.asked()) - {"kinds"})
 
-    def where(self) -> tuple[str, dict[str, Any]]:
-        """A condition over alias ``m`` and its parameters."""
-        clauses = [
-            "(m.visibility = 'shared' OR m.stored_by = :viewer)",
-            "(m.expires_at IS NULL OR m.expires_at > :now)",
-        ]
-        params: dict[str, Any] = {"viewer": self.viewer, "now": self.now}
+    def asked(self) -> list[str]:
+        """The names of what is asked, as an answer that is empty for it names them."""
+        named = [*_AMONG.values(), *_EQUAL, "tags", "folder", "author", "since", "until"]
+        found = [name for name in (*named, "modified_after", "modified_before") if getattr(self, name)]
+        return found + (["where"] if self.fields else [])
+
+    def over_passages(self) -> tuple[str, Params]:
+        """A condition over alias ``p`` and its parameters."""
+        params: Params = {"viewer": self.viewer, "now": self.now}
+        clauses = ["(p.owner IS NULL OR p.owner = :viewer)", "(p.expires_at IS NULL OR p.expires_at > :now)"]
         if not self.include_archived:
-            clauses.append("m.archived_at IS NULL AND m.superseded_by IS NULL")
-        equal = {name: getattr(self, name) for name in ("thread", "applies_to", "parent", "author")}
-        params |= {name: value for name, value in equal.items() if value is not None}
-        clauses += [f"m.{name} = :{name}" for name, value in equal.items() if value is not None]
-        for column, values in (("type", self.types), ("tier", self.tiers), ("workspace", self.workspaces)):
-            if values:
-                clauses.append(f"m.{column} IN ({_bind(params, column, values)})")
-        for number, tag in enumerate(self.tags):
-            clauses.append(f"EXISTS (SELECT 1 FROM memory_tags t WHERE t.memory = m.seq AND t.tag = :tag{number})")
-            params[f"tag{number}"] = tag
-        for sign, name, moment in ((">=", "since", self.since), ("<", "until", self.until)):
-            if moment:
-                clauses.append(f"COALESCE(m.occurred_at, m.created_at) {sign} :{name}")
-                params[name] = moment
+            clauses.append("p.hidden = 0")
+        clauses += self._plain("p", params)
+        clauses += self._times(params, "p.at", "p.modified_at")
+        if self.folder is not None:
+            clauses.append("(p.folder = :folder OR p.folder LIKE :within ESCAPE '!')")
+            params |= {"folder": self.folder, "within": f"{_escaped(self.folder)}/%"}
+        if self.author is not None:
+            clauses.append("p.author = :author")
+            params["author"] = name_key(self.author)
+        if self.as_of is not None:
+            clauses.append("p.seq <= :as_of")
+            params["as_of"] = self.as_of
+        clauses += self._tagged("p.kind", "p.item", params)
         return " AND ".join(clauses), params
 
+    def over_memories(self) -> tuple[str, Params]:
+        """A condition over alias ``m`` and its parameters. Kinds, collections and folders are not asked of memories."""
+        params: Params = {"viewer": self.viewer, "now": self.now}
+        shared = "(m.visibility = 'shared' OR m.stored_by = :viewer)"
+        clauses = [shared, "(m.expires_at IS NULL OR m.expires_at > :now)"]
+        if not self.include_archived:
+            clauses.append("m.archived_at IS NULL AND m.superseded_by IS NULL")
+        clauses += [each for each in self._plain("m", params) if "kind" not in each and "collection" not in each]
+        clauses += self._times(params, "COALESCE(m.occurred_at, m.created_at)", "m.updated_at")
+        if self.author is not None:
+            clauses.append("m.author = :author")
+            params["author"] = self.author
+        clauses += self._tagged("'memory'", "m.seq", params)
+        return " AND ".join(clauses), params
 
-def _bind(params: dict[str, Any], stem: str, values: tuple[str, ...]) -> str:
+    def _plain(self, alias: str, params: Params) -> Iterator[str]:
+        for name in _EQUAL:
+            if (value := getattr(self, name)) is not None:
+                params[name] = value
+                yield f"{alias}.{name} = :{name}"
+        for column, name in _AMONG.items():
+            if values := getattr(self, name):
+                yield f"{alias}.{column} IN ({_bind(params, column, values)})"
+
+    def _times(self, params: Params, at: str, modified: str) -> Iterator[str]:
+        bounds = (
+            (at, ">=", "since"),
+            (at, "<", "until"),
+            (modified, ">=", "modified_after"),
+            (modified, "<", "modified_before"),
+        )
+        for column, sign, name in bounds:
+            if (moment := getattr(self, name)) is not None:
+                params[name] = moment
+                yield f"{column} {sign} :{name}"
+
+    def _tagged(self, kind: str, item: str, params: Params) -> Iterator[str]:
+        for number, tag in enumerate(self.tags):
+            params[f"tag{number}"] = tag
+            same = f"t.kind = {kind} AND t.item = {item} AND t.tag = :tag{number}"
+            yield f"EXISTS (SELECT 1 FROM item_tags t WHERE {same})"
+        for number, (field, values) in enumerate(self.fields):
+            params[f"field{number}"] = field
+            among = _bind(params, f"value{number}", values)
+            same = f"f.kind = {kind} AND f.item = {item} AND f.field = :field{number} AND f.value IN ({among})"
+            yield f"EXISTS (SELECT 1 FROM item_fields f WHERE {same})"
+
+
+def _bind(params: Params, stem: str, values: Sequence[str]) -> str:
     names = []
     for number, value in enumerate(values):
         params[f"{stem}_{number}"] = value
         names.append(f":{stem}_{number}")
     return ", ".join(names)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from vaults.search import scripts, syntax
+from vaults.index import scripts
+from vaults.search import syntax
 from vaults.search.expression import Operand, beginning, quoted, words
 from vaults.search.spelling import stem
 from vaults.search.stopwords import STOPWORDS

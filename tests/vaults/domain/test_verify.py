@@ -63,7 +63,10 @@ PLANTED: list[tuple[str, str]] = [
     ("passages_orphaned", "UPDATE passages SET item = 999 WHERE seq = 1"),
     ("passages_missing", "UPDATE passages SET item = 999 WHERE seq = 1"),
     ("source_changed", "UPDATE memories SET content = 'edited by hand' WHERE seq = 1"),
-    ("tags_differ", "DELETE FROM memory_tags WHERE memory = 2 AND tag = 'a'"),
+    ("tags_orphaned", "INSERT INTO item_tags VALUES ('memory', 999, 'ghost')"),
+    ("neighbours_differ", "UPDATE passages SET before = 'what never was' WHERE seq = 2"),
+    ("passages_differ", "UPDATE passages SET owner = 'someone' WHERE seq = 2"),
+    ("tags_differ", "DELETE FROM item_tags WHERE item = 2 AND tag = 'a'"),
     ("text_index_differs", "DELETE FROM passages_fts_data WHERE id > 10"),
     ("text_index_differs", "INSERT INTO passages_fts (rowid, title, body, labels) VALUES (777, 'a', 'ghost', 'b')"),
 ]
@@ -89,7 +92,6 @@ async def test_dangling_rows_are_found(vault: Vault) -> None:
     def plant(raw: Any) -> None:
         raw.execute("PRAGMA foreign_keys=OFF")
         raw.execute("INSERT INTO embeddings VALUES (999, 'm', 't', x'00', 99)")
-        raw.execute("INSERT INTO memory_tags VALUES (999, 'ghost')")
         raw.execute("PRAGMA foreign_keys=ON")
 
     await vault.db.exclusively(plant)
@@ -138,7 +140,7 @@ async def test_dropping_everything_derived_and_reindexing_gives_the_same(vault: 
     derived = "SELECT kind, item, ordinal, title, body, labels, text_hash, source_hash FROM passages ORDER BY 2, 3"
     vectors = "SELECT p.item, p.ordinal, e.model, e.vector FROM embeddings e JOIN passages p ON p.seq = e.passage"
     vectors += " ORDER BY 1, 2"
-    tags = "SELECT memory, tag FROM memory_tags ORDER BY 1, 2"
+    tags = "SELECT kind, item, tag FROM item_tags ORDER BY 1, 2, 3"
 
     async def snapshot() -> list[Any]:
         return [await vault.db.read(lambda tx, sql=sql: tx.all(sql)) for sql in (derived, vectors, tags)]
@@ -146,7 +148,7 @@ async def test_dropping_everything_derived_and_reindexing_gives_the_same(vault: 
     before = await snapshot()
 
     def drop(tx: Writer) -> None:
-        for table in ("embedding_queue", "vector_removals", "embeddings", "passages", "memory_tags", "vector_clock"):
+        for table in ("embedding_queue", "vector_removals", "embeddings", "passages", "item_tags", "vector_clock"):
             tx.run(f"DELETE FROM {table}")
 
     await vault.db.write(drop)

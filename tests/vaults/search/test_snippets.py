@@ -110,7 +110,7 @@ pieces = st.lists(
 def test_it_never_exceeds_its_length_and_shows_a_term(text: str, length: int) -> None:
     shown = snippet(text, ["drill"], length)
     assert len(shown) <= length
-    assert ("drill" in text) == ("drill" in shown)
+    assert bool(re.search(r"\bdrill", text)) <= ("drill" in shown)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vaults.db.engine import sqlite
-from vaults.search import scripts
+from vaults.index import scripts
 
 SENTENCES = {
     1: "我们决定每个请求的令牌预算是四千。",  # the token budget of each request is four thousand

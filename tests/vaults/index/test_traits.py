@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaults.search.traits import is_adversarial, is_question
+from vaults.index.traits import is_adversarial, is_question
 
 QUESTIONS = [
     "[8 May 2023] Caroline: Hey Mel! Good to see you! How have you been?",

@@ -1,0 +1,86 @@
+"""``memory_list``: plain pages of memories, without a question."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from vaults.context import run_in
+from vaults.db.sql import Reader
+from vaults.domain.memory import COLUMNS, WIDTH, Memory, clean, from_row
+from vaults.errors import InvalidArgument
+from vaults.search import budget
+from vaults.search.filters import Filter
+from vaults.vault import Vault
+
+Order = Literal["newest", "oldest", "updated", "parent"]
+
+_ORDERS: dict[str, tuple[str, str]] = {
+    "newest": ("m.seq", "DESC"),
+    "oldest": ("m.seq", "ASC"),
+    "updated": ("m.updated_at", "DESC"),
+    "parent": ("COALESCE(m.parent, '')", "ASC"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of memories. ``cursor`` asks for the next; None: there is none."""
+
+    memories: list[Memory]
+    total: int
+    cursor: str | None
+
+
+async def listed(vault: Vault, only: Filter, order: Order, limit: int, cursor: str | None, max_tokens: int) -> Page:
+    """Memories that pass a filter, page by page. A page follows the last row of the one before, so rows that come or
+    go in between neither repeat nor hide others. Raises ``InvalidArgument`` for a cursor of another listing."""
+    column, direction = _ORDERS[order]
+    where, params = only.over_memories()
+    after = _read_cursor(cursor, order) if cursor else None
+
+    def read(tx: Reader) -> tuple[list[tuple[Any, ...]], int]:
+        total = int(tx.value(f"SELECT COUNT(*) FROM memories m WHERE {where}", params))
+        condition, bound = where, dict(params)
+        if after is not None:
+            sign = "<" if direction == "DESC" else ">"
+            condition += f" AND ({column} {sign} :last OR ({column} = :last AND m.seq {sign} :seq))"
+            bound |= {"last": after[0], "seq": after[1]}
+        rows = tx.all(
+            f"SELECT {COLUMNS}, m.seq, {column} FROM memories m WHERE {condition}"
+            f" ORDER BY {column} {direction}, m.seq {direction} LIMIT :limit",
+            {**bound, "limit": limit + 1},
+        )
+        return rows, total
+
+    rows, total = await vault.db.read(read)
+    memories = [from_row(row) for row in rows[:limit]]
+    texts = [f"{memory.title}\n{memory.content}" for memory in memories]
+    count = len(texts)
+    if not budget.surely_within(texts, max_tokens):
+        count = await run_in(vault.shared.pool, budget.fitting, texts, max_tokens)
+    last = rows[count - 1] if count < len(rows) else None
+    return Page(memories[:count], total, _write_cursor(order, last[WIDTH + 1], last[WIDTH]) if last else None)
+
+
+def _write_cursor(order: str, value: Any, seq: int) -> str:
+    return base64.urlsafe_b64encode(json.dumps([order, value, seq]).encode()).decode().rstrip("=")
+
+
+def _sortable(value: object) -> bool:
+    if isinstance(value, str):
+        return clean(value) == value
+    return type(value) is int and abs(value) < 2**63
+
+
+def _read_cursor(cursor: str, order: str) -> tuple[Any, int]:
+    try:
+        kept, value, seq = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        if kept == order and type(seq) is int and abs(seq) < 2**63 and _sortable(value):
+            return value, seq
+    except (ValueError, binascii.Error, TypeError, RecursionError):
+        pass
+    raise InvalidArgument("cursor", "is not one this listing gave", hint="start again without a cursor")

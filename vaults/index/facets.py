@@ -1,0 +1,38 @@
+"""Tags and fields of items of every kind, to filter by: what a memory has in metadata, a note in its frontmatter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from vaults.db.sql import Writer
+
+
+def store(tx: Writer, kind: str, item: int, tags: Sequence[str], fields: Mapping[str, object]) -> None:
+    """Make these the tags and the fields searches filter the item by."""
+    for table in ("item_tags", "item_fields"):
+        tx.run(f"DELETE FROM {table} WHERE kind = ? AND item = ?", (kind, item))
+    rows = [(kind, item, tag) for tag in dict.fromkeys(tags)]
+    tx.many("INSERT INTO item_tags (kind, item, tag) VALUES (?, ?, ?)", rows)
+    pairs = [(kind, item, field, value) for field, value in fields_of(fields)]
+    tx.many("INSERT INTO item_fields (kind, item, field, value) VALUES (?, ?, ?, ?)", pairs)
+
+
+FIELD_VALUE = 200
+"""Characters of a field's value that are compared."""
+
+
+def fields_of(fields: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Fields as they are compared: plain values and those of lists, as text in lower case."""
+    found: dict[tuple[str, str], None] = {}
+    for name, value in fields.items():
+        for each in value if isinstance(value, list) else [value]:
+            if (text := field_text(each)) is not None:
+                found[name[:FIELD_VALUE], text] = None
+    return list(found)
+
+
+def field_text(value: object) -> str | None:
+    """One value as it is compared; None for what is not a plain value."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value).lower()[:FIELD_VALUE] if isinstance(value, str | int | float) else None

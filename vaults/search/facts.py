@@ -1,0 +1,62 @@
+"""What a passage is, as ranking needs it: read once for each candidate, with the words or by number."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from vaults.db.sql import Reader, Row
+from vaults.index.passages import ADVERSARIAL, QUESTION
+from vaults.search.filters import Filter
+
+Key: TypeAlias = tuple[str, int]
+"""An item: its kind, and its number in the table of that kind."""
+
+COLUMNS = "p.kind, p.item, p.traits, p.author, p.entity, p.thread, p.parent, p.at, p.near, p.title <> '', p.text_hash"
+WIDTH = COLUMNS.count(", ") + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A candidate. ``near``: passages at -2, -1, +1, +2 of its sequence, 0 where there is none; None: it stands
+    alone. ``titled``: its item has a title of its own."""
+
+    item: Key
+    traits: int
+    author: str | None
+    entity: str | None
+    thread: str | None
+    parent: str | None
+    at: str
+    near: tuple[int, ...] | None
+    titled: bool
+    text_hash: str
+
+    @property
+    def asks(self) -> bool:
+        """Whether the passage is itself a question."""
+        return bool(self.traits & QUESTION)
+
+    @property
+    def adversarial(self) -> bool:
+        """Whether the passage tries to give its reader orders."""
+        return bool(self.traits & ADVERSARIAL)
+
+
+def from_row(row: Row) -> Facts:
+    """A row that starts with ``COLUMNS``."""
+    near = tuple(map(int, row[8].split())) if row[8] else None
+    return Facts((row[0], int(row[1])), row[2], row[3], row[4], row[5], row[6], row[7], near, bool(row[9]), row[10])
+
+
+def of(tx: Reader, passages: Collection[int], only: Filter) -> dict[int, Facts]:
+    """The facts of those of ``passages`` that the filter lets through."""
+    where, params = only.over_passages()
+    found: dict[int, Facts] = {}
+    numbers = list(passages)
+    for start in range(0, len(numbers), 500):
+        some = ", ".join(str(int(number)) for number in numbers[start : start + 500])
+        rows = tx.all(f"SELECT {COLUMNS}, p.seq FROM passages p WHERE p.seq IN ({some}) AND {where}", params)
+        found.update((int(row[WIDTH]), from_row(row)) for row in rows)
+    return found

@@ -1,0 +1,56 @@
+"""What moves a candidate beside its words and its meaning. Each is a pure function from facts to additions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import TypeAlias
+
+from vaults.index.items import name_key
+from vaults.search.facts import Facts
+
+Known: TypeAlias = Mapping[int, Facts]
+Lift: TypeAlias = dict[int, float]
+"""Passage to what is added to its joint score."""
+
+SECONDS_A_DAY = 86_400
+
+
+def named(known: Known, names: Collection[str], weight: float) -> Lift:
+    """Up: who said it, or whom it is about, is named in the question."""
+    if not names:
+        return {}
+    return {passage: weight for passage, facts in known.items() if facts.author in names or facts.entity in names}
+
+
+def question(known: Known, weight: float) -> Lift:
+    """Down: the passage asks, and so does not answer."""
+    return {passage: -weight for passage, facts in known.items() if facts.asks}
+
+
+def adversarial(known: Known, weight: float) -> Lift:
+    """Down: the passage tells its reader what to do."""
+    return {passage: -weight for passage, facts in known.items() if facts.adversarial}
+
+
+def thread(known: Known, words: Collection[str], weight: float) -> Lift:
+    """Up: all words of its thread's name stand in the question."""
+    asked = set(words)
+    matches = {name: _stands_in(name, asked) for name in {facts.thread for facts in known.values()} if name}
+    return {passage: weight for passage, facts in known.items() if facts.thread and matches[facts.thread]}
+
+
+def _stands_in(name: str, words: set[str]) -> bool:
+    key = name_key(name)
+    return key is not None and set(key.split()) <= words
+
+
+def recency(known: Known, now: str, weight: float, days: float) -> Lift:
+    """Up: what happened lately, by ``weight`` at no age and ``weight / e`` after ``days``."""
+    moment = datetime.fromisoformat(now)
+    return {passage: weight * math.exp(-_age(facts.at, moment) / days) for passage, facts in known.items()}
+
+
+def _age(at: str, now: datetime) -> float:
+    return max(0.0, (now - datetime.fromisoformat(at)).total_seconds() / SECONDS_A_DAY)

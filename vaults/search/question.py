@@ -1,0 +1,67 @@
+"""A question, and what a search makes of it: values that pass from stage to stage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from vaults.search.candidates import Found, Scores
+from vaults.search.diversity import Dropped
+from vaults.search.facts import Facts, Key
+from vaults.search.filters import Filter
+from vaults.search.lifts import Lift
+from vaults.search.query import Query
+from vaults.search.rolling import GroupBy
+
+Mode = Literal["hybrid", "keyword", "semantic"]
+Rerank = Literal["auto", "on", "off"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What to look for. ``limit``: items wanted. ``like``: an item whose meaning is looked for instead of the text's.
+    ``recent``: what happened lately counts for more. ``without``: items that were shown already."""
+
+    text: str
+    mode: Mode
+    only: Filter
+    limit: int
+    group_by: GroupBy = "item"
+    rerank: Rerank = "auto"
+    recent: bool = False
+    like: Key | None = None
+    without: frozenset[Key] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """A question as it was read: its terms, what goes to the model, and the names it speaks of. ``common``: words not
+    searched for because most of a big vault holds them."""
+
+    query: Query
+    told: str
+    names: frozenset[str] = frozenset()
+    common: tuple[str, ...] = ()
+    passages: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Everything a search found, and why in this order. ``fused`` is the joint score before ``lifts``; ``order`` holds
+    passages after them, best first; ``items`` the best passage of each item (or parent) with its score, best first,
+    without the ``repeats``. ``mode`` is what could really be done. ``full``: a channel gave all it was asked for."""
+
+    meant: Meant
+    mode: Mode
+    facts: Mapping[int, Facts]
+    words: Found
+    meanings: Found
+    fused: Scores
+    lifts: Mapping[str, Lift]
+    order: list[tuple[int, float]]
+    items: list[tuple[int, float]]
+    repeats: list[Dropped] = field(default_factory=list)
+    opinions: Mapping[int, float] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    full: bool = False

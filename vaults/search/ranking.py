@@ -1,0 +1,83 @@
+"""The middle of the pipeline: joint scores, lifts, a cross-encoder's opinion, one place for each item."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from vaults.db.connection import Database
+from vaults.db.sql import Reader
+from vaults.embed.cross import CrossEncoderService
+from vaults.errors import EmbeddingUnavailable
+from vaults.search import fusion, lifts, links, rerank, rolling
+from vaults.search.candidates import Found, Scores
+from vaults.search.lifts import Lift
+from vaults.search.question import Mode, Question, Ranking
+from vaults.settings import SearchSettings
+
+
+def fused(words: Found, meanings: Found, mode: Mode, settings: SearchSettings) -> Scores:
+    """Both channels' scores as one, 0…1. What only one of them found is never lost."""
+    if mode == "hybrid" and settings.fusion == "rrf":
+        return fusion.reciprocal_rank(words.scores, meanings.scores)
+    weight = fusion.FIXED if settings.fusion == "fixed" else settings.dense_weight
+    return fusion.weighted(words.scores, meanings.scores, weight)
+
+
+def lifted(tx: Reader, found: Ranking, asked: Question, settings: SearchSettings) -> Ranking:
+    """With everything that moves a candidate beside its words and meaning. Links come last: they lift by what is on
+    top by then."""
+    known = found.facts
+    applied = {
+        "named": lifts.named(known, found.meant.names, settings.named),
+        "question": lifts.question(known, settings.question),
+        "adversarial": lifts.adversarial(known, settings.adversarial),
+        "thread": lifts.thread(known, found.meant.query.terms, settings.thread),
+    }
+    if asked.recent:
+        applied["recency"] = lifts.recency(known, asked.only.now, settings.recency, settings.recency_days)
+    before = _ordered(found.fused, applied)
+    applied["links"] = links.linked(tx, known, before, settings.links, settings.hub)
+    order = _ordered(found.fused, applied) if applied["links"] else before
+    return replace(found, lifts={name: lift for name, lift in applied.items() if lift}, order=order)
+
+
+def _ordered(fused: Mapping[int, float], applied: Mapping[str, Lift]) -> list[tuple[int, float]]:
+    scores = dict(fused)
+    for lift in applied.values():
+        for passage, more in lift.items():
+            scores[passage] += more
+    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def wants_rerank(cross: CrossEncoderService, asked: Question) -> bool:
+    """Whether a cross-encoder has a say: when one is configured, unless the caller says no."""
+    return cross.configured and asked.rerank != "off" and bool(asked.text.strip())
+
+
+async def reranked(db: Database, cross: CrossEncoderService, found: Ranking, head: int) -> Ranking:
+    """With the cross-encoder's opinion on the first candidates. One that fails costs its opinion, not the answer."""
+    first = [passage for passage, _ in found.order[:head]]
+    texts = await db.read(lambda tx: _texts(tx, first))
+    try:
+        opinions = await cross.score(found.meant.query.text, [texts.get(passage, "") for passage in first])
+    except EmbeddingUnavailable as failure:
+        return replace(found, warnings=(*found.warnings, f"not reranked: {failure.message}"))
+    said = dict(zip(first, opinions, strict=True))
+    return replace(found, order=rerank.blend(found.order, said, head), opinions=said)
+
+
+def _texts(tx: Reader, passages: list[int]) -> dict[int, str]:
+    numbers = ", ".join(map(str, passages))
+    rows = tx.all(f"SELECT seq, title, body FROM passages WHERE seq IN ({numbers})")
+    return {int(seq): f"{title}\n{body}" if title else body for seq, title, body in rows}
+
+
+def settled(found: Ranking, asked: Question, settings: SearchSettings) -> Ranking:
+    """One place for each item, or parent, without repeats and without what was shown already."""
+    order = found.order
+    if asked.without:
+        order = [(passage, score) for passage, score in order if found.facts[passage].item not in asked.without]
+    items = rolling.rolled(order, found.facts, asked.group_by, settings.several)
+    kept, repeats = rolling.distinct(items, found.facts)
+    return replace(found, items=kept, repeats=repeats)

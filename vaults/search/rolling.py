@@ -1,0 +1,50 @@
+"""From ranked passages to ranked items, or to what items are part of. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from vaults.search.diversity import Dropped, spread
+from vaults.search.facts import Facts
+
+GroupBy = Literal["item", "parent"]
+Order: TypeAlias = Sequence[tuple[int, float]]
+
+NEXT = 2
+"""Passages beside the best that speak for an item."""
+
+
+def rolled(order: Order, known: Mapping[int, Facts], by: GroupBy, share: float) -> list[tuple[int, float]]:
+    """The best passage of each item, or parent, with the score of the whole: its best passage's, and a ``share`` of
+    the next two's, because what speaks three times of a thing is rather about it. ``order``: best first."""
+    items = _rolled(order, lambda passage: known[passage].item, share)
+    if by == "item":
+        return items
+    return _rolled(items, lambda passage: known[passage].parent or known[passage].item, share)
+
+
+@dataclass(slots=True)
+class _Group:
+    passage: int
+    score: float
+    spoken: int = 0
+
+
+def _rolled(order: Order, of: Callable[[int], Hashable], share: float) -> list[tuple[int, float]]:
+    groups: dict[Hashable, _Group] = {}
+    for passage, score in order:
+        group = groups.get(of(passage))
+        if group is None:
+            groups[of(passage)] = _Group(passage, score)
+        elif group.spoken < NEXT:
+            group.score += share * max(0.0, score)
+            group.spoken += 1
+    return sorted(((group.passage, group.score) for group in groups.values()), key=lambda pair: (-pair[1], pair[0]))
+
+
+def distinct(order: Order, known: Mapping[int, Facts]) -> tuple[list[tuple[int, float]], list[Dropped]]:
+    """``order`` without items that repeat another's text, and those. The same words at two places of a conversation
+    are two things said: only what stands alone can repeat."""
+    return spread(order, lambda passage: known[passage].text_hash if known[passage].near is None else "")

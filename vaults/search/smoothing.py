@@ -1,0 +1,46 @@
+"""Neighbour-smoothed vectors: a short turn means what is said around it as well.
+
+Beside the cosine of the passage's own vector v stands that of v + s·v(±1) + s/2·v(±2), renormalised. It is worked out
+for the candidates from the vectors the index holds, so there is nothing that could fall behind its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from vaults.search.candidates import Found
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from vaults.index.vectors import VectorIndex
+
+STEPS = (0.5, 1.0, 1.0, 0.5)
+"""How much of the weight a neighbour gets at -2, -1, +1, +2."""
+
+
+def smoothed(index: VectorIndex, vector: np.ndarray, found: Found, weight: float) -> Found:
+    """``found`` with the mean of both cosines as scores, best first; those that stand alone keep theirs."""
+    near = {passage: facts.near for passage, facts in found.facts.items() if facts.near is not None}
+    if not near or not weight:
+        return found
+    scores = found.scores | _scores(index, vector, near, weight)
+    return Found(dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))), found.facts, found.full)
+
+
+def _scores(
+    index: VectorIndex, vector: np.ndarray, near: Mapping[int, tuple[int, ...]], weight: float
+) -> dict[int, float]:
+    import numpy as np
+
+    table = np.array([(passage, *around) for passage, around in near.items()], dtype=np.int64)
+    ids, places = np.unique(table, return_inverse=True)
+    held = index.gather(ids)  # rows of zeros where there is no vector
+    rows = held[places.reshape(table.shape)]
+    own = rows[:, 0]
+    steps = np.array(STEPS, dtype=np.float32) * weight
+    mixed = own + np.einsum("n,pnd->pd", steps, rows[:, 1:])
+    norms = np.linalg.norm(mixed, axis=1)
+    both = (own @ vector + (mixed @ vector) / np.maximum(norms, 1e-9)) / 2
+    return dict(zip(near, (float(score) for score in both.round(6)), strict=True))
