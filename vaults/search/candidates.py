@@ -73,7 +73,7 @@ def _ranked(tx: Reader, table: str, ranked: str, match: str, limit: int, only: F
     """The filter is applied after ranking where it rarely bites (that costs a fraction), before ranking where it
     narrows, and again before ranking where it bit after all."""
     where, params = only.over_passages()
-    params |= {"match": match, "limit": limit, "over": limit + limit // 2}
+    params |= {"match": match, "limit": limit, "over": limit + limit // 4}
     if not only.narrows:
         rows = tx.all(
             f"SELECT {facts.COLUMNS}, f.seq, f.score, {where} FROM (SELECT rowid AS seq, {ranked}"
@@ -97,14 +97,27 @@ def _found(rows: list[Any], limit: int) -> Found:
     return Found(scores, {int(row[facts.WIDTH]): facts.from_row(row) for row in ordered}, len(ordered) >= limit)
 
 
-def by_meaning(tx: Reader, index: VectorIndex, vector: np.ndarray, limit: int, only: Filter, must: str | None) -> Found:
-    """The nearest ``limit`` passages by cosine. A filter that lets few of the nearest through, and what operators
-    require, are asked first for everything they let through."""
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What to look for by meaning. ``must``: what operators require. ``known``: candidates whose facts are read."""
+
+    vector: np.ndarray
+    limit: int
+    only: Filter
+    must: str | None
+    known: dict[int, Facts]
+
+
+def by_meaning(tx: Reader, index: VectorIndex, sought: Sought) -> Found:
+    """The nearest passages by cosine. A filter that lets few of the nearest through, and what operators require, are
+    asked first for everything they let through."""
+    vector, limit, only, must = sought.vector, sought.limit, sought.only, sought.must
     for share in () if must is not None else OVERFETCH:
         over = int(limit * share)
         near = index.search(vector, over)
-        known = facts.of(tx, [passage for passage, _ in near], only)
-        if len(near) < over or len(known) >= limit:
+        unread = [passage for passage, _ in near if passage not in sought.known]
+        known = sought.known | facts.of(tx, unread, only)
+        if len(near) < over or sum(passage in known for passage, _ in near) >= limit:
             return _nearest(near, known, limit)
     near = index.search(vector, limit, allowed(tx, only, must))
     return _nearest(near, facts.of(tx, [passage for passage, _ in near], only), limit)

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from vaults.index import scripts
 from vaults.search.spelling import stem
+from vaults.search.stopwords import STOPWORDS
 
 MAX_OPERANDS = 48
 """Operands, and words of one phrase, that can be required."""
@@ -64,11 +65,13 @@ Token: TypeAlias = Operand | Operator
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """``operands`` that are looked for, in order, ``must`` as an FTS5 expression, ``warnings`` for the caller."""
+    """``operands`` that are looked for, in order, ``must`` as an FTS5 expression, ``warnings`` for the caller;
+    ``phrases``: what was quoted, and is not denied."""
 
     operands: tuple[Operand, ...]
     must: str | None
     warnings: tuple[str, ...]
+    phrases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,7 @@ def beginning(prefix: str) -> str:
 
 def evaluate(tokens: Sequence[Token]) -> Reading:
     """Read tokens in which every operator has its operands and parentheses are balanced."""
-    reader = _Reader(tokens)
+    reader = _Reader(_quoting(tokens))
     part = reader.level()
     must = part.whole if part.required else None
     operands = tuple(reader.operands)
@@ -126,7 +129,22 @@ def evaluate(tokens: Sequence[Token]) -> Reading:
         reader.warnings[_ONLY_NOT] = None
     if reader.relaxed:
         reader.warnings |= reader.reasons
-    return Reading(operands, must, tuple(reader.warnings))
+    quotes = {token.words for token in tokens if isinstance(token, Operand) and token.required and not token.column}
+    phrases = (
+        " ".join(each.words) for each in operands if each.words in quotes and 1 < len(each.words) <= MAX_OPERANDS
+    )
+    return Reading(operands, must, tuple(reader.warnings), tuple(dict.fromkeys(phrases)))
+
+
+def _quoting(tokens: Sequence[Token]) -> Sequence[Token]:
+    """Quotes in a sentence mark a title or a saying, which the answer need not repeat: among plain words, with no
+    other operator, a phrase ranks. Alone, or with operators, it is required."""
+    operands = [token for token in tokens if isinstance(token, Operand)]
+    plain = [operand for operand in operands if not operand.required and not operand.starred]
+    telling = any(word not in STOPWORDS for operand in plain for word in operand.words)
+    if len(operands) < len(tokens) or not telling or any(operand.column for operand in operands):
+        return tokens
+    return [replace(operand, required=operand.required and len(operand.words) < 2) for operand in operands]
 
 
 class _Reader:

@@ -7,29 +7,18 @@ helps is outside of them. Hubs lift nothing: what everything names says nothing 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from vaults.db.sql import Reader
 from vaults.search.facts import Facts, Key
 from vaults.search.lifts import Lift
-from vaults.search.mentions import mentioned, names_of
+from vaults.search.mentions import mentioned, names_of, words_of
 
-SEEDS = 3
+SEEDS = 4
 """Results whose links count."""
 
 BACKWARD = 0.5
 """Share of the lift for what points at a seed, beside what a seed points at."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """What a candidate item is called, and the text of it that was found."""
-
-    names: tuple[str, ...]
-    longest: str
-    body: str
-    folded: str
 
 
 def linked(tx: Reader, known: Mapping[int, Facts], order: Sequence[tuple[int, float]], weight: float, hub: int) -> Lift:
@@ -58,10 +47,7 @@ def _seeds(known: Mapping[int, Facts], order: Sequence[tuple[int, float]]) -> di
 def _pairs(tx: Reader, known: Mapping[int, Facts], seeds: Mapping[Key, float], hub: int) -> Iterator[tuple[Key, Key]]:
     """Links with a seed at one end, from and to, but for those to a hub."""
     yield from _made(tx, seeds, hub)
-    texts = _texts(tx, known)
-    if not texts:
-        return
-    named = [(source, target) for source, target in _named(texts, seeds) if source != target]
+    named = [pair for pair in _named(tx, known, seeds) if pair[0] != pair[1]]
     times = Counter(target for _, target in named)
     yield from (pair for pair in named if times[pair[1]] <= hub)
 
@@ -77,39 +63,39 @@ def _made(tx: Reader, seeds: Mapping[Key, float], hub: int) -> Iterator[tuple[Ke
     yield from ((("memory", int(row[0])), ("memory", int(row[1]))) for row in rows if int(row[2]) <= hub)
 
 
-def _texts(tx: Reader, known: Mapping[int, Facts]) -> dict[Key, _Text]:
-    """The candidates that have a title, with what was found of each."""
-    titled = [passage for passage, facts in known.items() if facts.titled]
+def _named(tx: Reader, known: Mapping[int, Facts], seeds: Mapping[Key, float]) -> Iterator[tuple[Key, Key]]:
+    """Who names whom, where one of them is a seed. Only texts that may hold a name are read."""
+    names = _names(tx, known)
+    if not names:
+        return
+    called = {seed: names[seed] for seed in seeds if seed in names}
+    for item, body in _bodies(tx, known, lambda item: item in seeds or bool(called)):
+        if item in seeds:
+            sought = {name: other for other, several in names.items() for name in several}
+        else:
+            folded = body.casefold()
+            near = {seed: several for seed, several in called.items() if _longest(several[-1]) in folded}
+            sought = {name: seed for seed, several in near.items() for name in several}
+        if sought:
+            yield from ((item, sought[name]) for name in mentioned(words_of(body), sought))
+
+
+def _names(tx: Reader, known: Mapping[int, Facts]) -> dict[Key, tuple[str, ...]]:
+    """What the candidates are called, as far as a text would call them so."""
+    titled = ", ".join(str(passage) for passage, facts in known.items() if facts.titled)
     if not titled:
         return {}
-    numbers = ", ".join(map(str, sorted(titled)))
-    bodies: dict[Key, list[str]] = defaultdict(list)
-    titles: dict[Key, str] = {}
-    for seq, title, body in tx.all(f"SELECT seq, title, body FROM passages WHERE seq IN ({numbers})"):
-        bodies[known[seq].item].append(body)
-        titles[known[seq].item] = title
-    return {item: _text(titles[item], "\n".join(several)) for item, several in bodies.items()}
+    rows = tx.all(f"SELECT seq, title FROM passages WHERE seq IN ({titled})")
+    found = {known[int(seq)].item: names_of(title) for seq, title in rows}
+    return {item: names for item, names in found.items() if names}
 
 
-def _text(title: str, body: str) -> _Text:
-    names = names_of(title)
-    longest = max((names[-1] if names else "").split(), key=len, default="")
-    return _Text(names, longest, body, body.casefold())
+def _bodies(tx: Reader, known: Mapping[int, Facts], wanted: Callable[[Key], bool]) -> Iterator[tuple[Key, str]]:
+    numbers = ", ".join(str(passage) for passage, facts in known.items() if wanted(facts.item))
+    for seq, body in tx.all(f"SELECT seq, body FROM passages WHERE seq IN ({numbers})"):
+        yield known[int(seq)].item, body
 
 
-def _named(texts: Mapping[Key, _Text], seeds: Mapping[Key, float]) -> Iterator[tuple[Key, Key]]:
-    """Who names whom, where one of them is a seed. A title's longest word is looked for first: that is quick."""
-    for seed in seeds:
-        if (own := texts.get(seed)) is None:
-            continue
-        there = {name: item for item, text in texts.items() if _may_hold(own, text) for name in text.names}
-        if there:
-            yield from ((seed, mention.value) for mention in mentioned(own.body, there))
-        names = dict.fromkeys(own.names, seed)
-        for item, text in texts.items():
-            if item != seed and _may_hold(text, own) and mentioned(text.body, names):
-                yield item, seed
-
-
-def _may_hold(text: _Text, other: _Text) -> bool:
-    return bool(other.longest) and other.longest in text.folded
+def _longest(name: str) -> str:
+    """The word of a name that is looked for first, because that is quick."""
+    return max(name.split(), key=len)

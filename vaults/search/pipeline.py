@@ -16,7 +16,7 @@ from vaults.index import embeddings
 from vaults.index.projection import Projection
 from vaults.observe import Observer
 from vaults.search import ranking, reading
-from vaults.search.candidates import NOTHING, Found, by_meaning, by_word
+from vaults.search.candidates import NOTHING, Found, Sought, by_meaning, by_word
 from vaults.search.question import Meant, Mode, Question, Ranking
 from vaults.search.rankings import Kept, Rankings, Version
 from vaults.search.smoothing import smoothed
@@ -103,13 +103,13 @@ async def _search(engines: Engines, asked: Question, pick: Pick[T], clock: Timin
     """Read the question, find candidates by word and by meaning side by side, rank; deeper while too few items were
     found, because many passages may belong to one."""
     depth = max(engines.settings.candidates, 2 * asked.limit) * (2 if asked.group_by == "parent" else 1)
-    run = _Run(engines, asked, await _meant(engines, asked, clock), clock)
+    run = _Run(engines, asked, _meant(engines, asked), clock)
     reading_words = asyncio.ensure_future(_by_word(run, asked.mode, depth))
     try:
         run = await _embedded(run)
     finally:
         words = await reading_words
-    if words.meant.told != run.meant.told:  # the vault has changed so much that its words weigh differently
+    if words.meant.told != run.meant.told:
         run = await _embedded(replace(run, meant=words.meant))
     if run.mode != asked.mode:
         words = await _by_word(run, run.mode, depth)
@@ -121,15 +121,11 @@ async def _search(engines: Engines, asked: Question, pick: Pick[T], clock: Timin
         words = await _by_word(run, run.mode, depth)
 
 
-async def _meant(engines: Engines, asked: Question, clock: Timings) -> Meant:
-    """The question as it is read. Words that were asked before are at hand; the next read looks whether they still
-    hold."""
+def _meant(engines: Engines, asked: Question) -> Meant:
+    """The question as it is read with the words at hand. The read that follows looks all of them up: a word that is
+    new and weighs differently has the model asked again, once in a vault's life."""
     query, vocabulary = reading.read(asked.text), engines.vocabulary
-    known = vocabulary.known(reading.words_of(query))
-    if known is not None:
-        return reading.meant(query, known, vocabulary.passages, engines.settings)
-    with clock.stage("read"):
-        return await engines.db.read(lambda tx: reading.look(vocabulary, tx, query, engines.settings)[0])
+    return reading.meant(query, vocabulary.known(reading.words_of(query)), vocabulary.passages, engines.settings)
 
 
 async def _by_word(run: _Run, mode: Mode, depth: int) -> _Words:
@@ -193,8 +189,8 @@ def _ranked(tx: Reader, run: _Run, words: _Words, index: VectorIndex | None, dep
     settings, meanings, vector = run.engines.settings, NOTHING, run.vector
     if index is not None and vector is not None:
         with run.timings.stage("dense"):
-            near = by_meaning(tx, index, vector, depth, run.asked.only, words.meant.query.must)
-            meanings = smoothed(index, vector, near, settings.smoothing)
+            sought = Sought(vector, depth, run.asked.only, words.meant.query.must, words.found.facts)
+            meanings = smoothed(index, vector, by_meaning(tx, index, sought), settings.smoothing)
     with run.timings.stage("rank"):
         joint = ranking.fused(words.found, meanings, run.mode, settings)
         found = Ranking(

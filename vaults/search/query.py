@@ -22,7 +22,8 @@ MAX_QUERY = 10_000
 class Query:
     """``text`` as given, ``terms`` lower-cased without stop words (all of them if there is nothing else) and without
     what NOT takes away. ``must``: an FTS5 expression over the word index, where operators were used. ``unspaced``:
-    what the words are not split in, for ``scripts.match``. ``prefixes``: those of ``terms`` that only begin a word."""
+    what the words are not split in, for ``scripts.match``. ``prefixes``: those of ``terms`` that only begin a word.
+    ``phrases``: words that rank higher side by side."""
 
     text: str
     terms: tuple[str, ...]
@@ -30,18 +31,19 @@ class Query:
     unspaced: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     prefixes: frozenset[str] = frozenset()
+    phrases: tuple[str, ...] = ()
 
     @property
     def match(self) -> str | None:
         """An FTS5 expression of quoted terms joined by OR, or None when there is nothing to look for."""
         forms = (beginning(term) if term in self.prefixes else quoted(term) for term in self.terms)
-        return " OR ".join(forms) or None
+        return " OR ".join((*forms, *map(quoted, self.phrases))) or None
 
 
 def parse(text: str) -> Query:
     """Read a query with operators (``vaults.search.syntax``). Any text is valid; wordless text has no terms."""
     found = syntax.read(text[:MAX_QUERY])
-    return _query(text, found.operands, found.must, found.warnings)
+    return replace(_query(text, found.operands, found.must, found.warnings), phrases=found.phrases)
 
 
 def literal(text: str) -> Query:

@@ -1,6 +1,7 @@
 """Search operators, read by us and written as FTS5 in which every word is quoted. Pure; no text is an error.
 
-    "exact phrase"   two or more words in double quotes, side by side: required
+    "exact phrase"   two or more words in double quotes, side by side: required alone or beside an operator; in a
+                     sentence it ranks
     auth*            words that begin so; required when it is all that was asked for, or beside an operator
     title:api        title, body (text, content) or labels (tag, entity, author, keywords) only: required.
                      Also title:"two words" and title:auth*

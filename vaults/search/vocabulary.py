@@ -46,11 +46,10 @@ class Vocabulary:
     _words: dict[str, Word] = field(default_factory=dict)
     _stems: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def known(self, words: Collection[str]) -> dict[str, Word] | None:
-        """What is kept of ``words``, or None if something is missing."""
+    def known(self, words: Collection[str]) -> dict[str, Word]:
+        """What is kept of ``words``."""
         held = self._words
-        found = {word: held[word] for word in words if word in held}
-        return found if len(found) == len(words) else None
+        return {word: held[word] for word in words if word in held}
 
     def look(self, tx: Reader, words: Iterable[str], *, correct: bool) -> dict[str, Word]:
         """Everything of ``words``, as of this read."""

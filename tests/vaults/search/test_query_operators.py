@@ -43,7 +43,8 @@ def rows_of(fts: sqlite.Connection, expression: str | None) -> set[int]:
 @pytest.mark.parametrize(
     ("text", "must", "terms"),
     [
-        ('"token budget" packs', '"token budget"', ("token", "budget", "packs")),
+        ('"token budget"', '"token budget"', ("token", "budget")),
+        ('"token budget" AND packs', '"token budget" AND "packs"', ("token", "budget", "packs")),
         (
             "deploy AND (staging OR prod) NOT friday",
             '("deploy" AND ("staging" OR "prod")) NOT "friday"',
@@ -133,6 +134,13 @@ def test_what_cannot_be_required_is_not_and_said_so() -> None:
     assert negated.warnings
     assert negated.unspaced == ()
     assert parse("deploy NOT (friday NOT 令牌)").must is None, "not every friday was to be taken away"
+
+
+def test_a_phrase_in_a_sentence_ranks_and_is_not_required() -> None:
+    query = parse('who sang "All Join Hands" first')
+    assert query.must is None
+    assert query.phrases == ("all join hands",)
+    assert '"all join hands"' in (query.match or "")
 
 
 def test_columns_phrases_and_prefixes_find_the_rows_they_name(fts: sqlite.Connection) -> None:
