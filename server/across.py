@@ -30,7 +30,8 @@ async def answer_across(call: Call, ask: Ask, named: Sequence[str]) -> Answer:
     shown = merged(found, call.services.settings.search.dense_weight)
     shown = [each for each in shown if each.hit.score >= ask.min_score][: ask.limit]
     mode = ask.mode if all(answer.mode_used == ask.mode for answer in found) else "keyword"
-    return Answer(shown, sum(answer.total for answer in found), mode, {}, warnings)
+    terms = tuple(dict.fromkeys(term for answer in found for term in answer.terms))
+    return Answer(shown, sum(answer.total for answer in found), mode, {}, warnings, terms=terms)
 
 
 def merged(answers: Sequence[Answer], weight: float) -> list[Shown]:

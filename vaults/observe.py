@@ -18,7 +18,7 @@ class Observer(Protocol):
         """One group commit made ``writes`` transactions durable."""
 
     def searched(self, stage: str, seconds: float) -> None:
-        """One stage of a search: ``lexical``, ``embed``, ``dense``, ``fetch``."""
+        """One stage of a search: ``lexical``, ``embed``, ``dense``, ``rank``, ``rerank``, ``expand``, ``fetch``."""
 
     def open_vaults(self, count: int) -> None:
         """Vaults open in this process now."""

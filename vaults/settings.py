@@ -62,7 +62,7 @@ class IndexSettings(Section):
 
 
 class SearchSettings(Section):
-    candidates: Annotated[int, Field(ge=10, le=2000, description="candidates per channel before fusion")] = 100
+    candidates: Annotated[int, Field(ge=10, le=2000, description="candidates per channel, at least")] = 60
     fusion: Annotated[
         Literal["auto", "rrf", "fixed"],
         Field(description="auto: scores, dense_weight of them by meaning; rrf: ranks; fixed: 0.7 by meaning"),

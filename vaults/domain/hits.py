@@ -10,7 +10,7 @@ from vaults.domain.memory import COLUMNS, WIDTH, Memory, from_row
 from vaults.search.facts import Key
 from vaults.search.filters import Filter
 from vaults.search.question import Ranking
-from vaults.search.snippets import LENGTH, highlights, snippet
+from vaults.search.snippets import LENGTH, snippet
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,10 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A hit, the item it is of, the terms that stand in it, and its score before scores were put on 0…1."""
+    """A hit and the item it is of."""
 
     item: Key
     hit: Hit
-    highlights: list[str]
-    raw: float
 
 
 def shown(tx: Reader, vault: str, ranking: Ranking, wanted: Sequence[tuple[int, float]], only: Filter) -> list[Shown]:
@@ -66,12 +64,13 @@ def _rows(tx: Reader, passages: Sequence[int], only: Filter) -> dict[int, tuple[
     where, params = only.over_passages()
     for start in range(0, len(passages), 500):
         some = ", ".join(map(str, passages[start : start + 500]))
+        # The filter is a column here: as a condition it has SQLite walk one of the indexes it could use.
         rows = tx.all(
-            f"SELECT {COLUMNS}, p.body, p.seq FROM passages p JOIN memories m ON m.seq = p.item"
-            f" WHERE p.seq IN ({some}) AND p.kind = 'memory' AND {where}",
+            f"SELECT {COLUMNS}, p.body, p.seq, p.kind = 'memory' AND {where}"
+            f" FROM passages p CROSS JOIN memories m ON m.seq = p.item WHERE p.seq IN ({some})",
             params,
         )
-        found.update({int(row[WIDTH + 1]): (from_row(row), row[WIDTH]) for row in rows})
+        found.update({int(row[WIDTH + 1]): (from_row(row), row[WIDTH]) for row in rows if row[WIDTH + 2]})
     return found
 
 
@@ -103,7 +102,7 @@ def _shown(vault: str, ranking: Ranking, passage: int, score: float, memory: Mem
         archived_at=memory.archived_at,
         flags=["adversarial"] if facts.adversarial else [],
     )
-    return Shown(facts.item, hit, highlights(part or memory.content, terms), score)
+    return Shown(facts.item, hit)
 
 
 def signals(ranking: Ranking, passage: int) -> dict[str, float]:

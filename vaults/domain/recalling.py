@@ -48,7 +48,7 @@ class Ask:
 class Answer:
     """What one vault says. ``total`` counts the items found before limit and budget cut the list; ``spans`` are the
     lowest and highest score of each channel, which make the scores of several vaults comparable; ``newest`` is the last
-    passage there was."""
+    passage there was, ``terms`` what was looked for."""
 
     shown: list[Shown]
     total: int
@@ -56,6 +56,7 @@ class Answer:
     spans: dict[str, fusion.Span]
     warnings: list[str] = field(default_factory=list)
     newest: int = 0
+    terms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ async def answer(vault: Vault, ask: Ask) -> Answer:
         spans = {"keyword": fusion.span_of(ranking.words.scores), "semantic": fusion.span_of(ranking.meanings.scores)}
         warnings = [*ranking.warnings, *([] if found else _empty(tx, only))]
         newest = int(tx.value("SELECT MAX(seq) FROM passages") or 0)
-        return Answer(found, len(wanted), ranking.mode, spans, warnings, newest)
+        return Answer(found, len(wanted), ranking.mode, spans, warnings, newest, ranking.meant.query.terms)
 
     return await search(vault.engines, asked, pick)
 

@@ -24,7 +24,10 @@ TITLE, BODY, LABELS = 2.0, 1.0, 0.5
 OWN = "{title body labels}"
 """Columns that say what a passage itself holds."""
 
-OVERFETCH = (1.25, 4, 16)
+SPARE = 8
+"""Passages looked at beyond those wanted, for the few that are archived, expired or private."""
+
+OVERFETCH = (1, 4, 16)
 """Times as many nearest passages as wanted are looked at before a filter is asked for all it lets through."""
 
 Scores: TypeAlias = dict[int, float]
@@ -73,7 +76,7 @@ def _ranked(tx: Reader, table: str, ranked: str, match: str, limit: int, only: F
     """The filter is applied after ranking where it rarely bites (that costs a fraction), before ranking where it
     narrows, and again before ranking where it bit after all."""
     where, params = only.over_passages()
-    params |= {"match": match, "limit": limit, "over": limit + limit // 4}
+    params |= {"match": match, "limit": limit, "over": limit + SPARE}
     if not only.narrows:
         rows = tx.all(
             f"SELECT {facts.COLUMNS}, f.seq, f.score, {where} FROM (SELECT rowid AS seq, {ranked}"
@@ -113,7 +116,7 @@ def by_meaning(tx: Reader, index: VectorIndex, sought: Sought) -> Found:
     asked first for everything they let through."""
     vector, limit, only, must = sought.vector, sought.limit, sought.only, sought.must
     for share in () if must is not None else OVERFETCH:
-        over = int(limit * share)
+        over = limit * share + SPARE
         near = index.search(vector, over)
         unread = [passage for passage, _ in near if passage not in sought.known]
         known = sought.known | facts.of(tx, unread, only)

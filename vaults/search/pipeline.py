@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+PER_ITEM = 5
+"""Candidates of a channel for each item wanted: with fewer, what the channels disagree on is missed at the end."""
+
 DEEPEST = 4_000
 """Passages per channel at most, however few items they belong to."""
 
@@ -102,7 +105,7 @@ async def search(engines: Engines, asked: Question, pick: Pick[T], timings: Timi
 async def _search(engines: Engines, asked: Question, pick: Pick[T], clock: Timings) -> tuple[Version, Ranking, T]:
     """Read the question, find candidates by word and by meaning side by side, rank; deeper while too few items were
     found, because many passages may belong to one."""
-    depth = max(engines.settings.candidates, 2 * asked.limit) * (2 if asked.group_by == "parent" else 1)
+    depth = max(engines.settings.candidates, PER_ITEM * asked.limit) * (2 if asked.group_by == "parent" else 1)
     run = _Run(engines, asked, _meant(engines, asked), clock)
     reading_words = asyncio.ensure_future(_by_word(run, asked.mode, depth))
     try:
