@@ -10,6 +10,7 @@ from server.call import Call
 from server.tools._spec import Arguments
 from vaults import clock
 from vaults.domain.memory import GLOBAL, AppliesTo, Label, MemoryType, Tag, Text, Tier, workspace_key
+from vaults.index.facets import field_text
 from vaults.search.filters import Filter
 
 
@@ -51,6 +52,67 @@ def _workspaces(asked: str | None, current: str | None) -> tuple[str, ...]:
     if asked == "all" or (asked is None and current is None):
         return ()
     return tuple(dict.fromkeys((workspace_key(asked) if asked else current or GLOBAL, GLOBAL)))
+
+
+Kind = Literal["note", "memory", "document", "code", "transcript"]
+Value = str | int | float | bool
+Where = Annotated[
+    dict[Label, Value | list[Value]],
+    Field(max_length=20, description="metadata or frontmatter fields, each with a value or a list of possible ones"),
+]
+Moment = Annotated[Text | None, Field(max_length=40)]
+
+
+class Scope(Arguments):
+    """Filters over everything that is searched; leave out what does not matter."""
+
+    kinds: Annotated[list[Kind], Field(max_length=5, description="only these")] = []
+    collection: Annotated[Label | None, Field(description="only this")] = None
+    folder: Annotated[Label | None, Field(description="and those in it")] = None
+    tags: Annotated[list[Tag], Field(max_length=20, description="must carry all of these")] = []
+    where: Where = {}
+    thread: Annotated[Label | None, Field(description="only this")] = None
+    parent: Annotated[Label | None, Field(description="conversation or document it is part of")] = None
+    author: Annotated[Label | None, Field(description="who said it")] = None
+    workspace: Annotated[
+        Label | None, Field(description="a project and what is global, or all; default: yours, else all")
+    ] = None
+    since: Annotated[Moment, Field(description="happened from then on, RFC 3339")] = None
+    until: Annotated[Moment, Field(description="happened before")] = None
+    modified_after: Annotated[Moment, Field(description="changed from then on")] = None
+    modified_before: Annotated[Moment, Field(description="changed before")] = None
+    include_archived: Annotated[bool, Field(description="also forgotten and superseded ones")] = False
+
+    def as_filter(self, call: Call) -> Filter:
+        """The filter for this caller. Raises ``InvalidArgument`` for a time that is none."""
+
+        def moment(name: str) -> str | None:
+            value = getattr(self, name)
+            return clock.parsed(value, name) if value else None
+
+        return Filter(
+            viewer=call.actor.identity,
+            now=clock.now(),
+            kinds=tuple(self.kinds),
+            tags=tuple(self.tags),
+            fields=tuple((field, _values(value)) for field, value in self.where.items()),
+            thread=self.thread,
+            workspaces=_workspaces(self.workspace, call.actor.workspace),
+            collection=self.collection,
+            folder=self.folder.strip("/") if self.folder else None,
+            parent=self.parent,
+            author=self.author,
+            since=moment("since"),
+            until=moment("until"),
+            modified_after=moment("modified_after"),
+            modified_before=moment("modified_before"),
+            include_archived=self.include_archived,
+        )
+
+
+def _values(value: Value | list[Value]) -> tuple[str, ...]:
+    several = value if isinstance(value, list) else [value]
+    return tuple(text for each in several if (text := field_text(each)) is not None)
 
 
 MaxTokens = Annotated[int, Field(ge=50, le=100_000, description="size of the answer at most, in tokens")]

@@ -34,6 +34,8 @@ VALID = {
     "memory_supersede": {"id": "{own}", "content": "newer"},
     "memory_list": {},
     "memory_link": {"from_id": "{own}", "relation": "x", "to_id": "{other}"},
+    "search": {"query": "canary"},
+    "explain": {"query": "canary"},
     "fetch": {"id": "{own}"},
     "status": {},
     "vaults": {},

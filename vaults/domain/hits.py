@@ -43,9 +43,10 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A hit and the item it is of."""
+    """A hit, the item it is of, and the passage that was found."""
 
     item: Key
+    passage: int
     hit: Hit
 
 
@@ -102,7 +103,7 @@ def _shown(vault: str, ranking: Ranking, passage: int, score: float, memory: Mem
         archived_at=memory.archived_at,
         flags=["adversarial"] if facts.adversarial else [],
     )
-    return Shown(facts.item, hit)
+    return Shown(facts.item, passage, hit)
 
 
 def signals(ranking: Ranking, passage: int) -> dict[str, float]:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import TypeVar
 
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain import hits
+from vaults.domain import hits, indexing, storing
 from vaults.domain.hits import Hit, Shown
-from vaults.domain.memory import hashed
+from vaults.domain.memory import Actor, hashed
 from vaults.search import budget, fusion, pages
 from vaults.search.facts import Key
 from vaults.search.filters import Filter
-from vaults.search.pipeline import search
+from vaults.search.pipeline import Pick, search
 from vaults.search.question import Mode, Question, Ranking, Rerank
 from vaults.search.rolling import GroupBy
+from vaults.search.timing import Timings
 from vaults.vault import Vault
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +86,15 @@ async def within(vault: Vault, ask: Ask, found: Answer) -> Recalled:
     return Recalled([each.hit for each in kept], found.total, found.mode_used, cut, found.warnings)
 
 
-async def answer(vault: Vault, ask: Ask) -> Answer:
-    """The best items, ``limit`` of them at most; whether they fit a budget is the caller's to see. Raises
-    ``InvalidArgument`` for a cursor that belongs to another question."""
+async def find_like(vault: Vault, actor: Actor, ref: str) -> Key:
+    """The item behind an id or its address. Raises ``NotFound``."""
+    seq = await vault.db.read(lambda tx: storing.find(tx, ref.removeprefix("memory://"), actor))
+    return (indexing.KIND, seq)
+
+
+async def ranked(vault: Vault, ask: Ask, pick: Pick[T], timings: Timings | None = None) -> T:
+    """Search, and read of the ranking what ``pick`` wants. Raises ``InvalidArgument`` for a cursor that belongs to
+    another question."""
     await vault.adopt_model()
     before = pages.read(ask.cursor, ask.digest) if ask.cursor else None
     only = replace(ask.only, as_of=before.as_of) if before else ask.only
@@ -92,16 +102,21 @@ async def answer(vault: Vault, ask: Ask) -> Answer:
     asked = Question(
         ask.query, ask.mode, only, ask.limit, ask.group_by, ask.rerank, ask.recent, ask.like, frozenset(without)
     )
+    return await search(vault.engines, asked, pick, timings)
+
+
+async def answer(vault: Vault, ask: Ask) -> Answer:
+    """The best items, ``limit`` of them at most; whether they fit a budget is the caller's to see."""
 
     def pick(tx: Reader, ranking: Ranking) -> Answer:
         wanted = _above(ranking.items, ask.min_score)
-        found = hits.shown(tx, vault.name, ranking, wanted[: ask.limit], only)
+        found = hits.shown(tx, vault.name, ranking, wanted[: ask.limit], ask.only)
         spans = {"keyword": fusion.span_of(ranking.words.scores), "semantic": fusion.span_of(ranking.meanings.scores)}
-        warnings = [*ranking.warnings, *([] if found else _empty(tx, only))]
+        warnings = [*ranking.warnings, *([] if found else _empty(tx, ask.only))]
         newest = int(tx.value("SELECT MAX(seq) FROM passages") or 0)
         return Answer(found, len(wanted), ranking.mode, spans, warnings, newest, ranking.meant.query.terms)
 
-    return await search(vault.engines, asked, pick)
+    return await ranked(vault, ask, pick)
 
 
 def cursor_after(ask: Ask, found: Answer, kept: Sequence[Shown]) -> str | None:

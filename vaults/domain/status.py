@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 from vaults.db.sql import Reader
@@ -60,16 +61,10 @@ async def status(vault: Vault, actor: Actor | None) -> VaultStatus:
     model = vault.shared.embedder.identity
 
     def read(tx: Reader) -> tuple[MemoryCounts, IndexStatus, int]:
-        seen = "(m.visibility = 'shared' OR m.stored_by = :viewer)" if actor else "(1 = 1)"
         params = {"viewer": actor.identity if actor else "", "model": model.key if model else ""}
-        living = f"{seen} AND archived_at IS NULL AND superseded_by IS NULL"
-        types = tx.all(f"SELECT type, COUNT(*) FROM memories m WHERE {living} GROUP BY type ORDER BY type", params)
-        archived = tx.value(f"SELECT COUNT(*) FROM memories m WHERE {seen} AND archived_at IS NOT NULL", params)
-        superseded = tx.value(f"SELECT COUNT(*) FROM memories m WHERE {seen} AND superseded_by IS NOT NULL", params)
-        by_type = {row[0]: int(row[1]) for row in types}
-        counts = MemoryCounts(sum(by_type.values()), int(archived), int(superseded), by_type)
-        hidden = tx.one(f"SELECT 1 FROM memories m WHERE NOT {seen} LIMIT 1", params)
-        return counts, _index(tx, params, seen if hidden else None), _owed(tx, params, seen if hidden else None)
+        hidden = actor is not None and tx.one(_HIDDEN, params) is not None
+        seen = _SEEN if hidden else None
+        return _counted(tx, params, everything=not hidden), _index(tx, params, seen), _owed(tx, params, seen)
 
     counts, index, pending = await vault.db.read(read)
     name, width = (model.name, model.width) if model else (None, None)
@@ -79,6 +74,30 @@ async def status(vault: Vault, actor: Actor | None) -> VaultStatus:
     if loaded is not None:
         index = replace(index, loaded=min(loaded, index.vectors))
     return VaultStatus(vault.name, counts, embedding, index, size, vault.entry.created_at)
+
+
+_SEEN = "(m.visibility = 'shared' OR m.stored_by = :viewer)"
+_HIDDEN = (
+    "SELECT 1 FROM memories m WHERE m.visibility = 'private' AND (m.stored_by < :viewer OR m.stored_by > :viewer) LIMIT 1"
+)
+"""Whether there is anything the viewer may not see."""
+
+
+def _counted(tx: Reader, params: dict[str, str], *, everything: bool) -> MemoryCounts:
+    """Each condition is one that an index is of, so that no memory is read to be counted."""
+    living = "archived_at IS NULL AND superseded_by IS NULL GROUP BY type"
+    own = "" if everything else "AND stored_by = :viewer"
+    by_type: Counter[str] = Counter()
+    for whose in ("visibility = 'shared'", f"visibility = 'private' {own}"):
+        rows = tx.all(f"SELECT type, COUNT(*) FROM memories WHERE {whose} AND {living}", params)
+        by_type.update({row[0]: int(row[1]) for row in rows})
+    gone = tx.one(
+        "SELECT COUNT(archived_at), COUNT(superseded_by) FROM memories m"
+        f" WHERE (archived_at IS NOT NULL OR superseded_by IS NOT NULL) AND {'(1 = 1)' if everything else _SEEN}",
+        params,
+    )
+    archived, superseded = gone or (0, 0)
+    return MemoryCounts(by_type.total(), int(archived), int(superseded), dict(sorted(by_type.items())))
 
 
 def _index(tx: Reader, params: dict[str, str], seen: str | None) -> IndexStatus:

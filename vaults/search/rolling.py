@@ -44,6 +44,30 @@ def _rolled(order: Order, of: Callable[[int], Hashable], share: float) -> list[t
     return sorted(((group.passage, group.score) for group in groups.values()), key=lambda pair: (-pair[1], pair[0]))
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the item (or parent) of a passage stands: ``rank`` from 1, ``score`` on 0…1, ``best``: the passage that
+    stands for it."""
+
+    rank: int
+    score: float
+    best: int
+
+
+def place_of(passage: int, items: Order, known: Mapping[int, Facts], by: GroupBy) -> Place | None:
+    """The place of what a passage belongs to; None where that is not listed."""
+
+    def whole(number: int) -> Hashable:
+        facts = known[number]
+        return (facts.parent or facts.item) if by == "parent" else facts.item
+
+    top = max(1.0, items[0][1]) if items else 1.0
+    for rank, (best, score) in enumerate(items, 1):
+        if whole(best) == whole(passage):
+            return Place(rank, max(0.0, score) / top, best)
+    return None
+
+
 def distinct(order: Order, known: Mapping[int, Facts]) -> tuple[list[tuple[int, float]], list[Dropped]]:
     """``order`` without items that repeat another's text, and those. The same words at two places of a conversation
     are two things said: only what stands alone can repeat."""
