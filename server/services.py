@@ -31,6 +31,7 @@ from vaults.embed.service import EmbeddingService
 from vaults.observe import NullObserver, Observer
 from vaults.pool import Pool
 from vaults.roster import Roster
+from vaults.search.endpoint import Expander
 from vaults.vault import Shared
 
 CONTROL = "control.db"
@@ -138,7 +139,7 @@ async def open_services(
 def _shared(stack: AsyncExitStack, settings: Settings, embedder: EmbeddingService, observer: Observer) -> Shared:
     threads = ThreadPoolExecutor(SEARCH_THREADS, thread_name_prefix="search")
     stack.callback(threads.shutdown)
-    embedding, rerank = settings.embedding, settings.rerank
+    embedding, rerank, expansion = settings.embedding, settings.rerank, settings.expansion
     # One engine, one number of threads: PyTorch has one setting for a whole process.
     cross = CrossEncoderService(
         CrossOptions(
@@ -146,14 +147,18 @@ def _shared(stack: AsyncExitStack, settings: Settings, embedder: EmbeddingServic
         )
     )
     stack.push_async_callback(cross.close)
+    expander = Expander(expansion.endpoint, expansion.timeout_s, expansion.cache)
+    stack.push_async_callback(expander.close)
     return Shared(
         storage=settings.storage,
         embedding=embedding,
         index=settings.index,
         search=settings.search,
         rerank=rerank,
+        expansion=expansion,
         embedder=embedder,
         cross=cross,
+        expander=expander,
         pool=threads,
         observer=observer,
         chores=CHORES,

@@ -12,7 +12,7 @@ from bench.measure import p50
 from bench.quality.sets import Judged
 from bench.wire import Door, Line, Load, result_of
 
-TOOL = "recall"
+TOOL = "search"
 DEPTH, CLIENTS, BUDGET = 20, 2, 50_000
 DEFAULT = "hybrid"
 MODES = {"default": DEFAULT, "keyword": "keyword", "semantic": "semantic"}

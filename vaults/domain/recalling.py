@@ -136,16 +136,30 @@ def _above(items: Sequence[tuple[int, float]], least: float) -> list[tuple[int, 
 def _empty(tx: Reader, only: Filter) -> list[str]:
     """Which filter leaves nothing over: said where the answer is empty, because a typo there looks like ignorance."""
     asked = only.asked()
-    alone = []
-    for name in asked:
-        field_name = "fields" if name == "where" else name
-        one = Filter(only.viewer, only.now, include_archived=True, **{field_name: getattr(only, field_name)})
-        where, params = one.over_passages()
-        if tx.one(f"SELECT 1 FROM passages p WHERE {where} LIMIT 1", params) is None:
-            alone.append(name)
+    alone = [name for name in asked if not _passes(tx, only, "fields" if name == "where" else name)]
+    unknown = [field_name for field_name, _ in only.fields if not _has_field(tx, only, field_name)]
+    if unknown:
+        return [f"where: nothing in this vault has the field {', '.join(unknown)}"]
     if alone:
         return [f"nothing in this vault passes the filter {', '.join(alone)}"]
     return [f"nothing passes all filters together: {', '.join(asked)}"] if len(asked) > 1 else []
+
+
+def _passes(tx: Reader, only: Filter, name: str) -> bool:
+    """Whether anything the caller may see passes this one filter."""
+    one = Filter(only.viewer, only.now, include_archived=True, **{name: getattr(only, name)})
+    where, params = one.over_passages()
+    return tx.one(f"SELECT 1 FROM passages p WHERE {where} LIMIT 1", params) is not None
+
+
+def _has_field(tx: Reader, only: Filter, name: str) -> bool:
+    where, params = Filter(only.viewer, only.now, include_archived=True).over_passages()
+    found = tx.one(
+        "SELECT 1 FROM item_fields f JOIN passages p ON p.kind = f.kind AND p.item = f.item"
+        f" WHERE f.field = :name AND {where} LIMIT 1",
+        {**params, "name": name},
+    )
+    return found is not None
 
 
 async def fit(vault: Vault, shown: Sequence[Shown], max_tokens: int) -> list[Shown]:
