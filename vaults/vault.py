@@ -33,11 +33,13 @@ from vaults.index import backfill, embeddings
 from vaults.index.projection import Projection
 from vaults.observe import Observer
 from vaults.registry import VaultEntry
+from vaults.search.endpoint import Expander
 from vaults.search.pipeline import Engines
 from vaults.search.rankings import Rankings
 from vaults.search.vocabulary import Vocabulary
 from vaults.settings import (
     EmbeddingSettings,
+    ExpansionSettings,
     IndexSettings,
     RerankSettings,
     SearchSettings,
@@ -56,17 +58,18 @@ Chore: TypeAlias = "Callable[[Vault], Awaitable[None]]"
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What every vault of a process uses together: settings, one model of each kind, one pool of search
-    threads, and the chores
-    done before owed vectors are paid."""
+    """What every vault of a process uses together: settings, one model of each kind, one pool of search threads, and
+    the chores done before owed vectors are paid."""
 
     storage: StorageSettings
     embedding: EmbeddingSettings
     index: IndexSettings
     search: SearchSettings
     rerank: RerankSettings
+    expansion: ExpansionSettings
     embedder: EmbeddingService
     cross: CrossEncoderService
+    expander: Expander
     pool: Executor
     observer: Observer
     chores: tuple[Chore, ...] = ()
@@ -104,9 +107,11 @@ class Vault:
             self.rankings,
             shared.embedder,
             shared.cross,
+            shared.expander,
             shared.observer,
             shared.search,
             shared.rerank,
+            shared.expansion,
         )
 
     async def open(self) -> None:

@@ -15,14 +15,16 @@ from vaults.errors import EmbeddingUnavailable, Overloaded
 from vaults.index import embeddings
 from vaults.index.projection import Projection
 from vaults.observe import Observer
-from vaults.search import ranking, reading
+from vaults.search import ranking, reading, widening
 from vaults.search.candidates import NOTHING, Found, Sought, by_meaning, by_word
+from vaults.search.endpoint import Expander
 from vaults.search.question import Meant, Mode, Question, Ranking
 from vaults.search.rankings import Kept, Rankings, Version
 from vaults.search.smoothing import smoothed
 from vaults.search.timing import Timings
 from vaults.search.vocabulary import Vocabulary
-from vaults.settings import RerankSettings, SearchSettings
+from vaults.search.widening import UNASKED, Reach, Rephrased, Rephrasing
+from vaults.settings import ExpansionSettings, RerankSettings, SearchSettings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +42,7 @@ DEEPEST = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """What a search runs on: one vault's database, vectors, words and rankings, the process's models."""
+    """What a search runs on: one vault's database, vectors, words and rankings, the process's models and settings."""
 
     db: Database
     projection: Projection
@@ -48,9 +50,11 @@ class Engines:
     rankings: Rankings
     embedder: EmbeddingService
     cross: CrossEncoderService
+    expander: Expander
     observer: Observer
     settings: SearchSettings
     rerank: RerankSettings
+    expansion: ExpansionSettings
 
 
 Pick: TypeAlias = Callable[[Reader, Ranking], T]
@@ -59,7 +63,7 @@ Pick: TypeAlias = Callable[[Reader, Ranking], T]
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A search under way: the question as it was read, and its vector, or a word on why there is none."""
+    """A search under way: the question as it was read, its vector, or a word on why there is none, other wordings."""
 
     engines: Engines
     asked: Question
@@ -67,6 +71,7 @@ class _Run:
     timings: Timings
     vector: np.ndarray | None = None
     warning: str | None = None
+    rephrased: Rephrased = UNASKED
 
     @property
     def mode(self) -> Mode:
@@ -109,7 +114,7 @@ async def _search(engines: Engines, asked: Question, pick: Pick[T], clock: Timin
     run = _Run(engines, asked, _meant(engines, asked), clock)
     reading_words = asyncio.ensure_future(_by_word(run, asked.mode, depth))
     try:
-        run = await _embedded(run)
+        run = await _asked(run)
     finally:
         words = await reading_words
     if words.meant.told != run.meant.told:
@@ -145,6 +150,25 @@ async def _by_word(run: _Run, mode: Mode, depth: int) -> _Words:
 
     with run.timings.stage("lexical"):
         return await engines.db.read(read)
+
+
+async def _asked(run: _Run) -> _Run:
+    """With the question's vector, and beside it, where that is set up, with other wordings of it."""
+    engines, asked = run.engines, run.asked
+    rephrasing = Rephrasing(engines.expander, engines.db, engines.vocabulary, engines.embedder, engines.settings)
+    if not rephrasing.wanted(asked):
+        return await _embedded(run)
+
+    async def rephrase() -> Rephrased:
+        with run.timings.stage("expand"):
+            return await rephrasing.of(asked.text, asked.mode)
+
+    rephrased = asyncio.ensure_future(rephrase())
+    try:
+        run = await _embedded(run)
+        return replace(run, rephrased=await rephrased)
+    finally:
+        rephrased.cancel()
 
 
 async def _embedded(run: _Run) -> _Run:
@@ -188,7 +212,7 @@ async def _completed(run: _Run, words: _Words, depth: int, pick: Pick[T]) -> tup
 
 
 def _ranked(tx: Reader, run: _Run, words: _Words, index: VectorIndex | None, depth: int) -> Ranking:
-    """Candidates of both channels, their joint scores, and what lifts them."""
+    """Candidates of both channels, their joint scores, what lifts them, and what a wider search adds."""
     settings, meanings, vector = run.engines.settings, NOTHING, run.vector
     if index is not None and vector is not None:
         with run.timings.stage("dense"):
@@ -209,13 +233,21 @@ def _ranked(tx: Reader, run: _Run, words: _Words, index: VectorIndex | None, dep
             warnings=_warnings(run, words),
             full=words.found.full or meanings.full,
         )
-        return ranking.lifted(tx, found, run.asked, settings)
+        found = ranking.lifted(tx, found, run.asked, settings)
+    expansion, variants = run.engines.expansion, run.rephrased.variants
+    if not (variants or expansion.feedback):
+        return found
+    with run.timings.stage("expand"):
+        reach = Reach(run.asked, depth, index, run.engines.vocabulary, settings)
+        return widening.widened(tx, found, variants, expansion, reach)
 
 
 def _warnings(run: _Run, words: _Words) -> tuple[str, ...]:
     said = [*words.meant.query.warnings]
     if words.meant.common:
         said.append(f"too common here to be searched for: {', '.join(words.meant.common)}")
+    if run.rephrased.warning is not None:
+        said.append(run.rephrased.warning)
     if run.warning is not None:
         said.append(run.warning)
     elif words.owed and run.vector is not None:

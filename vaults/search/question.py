@@ -50,7 +50,9 @@ class Meant:
 class Ranking:
     """Everything a search found, and why in this order. ``fused`` is the joint score before ``lifts``; ``order`` holds
     passages after them, best first; ``items`` the best passage of each item (or parent) with its score, best first,
-    without the ``repeats``. ``mode`` is what could really be done. ``full``: a channel gave all it was asked for."""
+    without the ``repeats``. ``expanded``: what was searched for beside the question, other wordings and then words of
+    first results; what that added is in ``lifts``. ``mode`` is what could really be done. ``full``: a channel gave all
+    it was asked for."""
 
     meant: Meant
     mode: Mode
@@ -63,5 +65,6 @@ class Ranking:
     items: list[tuple[int, float]]
     repeats: list[Dropped] = field(default_factory=list)
     opinions: Mapping[int, float] = field(default_factory=dict)
+    expanded: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     full: bool = False

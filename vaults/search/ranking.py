@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from vaults.db.connection import Database
@@ -25,10 +25,10 @@ def fused(words: Found, meanings: Found, mode: Mode, settings: SearchSettings) -
 
 
 def lifted(tx: Reader, found: Ranking, asked: Question, settings: SearchSettings) -> Ranking:
-    """With everything that moves a candidate beside its words and meaning. Links come last: they lift by what is on
-    top by then."""
+    """With everything that moves a candidate beside its words and meaning; what lifts it already stays. Links come
+    last: they lift by what is on top by then."""
     known = found.facts
-    applied = {
+    applied = {name: lift for name, lift in found.lifts.items() if name != "links"} | {
         "named": lifts.named(known, found.meant.names, settings.named),
         "question": lifts.question(known, settings.question),
         "adversarial": lifts.adversarial(known, settings.adversarial),
@@ -58,16 +58,17 @@ def wants_rerank(cross: CrossEncoderService, asked: Question) -> bool:
 async def reranked(db: Database, cross: CrossEncoderService, found: Ranking, head: int) -> Ranking:
     """With the cross-encoder's opinion on the first candidates. One that fails costs its opinion, not the answer."""
     first = [passage for passage, _ in found.order[:head]]
-    texts = await db.read(lambda tx: _texts(tx, first))
+    known = await db.read(lambda tx: texts(tx, first))
     try:
-        opinions = await cross.score(found.meant.query.text, [texts.get(passage, "") for passage in first])
+        opinions = await cross.score(found.meant.query.text, [known.get(passage, "") for passage in first])
     except EmbeddingUnavailable as failure:
         return replace(found, warnings=(*found.warnings, f"not reranked: {failure.message}"))
     said = dict(zip(first, opinions, strict=True))
     return replace(found, order=rerank.blend(found.order, said, head), opinions=said)
 
 
-def _texts(tx: Reader, passages: list[int]) -> dict[int, str]:
+def texts(tx: Reader, passages: Sequence[int]) -> dict[int, str]:
+    """What stands in each of ``passages``, its title first."""
     numbers = ", ".join(map(str, passages))
     rows = tx.all(f"SELECT seq, title, body FROM passages WHERE seq IN ({numbers})")
     return {int(seq): f"{title}\n{body}" if title else body for seq, title, body in rows}
