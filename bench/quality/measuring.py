@@ -16,9 +16,20 @@ from bench.quality.sets import Judged
 from bench.run import ROOT
 from vaults.errors import InvalidArgument
 
+SEARCH = "STRONGROOM_SEARCH__"
 ABLATIONS: tuple[tuple[str, Mapping[str, str]], ...] = (
-    ("fusion rrf", {"STRONGROOM_SEARCH__FUSION": "rrf"}),
-    ("fusion fixed 0.7 dense", {"STRONGROOM_SEARCH__FUSION": "fixed"}),
+    ("fusion by ranks (rrf)", {f"{SEARCH}FUSION": "rrf"}),
+    ("fusion fixed, 0.7 dense", {f"{SEARCH}FUSION": "fixed"}),
+    ("no text before or after", {f"{SEARCH}BEFORE": "0", f"{SEARCH}AFTER": "0"}),
+    ("vectors not smoothed", {f"{SEARCH}SMOOTHING": "0"}),
+    ("frequent words to the model", {f"{SEARCH}FREQUENT_SHARE": "1"}),
+    ("names not lifted", {f"{SEARCH}NAMED": "0"}),
+    ("questions not lowered", {f"{SEARCH}QUESTION": "0"}),
+    ("links not followed", {f"{SEARCH}LINKS": "0"}),
+    ("next passages not counted", {f"{SEARCH}SEVERAL": "0"}),
+    ("slips not corrected", {f"{SEARCH}CORRECTIONS": "false"}),
+    ("threads not lifted", {f"{SEARCH}THREAD": "0"}),
+    ("injected orders not lowered", {f"{SEARCH}ADVERSARIAL": "0"}),
 )
 """One change of the default at a time: what the row is called, and the environment of the server."""
 

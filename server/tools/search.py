@@ -36,7 +36,9 @@ class Searching(Scope):
         ),
     ] = ""
     mode: Annotated[Mode, Field(description="hybrid unless you want only words or only meaning")] = "hybrid"
-    similar_to: Annotated[Label | None, Field(description="id of an item: find others like it")] = None
+    similar_to: Annotated[
+        Label | None, Field(description="id of an item: find others like it, with query: like both")
+    ] = None
     group_by: Annotated[Literal["item", "parent"], Field(description="parent: one hit per conversation")] = "item"
     rerank: Annotated[Literal["auto", "on", "off"], Field(description="auto: where a reranker is set up")] = "auto"
     recent: Annotated[bool, Field(description="prefer what happened lately")] = False
@@ -61,7 +63,9 @@ class Searching(Scope):
             only, query, notes = _dated(only, query)
         if self.rerank == "on" and not call.vault.shared.cross.configured:
             notes.append("rerank: none is set up on this server (setting rerank.model)")
-        like = await recalling.find_like(call.vault, call.actor, self.similar_to) if self.similar_to else None
+        like, like_words = None, ""
+        if self.similar_to:
+            like, like_words = await recalling.find_like(call.vault, call.actor, self.similar_to)
         ask = Ask(
             query=query,
             only=only,
@@ -73,6 +77,7 @@ class Searching(Scope):
             rerank=self.rerank,
             recent=self.recent,
             like=like,
+            like_words=like_words,
         )
         return ask, notes
 

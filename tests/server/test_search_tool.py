@@ -9,6 +9,9 @@ from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
+from vaults.embed.backend import Embedder
+from vaults.errors import EmbeddingUnavailable
+from vaults.index import embeddings
 
 ODD = (
     "",
@@ -209,3 +212,42 @@ async def test_explain_accounts_for_every_hit_and_every_candidate(ask: Asking) -
             assert each["score"] == pytest.approx(each["joint"] + sum(each["signals"].values()), abs=2e-4)
             assert each.get("keyword") or each.get("semantic")
         assert {"lexical", "rank"} <= said["timings_ms"].keys()
+
+
+async def test_without_vectors_words_answer_and_a_warning_says_so(services: Services, ask: Asking) -> None:
+    texts = ("the winch is greased", "a winch was greased again", "the anchor is new")
+    ids = [(await ask("remember", content=text)).content["id"] for text in texts]
+    async with services.pool.lease(services.roster.entry("main")) as vault:
+        await vault.db.write(lambda tx: embeddings.forget(tx, [1]))
+        await vault.db.write(lambda tx: embeddings.owe(tx, [1]))
+        half = (await ask("search", query="greased winch")).content
+        assert {hit["id"] for hit in half["hits"][:2]} == set(ids[:2])
+        assert half["mode_used"] == "hybrid"
+        assert any("no vector yet" in warning for warning in half["warnings"])
+        like = (await ask("search", similar_to=ids[0])).content
+        assert [hit["id"] for hit in like["hits"]] == [ids[1]]
+        assert any("by its words" in warning for warning in like["warnings"])
+
+
+async def test_a_vault_without_a_model_answers_by_words(opening: Opening) -> None:
+    def broken() -> Embedder:
+        raise EmbeddingUnavailable("no model today")
+
+    async with opening(load_model=broken) as services:
+        ask = asker(services)
+        stored = (await ask("remember", content="the winch is greased")).content["id"]
+        for mode in ("hybrid", "semantic"):
+            found = (await ask("search", query="winch", mode=mode)).content
+            assert [hit["id"] for hit in found["hits"]] == [stored]
+            assert found["mode_used"] == "keyword"
+            assert any("keyword results" in warning for warning in found["warnings"])
+
+
+async def test_a_search_for_what_operators_require_and_nobody_wrote_falls_back_to_words(ask: Asking) -> None:
+    stored = (await ask("remember", content="the winch is greased")).content["id"]
+    for mode in ("hybrid", "keyword", "semantic"):
+        found = (await ask("search", query="winch AND submarine", mode=mode)).content
+        assert [hit["id"] for hit in found["hits"]] == [stored], mode
+        assert any("words alone" in warning for warning in found["warnings"])
+    strict = (await ask("search", query="winch NOT greased")).content
+    assert strict["hits"][0]["id"] == stored  # nothing else there is

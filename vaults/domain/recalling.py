@@ -12,6 +12,7 @@ from vaults.domain import hits, indexing, storing
 from vaults.domain.hits import Hit, Shown
 from vaults.domain.memory import Actor, hashed
 from vaults.search import budget, fusion, pages
+from vaults.search.expression import words
 from vaults.search.facts import Key
 from vaults.search.filters import Filter
 from vaults.search.pipeline import Pick, search
@@ -23,10 +24,14 @@ from vaults.vault import Vault
 T = TypeVar("T")
 
 
+LIKE = 1_000
+"""Characters of an item that are looked for when others like it are wanted and it has no vector."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What to look for and how much of it to return. ``like``: an item to find others like. ``cursor``: from the page
-    before."""
+    """What to look for and how much of it to return. ``like``: an item to find others like, ``like_words``
+    what it says, for while it has no vector. ``cursor``: from the page before."""
 
     query: str
     only: Filter
@@ -38,6 +43,7 @@ class Ask:
     rerank: Rerank = "auto"
     recent: bool = False
     like: Key | None = None
+    like_words: str = ""
     cursor: str | None = None
 
     @property
@@ -86,10 +92,15 @@ async def within(vault: Vault, ask: Ask, found: Answer) -> Recalled:
     return Recalled([each.hit for each in kept], found.total, found.mode_used, cut, found.warnings)
 
 
-async def find_like(vault: Vault, actor: Actor, ref: str) -> Key:
-    """The item behind an id or its address. Raises ``NotFound``."""
-    seq = await vault.db.read(lambda tx: storing.find(tx, ref.removeprefix("memory://"), actor))
-    return (indexing.KIND, seq)
+async def find_like(vault: Vault, actor: Actor, ref: str) -> tuple[Key, str]:
+    """The item behind an id or its address, and the words to look for while it has no vector. Raises ``NotFound``."""
+
+    def read(tx: Reader) -> tuple[Key, str]:
+        seq = storing.find(tx, ref.removeprefix("memory://"), actor)
+        title, content = tx.one("SELECT title, content FROM memories WHERE seq = ?", (seq,)) or ("", "")
+        return (indexing.KIND, seq), " ".join(words(f"{title}\n{content}"[:LIKE]))
+
+    return await vault.db.read(read)
 
 
 async def ranked(vault: Vault, ask: Ask, pick: Pick[T], timings: Timings | None = None) -> T:
@@ -111,12 +122,16 @@ async def answer(vault: Vault, ask: Ask) -> Answer:
     def pick(tx: Reader, ranking: Ranking) -> Answer:
         wanted = _above(ranking.items, ask.min_score)
         found = hits.shown(tx, vault.name, ranking, wanted[: ask.limit], ask.only)
-        spans = {"keyword": fusion.span_of(ranking.words.scores), "semantic": fusion.span_of(ranking.meanings.scores)}
         warnings = [*ranking.warnings, *([] if found else _empty(tx, ask.only))]
         newest = int(tx.value("SELECT MAX(seq) FROM passages") or 0)
-        return Answer(found, len(wanted), ranking.mode, spans, warnings, newest, ranking.meant.query.terms)
+        return Answer(
+            found, len(wanted), ranking.mode, dict(ranking.spans), warnings, newest, ranking.meant.query.terms
+        )
 
-    return await ranked(vault, ask, pick)
+    found = await ranked(vault, ask, pick)
+    if ask.like is not None and found.mode_used == "keyword" and not ask.query.strip() and ask.like_words:
+        return await answer(vault, replace(ask, query=ask.like_words))
+    return found
 
 
 def cursor_after(ask: Ask, found: Answer, kept: Sequence[Shown]) -> str | None:

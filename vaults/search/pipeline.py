@@ -18,6 +18,7 @@ from vaults.observe import Observer
 from vaults.search import ranking, reading, widening
 from vaults.search.candidates import NOTHING, Found, Sought, by_meaning, by_word
 from vaults.search.endpoint import Expander
+from vaults.search.fusion import span_of
 from vaults.search.question import Meant, Mode, Question, Ranking
 from vaults.search.rankings import Kept, Rankings, Version
 from vaults.search.smoothing import smoothed
@@ -56,6 +57,8 @@ class Engines:
     rerank: RerankSettings
     expansion: ExpansionSettings
 
+
+NO_LIKENESS = "the item that others should be like has no vector yet: these are found by its words"
 
 Pick: TypeAlias = Callable[[Reader, Ranking], T]
 """Reads what is wanted of a ranking, in the transaction that completes it."""
@@ -102,8 +105,8 @@ async def search(engines: Engines, asked: Question, pick: Pick[T], timings: Timi
         if again is not None:
             return again[0]
     version, found, picked = await _search(engines, asked, pick, clock)
-    if not found.warnings:
-        engines.rankings.keep(key, Kept(version, found))
+    if not found.provisional:
+        engines.rankings.keep(key, Kept(version, found.slim(asked.limit)))
     return picked
 
 
@@ -141,11 +144,18 @@ async def _by_word(run: _Run, mode: Mode, depth: int) -> _Words:
 
     def read(tx: Reader) -> _Words:
         meant, _ = reading.look(engines.vocabulary, tx, reading.read(asked.text), engines.settings)
-        wanted = mode != "semantic" and asked.like is None
-        found = by_word(tx, meant.query, depth, asked.only, engines.settings) if wanted else NOTHING
-        if wanted and meant.query.must is not None and not found.scores:
+        wanted = mode != "semantic"
+        strict = meant.query.must is not None
+        # By meaning alone, what operators require is a filter all the same: whether anything meets it says the index.
+        found = (
+            by_word(tx, meant.query, depth if wanted else 1, asked.only, engines.settings)
+            if wanted or strict
+            else NOTHING
+        )
+        if strict and not found.scores:
             meant = reading.loosened(meant)
             found = by_word(tx, meant.query, depth, asked.only, engines.settings)
+        found = found if wanted else NOTHING
         return _Words(tx.version(), found, meant, embeddings.last_change(tx), embeddings.owed_count(tx) > 0)
 
     with run.timings.stage("lexical"):
@@ -177,7 +187,7 @@ async def _embedded(run: _Run) -> _Run:
         like = asked.like
         model = run.engines.embedder.identity
         vector = await run.engines.db.read(lambda tx: embeddings.mean_of(tx, like, model.key if model else ""))
-        return replace(run, vector=vector, warning=None if vector is not None else "it has no vector yet")
+        return replace(run, vector=vector, warning=NO_LIKENESS if vector is None else None)
     if asked.mode == "keyword" or not run.meant.told.strip():
         return run
     try:
@@ -232,6 +242,8 @@ def _ranked(tx: Reader, run: _Run, words: _Words, index: VectorIndex | None, dep
             items=[],
             warnings=_warnings(run, words),
             full=words.found.full or meanings.full,
+            provisional=_is_provisional(run, words),
+            spans={"keyword": span_of(words.found.scores), "semantic": span_of(meanings.scores)},
         )
         found = ranking.lifted(tx, found, run.asked, settings)
     expansion, variants = run.engines.expansion, run.rephrased.variants
@@ -240,6 +252,11 @@ def _ranked(tx: Reader, run: _Run, words: _Words, index: VectorIndex | None, dep
     with run.timings.stage("expand"):
         reach = Reach(run.asked, depth, index, run.engines.vocabulary, settings)
         return widening.widened(tx, found, variants, expansion, reach)
+
+
+def _is_provisional(run: _Run, words: _Words) -> bool:
+    """Whether the same question may be answered better although nothing was committed."""
+    return run.warning is not None or run.rephrased.warning is not None or (words.owed and run.vector is not None)
 
 
 def _warnings(run: _Run, words: _Words) -> tuple[str, ...]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from vaults.search.candidates import Found, Scores
 from vaults.search.diversity import Dropped
 from vaults.search.facts import Facts, Key
 from vaults.search.filters import Filter
+from vaults.search.fusion import Span
 from vaults.search.lifts import Lift
 from vaults.search.query import Query
 from vaults.search.rolling import GroupBy
@@ -52,7 +53,7 @@ class Ranking:
     passages after them, best first; ``items`` the best passage of each item (or parent) with its score, best first,
     without the ``repeats``. ``expanded``: what was searched for beside the question, other wordings and then words of
     first results; what that added is in ``lifts``. ``mode`` is what could really be done. ``full``: a channel gave all
-    it was asked for."""
+    it was asked for. ``provisional``: something was not to be had that may be back in a moment."""
 
     meant: Meant
     mode: Mode
@@ -68,3 +69,24 @@ class Ranking:
     expanded: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     full: bool = False
+    provisional: bool = False
+    spans: Mapping[str, Span] = field(default_factory=dict)
+
+    def slim(self, items: int) -> Ranking:
+        """What is needed to show the first ``items`` again: all that is said of them, and how many more there are."""
+        shown = [passage for passage, _ in self.items[:items]]
+
+        def part(scores: Mapping[int, float]) -> dict[int, float]:
+            return {passage: scores[passage] for passage in shown if passage in scores}
+
+        return replace(
+            self,
+            facts={passage: self.facts[passage] for passage in shown},
+            words=replace(self.words, scores=part(self.words.scores), facts={}),
+            meanings=replace(self.meanings, scores=part(self.meanings.scores), facts={}),
+            fused=part(self.fused),
+            lifts={name: part(lift) for name, lift in self.lifts.items()},
+            opinions=part(self.opinions),
+            order=[],
+            repeats=[],
+        )

@@ -62,7 +62,7 @@ async def reranked(db: Database, cross: CrossEncoderService, found: Ranking, hea
     try:
         opinions = await cross.score(found.meant.query.text, [known.get(passage, "") for passage in first])
     except EmbeddingUnavailable as failure:
-        return replace(found, warnings=(*found.warnings, f"not reranked: {failure.message}"))
+        return replace(found, warnings=(*found.warnings, f"not reranked: {failure.message}"), provisional=True)
     said = dict(zip(first, opinions, strict=True))
     return replace(found, order=rerank.blend(found.order, said, head), opinions=said)
 
