@@ -1,23 +1,28 @@
 """The vault's own words: how many passages hold one, who is called by it, and which one a slip was meant to be.
 
-What is read is kept until the vault has grown or shrunk noticeably: shares decide about words in a third of it.
+What is read is kept until the vault has changed noticeably: shares decide about words in a third of it. What is found
+nowhere is looked for each time, though: it may have been stored since, and is then no slip.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from vaults.db.sql import Reader
+from vaults.index import embeddings
 from vaults.search import spelling
 from vaults.search.candidates import OWN
-from vaults.search.expression import quoted
+from vaults.search.expression import beginning, quoted
 
 EXACT = 2_000
 """Passages up to which any change counts; above, one in twenty."""
 
 KEPT = 20_000
 """Words remembered at most."""
+
+TRIED = 5
+"""Stems looked at for a slip, at most: the nearest may stand in what is private alone."""
 
 NAMES = 20
 """Authors and entities that one word may begin, at most."""
@@ -42,7 +47,7 @@ class Vocabulary:
     """One per open vault. Filled in readers' threads, asked on the event loop; each entry is written once."""
 
     passages: int = 0
-    _newest: int = -1
+    _marks: tuple[int, int] | None = None
     _words: dict[str, Word] = field(default_factory=dict)
     _stems: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -56,31 +61,41 @@ class Vocabulary:
         self._renew(tx)
         if len(self._words) > KEPT:
             self._words = {}
-        held = self._words
-        return {word: held.get(word) or held.setdefault(word, self._read(tx, word, correct=correct)) for word in words}
+        held, found = self._words, {}
+        for word in words:
+            known = held.get(word)
+            if known is None or not (known.share or _still_nowhere(tx, word, known)):
+                known = held[word] = self._read(tx, word, correct=correct)
+            found[word] = known
+        return found
 
     def clear(self) -> None:
         """Forget all."""
-        self.passages, self._newest, self._words, self._stems = 0, -1, {}, {}
+        self.passages, self._marks, self._words, self._stems = 0, None, {}, {}
 
     def _renew(self, tx: Reader) -> None:
-        newest = int(tx.value("SELECT MAX(seq) FROM passages") or 0)
-        moved = abs(newest - self._newest)
-        if self._newest < 0 or (moved and (self.passages <= EXACT or moved > self.passages // 20)):
+        # Passages that came, and vectors that changed or went: a text that is changed or purged keeps no vector.
+        marks = (int(tx.value("SELECT MAX(seq) FROM passages") or 0), embeddings.last_change(tx))
+        moved = max(abs(new - old) for new, old in zip(marks, self._marks or marks, strict=True))
+        if self._marks is None or (moved and (self.passages <= EXACT or moved > self.passages // 20)):
             self.clear()
-            self._newest = newest
+            self._marks = marks
             self.passages = int(tx.value("SELECT COUNT(*) FROM passages"))
 
     def _read(self, tx: Reader, word: str, *, correct: bool) -> Word:
-        cap = max(1, int(self.passages * SHARE_CAP))
-        held = int(
-            tx.value(
-                "SELECT COUNT(*) FROM (SELECT 1 FROM passages_fts WHERE passages_fts MATCH :match LIMIT :cap) AS some",
-                {"match": f"{OWN} : {quoted(word)}", "cap": cap},
-            )
-        )
-        meant = spelling.correct(word, self._beginning(tx, word[:1])) if correct and not held else None
+        held = _holding(tx, quoted(word), max(1, int(self.passages * SHARE_CAP)))
+        meant = self._meant(tx, word) if correct and not held else None
         return Word(held / max(1, self.passages), _names(tx, word), meant)
+
+    def _meant(self, tx: Reader, word: str) -> str | None:
+        """The stem a slip was meant to be: of those that anybody may read, because the answer will name it."""
+        stems: Sequence[str] = self._beginning(tx, word[:1])
+        for _ in range(TRIED):
+            found = spelling.correct(word, stems)
+            if found is None or _is_shared(tx, found):
+                return found
+            stems = [stem for stem in stems if stem != found]
+        return None
 
     def _beginning(self, tx: Reader, letter: str) -> tuple[str, ...]:
         if letter not in self._stems:
@@ -90,6 +105,32 @@ class Vocabulary:
             )
             self._stems[letter] = tuple(row[0] for row in rows)
         return self._stems[letter]
+
+
+def _holding(tx: Reader, expression: str, limit: int) -> int:
+    """How many passages hold an FTS5 expression in their own text, counted up to ``limit``."""
+    return int(
+        tx.value(
+            "SELECT COUNT(*) FROM (SELECT 1 FROM passages_fts WHERE passages_fts MATCH :match LIMIT :limit) AS some",
+            {"match": f"{OWN} : ({expression})", "limit": limit},
+        )
+    )
+
+
+def _still_nowhere(tx: Reader, word: str, known: Word) -> bool:
+    """Whether a word that was found nowhere still is, and what it was taken for still is to be read."""
+    return not _holding(tx, quoted(word), 1) and (known.meant is None or _is_shared(tx, known.meant))
+
+
+def _is_shared(tx: Reader, stem: str) -> bool:
+    """Whether a passage that is nobody's own holds a word that begins so."""
+    return bool(
+        tx.one(
+            "SELECT 1 FROM passages_fts f JOIN passages p ON p.seq = f.rowid"
+            " WHERE passages_fts MATCH :match AND p.owner IS NULL LIMIT 1",
+            {"match": f"{OWN} : ({beginning(stem)})"},
+        )
+    )
 
 
 def _names(tx: Reader, word: str) -> tuple[str, ...]:
