@@ -51,9 +51,11 @@ class Item:
         shared and private: the text of a neighbour is searched, and must not tell of what the searcher may not see."""
         if self.hidden:
             return None
+        owner = self.owner or ""
+        whose = f"{self.kind}:{len(owner)}:{owner}"  # its length tells where a name ends that somebody chose
         if self.parent is not None and self.position is not None:
-            return f"{self.kind}:{self.owner or ''}:in:{self.parent}"
-        return f"{self.kind}:{self.owner or ''}:{self.number}" if passages > 1 else None
+            return f"{whose}:in:{self.parent}"
+        return f"{whose}:{self.number}" if passages > 1 else None
 
 
 def name_key(name: str | None) -> str | None:
