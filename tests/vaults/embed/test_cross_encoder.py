@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,39 +12,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.vaults.embed import tiny_cross
+from tests.vaults.embed.tiny_cross import TOKENS
 from vaults.embed import bundled
 from vaults.embed.cross import CrossEncoderService
 from vaults.embed.cross_model import CrossOptions, load_cross
 from vaults.errors import EmbeddingUnavailable
 
-WORDS = ["the", "a", "cat", "dog", "sat", "on", "mat", "ran", "far", "away", "in", "house", "red", "blue"]
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
-TOKENS = 48
 OPTIONS = CrossOptions(model=None, device="cpu", threads=1, max_tokens=512, timeout_s=60, cache=100)
 TEXTS = ["a dog sat on the mat", "cat", "", "the red house " * 30, "東京 🙂", "a blue cat ran far away"]
 
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A BERT of 30,000 numbers that gives one score per pair."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what torch says while it is imported is not ours
-        import torch
-        from sentence_transformers import CrossEncoder  # noqa: F401 - its imports warn too
-        from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
-
-    folder = tmp_path_factory.mktemp("cross") / "tiny-cross"
-    folder.mkdir()
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, *LETTERS, *(f"##{c}" for c in LETTERS)]
-    (folder / "vocab.txt").write_text("\n".join(vocabulary) + "\n", encoding="utf-8")
-    BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder)
-    torch.manual_seed(1)
-    shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
-    config = BertConfig(
-        vocab_size=len(vocabulary), max_position_embeddings=TOKENS, num_labels=1, initializer_range=0.5, **shape
-    )
-    BertForSequenceClassification(config).save_pretrained(folder)
-    return folder
+    return tiny_cross.build(tmp_path_factory.mktemp("cross") / "tiny-cross")
 
 
 def options(folder: Path | str, **changes: Any) -> CrossOptions:
