@@ -35,4 +35,6 @@ def field_text(value: object) -> str | None:
     """One value as it is compared; None for what is not a plain value."""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # JSON has one kind of number: what was stored as 1.0 is asked for as 1
     return str(value).lower()[:FIELD_VALUE] if isinstance(value, str | int | float) else None

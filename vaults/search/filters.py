@@ -62,8 +62,9 @@ class Filter:
         clauses += self._plain("p", params)
         clauses += self._times(params, "p.at", "p.modified_at")
         if self.folder is not None:
-            clauses.append("(p.folder = :folder OR p.folder LIKE :within ESCAPE '!')")
-            params |= {"folder": self.folder, "within": f"{_escaped(self.folder)}/%"}
+            # Not LIKE: that takes capitals for small letters, and "=" does not. "0" is what follows "/".
+            clauses.append("(p.folder = :folder OR p.folder >= :within AND p.folder < :beyond)")
+            params |= {"folder": self.folder, "within": f"{self.folder}/", "beyond": f"{self.folder}0"}
         if self.author is not None:
             clauses.append("p.author = :author")
             params["author"] = name_key(self.author)
@@ -127,7 +128,3 @@ def _bind(params: Params, stem: str, values: Sequence[str]) -> str:
         params[f"{stem}_{number}"] = value
         names.append(f":{stem}_{number}")
     return ", ".join(names)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
