@@ -80,9 +80,10 @@ def store(tx: Writer, item: Item, cut: Sequence[Passage]) -> list[int]:
             seq = tx.insert(_INSERT, row)
         else:
             tx.run(_UPDATE, row | {"seq": seq})
+            tx.run("DELETE FROM passages_pairs WHERE rowid = ?", (seq,))
             if text_hash != passage.text_hash:
                 embeddings.forget(tx, [seq])
-        _pair(tx, seq, passage.body)
+        _pair(tx, seq, passage)
         numbers.append(seq)
     _delete(tx, [seq for seq, _ in held.values()])
     _tell(tx, item, left)
@@ -144,11 +145,8 @@ def _retell(tx: Writer, left: Spot | None, now: Spot | None) -> None:
             retell(tx, spot)
 
 
-def _pair(tx: Writer, seq: int, body: str) -> None:
-    pairs = grams(body)
-    if pairs or not body.isascii():
-        tx.run("DELETE FROM passages_pairs WHERE rowid = ?", (seq,))
-    if pairs:
+def _pair(tx: Writer, seq: int, passage: Passage) -> None:
+    if pairs := grams(f"{passage.title}\n{passage.body}\n{passage.labels}"):
         tx.run("INSERT INTO passages_pairs (rowid, pairs) VALUES (?, ?)", (seq, pairs))
 
 
