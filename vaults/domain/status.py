@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from vaults.db.sql import Reader
 from vaults.domain.memory import Actor
-from vaults.index import embeddings
 from vaults.vault import DATABASE, Vault
 
 
@@ -62,9 +61,9 @@ async def status(vault: Vault, actor: Actor | None) -> VaultStatus:
 
     def read(tx: Reader) -> tuple[MemoryCounts, IndexStatus, int]:
         params = {"viewer": actor.identity if actor else "", "model": model.key if model else ""}
-        hidden = actor is not None and tx.one(_HIDDEN, params) is not None
-        seen = _SEEN if hidden else None
-        return _counted(tx, params, everything=not hidden), _index(tx, params, seen), _owed(tx, params, seen)
+        everything = actor is None
+        owed = _visible(tx, "embedding_queue", params, everything=everything)
+        return _counted(tx, params, everything=everything), _index(tx, params, everything=everything), owed
 
     counts, index, pending = await vault.db.read(read)
     name, width = (model.name, model.width) if model else (None, None)
@@ -76,50 +75,40 @@ async def status(vault: Vault, actor: Actor | None) -> VaultStatus:
     return VaultStatus(vault.name, counts, embedding, index, size, vault.entry.created_at)
 
 
-_SEEN = "(m.visibility = 'shared' OR m.stored_by = :viewer)"
-_HIDDEN = (
-    "SELECT 1 FROM memories m WHERE m.visibility = 'private' AND (m.stored_by < :viewer OR m.stored_by > :viewer) LIMIT 1"
-)
-"""Whether there is anything the viewer may not see."""
-
-
 def _counted(tx: Reader, params: dict[str, str], *, everything: bool) -> MemoryCounts:
     """Each condition is one that an index is of, so that no memory is read to be counted."""
     living = "archived_at IS NULL AND superseded_by IS NULL GROUP BY type"
-    own = "" if everything else "AND stored_by = :viewer"
+    own, seen = ("", "") if everything else (" AND stored_by = :viewer", _SEEN)
     by_type: Counter[str] = Counter()
-    for whose in ("visibility = 'shared'", f"visibility = 'private' {own}"):
+    for whose in ("visibility = 'shared'", f"visibility = 'private'{own}"):
         rows = tx.all(f"SELECT type, COUNT(*) FROM memories WHERE {whose} AND {living}", params)
         by_type.update({row[0]: int(row[1]) for row in rows})
     gone = tx.one(
-        "SELECT COUNT(archived_at), COUNT(superseded_by) FROM memories m"
-        f" WHERE (archived_at IS NOT NULL OR superseded_by IS NOT NULL) AND {'(1 = 1)' if everything else _SEEN}",
+        "SELECT COUNT(archived_at), COUNT(superseded_by) FROM memories"
+        f" WHERE (archived_at IS NOT NULL OR superseded_by IS NOT NULL){seen}",
         params,
     )
     archived, superseded = gone or (0, 0)
     return MemoryCounts(by_type.total(), int(archived), int(superseded), dict(sorted(by_type.items())))
 
 
-def _index(tx: Reader, params: dict[str, str], seen: str | None) -> IndexStatus:
-    joined = f" JOIN memories m ON m.seq = p.item WHERE p.kind = 'memory' AND {seen}" if seen else ""
-    passages = int(tx.value(f"SELECT COUNT(*) FROM passages p{joined}", params))
-    of_model = "(:model = '' OR e.model = :model)"
-    if seen:
-        vectors = tx.value(
-            f"SELECT COUNT(*) FROM embeddings e JOIN passages p ON p.seq = e.passage{joined} AND {of_model}", params
-        )
-    else:
-        vectors = tx.value(f"SELECT COUNT(*) FROM embeddings e WHERE {of_model}", params)
-    return IndexStatus(passages, int(vectors), None)
+_SEEN = " AND (visibility = 'shared' OR stored_by = :viewer)"
 
 
-def _owed(tx: Reader, params: dict[str, str], seen: str | None) -> int:
-    if seen is None:
-        return embeddings.owed_count(tx)
-    return int(
-        tx.value(
-            "SELECT COUNT(*) FROM embedding_queue q JOIN passages p ON p.seq = q.passage"
-            f" JOIN memories m ON m.seq = p.item WHERE p.kind = 'memory' AND {seen}",
-            params,
-        )
-    )
+def _index(tx: Reader, params: dict[str, str], *, everything: bool) -> IndexStatus:
+    passages = int(tx.value("SELECT COUNT(*) FROM passages")) - (0 if everything else _foreign(tx, "", params))
+    vectors = _visible(tx, "embeddings", params, "(:model = '' OR x.model = :model)", everything=everything)
+    return IndexStatus(passages, vectors, None)
+
+
+def _visible(tx: Reader, table: str, params: dict[str, str], which: str = "(1 = 1)", *, everything: bool) -> int:
+    """Rows of a table that has one for a passage, but for those of passages the viewer may not see."""
+    held = int(tx.value(f"SELECT COUNT(*) FROM {table} x WHERE {which}", params))
+    return held - (0 if everything else _foreign(tx, f"JOIN {table} x ON x.passage = p.seq AND {which}", params))
+
+
+def _foreign(tx: Reader, joined: str, params: dict[str, str]) -> int:
+    """Passages of others' private memories: mostly few, so what may be seen is all less these."""
+    others = "m.visibility = 'private' AND (m.stored_by < :viewer OR m.stored_by > :viewer)"
+    found = f"memories m CROSS JOIN passages p ON p.kind = 'memory' AND p.item = m.seq {joined}"
+    return int(tx.value(f"SELECT COUNT(*) FROM {found} WHERE {others}", params))
