@@ -36,9 +36,7 @@ class Searching(Scope):
         ),
     ] = ""
     mode: Annotated[Mode, Field(description="hybrid unless you want only words or only meaning")] = "hybrid"
-    similar_to: Annotated[
-        Label | None, Field(description="id of an item: find others like it, with query: like both")
-    ] = None
+    similar_to: Annotated[Label | None, Field(description="id of an item to find others like")] = None
     group_by: Annotated[Literal["item", "parent"], Field(description="parent: one hit per conversation")] = "item"
     rerank: Annotated[Literal["auto", "on", "off"], Field(description="auto: where a reranker is set up")] = "auto"
     recent: Annotated[bool, Field(description="prefer what happened lately")] = False

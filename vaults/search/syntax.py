@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate, islice
 
 from vaults.search.expression import Operand, Operator, Reading, Token, evaluate, is_word, words
@@ -62,7 +63,7 @@ def read(text: str) -> Reading:
         return Reading(plain, None, (_TOO_MUCH,) if meant else ())
     grouped = [item for index, (_, item) in enumerate(lexed) if item not in ("(", ")") or index in pairs]
     reading = evaluate(list(_operators(grouped)))
-    return Reading(reading.operands, reading.must, (*_unknown_columns(text), *reading.warnings))
+    return replace(reading, warnings=(*_unknown_columns(text), *reading.warnings))
 
 
 def _lexed(text: str) -> Iterator[tuple[int, Token]]:
