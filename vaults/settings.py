@@ -81,6 +81,9 @@ class SearchSettings(Section):
         200_000
     )
     common_share: Annotated[float, Field(gt=0, le=1, description="share of passages that makes a word common")] = 0.02
+    keyword_ms: Annotated[
+        int, Field(ge=1, description="milliseconds for keyword search in a vault of over 100,000 passages")
+    ] = 250
     named: Annotated[float, Field(ge=0, le=1, description="lift: author or entity is named in the query")] = 0.3
     question: Annotated[float, Field(ge=0, le=1, description="drop: the passage itself asks")] = 0.1
     links: Annotated[float, Field(ge=0, le=1, description="lift: linked from or named by one of the first three")] = 0.3

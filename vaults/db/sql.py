@@ -6,13 +6,18 @@ runs on the database's own thread, inside one transaction; it must not wait for 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from vaults.db.engine import sqlite
 
 Params: TypeAlias = Mapping[str, Any] | Sequence[Any]
 Row: TypeAlias = tuple[Any, ...]
+
+STEPS = 20_000
+"""Steps of SQLite's machine between two looks at the clock: a fraction of a millisecond."""
 
 
 class Reader:
@@ -41,6 +46,21 @@ class Reader:
         """The first column of the first row, or None."""
         row = self._connection.execute(sql, params).fetchone()
         return row[0] if row else None
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """Raises ``TimeoutError`` out of a statement that still runs when the time is over, to some milliseconds; the
+        transaction goes on."""
+        until = time.perf_counter() + seconds
+        self._connection.set_progress_handler(lambda: time.perf_counter() > until, STEPS)
+        try:
+            yield
+        except sqlite.OperationalError as failure:
+            if failure.sqlite_errorcode != sqlite.SQLITE_INTERRUPT:
+                raise
+            raise TimeoutError from failure
+        finally:
+            self._connection.set_progress_handler(None, STEPS)
 
 
 class Writer(Reader):

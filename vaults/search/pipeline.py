@@ -16,7 +16,8 @@ from vaults.index import embeddings
 from vaults.index.projection import Projection
 from vaults.observe import Observer
 from vaults.search import ranking, reading, widening
-from vaults.search.candidates import NOTHING, Found, Sought, by_meaning, by_word
+from vaults.search.boxed import by_word_in_time
+from vaults.search.candidates import NOTHING, Found, Sought, by_meaning
 from vaults.search.endpoint import Expander
 from vaults.search.fusion import span_of
 from vaults.search.question import Meant, Mode, Question, Ranking
@@ -90,6 +91,7 @@ class _Words:
     meant: Meant
     last_change: int
     owed: bool
+    late: str | None
 
 
 async def search(engines: Engines, asked: Question, pick: Pick[T], timings: Timings | None = None) -> T:
@@ -143,20 +145,20 @@ async def _by_word(run: _Run, mode: Mode, depth: int) -> _Words:
     engines, asked = run.engines, run.asked
 
     def read(tx: Reader) -> _Words:
-        meant, _ = reading.look(engines.vocabulary, tx, reading.read(asked.text), engines.settings)
+        meant, known = reading.look(engines.vocabulary, tx, reading.read(asked.text), engines.settings)
         wanted = mode != "semantic"
         strict = meant.query.must is not None
+        found, late = NOTHING, None
         # By meaning alone, what operators require is a filter all the same: whether anything meets it says the index.
-        found = (
-            by_word(tx, meant.query, depth if wanted else 1, asked.only, engines.settings)
-            if wanted or strict
-            else NOTHING
-        )
-        if strict and not found.scores:
+        if wanted or strict:
+            number = depth if wanted else 1
+            found, late = by_word_in_time(tx, meant, known, number, asked.only, engines.settings)
+        if strict and not found.scores and late is None:
             meant = reading.loosened(meant)
-            found = by_word(tx, meant.query, depth, asked.only, engines.settings)
+            found, late = by_word_in_time(tx, meant, known, depth, asked.only, engines.settings)
         found = found if wanted else NOTHING
-        return _Words(tx.version(), found, meant, embeddings.last_change(tx), embeddings.owed_count(tx) > 0)
+        owed = tx.one("SELECT 1 FROM embedding_queue LIMIT 1") is not None
+        return _Words(tx.version(), found, meant, embeddings.last_change(tx), owed, late if wanted else None)
 
     with run.timings.stage("lexical"):
         return await engines.db.read(read)
@@ -265,6 +267,8 @@ def _warnings(run: _Run, words: _Words) -> tuple[str, ...]:
         said.append(f"too common here to be searched for: {', '.join(words.meant.common)}")
     if run.rephrased.warning is not None:
         said.append(run.rephrased.warning)
+    if words.late is not None:
+        said.append(words.late)
     if run.warning is not None:
         said.append(run.warning)
     elif words.owed and run.vector is not None:

@@ -24,8 +24,21 @@ KEPT = 20_000
 TRIED = 5
 """Stems looked at for a slip, at most: the nearest may stand in what is private alone."""
 
+KEPT_BEGINNINGS = 500
+"""Beginnings of words whose stems are remembered at most."""
+
 NAMES = 20
 """Authors and entities that one word may begin, at most."""
+
+BIG = 100_000
+"""Passages above which no word's look-up may read as many rows as hold it: shares are sampled, and a slip is looked for
+among what begins with the same two letters instead of one, above four times as many with the same three."""
+
+COUNTED = 2_000
+"""Passages of a big vault up to which a word's share is exact."""
+
+STRETCHES, STRETCH = 10, 2_000
+"""Where the share of a commoner word is taken: so many stretches, evenly spread, of so many passage numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +96,19 @@ class Vocabulary:
             self.passages = int(tx.value("SELECT COUNT(*) FROM passages"))
 
     def _read(self, tx: Reader, word: str, *, correct: bool) -> Word:
-        held = _holding(tx, quoted(word), max(1, int(self.passages * SHARE_CAP)))
-        meant = self._meant(tx, word) if correct and not held else None
-        return Word(held / max(1, self.passages), _names(tx, word), meant)
+        share = self._share(tx, word)
+        meant = self._meant(tx, word) if correct and not share else None
+        return Word(share, _names(tx, word), meant)
+
+    def _share(self, tx: Reader, word: str) -> float:
+        passages, big = max(1, self.passages), self.passages > BIG
+        limit = COUNTED if big else max(1, int(passages * SHARE_CAP))
+        exact = _holding(tx, quoted(word), limit) / passages
+        return max(exact, _sampled(tx, quoted(word))) if big and exact >= COUNTED / passages else exact
 
     def _meant(self, tx: Reader, word: str) -> str | None:
         """The stem a slip was meant to be: of those that anybody may read, because the answer will name it."""
-        stems: Sequence[str] = self._beginning(tx, word[:1])
+        stems: Sequence[str] = self._beginning(tx, word[: 1 + (self.passages > BIG) + (self.passages > 4 * BIG)])
         for _ in range(TRIED):
             found = spelling.correct(word, stems)
             if found is None or _is_shared(tx, found):
@@ -97,14 +116,34 @@ class Vocabulary:
             stems = [stem for stem in stems if stem != found]
         return None
 
-    def _beginning(self, tx: Reader, letter: str) -> tuple[str, ...]:
-        if letter not in self._stems:
+    def _beginning(self, tx: Reader, letters: str) -> tuple[str, ...]:
+        stems = self._stems.get(letters)
+        if stems is None:
             rows = tx.all(
                 "SELECT term FROM passages_words WHERE term >= :first AND term < :beyond",
-                {"first": letter, "beyond": letter + "\U0010ffff"},
+                {"first": letters, "beyond": letters + "\U0010ffff"},
             )
-            self._stems[letter] = tuple(row[0] for row in rows)
-        return self._stems[letter]
+            stems = tuple(row[0] for row in rows)
+            self._stems = {**(self._stems if len(self._stems) < KEPT_BEGINNINGS else {}), letters: stems}
+        return stems
+
+
+def _sampled(tx: Reader, expression: str) -> float:
+    """The share of passages that hold it, by the same stretches of numbers each time: to within half a hundredth."""
+    newest = int(tx.value("SELECT MAX(seq) FROM passages"))
+    held = counted = 0
+    for number in range(STRETCHES):
+        first = number * (newest - STRETCH) // (STRETCHES - 1)
+        among = {"first": first, "last": first + STRETCH, "match": f"{OWN} : {expression}"}
+        counted += int(tx.value("SELECT COUNT(*) FROM passages_fts_docsize WHERE id > :first AND id <= :last", among))
+        held += int(
+            tx.value(
+                "SELECT COUNT(*) FROM passages_fts"
+                " WHERE passages_fts MATCH :match AND rowid > :first AND rowid <= :last",
+                among,
+            )
+        )
+    return held / max(1, counted)
 
 
 def _holding(tx: Reader, expression: str, limit: int) -> int:

@@ -1,0 +1,95 @@
+"""Keyword search in a big vault ends in time: with the rarest words, or without any, and the answer says so."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from server.services import Services
+from tests.conftest import Asking
+from vaults.db import sql
+from vaults.db.sql import Reader
+from vaults.search import boxed, reading, vocabulary
+from vaults.search.boxed import NONE_CAME, by_word_in_time
+from vaults.search.candidates import Found
+from vaults.search.filters import Filter
+from vaults.search.vocabulary import Vocabulary
+from vaults.settings import SearchSettings
+from vaults.vault import Vault
+
+ONLY = Filter("nobody", "2026-01-01T00:00:00.000Z", kinds=("memory",))
+NO_TIME = SearchSettings.model_construct(keyword_ms=0)
+
+
+@pytest.fixture
+async def vault(services: Services, ask: Asking, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Vault]:
+    for number in range(60):
+        await ask("remember", content=f"the common harbour of number{number}, with {'rare' if number == 7 else 'many'}")
+    monkeypatch.setattr(boxed, "BIG", 0)
+    monkeypatch.setattr(sql, "STEPS", 1)
+    async with services.pool.lease(services.roster.entry("main")) as held:
+        yield held
+
+
+def _searched(tx: Reader, text: str, settings: SearchSettings) -> tuple[Found, str | None]:
+    meant, known = reading.look(Vocabulary(), tx, reading.read(text), SearchSettings())
+    return by_word_in_time(tx, meant, known, 10, ONLY, settings)
+
+
+async def test_what_takes_too_long_is_left_out_and_the_read_goes_on(vault: Vault) -> None:
+    def read(tx: Reader) -> tuple[Found, str | None, int]:
+        found, late = _searched(tx, "common harbour rare", NO_TIME)
+        return found, late, int(tx.value("SELECT COUNT(*) FROM passages"))
+
+    found, late, passages = await vault.db.read(read)
+    assert (found.scores, late, passages) == ({}, NONE_CAME, 60)
+
+
+async def test_the_rarest_words_are_tried_alone(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, real = [], boxed.by_word
+
+    def slow(tx: Reader, query, *rest):  # type: ignore[no-untyped-def]
+        asked.append(query.terms)
+        if len(asked) == 1:
+            raise TimeoutError
+        return real(tx, query, *rest)
+
+    monkeypatch.setattr(boxed, "by_word", slow)
+    found, late = await vault.db.read(lambda tx: _searched(tx, "common harbour rare number9", SearchSettings()))
+    assert asked[1] == ("rare", "number9")
+    assert len(found.scores) == 2
+    assert late is not None
+    assert "searched for rare and number9 alone" in late
+
+
+async def test_in_time_nothing_is_said(vault: Vault) -> None:
+    found, late = await vault.db.read(lambda tx: _searched(tx, "common harbour rare", SearchSettings()))
+    assert (len(found.scores), late) == (10, None)
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword", "semantic"])
+@pytest.mark.parametrize("query", ["common harbour rare", '"common harbour"', "nothing of that"])
+async def test_an_answer_without_words_is_no_error(
+    vault: Vault, ask: Asking, monkeypatch: pytest.MonkeyPatch, mode: str, query: str
+) -> None:
+    def late(*_: object) -> Found:
+        raise TimeoutError
+
+    monkeypatch.setattr(boxed, "by_word", late)
+    outcome = await ask("recall", query=query, mode=mode)
+    assert outcome.ok
+    assert (NONE_CAME in outcome.content["warnings"]) == (mode != "semantic")
+    assert bool(outcome.content["hits"]) == (mode != "keyword")
+
+
+async def test_a_big_vault_samples_shares_and_a_rare_word_is_counted(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("BIG", 20), ("COUNTED", 5), ("STRETCHES", 3), ("STRETCH", 10)):
+        monkeypatch.setattr(vocabulary, name, value)
+
+    words = await vault.db.read(lambda tx: Vocabulary().look(tx, ["harbour", "rare", "numbre9"], correct=True))
+    assert words["harbour"].share == 1.0
+    assert words["rare"].share == pytest.approx(1 / 60)
+    assert words["numbre9"].share == 0.0
