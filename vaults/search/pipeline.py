@@ -258,7 +258,8 @@ def _ranked(tx: Reader, run: _Run, words: _Words, index: VectorIndex | None, dep
 
 def _is_provisional(run: _Run, words: _Words) -> bool:
     """Whether the same question may be answered better although nothing was committed."""
-    return run.warning is not None or run.rephrased.warning is not None or (words.owed and run.vector is not None)
+    missing = (run.warning, run.rephrased.warning, words.late)
+    return any(said is not None for said in missing) or (words.owed and run.vector is not None)
 
 
 def _warnings(run: _Run, words: _Words) -> tuple[str, ...]:
