@@ -1,0 +1,229 @@
+"""A million passages in one process, without a server: processor time of a search, recall, and waiting for an index.
+
+Texts are made up and vectors are mixtures of real ones, as in ``bench.recalls``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench import bare, bulk, ground
+from bench.figures import Figure
+from bench.measure import in_ms, p50, p99
+from bench.run import Run
+from bench.text import Writer
+from server.services import open_services
+from server.tools import discover
+from vaults import clock
+from vaults.index import embeddings
+from vaults.index.vectors import VectorChange, VectorIndex
+from vaults.search.filters import Filter
+from vaults.search.pipeline import search
+from vaults.search.question import Question, Ranking
+from vaults.search.timing import Timings
+from vaults.vault import Vault
+
+if TYPE_CHECKING:
+    import numpy as np
+
+MANY, FEW = 1_000_000, 10_000
+REAL = 2_000
+QUERIES, WARM, JUDGED = 200, 20, 50
+TOP = 10
+WIDTH = 384
+CPU_MS, RECALL, WAIT_MS, STAGE_MS = 100.0, 0.98, 100.0, 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """One search: seconds of the wall and of the processor, all threads, and wall seconds by stage."""
+
+    wall: float
+    cpu: float
+    stages: dict[str, float]
+
+
+def measure(run: Run) -> Iterator[Figure]:
+    """10,000 for the stages, a million for the rest."""
+    with bare.beside() as pool:
+        yield from asyncio.run(_few(run, pool))
+        yield from asyncio.run(_many(run, pool))
+
+
+async def _few(run: Run, pool: ProcessPoolExecutor) -> list[Figure]:
+    async with _filled(run, pool, run.sized(FEW, 2_500)) as (vault, size):
+        took = [await _search(vault, query) for query in _queries(size, run.sized(QUERIES, 40))]
+    stages: dict[str, list[float]] = defaultdict(list)
+    for each in took:
+        for name, seconds in each.stages.items():
+            stages[name].append(seconds)
+    middle = {name: p50(seconds) for name, seconds in stages.items()}
+    raw = ", ".join(f"{name} {in_ms(seconds)}" for name, seconds in middle.items())
+    slowest = max(seconds for name, seconds in middle.items() if name != "embed")
+    return [Figure(f"search, {size:,} passages, slowest stage but embed", slowest * 1e3, STAGE_MS, "<=", "ms", raw)]
+
+
+async def _many(run: Run, pool: ProcessPoolExecutor) -> list[Figure]:
+    async with _filled(run, pool, run.sized(MANY, 60_000)) as (vault, size):
+        queries = _queries(size, run.sized(QUERIES, 40))
+        with run.told(f"search {size:,}"):
+            quiet = [await _search(vault, query) for query in queries]
+        with run.told("judge against exact"):
+            judged = await _judged(vault, queries[:JUDGED])
+        with run.told("search beside a rebuild"):
+            busy, lasted = await _beside_rebuild(vault, queries)
+    return [_cpu(size, quiet), judged, _waiting(size, quiet, busy, lasted)]
+
+
+def _cpu(size: int, took: Sequence[Took]) -> Figure:
+    cpu, wall = [each.cpu for each in took], [each.wall for each in took]
+    raw = f"p99 {in_ms(p99(cpu))}; wall p50 {in_ms(p50(wall))}, p99 {in_ms(p99(wall))}; {len(took)} fresh queries"
+    return Figure(f"search, {size:,} passages, p50 of processor time", p50(cpu) * 1e3, CPU_MS, "<=", "ms", raw)
+
+
+def _waiting(size: int, quiet: Sequence[Took], busy: Sequence[tuple[int, Took]], lasted: float) -> Figure:
+    middle = p50([each.wall for each in quiet])
+    longest = max(each.wall for _, each in busy) - middle
+    paired = max(each.wall - quiet[number].wall for number, each in busy)
+    walls = [each.wall for _, each in busy]
+    raw = (
+        f"p50 {in_ms(p50(walls))}, longest {in_ms(max(walls))}, beside {in_ms(middle)} when quiet (longest"
+        f" {in_ms(max(each.wall for each in quiet))}); against itself when quiet no query took more than"
+        f" {in_ms(paired)} longer; {len(busy)} queries in the {lasted:.1f} s of the rebuild"
+    )
+    name = f"search, {size:,} passages, longest beside a rebuild over quiet p50"
+    return Figure(name, longest * 1e3, WAIT_MS, "<=", "ms", raw)
+
+
+@asynccontextmanager
+async def _filled(run: Run, pool: ProcessPoolExecutor, size: int) -> AsyncIterator[tuple[Vault, int]]:
+    """A vault of ``size`` passages, searched a few times already."""
+    with run.folder("scale") as folder:
+        with run.told(f"store {size:,} passages"):
+            data = await asyncio.to_thread(_store, folder / "data", pool, size)
+        loaded = ground.settings_of(data)
+        async with (
+            open_services(loaded.settings, data, discover()) as services,
+            services.pool.lease(services.roster.entry("main")) as vault,
+        ):
+            await services.embedder.warm()
+            await vault.adopt_model()
+            for query in _queries(size + 1, WARM):
+                await _search(vault, query)
+            yield vault, size
+
+
+def _store(data: Path, pool: ProcessPoolExecutor, size: int) -> Path:
+    ground.prepared(data, {"ann": ("main",)})
+    bulk.fill(data, "main", _pairs(pool, size))
+    return data
+
+
+def _pairs(pool: ProcessPoolExecutor, size: int) -> Iterator[bulk.Pair]:
+    import numpy as np
+
+    writer = Writer(seed=size)
+    first = [writer.sentence() for _ in range(REAL)]
+    real = np.frombuffer(pool.submit(bare.embed_all, first).result(), np.float32).reshape(-1, WIDTH)
+    texts = itertools.chain(first, (writer.sentence() for _ in range(size - REAL)))
+    vectors = itertools.chain((row.tobytes() for row in real), ground.mixtures(real, size - REAL))
+    return zip(texts, vectors, strict=True)
+
+
+def _queries(seed: int, count: int) -> list[str]:
+    writer = Writer(seed=seed + 1)
+    return [writer.query() for _ in range(count)]
+
+
+async def _search(vault: Vault, query: str) -> Took:
+    question = Question(query, "hybrid", Filter("bench", clock.now(), kinds=("memory",)), TOP)
+    timings = Timings(vault.shared.observer)
+    vault.rankings.clear()  # a query that was asked before must not be cheaper
+    wall, cpu = time.perf_counter(), time.process_time()
+    found = await search(vault.engines, question, lambda _, ranking: ranking, timings)
+    took = Took(time.perf_counter() - wall, time.process_time() - cpu, dict(timings.seconds))
+    _expect_whole(found)
+    return took
+
+
+def _expect_whole(found: Ranking) -> None:
+    if found.mode != "hybrid" or len(found.items) < TOP:
+        raise RuntimeError(f"no whole answer: {found.mode}, {len(found.items)} items")
+
+
+async def _judged(vault: Vault, queries: Sequence[str]) -> Figure:
+    """Of the ten nearest of all stored vectors, how many the index names first."""
+    import numpy as np
+
+    index = await _index(vault)
+    vectors = np.stack([await vault.shared.embedder.query(query) for query in queries])
+    exact = await vault.db.read(lambda tx: _exact(tx, vectors))
+    shares = []
+    for vector, wanted in zip(vectors, exact, strict=True):
+        found = {passage for passage, _ in await asyncio.to_thread(index.search, vector, TOP)}
+        shares.append(len(found & wanted) / TOP)
+    raw = f"{len(queries)} queries, worst {min(shares):.1f}; {index.memory_bytes / 2**20:.0f} MiB of index"
+    return Figure(f"vectors, {len(index):,}, R@10 against exact", float(np.mean(shares)), RECALL, ">=", "", raw)
+
+
+def _exact(tx: Any, vectors: np.ndarray) -> list[set[int]]:
+    import numpy as np
+
+    best = [(np.empty(0, np.int64), np.empty(0, np.float32)) for _ in vectors]
+    after = 0
+    while rows := tx.all(
+        "SELECT passage, vector FROM embeddings WHERE passage > ? ORDER BY passage LIMIT 20000", (after,)
+    ):
+        after = rows[-1][0]
+        ids = np.array([row[0] for row in rows], np.int64)
+        scores = np.frombuffer(b"".join(row[1] for row in rows), "<f4").reshape(-1, WIDTH) @ vectors.T
+        best = [_top(held, ids, scores[:, number]) for number, held in enumerate(best)]
+    return [set(ids.tolist()) for ids, _ in best]
+
+
+def _top(held: tuple[np.ndarray, np.ndarray], ids: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    import numpy as np
+
+    every, all_scores = np.concatenate([held[0], ids]), np.concatenate([held[1], scores])
+    order = np.argsort(-all_scores)[:TOP]
+    return every[order], all_scores[order]
+
+
+async def _index(vault: Vault) -> VectorIndex:
+    model = vault.shared.embedder.identity
+    assert model is not None
+    return await vault.projection.current(model, await vault.db.read(embeddings.last_change))
+
+
+async def _beside_rebuild(vault: Vault, queries: Sequence[str]) -> tuple[list[tuple[int, Took]], float]:
+    """Replace so many vectors by themselves that the compressed part is due, and search while it is built anew."""
+    index, seen = await _index(vault), 0
+    while not index.needs_rebuild:
+        changes = await vault.db.read(lambda tx, seen=seen: embeddings.since(tx, seen, _model(vault)))  # type: ignore[misc]
+        seen = changes.last
+        again = [VectorChange(each.passage, each.vector) for each in changes.changes]
+        await asyncio.to_thread(index.apply, again, index.seen)
+    began = time.perf_counter()
+    rebuild = asyncio.ensure_future(asyncio.to_thread(index.rebuild))
+    took = []
+    for number in itertools.cycle(range(len(queries))):
+        took.append((number, await _search(vault, queries[number])))
+        if rebuild.done():
+            break
+    if not await rebuild:
+        raise RuntimeError("nothing was rebuilt")
+    return took, time.perf_counter() - began
+
+
+def _model(vault: Vault) -> str:
+    model = vault.shared.embedder.identity
+    return model.key if model else ""
