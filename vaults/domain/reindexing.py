@@ -89,7 +89,9 @@ def _drop(tx: Writer) -> None:
 def _rebuild(vault: Vault, tx: Writer, after: int) -> tuple[int, int] | None:
     """Cut one page of memories anew; returns the last number and how many, or None at the end."""
     page = indexing.sources(tx, after, PAGE)
-    model = vault.shared.embedder.identity
+    known = vault.shared.embedder.identity
+    # Before the model is loaded the vault's vectors are of the one it held: they are not owed for want of its name.
+    model = known.key if known else tx.value("SELECT value FROM vault_info WHERE key = 'model'")
     for source in page:
         seq, title = source.item.number, source.title or derived_title(source.content)
         settled = replace(source, item=replace(source.item, source_hash=indexing.true_hash(source)))
@@ -98,7 +100,7 @@ def _rebuild(vault: Vault, tx: Writer, after: int) -> tuple[int, int] | None:
             (title, settled.item.source_hash, seq, title, settled.item.source_hash),
         )
         cut = settled.cut(vault.shared.index.passage_tokens)
-        indexing.index(tx, settled, cut, None, model.key if model else None)
+        indexing.index(tx, settled, cut, None, model)
     return (page[-1].item.number, len(page)) if page else None
 
 
