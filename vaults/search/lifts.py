@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from vaults.index.items import name_key
 from vaults.search.facts import Facts
+from vaults.search.stopwords import STOPWORDS
 
 Known: TypeAlias = Mapping[int, Facts]
 Lift: TypeAlias = dict[int, float]
@@ -35,15 +36,16 @@ def adversarial(known: Known, weight: float) -> Lift:
 
 
 def thread(known: Known, words: Collection[str], weight: float) -> Lift:
-    """Up: all words of its thread's name stand in the question."""
+    """Up: all words of its thread's name stand in the question, but for those no question is searched for."""
     asked = set(words)
     matches = {name: _stands_in(name, asked) for name in {facts.thread for facts in known.values()} if name}
     return {passage: weight for passage, facts in known.items() if facts.thread and matches[facts.thread]}
 
 
 def _stands_in(name: str, words: set[str]) -> bool:
-    key = name_key(name)
-    return key is not None and set(key.split()) <= words
+    parts = set((name_key(name) or "").split())
+    telling = parts - STOPWORDS or parts
+    return bool(telling) and telling <= words
 
 
 def recency(known: Known, now: str, weight: float, days: float) -> Lift:

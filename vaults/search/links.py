@@ -22,8 +22,8 @@ BACKWARD = 0.5
 
 
 def linked(tx: Reader, known: Mapping[int, Facts], order: Sequence[tuple[int, float]], weight: float, hub: int) -> Lift:
-    """What the first three items lift: ``weight`` times their score for what they link to, half of it for what links
-    to them. ``order``: candidates, best first."""
+    """What the first four items lift: ``weight`` times their score for what they link to, half of it for what links to
+    them. ``order``: candidates, best first."""
     seeds = _seeds(known, order)
     if not weight or not seeds:
         return {}
