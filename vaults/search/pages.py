@@ -51,8 +51,7 @@ def following(question: str, as_of: int, before: Cursor | None, shown: Iterable[
 def read(text: str, question: str) -> Cursor:
     """The cursor behind ``text``. Raises ``InvalidArgument`` for one that is none, or of another question."""
     try:
-        packed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-        asked, as_of, kinds = json.loads(zlib.decompressobj().decompress(packed, _LARGEST))
+        asked, as_of, kinds = json.loads(_unpacked(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))))
         shown = frozenset((str(kind), _number(each)) for kind, numbers in kinds.items() for each in numbers)
         cursor = Cursor(str(asked), _number(as_of), shown)
     except (ValueError, TypeError, AttributeError, binascii.Error, zlib.error, RecursionError):
@@ -60,6 +59,15 @@ def read(text: str, question: str) -> Cursor:
     if cursor.question != question:
         raise InvalidArgument("cursor", "belongs to another question", hint="keep all other arguments the same")
     return cursor
+
+
+def _unpacked(packed: bytes) -> bytes:
+    """The whole of it, or ``ValueError``: what is torn is none, and a bomb is not read to its end."""
+    stream = zlib.decompressobj()
+    plain = stream.decompress(packed, _LARGEST)
+    if not stream.eof:
+        raise ValueError
+    return plain
 
 
 def _number(value: object) -> int:

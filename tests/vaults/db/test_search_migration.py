@@ -235,7 +235,9 @@ async def test_cutting_anew_that_was_cut_off_goes_on_at_the_next_opening(
 
 async def test_a_vault_that_holds_nothing_owes_nothing(tmp_path: Path) -> None:
     db = Database(tmp_path / "empty.db", StorageSettings())
-    await migrate(db, "vault", steps("vault")[:1])
-    await migrate(db, "vault")
-    assert not await db.read(reindexing.is_recut_owed)
-    await db.close()
+    try:
+        await migrate(db, "vault", steps("vault")[:1])
+        await migrate(db, "vault")
+        assert not await db.read(reindexing.is_recut_owed)
+    finally:
+        await db.close()
