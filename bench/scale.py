@@ -80,8 +80,9 @@ async def _many(run: Run, pool: ProcessPoolExecutor) -> list[Figure]:
         with run.told("judge against exact"):
             judged = await _judged(vault, queries[:JUDGED])
         with run.told("search beside a rebuild"):
+            again = [await _search(vault, query) for query in queries]  # the model's answers are kept by now
             busy, lasted = await _beside_rebuild(vault, queries)
-    return [_cpu(size, quiet), judged, _waiting(size, quiet, busy, lasted)]
+    return [_cpu(size, quiet), judged, _waiting(size, again, busy, lasted)]
 
 
 def _cpu(size: int, took: Sequence[Took]) -> Figure:
@@ -91,17 +92,16 @@ def _cpu(size: int, took: Sequence[Took]) -> Figure:
 
 
 def _waiting(size: int, quiet: Sequence[Took], busy: Sequence[tuple[int, Took]], lasted: float) -> Figure:
-    middle = p50([each.wall for each in quiet])
-    longest = max(each.wall for _, each in busy) - middle
-    paired = max(each.wall - quiet[number].wall for number, each in busy)
-    walls = [each.wall for _, each in busy]
+    """Waiting is what a query takes longer than itself when all is quiet: a few take 100 ms of work by themselves."""
+    walls, alone = [each.wall for _, each in busy], [each.wall for each in quiet]
+    waited = [each.wall - quiet[number].wall for number, each in busy]
     raw = (
-        f"p50 {in_ms(p50(walls))}, longest {in_ms(max(walls))}, beside {in_ms(middle)} when quiet (longest"
-        f" {in_ms(max(each.wall for each in quiet))}); against itself when quiet no query took more than"
-        f" {in_ms(paired)} longer; {len(busy)} queries in the {lasted:.1f} s of the rebuild"
+        f"p99 {in_ms(p99(waited))}; searches took p50 {in_ms(p50(walls))}, longest {in_ms(max(walls))}, when quiet"
+        f" {in_ms(p50(alone))} and {in_ms(max(alone))}; {len(busy)} queries in the {lasted:.1f} s of the rebuild"
     )
-    name = f"search, {size:,} passages, longest beside a rebuild over quiet p50"
-    return Figure(name, longest * 1e3, WAIT_MS, "<=", "ms", raw)
+    name = f"search, {size:,} passages, longest wait for a rebuild beside it"
+    numbers = {"longest_over_quiet_p50_s": max(walls) - p50(alone)}
+    return Figure(name, max(waited) * 1e3, WAIT_MS, "<=", "ms", raw, numbers)
 
 
 @asynccontextmanager
