@@ -51,7 +51,8 @@ class Candidate:
 @dataclass(frozen=True, slots=True)
 class Reading:
     """How the question was read. ``terms`` are searched for, ``model`` is what was embedded, ``names`` are authors and
-    entities it speaks of, ``required`` is what operators demand, ``too_common`` was left out of the word search."""
+    entities it speaks of, ``required`` is what operators demand, ``too_common`` was left out of the word search,
+    ``expanded`` was searched for beside it, where that is set up."""
 
     terms: list[str]
     model: str
@@ -61,6 +62,7 @@ class Reading:
     too_common: list[str] = field(default_factory=list)
     phrases: list[str] = field(default_factory=list)
     filters: list[str] = field(default_factory=list)
+    expanded: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,7 @@ def _reading(ranking: Ranking, only: Filter) -> Reading:
         too_common=list(meant.common),
         phrases=list(meant.query.phrases),
         filters=only.asked(),
+        expanded=list(ranking.expanded),
     )
 
 
