@@ -12,7 +12,7 @@ from vaults.db import sql
 from vaults.db.sql import Reader
 from vaults.search import boxed, reading, vocabulary
 from vaults.search.boxed import NONE_CAME, by_word_in_time
-from vaults.search.candidates import Found
+from vaults.search.candidates import Found, by_word
 from vaults.search.filters import Filter
 from vaults.search.vocabulary import Vocabulary
 from vaults.settings import SearchSettings
@@ -47,7 +47,7 @@ async def test_what_takes_too_long_is_left_out_and_the_read_goes_on(vault: Vault
 
 
 async def test_the_rarest_words_are_tried_alone(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, real = [], boxed.by_word
+    asked, real = [], by_word
 
     def slow(tx: Reader, query, *rest):  # type: ignore[no-untyped-def]
         asked.append(query.terms)
