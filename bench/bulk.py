@@ -1,6 +1,6 @@
 """A million memories in minutes: rows copied from one that the storing code wrote, in big transactions.
 
-The storing code writes some 1,500 memories a second. What it wrote first is the pattern here: every table and column
+What the storing code writes one by one is the pattern here: every table and column
 is as it left them, but for number, names, text and vector. The full-text rows come by the vault's own triggers.
 """
 

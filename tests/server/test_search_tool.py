@@ -116,6 +116,34 @@ async def test_pages_neither_repeat_nor_skip_while_the_vault_changes(ask: Asking
     assert set(seen) == set(ids) - {gone}
 
 
+async def _every_page(ask: Asking, **asked: object) -> list[dict[str, object]]:
+    hits, cursor = [], {}
+    for _ in range(20):
+        found = (await ask("search", **asked, **cursor)).content
+        hits += found["hits"]
+        if "cursor" not in found:
+            break
+        cursor = {"cursor": found["cursor"]}
+    return hits
+
+
+async def test_no_conversation_comes_on_two_pages(ask: Asking) -> None:
+    for talk in range(5):
+        for turn in range(4):
+            await ask("remember", content=f"the lamp of pier {talk} was lit {turn} times", parent=f"talk {talk}")
+    hits = await _every_page(ask, query="lamp lit", group_by="parent", limit=2)
+    assert sorted(str(hit["parent"]) for hit in hits) == [f"talk {talk}" for talk in range(5)]
+
+
+async def test_what_repeats_a_hit_does_not_come_on_a_later_page(ask: Asking) -> None:
+    for _ in range(4):
+        await ask("remember", content="the lamp was lit", on_duplicate="store")
+    other = (await ask("remember", content="another lamp was lit at the pier")).content["id"]
+    hits = await _every_page(ask, query="lamp lit", limit=1)
+    assert len(hits) == 2
+    assert other in [hit["id"] for hit in hits]
+
+
 async def test_a_cursor_belongs_to_its_question(ask: Asking) -> None:
     for n in range(4):
         await ask("remember", content=f"lamp number {n}")
@@ -132,7 +160,7 @@ async def test_what_is_similar_to_an_item_is_found_without_it(ask: Asking) -> No
     texts = ("the boiler failed at night", "at night the boiler failed again", "strawberries are ripe in June")
     ids = [(await ask("remember", content=text)).content["id"] for text in texts]
     found = (await ask("search", similar_to=ids[0])).content
-    assert [hit["id"] for hit in found["hits"]][0] == ids[1]
+    assert next(hit["id"] for hit in found["hits"]) == ids[1]
     assert ids[0] not in [hit["id"] for hit in found["hits"]]
     assert (await ask("search", similar_to="nobody")).code == "not_found"
 

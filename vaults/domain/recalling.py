@@ -109,9 +109,16 @@ async def ranked(vault: Vault, ask: Ask, pick: Pick[T], timings: Timings | None 
     await vault.adopt_model()
     before = pages.read(ask.cursor, ask.digest) if ask.cursor else None
     only = replace(ask.only, as_of=before.as_of) if before else ask.only
-    without = (before.shown if before else frozenset()) | ({ask.like} if ask.like else frozenset())
     asked = Question(
-        ask.query, ask.mode, only, ask.limit, ask.group_by, ask.rerank, ask.recent, ask.like, frozenset(without)
+        ask.query,
+        ask.mode,
+        only,
+        ask.limit,
+        ask.group_by,
+        ask.rerank,
+        ask.recent,
+        ask.like,
+        before.shown if before else frozenset(),
     )
     return await search(vault.engines, asked, pick, timings)
 
@@ -150,7 +157,7 @@ def _above(items: Sequence[tuple[int, float]], least: float) -> list[tuple[int, 
 
 def _empty(tx: Reader, only: Filter) -> list[str]:
     """Which filter leaves nothing over: said where the answer is empty, because a typo there looks like ignorance."""
-    asked = only.asked()
+    asked = [name for name in only.asked() if name != "kinds" or only.kinds != (indexing.KIND,)]
     alone = [name for name in asked if not _passes(tx, only, "fields" if name == "where" else name)]
     unknown = [field_name for field_name, _ in only.fields if not _has_field(tx, only, field_name)]
     if unknown:

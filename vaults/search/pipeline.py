@@ -115,7 +115,9 @@ async def search(engines: Engines, asked: Question, pick: Pick[T], timings: Timi
 async def _search(engines: Engines, asked: Question, pick: Pick[T], clock: Timings) -> tuple[Version, Ranking, T]:
     """Read the question, find candidates by word and by meaning side by side, rank; deeper while too few items were
     found, because many passages may belong to one."""
-    depth = max(engines.settings.candidates, PER_ITEM * asked.limit) * (2 if asked.group_by == "parent" else 1)
+    depth = max(engines.settings.candidates, PER_ITEM * (asked.limit + len(asked.without))) * (
+        2 if asked.group_by == "parent" else 1
+    )
     run = _Run(engines, asked, _meant(engines, asked), clock)
     reading_words = asyncio.ensure_future(_by_word(run, asked.mode, depth))
     try:

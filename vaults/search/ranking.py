@@ -75,10 +75,11 @@ def texts(tx: Reader, passages: Sequence[int]) -> dict[int, str]:
 
 
 def settled(found: Ranking, asked: Question, settings: SearchSettings) -> Ranking:
-    """One place for each item, or parent, without repeats and without what was shown already."""
-    order = found.order
-    if asked.without:
-        order = [(passage, score) for passage, score in order if found.facts[passage].item not in asked.without]
+    """One place for each item, or parent, without repeats, and without what was shown already or is asked about. What
+    was shown still stands in for what repeats it."""
+    order = [(passage, score) for passage, score in found.order if found.facts[passage].item != asked.like]
     items = rolling.rolled(order, found.facts, asked.group_by, settings.several)
     kept, repeats = rolling.distinct(items, found.facts)
-    return replace(found, items=kept, repeats=repeats)
+    shown = {rolling.whole(facts, asked.group_by) for facts in found.facts.values() if facts.item in asked.without}
+    left = [pair for pair in kept if rolling.whole(found.facts[pair[0]], asked.group_by) not in shown]
+    return replace(found, items=left, repeats=repeats)

@@ -22,7 +22,12 @@ def rolled(order: Order, known: Mapping[int, Facts], by: GroupBy, share: float) 
     items = _rolled(order, lambda passage: known[passage].item, share)
     if by == "item":
         return items
-    return _rolled(items, lambda passage: known[passage].parent or known[passage].item, share)
+    return _rolled(items, lambda passage: whole(known[passage], by), share)
+
+
+def whole(facts: Facts, by: GroupBy) -> Hashable:
+    """What a passage is counted for: its item, or what that is part of."""
+    return facts.parent or facts.item if by == "parent" else facts.item
 
 
 @dataclass(slots=True)
@@ -56,14 +61,9 @@ class Place:
 
 def place_of(passage: int, items: Order, known: Mapping[int, Facts], by: GroupBy) -> Place | None:
     """The place of what a passage belongs to; None where that is not listed."""
-
-    def whole(number: int) -> Hashable:
-        facts = known[number]
-        return (facts.parent or facts.item) if by == "parent" else facts.item
-
     top = max(1.0, items[0][1]) if items else 1.0
     for rank, (best, score) in enumerate(items, 1):
-        if whole(best) == whole(passage):
+        if whole(known[best], by) == whole(known[passage], by):
             return Place(rank, max(0.0, score) / top, best)
     return None
 
