@@ -159,7 +159,7 @@ def test_a_port_in_use_and_an_open_bind_stop_the_start(
 
 def test_an_interrupted_command_ends_quietly_with_130(strongroom: Strongroom, tmp_path: Path) -> None:
     strongroom("vault", "create", "main")
-    source = lines(tmp_path / "in.jsonl", 8_000)
+    source = lines(tmp_path / "in.jsonl", 30_000)  # longer than any machine stalls the watcher
     running = strongroom.start(
         "import", "jsonl", str(source), "--vault", "main", stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
