@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from server.call import Call
 from server.tools._spec import Arguments
@@ -56,8 +56,19 @@ def _workspaces(asked: str | None, current: str | None) -> tuple[str, ...]:
 
 Kind = Literal["note", "memory", "document", "code", "transcript"]
 Value = str | int | float | bool
+VALUES = 50
+
+
+def _few(where: dict[str, Value | list[Value]]) -> dict[str, Value | list[Value]]:
+    """A search binds every value: their number is its cost."""
+    if sum(len(value) if isinstance(value, list) else 1 for value in where.values()) > VALUES:
+        raise ValueError(f"must have at most {VALUES} values in all")
+    return where
+
+
 Where = Annotated[
     dict[Label, Value | list[Value]],
+    AfterValidator(_few),
     Field(max_length=20, description="metadata or frontmatter fields, each with a value or a list of possible ones"),
 ]
 Moment = Annotated[Text | None, Field(max_length=40)]
@@ -99,7 +110,7 @@ class Scope(Arguments):
             thread=self.thread,
             workspaces=_workspaces(self.workspace, call.actor.workspace),
             collection=self.collection,
-            folder=self.folder.strip("/") if self.folder else None,
+            folder=(self.folder or "").strip("/") or None,
             parent=self.parent,
             author=self.author,
             since=moment("since"),

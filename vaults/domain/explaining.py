@@ -92,7 +92,6 @@ async def explain(vault: Vault, ask: Ask, most: int) -> Explained:
     def pick(tx: Reader, ranking: Ranking) -> _Found:
         return _Found(ranking, _rows(tx, vault.name, ranking, most, ask.only))
 
-    vault.rankings.clear()
     found = await recalling.ranked(vault, ask, pick, timings)
     answer = await recalling.answer(vault, ask)
     kept = await recalling.fit(vault, answer.shown, ask.max_tokens)
@@ -171,7 +170,7 @@ def _outcome(found: _Found, ask: Ask, kept: set[Key], passage: int) -> str:
         return "dropped: it is what others like it are looked for"
     if place.best != passage:
         return f"counted for passage {place.best}, the best of its {ask.group_by}"
-    if place.score < ask.min_score:
+    if place.score / ranking.top < ask.min_score:
         return f"dropped: its score is below min_score {ask.min_score}"
     if place.rank > ask.limit:
         return f"dropped: place {place.rank}, beyond limit {ask.limit}"

@@ -54,9 +54,10 @@ def shown(tx: Reader, vault: str, ranking: Ranking, wanted: Sequence[tuple[int, 
     """The hits of ``wanted``, passages with the score of their item, in that order. The filter is asked once more: a
     ranking may be older than what it ranks."""
     rows = _rows(tx, [passage for passage, _ in wanted], only)
-    top = max(1.0, wanted[0][1]) if wanted else 1.0
     return [
-        _shown(vault, ranking, passage, score / top, *rows[passage]) for passage, score in wanted if passage in rows
+        _shown(vault, ranking, passage, score / ranking.top, *rows[passage])
+        for passage, score in wanted
+        if passage in rows
     ]
 
 

@@ -127,7 +127,7 @@ async def answer(vault: Vault, ask: Ask) -> Answer:
     """The best items, ``limit`` of them at most; whether they fit a budget is the caller's to see."""
 
     def pick(tx: Reader, ranking: Ranking) -> Answer:
-        wanted = _above(ranking.items, ask.min_score)
+        wanted = [pair for pair in ranking.items if pair[1] / ranking.top >= ask.min_score or not ask.min_score]
         found = hits.shown(tx, vault.name, ranking, wanted[: ask.limit], ask.only)
         warnings = [*ranking.warnings, *([] if found else _empty(tx, ask.only))]
         newest = int(tx.value("SELECT MAX(seq) FROM passages") or 0)
@@ -148,11 +148,6 @@ def cursor_after(ask: Ask, found: Answer, kept: Sequence[Shown]) -> str | None:
     before = pages.read(ask.cursor, ask.digest) if ask.cursor else None
     after = pages.following(ask.digest, found.newest, before, [each.item for each in kept])
     return after.text() if after else None
-
-
-def _above(items: Sequence[tuple[int, float]], least: float) -> list[tuple[int, float]]:
-    top = max(1.0, items[0][1]) if items else 1.0
-    return [(passage, score) for passage, score in items if score / top >= least] if least else list(items)
 
 
 def _empty(tx: Reader, only: Filter) -> list[str]:

@@ -20,6 +20,7 @@ from vaults.domain import indexing
 from vaults.domain.indexing import Source
 from vaults.index import embeddings, facets, neighbours, passages
 from vaults.index.projection import SNAPSHOT
+from vaults.index.scripts import grams
 from vaults.index.snapshot import SnapshotInvalid
 from vaults.index.vectors import Stamp, VectorIndex
 from vaults.settings import IndexSettings, StorageSettings
@@ -191,9 +192,20 @@ def _compare(tx: Reader, source: Source, passage_tokens: int) -> list[str]:
     else:
         shared = source.item.columns() | {"sequence": source.item.sequence(len(expected))}
         rows = [shared | columns for columns in expected]
-        if [tuple(row) for row in held] != [tuple(row[name] for name in _COLUMNS) for row in rows]:
+        if _pairs_differ(tx, item) or [tuple(row) for row in held] != [
+            tuple(row[name] for name in _COLUMNS) for row in rows
+        ]:
             wrong.append("passages_differ")
     return wrong
+
+
+def _pairs_differ(tx: Reader, item: dict[str, object]) -> bool:
+    rows = tx.all(
+        "SELECT p.title, p.body, p.labels, s.pairs FROM passages p LEFT JOIN passages_pairs s ON s.rowid = p.seq"
+        " WHERE p.kind = :kind AND p.item = :item",
+        item,
+    )
+    return any(grams(f"{title}\n{body}\n{labels}") != (pairs or "") for title, body, labels, pairs in rows)
 
 
 _COLUMNS = (

@@ -49,7 +49,7 @@ class Item:
     def sequence(self, passages: int) -> str | None:
         """What its passages are in a row with: the parent's other items, or each other. Never across the line between
         shared and private: the text of a neighbour is searched, and must not tell of what the searcher may not see."""
-        if self.hidden:
+        if self.hidden or self.expires_at is not None:  # its words must be gone everywhere the moment it expires
             return None
         owner = self.owner or ""
         whose = f"{self.kind}:{len(owner)}:{owner}"  # its length tells where a name ends that somebody chose

@@ -22,7 +22,7 @@ MOST = 2_000
 TEXT = 20_000
 """Characters of a cursor at most."""
 
-_LARGEST = 1 << 20
+_LARGEST = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,8 @@ def read(text: str, question: str) -> Cursor:
     try:
         asked, as_of, kinds = json.loads(_unpacked(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))))
         shown = frozenset((str(kind), _number(each)) for kind, numbers in kinds.items() for each in numbers)
+        if len(shown) > MOST:
+            raise ValueError
         cursor = Cursor(str(asked), _number(as_of), shown)
     except (ValueError, TypeError, AttributeError, binascii.Error, zlib.error, RecursionError):
         raise InvalidArgument("cursor", "is not one this search gave", hint="start again without a cursor") from None

@@ -92,32 +92,36 @@ class _Words:
     last_change: int
     owed: bool
     late: str | None
+    expires: str | None
 
 
 async def search(engines: Engines, asked: Question, pick: Pick[T], timings: Timings | None = None) -> T:
     """The best items for a question, as ``pick`` reads them. Never fails for want of a model: it answers by keyword
-    and says so. The same question again, with nothing committed in between, costs one read."""
+    and says so. The same question again, with nothing committed in between, costs one read; with ``timings`` it is run
+    anew."""
     clock = timings or Timings(engines.observer)
     key = (replace(asked, only=replace(asked.only, now="")), engines.embedder.identity, engines.cross.identity)
-    if (kept := engines.rankings.get(key)) is not None:
+    kept = engines.rankings.get(key) if timings is None else None
+    if kept is not None and (kept.until is None or asked.only.now < kept.until):
         with clock.stage("fetch"):
             again = await engines.db.read(
                 lambda tx: (pick(tx, kept.ranking),) if tx.version() == kept.version else None
             )
         if again is not None:
             return again[0]
-    version, found, picked = await _search(engines, asked, pick, clock)
-    if not found.provisional:
-        engines.rankings.keep(key, Kept(version, found.slim(asked.limit)))
+    words, found, picked = await _search(engines, asked, pick, clock)
+    if not (found.provisional or asked.without):
+        engines.rankings.keep(key, Kept(words.version, found.slim(asked.limit), words.expires))
     return picked
 
 
-async def _search(engines: Engines, asked: Question, pick: Pick[T], clock: Timings) -> tuple[Version, Ranking, T]:
+async def _search(engines: Engines, asked: Question, pick: Pick[T], clock: Timings) -> tuple[_Words, Ranking, T]:
     """Read the question, find candidates by word and by meaning side by side, rank; deeper while too few items were
     found, because many passages may belong to one."""
     depth = max(engines.settings.candidates, PER_ITEM * (asked.limit + len(asked.without))) * (
         2 if asked.group_by == "parent" else 1
     )
+    depth = min(depth, DEEPEST)
     run = _Run(engines, asked, _meant(engines, asked), clock)
     reading_words = asyncio.ensure_future(_by_word(run, asked.mode, depth))
     try:
@@ -131,7 +135,7 @@ async def _search(engines: Engines, asked: Question, pick: Pick[T], clock: Timin
     while True:
         found, picked = await _completed(replace(run, meant=words.meant), words, depth, pick)
         if len(found.items) >= asked.limit or not found.full or depth >= DEEPEST:
-            return words.version, found, picked
+            return words, found, picked
         depth *= 4
         words = await _by_word(run, run.mode, depth)
 
@@ -160,7 +164,8 @@ async def _by_word(run: _Run, mode: Mode, depth: int) -> _Words:
             found, late = by_word_in_time(tx, meant, known, depth, asked.only, engines.settings)
         found = found if wanted else NOTHING
         owed = tx.one("SELECT 1 FROM embedding_queue LIMIT 1") is not None
-        return _Words(tx.version(), found, meant, embeddings.last_change(tx), owed, late if wanted else None)
+        expires = tx.value("SELECT MIN(expires_at) FROM memories WHERE expires_at > ?", (asked.only.now,))
+        return _Words(tx.version(), found, meant, embeddings.last_change(tx), owed, late if wanted else None, expires)
 
     with run.timings.stage("lexical"):
         return await engines.db.read(read)

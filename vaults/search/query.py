@@ -52,7 +52,7 @@ def literal(text: str) -> Query:
 
 
 def corrected(query: Query, stems: Mapping[str, str]) -> Query:
-    """The query with misspelled terms replaced by stems of the vault's vocabulary, and a warning that says so. What
+    """The query with stems of the vault's vocabulary beside misspelled terms, and a warning that says so. What
     operators require stays as it was typed."""
     changed = {term: stems[term] for term in query.terms if term in stems}
     if not changed:
@@ -62,9 +62,9 @@ def corrected(query: Query, stems: Mapping[str, str]) -> Query:
     said = ", ".join(f'"{term[:40]}" (searched: "{found}…")' for term, found in changed.items())
     return replace(
         query,
-        terms=tuple(dict.fromkeys(changed.get(term, term) for term in query.terms)),
+        terms=tuple(dict.fromkeys(each for term in query.terms for each in (term, changed.get(term, term)))),
         prefixes=(query.prefixes - changed.keys()) | cut,
-        warnings=(*query.warnings, f"found nowhere and taken for a slip: {said}"),
+        warnings=(*query.warnings, f"taken for a slip: {said}"),
     )
 
 

@@ -53,7 +53,8 @@ class Ranking:
     passages after them, best first; ``items`` the best passage of each item (or parent) with its score, best first,
     without the ``repeats``. ``expanded``: what was searched for beside the question, other wordings and then words of
     first results; what that added is in ``lifts``. ``mode`` is what could really be done. ``full``: a channel gave all
-    it was asked for. ``provisional``: something was not to be had that may be back in a moment."""
+    it was asked for. ``provisional``: something was not to be had that may be back in a moment. ``top``: what scores
+    are divided by to lie in 0…1, the same on every page."""
 
     meant: Meant
     mode: Mode
@@ -71,6 +72,7 @@ class Ranking:
     full: bool = False
     provisional: bool = False
     spans: Mapping[str, Span] = field(default_factory=dict)
+    top: float = 1.0
 
     def slim(self, items: int) -> Ranking:
         """What is needed to show the first ``items`` again: all that is said of them, and how many more there are."""

@@ -82,4 +82,4 @@ def settled(found: Ranking, asked: Question, settings: SearchSettings) -> Rankin
     kept, repeats = rolling.distinct(items, found.facts)
     shown = {rolling.whole(facts, asked.group_by) for facts in found.facts.values() if facts.item in asked.without}
     left = [pair for pair in kept if rolling.whole(found.facts[pair[0]], asked.group_by) not in shown]
-    return replace(found, items=left, repeats=repeats)
+    return replace(found, items=left, repeats=repeats, top=max(1.0, kept[0][1]) if kept else 1.0)

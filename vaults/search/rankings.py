@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 KEPT = 128
-"""Rankings per open vault, some 30 KB each; a vault at rest keeps none."""
+"""Rankings per open vault, some 10 KB each; a vault at rest keeps none."""
 
 Version = tuple[int, int]
 """What ``Reader.version`` said when the ranking was begun."""
@@ -16,10 +16,11 @@ Version = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A ranking and the state of the database it is of."""
+    """A ranking, the state of the database it is of, and the moment the next memory expires, in stored form."""
 
     version: Version
     ranking: Any
+    until: str | None = None
 
 
 class Rankings:

@@ -13,6 +13,9 @@ from vaults.search.stopwords import STOPWORDS
 from vaults.search.vocabulary import Vocabulary, Word, named_in
 from vaults.settings import SearchSettings
 
+FEW = 20
+"""Passages below which a share says nothing of a word."""
+
 _PARTS = re.compile(r"\w+|\W+")
 _CAPITAL = re.compile(r"\b[^\W\d_a-z]\w*")
 
@@ -37,7 +40,8 @@ def meant(query: Query, known: Mapping[str, Word], passages: int, settings: Sear
     Kept from the model are words in a great share of the passages and the names of authors: they drown what is asked
     about them, and are weighed as words and as lifts anyway. Kept from the index of a big vault are common words.
     """
-    everywhere = {word for word, about in known.items() if about.share > settings.frequent_share}
+    telling = passages >= FEW
+    everywhere = {word for word, about in known.items() if telling and about.share > settings.frequent_share}
     called = named_in(known, words_of(query), _capitals(query.text))
     silent = (everywhere - STOPWORDS).union(*called.values())
     slips = {word: about.meant for word, about in known.items() if about.meant is not None}

@@ -51,7 +51,7 @@ def _rolled(order: Order, of: Callable[[int], Hashable], share: float) -> list[t
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the item (or parent) of a passage stands: ``rank`` from 1, ``score`` on 0…1, ``best``: the passage that
+    """Where the item (or parent) of a passage stands: ``rank`` from 1, ``score`` as ranked, ``best``: the passage that
     stands for it."""
 
     rank: int
@@ -61,10 +61,9 @@ class Place:
 
 def place_of(passage: int, items: Order, known: Mapping[int, Facts], by: GroupBy) -> Place | None:
     """The place of what a passage belongs to; None where that is not listed."""
-    top = max(1.0, items[0][1]) if items else 1.0
     for rank, (best, score) in enumerate(items, 1):
         if whole(known[best], by) == whole(known[passage], by):
-            return Place(rank, max(0.0, score) / top, best)
+            return Place(rank, score, best)
     return None
 
 

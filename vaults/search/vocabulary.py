@@ -7,7 +7,7 @@ nowhere is looked for each time, though: it may have been stored since, and is t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from vaults.db.sql import Reader
 from vaults.index import embeddings
@@ -44,7 +44,8 @@ STRETCHES, STRETCH = 10, 2_000
 @dataclass(frozen=True, slots=True)
 class Word:
     """``share`` of passages that hold it, 0…1, counted no further than ``SHARE_CAP``. ``names``: authors and entities
-    whose name it is or begins. ``meant``: the stem it was probably a slip for, where no passage holds it."""
+    whose name it is or begins. ``meant``: the stem it was probably a slip for, where no
+    shared passage holds it."""
 
     share: float
     names: tuple[str, ...] = ()
@@ -77,9 +78,10 @@ class Vocabulary:
         held, found = self._words, {}
         for word in words:
             known = held.get(word)
-            if known is None or not (known.share or _still_nowhere(tx, word, known)):
-                known = held[word] = self._read(tx, word, correct=correct)
-            found[word] = known
+            if known is None or ((known.meant or not known.share) and not _still_nowhere(tx, word, known)):
+                known = self._read(tx, word, correct=correct)
+            # Names are looked up each time: they change with no word of any passage.
+            found[word] = held[word] = replace(known, names=_names(tx, word))
         return found
 
     def clear(self) -> None:
@@ -97,8 +99,7 @@ class Vocabulary:
 
     def _read(self, tx: Reader, word: str, *, correct: bool) -> Word:
         share = self._share(tx, word)
-        meant = self._meant(tx, word) if correct and not share else None
-        return Word(share, _names(tx, word), meant)
+        return Word(share, meant=self._meant(tx, word) if correct and not _is_shared(tx, quoted(word)) else None)
 
     def _share(self, tx: Reader, word: str) -> float:
         passages, big = max(1, self.passages), self.passages > BIG
@@ -108,10 +109,12 @@ class Vocabulary:
 
     def _meant(self, tx: Reader, word: str) -> str | None:
         """The stem a slip was meant to be: of those that anybody may read, because the answer will name it."""
-        stems: Sequence[str] = self._beginning(tx, word[: 1 + (self.passages > BIG) + (self.passages > 4 * BIG)])
+        beginnings = self._beginning(tx, word[: 1 + (self.passages > BIG) + (self.passages > 4 * BIG)])
+        own = spelling.stem(word)  # where it stands at all, it stands in what is private
+        stems: Sequence[str] = [stem for stem in beginnings if stem != own]
         for _ in range(TRIED):
             found = spelling.correct(word, stems)
-            if found is None or _is_shared(tx, found):
+            if found is None or _is_shared(tx, beginning(found)):
                 return found
             stems = [stem for stem in stems if stem != found]
         return None
@@ -158,29 +161,31 @@ def _holding(tx: Reader, expression: str, limit: int) -> int:
 
 def _still_nowhere(tx: Reader, word: str, known: Word) -> bool:
     """Whether a word that was found nowhere still is, and what it was taken for still is to be read."""
-    return not _holding(tx, quoted(word), 1) and (known.meant is None or _is_shared(tx, known.meant))
+    return not _is_shared(tx, quoted(word)) and (known.meant is None or _is_shared(tx, beginning(known.meant)))
 
 
-def _is_shared(tx: Reader, stem: str) -> bool:
-    """Whether a passage that is nobody's own holds a word that begins so."""
+def _is_shared(tx: Reader, expression: str) -> bool:
+    """Whether a passage that is nobody's own holds it. What only private ones hold counts as nowhere for everybody:
+    whether a word is corrected must not tell of them."""
     return bool(
         tx.one(
             "SELECT 1 FROM passages_fts f JOIN passages p ON p.seq = f.rowid"
-            " WHERE passages_fts MATCH :match AND p.owner IS NULL LIMIT 1",
-            {"match": f"{OWN} : ({beginning(stem)})"},
+            " WHERE passages_fts MATCH :match AND p.owner IS NULL AND p.hidden = 0 LIMIT 1",
+            {"match": f"{OWN} : ({expression})"},
         )
     )
 
 
 def _names(tx: Reader, word: str) -> tuple[str, ...]:
-    """Names that are this word or begin with it. Each is one step in an index, however many passages carry it."""
+    """Names that are this word or begin with it, of items that are nobody's own. Each is one step in an index, however
+    many passages carry it."""
     found: list[str] = []
     for column in ("author", "entity"):
         last = ""
         while len(found) < NAMES:
             row = tx.one(
                 f"SELECT {column} FROM passages WHERE {column} >= :word AND {column} < :beyond AND {column} > :last"
-                f" ORDER BY {column} LIMIT 1",
+                f" AND owner IS NULL AND hidden = 0 ORDER BY {column} LIMIT 1",
                 {"word": word, "beyond": word + "!", "last": last},
             )
             if row is None:

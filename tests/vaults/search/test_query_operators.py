@@ -233,9 +233,9 @@ def test_operators_beyond_the_bounds_are_not_applied_by_half() -> None:
     assert pasted.warnings == ()
 
 
-def test_corrections_replace_terms_and_are_said() -> None:
+def test_corrections_stand_beside_what_was_typed_and_are_said() -> None:
     query = corrected(parse("retreival agreeed plan"), {"retreival": "retriev", "agreeed": "agre"})
-    assert query.terms == ("retriev", "agre", "plan")
+    assert query.terms == ("retreival", "retriev", "agreeed", "agre", "plan")
     assert stem("agre") != "agre"
     assert query.match is not None
     assert '"agre"*' in query.match, "FTS5 would stem it once more and miss"

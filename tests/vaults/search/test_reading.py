@@ -65,9 +65,9 @@ def test_common_words_are_dropped_in_a_big_vault_but_never_all(
     assert (read.query.terms, read.common) == (searched, dropped)
 
 
-def test_slips_are_replaced_in_the_index_and_said() -> None:
+def test_slips_are_corrected_in_the_index_and_said() -> None:
     read = meant("where is the harbuor", harbuor=Word(0, meant="harbour"))
-    assert read.query.terms == ("harbour",)
+    assert read.query.terms == ("harbuor", "harbour")
     assert read.told == "where is the harbuor"
     assert '"harbuor"' in read.query.warnings[0]
 

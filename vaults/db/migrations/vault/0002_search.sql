@@ -25,8 +25,9 @@ ALTER TABLE passages ADD COLUMN before TEXT NOT NULL DEFAULT '';        -- text 
 ALTER TABLE passages ADD COLUMN after TEXT NOT NULL DEFAULT '';         -- text of those after it
 
 CREATE INDEX passages_in_sequence ON passages (sequence, place, item, ordinal) WHERE sequence IS NOT NULL;
-CREATE INDEX passages_by_author ON passages (author) WHERE author IS NOT NULL;
-CREATE INDEX passages_by_entity ON passages (entity) WHERE entity IS NOT NULL;
+-- Names that anybody may read: a private one must not show in how a question is understood.
+CREATE INDEX passages_by_author ON passages (author) WHERE author IS NOT NULL AND owner IS NULL AND hidden = 0;
+CREATE INDEX passages_by_entity ON passages (entity) WHERE entity IS NOT NULL AND owner IS NULL AND hidden = 0;
 
 DROP TRIGGER passages_fts_insert;
 DROP TRIGGER passages_fts_delete;
