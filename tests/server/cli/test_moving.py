@@ -159,9 +159,13 @@ def test_a_port_in_use_and_an_open_bind_stop_the_start(
 
 def test_an_interrupted_command_ends_quietly_with_130(strongroom: Strongroom, tmp_path: Path) -> None:
     strongroom("vault", "create", "main")
-    source = lines(tmp_path / "in.jsonl", 30_000)  # longer than any machine stalls the watcher
+    source = lines(tmp_path / "in.jsonl", 8_000)
     running = strongroom.start(
-        "import", "jsonl", str(source), "--vault", "main", stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        *("import", "jsonl", str(source), "--vault", "main"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # A test run in the background of a shell ignores interrupts, and would hand that on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     wal = strongroom.data / "vaults" / "main" / "vault.db-wal"
     deadline = time.monotonic() + 30
