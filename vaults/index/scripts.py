@@ -28,7 +28,9 @@ _UNSPACED = (
     "\u1780-\u17d3\u17d7\u17dc\u17dd\u17e0-\u17e9"  # Khmer
     "\u1000-\u1049\u1050-\u109f\ua9e0-\ua9fe\uaa60-\uaa7f"  # Myanmar
 )
-_RUN = re.compile(f"[{_UNSPACED}]+")
+RUN = re.compile(f"[{_UNSPACED}]+")
+"""A piece of text in such scripts."""
+
 # Some writers put these between words or after a character, others do not: without them both read the same.
 _INVISIBLE = re.compile("[\u200b-\u200d\u2060\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]+")
 
@@ -37,7 +39,7 @@ def runs(text: str) -> tuple[str, ...]:
     """The pieces of ``text`` in such scripts, in order, NFKC-normalised (half-width Katakana becomes full-width)."""
     if text.isascii():
         return ()
-    return tuple(_RUN.findall(unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))))
+    return tuple(RUN.findall(unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))))
 
 
 def grams(text: str) -> str:

@@ -20,6 +20,7 @@ from vaults.search.boxed import by_word_in_time
 from vaults.search.candidates import NOTHING, Found, Sought, by_meaning
 from vaults.search.endpoint import Expander
 from vaults.search.fusion import span_of
+from vaults.search.query import Query, parse
 from vaults.search.question import Meant, Mode, Question, Ranking
 from vaults.search.rankings import Kept, Rankings, Version
 from vaults.search.smoothing import smoothed
@@ -67,10 +68,12 @@ Pick: TypeAlias = Callable[[Reader, Ranking], T]
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A search under way: the question as it was read, its vector, or a word on why there is none, other wordings."""
+    """A search under way: the question as typed and as it was read, its vector, or a word on why there is none, and
+    other wordings."""
 
     engines: Engines
     asked: Question
+    query: Query
     meant: Meant
     timings: Timings
     vector: np.ndarray | None = None
@@ -122,7 +125,8 @@ async def _search(engines: Engines, asked: Question, pick: Pick[T], clock: Timin
         2 if asked.group_by == "parent" else 1
     )
     depth = min(depth, DEEPEST)
-    run = _Run(engines, asked, _meant(engines, asked), clock)
+    query = parse(asked.text)
+    run = _Run(engines, asked, query, _meant(engines, query), clock)
     reading_words = asyncio.ensure_future(_by_word(run, asked.mode, depth))
     try:
         run = await _asked(run)
@@ -136,14 +140,14 @@ async def _search(engines: Engines, asked: Question, pick: Pick[T], clock: Timin
         found, picked = await _completed(replace(run, meant=words.meant), words, depth, pick)
         if len(found.items) >= asked.limit or not found.full or depth >= DEEPEST:
             return words, found, picked
-        depth *= 4
+        depth = min(4 * depth, DEEPEST)
         words = await _by_word(run, run.mode, depth)
 
 
-def _meant(engines: Engines, asked: Question) -> Meant:
+def _meant(engines: Engines, query: Query) -> Meant:
     """The question as it is read with the words at hand. The read that follows looks all of them up: a word that is
     new and weighs differently has the model asked again, once in a vault's life."""
-    query, vocabulary = reading.read(asked.text), engines.vocabulary
+    vocabulary = engines.vocabulary
     return reading.meant(query, vocabulary.known(reading.words_of(query)), vocabulary.passages, engines.settings)
 
 
@@ -151,7 +155,7 @@ async def _by_word(run: _Run, mode: Mode, depth: int) -> _Words:
     engines, asked = run.engines, run.asked
 
     def read(tx: Reader) -> _Words:
-        meant, known = reading.look(engines.vocabulary, tx, reading.read(asked.text), engines.settings)
+        meant, known = reading.look(engines.vocabulary, tx, run.query, engines.settings)
         wanted = mode != "semantic"
         strict = meant.query.must is not None
         found, late = NOTHING, None

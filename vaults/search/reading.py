@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from vaults.db.sql import Reader
-from vaults.search.query import Query, corrected, literal, parse
+from vaults.search.query import Query, corrected, literal
 from vaults.search.question import Meant
 from vaults.search.stopwords import STOPWORDS
 from vaults.search.vocabulary import Vocabulary, Word, named_in
@@ -70,11 +70,6 @@ def _without(text: str, silent: set[str]) -> str:
 def _capitals(text: str) -> list[str]:
     """Words with a capital, but for the first, which has one anyway; in lower case."""
     return [match.group().lower() for match in _CAPITAL.finditer(text[:2000]) if match.start() > 0][:48]
-
-
-def read(text: str) -> Query:
-    """The query, with phrases, prefixes, columns and AND, OR, NOT understood."""
-    return parse(text)
 
 
 def loosened(strict: Meant) -> Meant:

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from vaults.index.scripts import RUN
+
 _INFLECTIONS = "s|es|ed|ing|ings|e|ies|ied|y"
 _ENDINGS = (
     "s|es|ed|ing|ying|e|er|or|ly|y|ies|ied|ier|iest|ily|iness|al|ally|able|ably|ible|ibility|ability|ment|ness"
@@ -31,7 +33,6 @@ _SHORT = re.compile(rf"(.{{2,}}?)(?:{_INFLECTIONS})")
 _WHOLE = re.compile(r"(?:(?<!ne)ss|[aeiou]y)\Z")  # no ending: class, day
 _AFTER_Y = ("e", "y", "ying", "ies", "ied", "ily", "iness")  # the root alone is no word: stud|y
 _PART = re.compile(r"[^\W_]+")
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _ACCENTED = re.compile(r"[\u00e0-\u024f\u1e00-\u1eff]")
 _BARE = {point: unicodedata.normalize("NFD", chr(point))[0] for point in [*range(0xE0, 0x250), *range(0x1E00, 0x1F00)]}
 
@@ -93,10 +94,10 @@ class _Sought:
 @lru_cache(maxsize=64)
 def _sought(terms: tuple[str, ...]) -> _Sought:
     parts = list(dict.fromkeys(part for term in terms for part in _PART.findall(folded(term))))
-    spaced = [part for part in parts if not _UNSPACED.search(part)]
+    spaced = [part for part in parts if not RUN.search(part)]
     forms = tuple(dict.fromkeys(map(_form, spaced)))
     pieces: dict[str, int] = {}
-    for number, part in enumerate((part for part in parts if _UNSPACED.search(part)), len(forms)):
+    for number, part in enumerate((part for part in parts if RUN.search(part)), len(forms)):
         for piece in (part, *(part[at : at + n] for n in (3, 2) for at in range(min(len(part) - n + 1, PIECES)))):
             pieces.setdefault(piece, number)
     literals = "|".join(map(re.escape, sorted(pieces, key=len, reverse=True)))

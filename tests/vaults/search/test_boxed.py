@@ -14,6 +14,7 @@ from vaults.search import boxed, reading, vocabulary
 from vaults.search.boxed import NONE_CAME, by_word_in_time
 from vaults.search.candidates import Found, by_word
 from vaults.search.filters import Filter
+from vaults.search.query import parse
 from vaults.search.vocabulary import Vocabulary
 from vaults.settings import SearchSettings
 from vaults.vault import Vault
@@ -33,7 +34,7 @@ async def vault(services: Services, ask: Asking, monkeypatch: pytest.MonkeyPatch
 
 
 def _searched(tx: Reader, text: str, settings: SearchSettings) -> tuple[Found, str | None]:
-    meant, known = reading.look(Vocabulary(), tx, reading.read(text), SearchSettings())
+    meant, known = reading.look(Vocabulary(), tx, parse(text), SearchSettings())
     return by_word_in_time(tx, meant, known, 10, ONLY, settings)
 
 
