@@ -22,6 +22,10 @@ PARTS = {
     "vaults": "1,000 vaults, 64 open",
     "lag": "loop lag beside an import",
     "locomo": "four real conversations",
+    "notes_index": "first index, restarts and memory of 10,000 notes",
+    "notes_saves": "from a save outside to a search that finds it",
+    "notes_edits": "one-line edits of long notes",
+    "notes_moves": "moving a note with 1,000 backlinks",
     "scale": "search among a million passages",
 }
 ASKED_FOR = {"scale"}

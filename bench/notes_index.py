@@ -1,0 +1,174 @@
+"""From a folder of notes to an index of them: the first time, after a restart, and what it holds in memory.
+
+Time counts from the server's readiness, at which nothing has looked at the vault yet; the notes are in the page cache.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench import ground, notes_served, notes_vault
+from bench.figures import Figure
+from bench.measure import MIB, in_ms, p50, p99, resident_bytes
+from bench.notes_served import NO_VECTORS, Served
+from bench.run import Run
+from vaults.pool import REST_S, ROUND_S
+
+NOTES, SMALL, CHANGED, RESTARTS = 10_000, 100, 100, 3
+RATE, WARM_SHARE, KIB_A_NOTE = 600.0, 0.03, 4.0
+REST = REST_S + 2 * ROUND_S
+"""Seconds after which a vault nobody uses has given back what it can."""
+
+ASKS_EVERY_S = 0.25
+COMMON = "configuration"
+"""A word many of the notes have."""
+
+
+@dataclass(slots=True)
+class Meanwhile:
+    """Keyword searches beside an index under way. ``first`` and ``found``: seconds until one was answered, and until
+    one found something."""
+
+    served: Served
+    began: float = field(default_factory=time.perf_counter)
+    took: list[float] = field(default_factory=list)
+    first: float | None = None
+    found: float | None = None
+    _last: float = 0.0
+
+    def __call__(self) -> None:
+        if time.perf_counter() - self._last < ASKS_EVERY_S:
+            return
+        asked = time.perf_counter()
+        hits = self.served.search(COMMON, "keyword")["hits"]
+        self._last = time.perf_counter()
+        self.took.append(self._last - asked)
+        if self.first is None:
+            self.first = self._last - self.began
+        if hits and self.found is None:
+            self.found = self._last - self.began
+
+    def told(self) -> str:
+        """For the raw column."""
+        if self.first is None:
+            return "it was ready before a search could be asked"
+        found = f"found something after {self.found:.2f} s" if self.found is not None else "none found anything"
+        return (
+            f"meanwhile the first keyword search was answered after {self.first:.2f} s, {found};"
+            f" {len(self.took)} of them took p50 {in_ms(p50(self.took))}, p99 {in_ms(p99(self.took))}"
+        )
+
+
+def measure(run: Run) -> Iterator[Figure]:
+    """First without a model, for index, restart and memory; then with it, when vectors are made beside."""
+    count = notes_served.sized(run, NOTES)
+    with run.folder("notes-index") as folder:
+        few, small = notes_served.prepared(folder / "few")
+        notes_vault.make(small, SMALL)
+        with run.told(f"memory with {SMALL} notes"):
+            base = _resting(few, SMALL)
+        ready, notes = notes_served.prepared(folder / "many")
+        with run.told(f"make {count:,} notes"):
+            made = notes_vault.make(notes, count)
+        said = f"{_sizes(notes, made)}, {notes_vault.default_parts().origin}"
+        with run.told(f"first index of {count:,} notes"):
+            first, figures = _first(ready, count, base, said)
+        yield from figures
+        with run.told("warm starts"):
+            yield from _warm(run, ready, made, first)
+        other, place = notes_served.prepared(folder / "vectors")
+        place.rmdir()
+        notes.rename(place)
+        with run.told(f"first index of {count:,} notes, vectors made beside"):
+            yield _beside_vectors(other, count, said)
+
+
+def _first(ready: ground.Ground, count: int, base: int, said: str) -> tuple[float, list[Figure]]:
+    with notes_served.over_http(ready, NO_VECTORS) as served:
+        beside = Meanwhile(served)
+        seconds = served.await_index(count, beside)
+        rate = _rate("first index until keyword-searchable, no model", count, seconds, f"{said}; {beside.told()}")
+        time.sleep(REST)
+        assert served.server is not None
+        held = resident_bytes(served.server.pid)
+    each = (held - base) / (count - SMALL) / 1024
+    raw = f"({held / MIB:.1f} − {base / MIB:.1f} MiB with {SMALL} notes) ÷ {count - SMALL:,} notes; {REST:g} s after"
+    numbers = {"held": held, "base": base}
+    memory = Figure("resident memory per note, vectors apart", each, KIB_A_NOTE, "<=", "KiB/note", raw, numbers)
+    return seconds, [rate, memory]
+
+
+def _rate(name: str, count: int, seconds: float, raw: str) -> Figure:
+    whole = f"{count:,} notes in {seconds:.2f} s; {raw}"
+    return Figure(name, count / seconds, RATE, ">=", "notes/s", whole, {"seconds": seconds})
+
+
+def _beside_vectors(ready: ground.Ground, count: int, said: str) -> Figure:
+    with notes_served.over_http(ready) as served:
+        beside = Meanwhile(served)
+        seconds = served.await_index(count, beside)
+        pending = served.ask("status", {})["embedding"]["pending"]
+    raw = f"{said}; {beside.told()}; {pending:,} passages then waited for their vector"
+    return _rate("first index until keyword-searchable, default settings", count, seconds, raw)
+
+
+def _resting(ready: ground.Ground, count: int) -> int:
+    """Resident bytes of a server with a small vault, used like the big one: everything is loaded, little is held."""
+    with notes_served.over_http(ready, NO_VECTORS) as served:
+        served.await_index(count)
+        served.search(COMMON, "keyword")
+        time.sleep(REST)
+        assert served.server is not None
+        return resident_bytes(served.server.pid)
+
+
+def _warm(run: Run, ready: ground.Ground, made: Sequence[str], first: float) -> Iterator[Figure]:
+    rounds = run.sized(RESTARTS, 2)
+    quiet = [_restart(ready, len(made)) for _ in range(rounds)]
+    yield _share("warm start, nothing changed ÷ first index", quiet, first, "")
+    changed = []
+    for number in range(rounds):
+        word = f"whiledown{'abcdefgh'[number]}"
+        some = made[number :: max(1, len(made) // CHANGED)][:CHANGED]
+        for path in some:
+            _append(ready.data / "vaults" / notes_served.VAULT / "notes" / path, word)
+        changed.append(_restart(ready, len(made), (word, len(some))))
+    name = f"warm start, {len(some)} changed while down ÷ first index"
+    yield _share(name, changed, first, "each found by what was added; ")
+
+
+def _share(name: str, took: Sequence[tuple[float, float]], first: float, raw: str) -> Figure:
+    agreed, whole = p50([each for each, _ in took]), p50([each for _, each in took])
+    raw = (
+        f"{in_ms(agreed)} from the server's readiness ({in_ms(whole)} from the start of its process) ÷ {first:.2f} s;"
+        f" {raw}median of {len(took)}"
+    )
+    return Figure(name, agreed / first, WARM_SHARE, "<=", "", raw, {"seconds": [each for each, _ in took]})
+
+
+def _restart(ready: ground.Ground, count: int, changed: tuple[str, int] | None = None) -> tuple[float, float]:
+    """Seconds until the index agrees, from readiness and from the start of the process. ``changed``: a word and how
+    many notes must be found by it at once."""
+    began = time.perf_counter()
+    with notes_served.over_http(ready, NO_VECTORS) as served:
+        seconds = served.await_index(count)
+        whole = time.perf_counter() - began
+        if changed is not None:
+            found: dict[str, Any] = served.search(changed[0], "keyword", limit=1)
+            if found["total"] != changed[1]:
+                raise RuntimeError(f"called ready with {found['total']} of {changed[1]} changed notes in the index")
+    return seconds, whole
+
+
+def _append(path: Path, word: str) -> None:
+    with path.open("ab") as file:
+        file.write(f"\nChanged {word} by somebody else.\n".encode())
+
+
+def _sizes(folder: Path, made: Sequence[str]) -> str:
+    sizes = [(folder / path).stat().st_size for path in made]
+    return f"median {p50(sizes) / 1000:.1f} kB, {sum(sizes) / 1e6:.1f} MB in all"
