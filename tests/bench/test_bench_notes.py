@@ -141,6 +141,9 @@ def test_a_link_left_behind_is_noticed(tmp_path: Path) -> None:
         notes_moves.check(tmp_path, sources, notes_moves.OLD, new)
     (tmp_path / notes_moves.OLD).rename(tmp_path / new)
     notes_moves.check(tmp_path, sources, notes_moves.OLD, new)
+    (tmp_path / sources[0]).write_text("[[Hub renamed 0]] [[The old hub]]")
+    with pytest.raises(RuntimeError, match="still links"):
+        notes_moves.check(tmp_path, sources, notes_moves.OLD, new)
 
 
 def answering(*states: Mapping[str, Any]) -> Served:
