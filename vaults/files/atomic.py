@@ -6,7 +6,6 @@ target, which is synced, renamed over it, and then the folder is synced so that 
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import tempfile
@@ -15,11 +14,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
 
-from vaults.errors import ReadOnly, StorageFull
+from vaults.files.failures import disk_failure
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
-
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def write_atomic(path: Path, data: bytes | Iterable[Buffer], mode: int = 0o600) -> None:
@@ -35,7 +32,7 @@ def write_atomic(path: Path, data: bytes | Iterable[Buffer], mode: int = 0o600) 
         try:
             try:
                 for buffer in [data] if isinstance(data, bytes) else data:
-                    _write_all(descriptor, memoryview(buffer).cast("B"))
+                    write_all(descriptor, memoryview(buffer).cast("B"))
                 os.fchmod(descriptor, mode)
                 os.fsync(descriptor)
                 temporary.replace(path)
@@ -102,7 +99,8 @@ def _remove_orphan(temporary: Path) -> bool:
         os.close(descriptor)
 
 
-def _write_all(descriptor: int, view: memoryview) -> None:
+def write_all(descriptor: int, view: memoryview) -> None:
+    """Writes the whole of ``view``, however little the system takes at a time."""
     while view:
         view = view[os.write(descriptor, view) :]
 
@@ -112,8 +110,7 @@ def _typed() -> Iterator[None]:
     try:
         yield
     except OSError as failure:
-        if failure.errno in _FULL:
-            raise StorageFull("the disk is full; nothing was written", hint="free space and try again") from failure
-        if failure.errno == errno.EROFS:
-            raise ReadOnly("the vault's files cannot be written", hint="the operator must check the mount") from failure
-        raise
+        error = disk_failure(failure)
+        if error is None:
+            raise
+        raise error from failure

@@ -1,0 +1,80 @@
+"""Names that some system takes for one: another case, another Unicode normal form, on any level of a path."""
+
+from __future__ import annotations
+
+import errno
+import os
+import unicodedata
+
+from vaults.errors import InvalidArgument
+from vaults.files.failures import clash, typed
+from vaults.files.folders import Root, enter, segments
+from vaults.files.paths import joined, key
+from vaults.files.stamps import status_at
+
+
+def find_collision(root: Root, path: str) -> str | None:
+    """What is in the way of a new ``path``: an entry of another spelling on any level, a file or link where a folder
+    would have to be, or ``path`` itself. None if the path is free."""
+    names = segments(path)
+    if not names:
+        raise InvalidArgument("path", "names the vault's own folder")
+    with typed(path):
+        descriptor = root.open()
+        try:
+            for level, name in enumerate(names):
+                here = "/".join(names[:level])
+                spelled = _spelling(descriptor, name)
+                if spelled is None:
+                    return None
+                if spelled != name or level == len(names) - 1:
+                    return joined(here, spelled)
+                try:
+                    deeper = enter(descriptor, name)
+                except OSError as failure:
+                    if failure.errno in (errno.ENOTDIR, errno.ELOOP):
+                        return joined(here, name)
+                    raise
+                os.close(descriptor)
+                descriptor = deeper
+        finally:
+            os.close(descriptor)
+    return None
+
+
+def refuse_collision(root: Root, path: str, own: str = "") -> None:
+    """Raises Conflict if ``path`` would be another spelling of something that exists, unless that is ``own``."""
+    existing = find_collision(root, path)
+    if existing not in (None, path, own):
+        raise clash(path, str(existing))
+
+
+def _spelling(folder: int, name: str) -> str | None:
+    """How the entry that is, or collides with, ``name`` is spelled; None without one. The folder is listed only if
+    the exact name is not there, or the file system may not care for case."""
+    try:
+        status = status_at(folder, name)
+    except FileNotFoundError:
+        pass
+    else:
+        if not _is_also(folder, _respelled(name), status):
+            return name
+    wanted = key(name)
+    found = [entry for entry in os.listdir(folder) if key(entry) == wanted]
+    return name if name in found else min(found, default=None)
+
+
+def _respelled(name: str) -> str | None:
+    """Another name with the same key, if there is one."""
+    forms = (name.swapcase(), unicodedata.normalize("NFD", name), unicodedata.normalize("NFC", name))
+    return next((form for form in forms if form != name), None)
+
+
+def _is_also(folder: int, other: str | None, status: os.stat_result) -> bool:
+    """Whether ``other`` leads to the same file: so it does where the file system ignores case."""
+    if other is None:
+        return False
+    try:
+        return os.path.samestat(status_at(folder, other), status)
+    except OSError:
+        return False

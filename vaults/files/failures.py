@@ -1,0 +1,119 @@
+"""What the system says when a file operation fails, in the errors callers know.
+
+Messages name paths inside the vault, as the caller gave them, and nothing else.
+"""
+
+from __future__ import annotations
+
+import errno
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from vaults.errors import (
+    AlreadyExists,
+    Conflict,
+    InvalidArgument,
+    NotFound,
+    Overloaded,
+    ReadOnly,
+    StorageFull,
+    StrongroomError,
+    VaultUnavailable,
+)
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_REFUSED = {errno.EACCES, errno.EPERM}
+_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+_LOST = {errno.EIO, errno.ESTALE, errno.ENODEV, errno.ENOTCONN, errno.ETIMEDOUT, errno.EHOSTDOWN}
+_UNNAMEABLE = {errno.EINVAL, errno.EILSEQ}
+
+
+def disk_failure(failure: OSError) -> StrongroomError | None:
+    """A disk that takes nothing more; None for any other failure."""
+    if failure.errno in _FULL:
+        return StorageFull("the disk is full; nothing was written", hint="free space and try again")
+    if failure.errno == errno.EROFS:
+        return ReadOnly("the vault's files cannot be written", hint="the operator must check the mount")
+    return None
+
+
+@contextmanager
+def typed(path: str) -> Iterator[None]:
+    """Gives every expected ``OSError`` inside its type and the vault-relative ``path``; others pass through."""
+    try:
+        yield
+    except OSError as failure:
+        error = disk_failure(failure) or _of_path(failure, path)
+        if error is None:
+            raise
+        raise error from failure
+
+
+def _of_path(failure: OSError, path: str) -> StrongroomError | None:
+    code = failure.errno
+    if code in (errno.ENOENT, errno.ENOTDIR):
+        return not_found(path)
+    if code in _REFUSED:
+        return ReadOnly(
+            f"the server may not open or change '{path}'", hint="the operator must check its permissions", path=path
+        )
+    if code == errno.ENAMETOOLONG:
+        return InvalidArgument("path", "has a name longer than the file system allows")
+    if code == errno.ELOOP:
+        return InvalidArgument("path", f"leads through a symbolic link: '{path}'")
+    if code in _UNNAMEABLE:
+        return InvalidArgument("path", "has a name that this file system does not accept")
+    return unavailable(failure)
+
+
+def unavailable(failure: OSError) -> StrongroomError | None:
+    """Failures of the machine rather than of one path; None for any other."""
+    if failure.errno in _EXHAUSTED:
+        return Overloaded("the server has too many files open, or too little memory")
+    if failure.errno in _LOST:
+        return VaultUnavailable("the vault's disk does not answer", hint="the operator must check it")
+    return None
+
+
+def not_found(path: str) -> NotFound:
+    return NotFound(f"there is no file '{path}'", path=path)
+
+
+def not_a_file(path: str, mode: int) -> InvalidArgument:
+    """Why what stands at ``path`` is not read or written."""
+    if stat.S_ISLNK(mode):
+        return InvalidArgument("path", f"is a symbolic link, which is never followed: '{path}'")
+    if stat.S_ISDIR(mode):
+        return InvalidArgument("path", f"is a folder: '{path}'")
+    return InvalidArgument("path", f"is not a regular file: '{path}'")
+
+
+def changed(path: str, kept: str | None = None) -> Conflict:
+    """Something else than the expected version stands at ``path``; ``kept``: where a further version was put."""
+    if kept:
+        return Conflict(
+            f"'{path}' was changed by another program, twice at once; one version stands there, the other in '{kept}'",
+            hint="read both and try again",
+            path=path,
+            kept=kept,
+        )
+    return Conflict(f"'{path}' has changed since it was read", hint="read it again and repeat the change", path=path)
+
+
+def gone(path: str) -> Conflict:
+    return Conflict(f"'{path}' was removed or moved since it was read", hint="look where it went", path=path)
+
+
+def occupied(path: str) -> AlreadyExists:
+    return AlreadyExists(f"'{path}' exists already", hint="edit it, or choose another name", path=path)
+
+
+def clash(path: str, existing: str) -> Conflict:
+    """Another spelling of the same name, in case or Unicode form, is there already."""
+    return Conflict(
+        f"'{path}' cannot be made: '{existing}' exists, and some systems take the two names for one",
+        hint=f"use the existing spelling: '{existing}{path[len(existing) :]}'",
+        path=path,
+        existing=existing,
+    )
