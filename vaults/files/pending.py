@@ -1,0 +1,107 @@
+"""What has changed since the consumer last asked: one window, bounded however long the consumer takes.
+
+There is no queue. Changes fall into a set until they are taken; a set that grows past its limit becomes the one
+sentence "look at everything", which is also cheaper to act on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+LIMIT = 2_000  # paths; above that one look at the whole vault is cheaper than so many at its parts
+_LONGEST_WAIT_S = 3_600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """Notes and folders to look at again, as paths inside the vault; a folder means everything below it.
+
+    ``rescan`` means all of the vault: events were lost, there are too many to tell, or it is time to make sure.
+    A path says only where to look, never what happened there.
+    """
+
+    paths: frozenset[str]
+    rescan: bool
+
+
+@dataclass(slots=True)
+class Pending:
+    """Collects on the event loop only. A window is delivered after ``quiet_s`` without a change, and
+    ``longest_s`` after its first one even if changes never cease."""
+
+    quiet_s: float
+    longest_s: float
+    limit: int = LIMIT
+    _paths: set[str] = field(default_factory=set)
+    _folders: set[str] = field(default_factory=set)
+    _rescan: bool = False
+    _first: float = math.inf
+    _last: float = math.inf
+    _woken: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def touch(self, path: str, *, folder: bool = False) -> None:
+        """Something happened to the note ``path``, or to the folder and what is below it."""
+        self._last = time.monotonic()
+        if self._first == math.inf:
+            self._first = self._last
+            self._woken.set()
+        if self._rescan:
+            return
+        self._paths.add(path)
+        if folder:
+            self._folders.add(path)
+        if len(self._paths) > self.limit:
+            self._forget_paths()
+            self._rescan = True
+
+    def everything(self) -> None:
+        """All of the vault is to be looked at, at once."""
+        self._forget_paths()
+        self._rescan = True
+        self._first = self._last = -math.inf
+        self._woken.set()
+
+    def clear(self) -> None:
+        """Forget the window: what it names is no longer there to be looked at."""
+        self._forget_paths()
+        self._rescan = False
+        self._first = self._last = math.inf
+
+    def wake(self) -> None:
+        """Have ``take`` return, so that its caller looks at its own state again."""
+        self._woken.set()
+
+    async def take(self, until: float) -> Changed | None:
+        """The next window, or None at ``until`` (a reading of the monotonic clock) or when woken before it is due."""
+        while (now := time.monotonic()) < min(self._due(), until):
+            window = self._first
+            self._woken.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(self._due() - now, until - now, _LONGEST_WAIT_S)):
+                    await self._woken.wait()
+                    if self._first == window:
+                        return None
+        return self._drained() if now >= self._due() else None
+
+    def _due(self) -> float:
+        return min(self._last + self.quiet_s, self._first + self.longest_s)
+
+    def _drained(self) -> Changed:
+        paths = frozenset(path for path in self._paths if not self._under_a_folder(path))
+        changed = Changed(paths, self._rescan)
+        self.clear()
+        return changed
+
+    def _under_a_folder(self, path: str) -> bool:
+        above = path.rpartition("/")[0]
+        while above and above not in self._folders:
+            above = above.rpartition("/")[0]
+        return bool(above)
+
+    def _forget_paths(self) -> None:
+        self._paths.clear()
+        self._folders.clear()
