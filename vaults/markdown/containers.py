@@ -1,0 +1,175 @@
+r"""Which quotes and list items a line lies in.
+
+Most lines need no answer: a heading or fence that starts in the first column stands in no container. So the blocks
+ask only for the lines that may, and :class:`Containers` reads forward to them from the last place where nothing was
+open. Every line is read at most once: linear.
+
+Positions are those of the ``\n`` before a line in a text that was given one in front and one behind.
+"""
+
+from __future__ import annotations
+
+import re
+
+MAX_DEPTH = 100
+"""Containers in each other; what is deeper is text. Unbounded, each blank line below a deep list costs its depth."""
+
+QUOTE = 0
+"""In a stack: a quote. Any other number is a list item: the columns its content is indented by."""
+
+_MARKER = re.compile(r"([-+*]|([0-9]{1,9})[.)])(?= |$)")
+_RULE = re.compile(r"(?:(?:- *+){3,}+|(?:\* *+){3,}+|(?:_ *+){3,}+)$")
+_UNDERLINE = re.compile(r"(?:-++|=++) *+$")
+_ATX = re.compile(r"#{1,6}(?: |$)")
+# After a blank line, a line that neither is indented nor opens a container has closed all of them.
+_CLEAR = re.compile(r"\n[ \t]*+\n(?![ \t\n>\-+*0-9])")
+
+
+class Containers:
+    """A reader of lines that knows what is open: ``stack`` (outermost first), and whether a ``paragraph`` is."""
+
+    __slots__ = ("_text", "depth", "paragraph", "position", "stack")
+
+    def __init__(self, text: str, position: int) -> None:
+        self._text = text
+        self.depth = 0
+        self.clear(position)
+
+    def clear(self, position: int) -> None:
+        """Nothing is open at the line that starts at ``position``."""
+        self.stack: list[int] = []
+        self.paragraph: int | None = None
+        self.position = position
+
+    def leave(self, position: int) -> None:
+        """A fence or the like ended before ``position``: its containers stay open."""
+        self.paragraph = None
+        self.position = position
+
+    def read_to(self, position: int) -> None:
+        """Read the lines before the one at ``position``."""
+        start = self.position
+        for found in _CLEAR.finditer(self._text, start, position):
+            start = found.end() - 1
+        if start > self.position:
+            self.clear(start)
+        while self.position < position:
+            end = self._text.index("\n", self.position + 1)
+            self._read(self.line(self.position), self.position)
+            self.position = end
+
+    def line(self, position: int) -> str:
+        """The line, tabs as the blanks they stand for."""
+        return self._text[position + 1 : self._text.index("\n", position + 1)].expandtabs(4).rstrip(" ")
+
+    def enter(self, position: int) -> int | None:
+        """Read the line at ``position`` as one that may cut into a paragraph: the indent in its containers.
+
+        None where it is code by that indent, or the paragraph's text.
+        """
+        self.read_to(position)
+        line = self.line(position)
+        matched, at = self.matched(line)
+        at, opened = self._opened(line, at, matched)
+        indent = _indent(line, at)
+        if indent > 3:
+            self._leaf(opened=opened, matched=matched, paragraph=None)
+            self.position = self._text.index("\n", position + 1)
+            return None
+        if not opened:
+            del self.stack[matched:]
+        self.leave(position)
+        return indent
+
+    def matched(self, line: str) -> tuple[int, int]:
+        """How many of the open containers the line continues, and where what follows them starts."""
+        at = 0
+        for count, width in enumerate(self.stack):
+            indent = _indent(line, at)
+            if width == QUOTE:
+                if indent > 3 or line[at + indent : at + indent + 1] != ">":
+                    return count, at
+                at = _after_quote(line, at + indent)
+            elif at + indent >= len(line):
+                continue
+            elif indent < width:
+                return count, at
+            else:
+                at += width
+        return len(self.stack), at
+
+    def _opened(self, line: str, at: int, matched: int) -> tuple[int, bool]:
+        """Containers that begin in this line; the first closes those the line does not continue."""
+        opened, paragraph = False, self.paragraph is not None and matched == len(self.stack)
+        while len(self.stack) < MAX_DEPTH:
+            indent = _indent(line, at)
+            begin = at + indent
+            if indent > 3 or begin >= len(line) or _RULE.match(line, begin):
+                break
+            if line[begin] == ">":
+                width, at = QUOTE, _after_quote(line, begin)
+            else:
+                found = _MARKER.match(line, begin)
+                if found is None or (paragraph and not _interrupts(found, line)):
+                    break
+                width = _content(line, found) - at
+                at = min(at + width, len(line))
+            if not opened:
+                del self.stack[matched:]
+            self.stack.append(width)
+            opened, paragraph, self.paragraph = True, False, None
+        return at, opened
+
+    def _read(self, line: str, position: int) -> None:
+        matched, at = self.matched(line)
+        begin = at + _indent(line, at)
+        if begin >= len(line):
+            del self.stack[matched:]
+            self.paragraph = None
+            return
+        if (
+            self.paragraph is not None
+            and matched == len(self.stack)
+            and begin - at < 4
+            and _UNDERLINE.match(line, begin)
+        ):
+            self.paragraph = None
+            return
+        at, opened = self._opened(line, at, matched)
+        begin = at + _indent(line, at)
+        if begin < len(line) and (begin - at > 3 or not (_ATX.match(line, begin) or _RULE.match(line, begin))):
+            self._leaf(opened=opened, matched=matched, paragraph=None if begin - at > 3 else position)
+            return
+        if not opened:
+            del self.stack[matched:]
+        self.paragraph = None
+
+    def _leaf(self, *, opened: bool, matched: int, paragraph: int | None) -> None:
+        """Text: it goes on with an open paragraph, also lazily, or else is ``paragraph``, or code by its indent."""
+        if self.paragraph is not None:
+            return
+        if not opened:
+            del self.stack[matched:]
+        self.paragraph = paragraph
+
+
+def _indent(line: str, at: int) -> int:
+    rest = at
+    end = len(line)
+    while rest < end and line[rest] == " ":
+        rest += 1
+    return rest - at
+
+
+def _after_quote(line: str, at: int) -> int:
+    return at + 2 if line[at + 1 : at + 2] == " " else at + 1
+
+
+def _content(line: str, found: re.Match[str]) -> int:
+    """The column where an item's content starts: one blank after the marker where it is empty or starts with code."""
+    blanks = _indent(line, found.end())
+    return found.end() + (blanks if 1 <= blanks <= 4 and found.end() + blanks < len(line) else 1)
+
+
+def _interrupts(found: re.Match[str], line: str) -> bool:
+    return found.end() < len(line) and found[2] in (None, "1")

@@ -1,0 +1,94 @@
+"""Code between backticks and comments within lines."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+
+Spans = list[tuple[int, int]]
+
+_EVENT = re.compile(r"`++|<!--|%%")
+# Where a paragraph surely ends: nothing that begins inside one goes on beyond.
+BREAK = r"\n(?=[ \t>]*+(?:\n|#{1,6}[ \t]|(?:[-+*]|[0-9]{1,9}[.)])[ \t]|\0))"
+_BREAK = re.compile(BREAK)
+
+
+def inline(text: str, blocks: Spans, edges: list[int]) -> tuple[Spans, Spans]:
+    """Code and comments, each in order, of a text whose fences are blanked out.
+
+    ``blocks``: the comments known already; ``edges``: ends of headings, which nothing crosses, in order.
+    """
+    if "`" not in text and "<!--" not in text and "%%" not in text:
+        return [], blocks
+    return _Inline(text, blocks, edges).read()
+
+
+class _Inline:
+    """Goes from one backtick run or comment mark to the next. What begins first wins; nothing crosses an edge."""
+
+    def __init__(self, text: str, blocks: Spans, edges: list[int]) -> None:
+        self._text = text
+        self._blocks = blocks
+        self._starts = [start for start, _ in blocks]
+        self._edges = sorted([*edges, *self._starts, len(text)])
+        self._break = -1
+        self._runs: dict[int, list[int]] = {}
+        self._code: Spans = []
+        self._comments: Spans = []
+        self._marks = {"-->": -1, "%%": -1}
+
+    def read(self) -> tuple[Spans, Spans]:
+        events = [found.span() for found in _EVENT.finditer(self._text)]
+        for start, end in events:
+            if self._text[start] == "`":
+                self._runs.setdefault(end - start, []).append(start)
+        done, comment_end = 0, 0
+        for start, end in events:
+            if start < done:
+                continue
+            comment_end = max(comment_end, self._block_end(start))
+            if self._text[start] == "`":
+                done = self._span(start, end, comment_end) or done
+            elif start >= comment_end:
+                comment_end = self._comment(start, end) or comment_end
+                done = end
+        return self._code, sorted([*self._blocks, *self._comments])
+
+    def _block_end(self, at: int) -> int:
+        known = bisect_right(self._starts, at) - 1
+        return self._blocks[known][1] if known >= 0 else 0
+
+    def _limit(self, at: int, comment_end: int) -> int:
+        """Where what begins at ``at`` has to be over."""
+        if at < comment_end:
+            return min(comment_end, self._paragraph_end(at))
+        return min(self._edges[bisect_left(self._edges, at)], self._paragraph_end(at))
+
+    def _paragraph_end(self, at: int) -> int:
+        if self._break < at:
+            found = _BREAK.search(self._text, at)
+            self._break = found.start() if found else len(self._text)
+        return self._break
+
+    def _span(self, start: int, end: int, comment_end: int) -> int | None:
+        """Code from the run at ``start`` to the next as long; a backslash before it makes its first backtick text."""
+        before = self._text[max(0, start - 8) : start]
+        escaped = (len(before) - len(before.rstrip("\\"))) % 2
+        runs = self._runs.get(end - start - escaped, [])
+        at = bisect_left(runs, end)
+        if at == len(runs) or runs[at] >= self._limit(start, comment_end):
+            return None
+        close = runs[at] + end - start - escaped
+        self._code.append((start + escaped, close))
+        return close
+
+    def _comment(self, start: int, end: int) -> int | None:
+        mark = "-->" if self._text[start] == "<" else "%%"
+        close = self._marks[mark]
+        if close < end:
+            close = self._text.find(mark, end)
+            close = self._marks[mark] = len(self._text) if close < 0 else close
+        if close >= self._limit(start, 0):
+            return None
+        self._comments.append((start, close + len(mark)))
+        return close + len(mark)

@@ -1,0 +1,95 @@
+r"""What each stretch of a note is: frontmatter, code, comment, or text to read.
+
+Three strings as long as the note hold what the readers look at, so that no reader has to know what protects what:
+
+- ``lines``: the note between two line endings, every line ending in it a ``\n``. Its offset *i* is the note's *i* - 1.
+- ``linked``: frontmatter and code blanked out by :data:`FILL`. Comments stay: a link in one follows a renamed note.
+- ``visible``: comments blanked out as well.
+
+Rules that differ from CommonMark, all deliberately:
+
+- Text that is code only by its indent counts as text. It is most often a list nested deeper than its parents say.
+- HTML comments inside a paragraph end before a blank line or are none, as in CommonMark; ``%% … %%`` likewise, but for
+  one that begins a line, which may hold blank lines. A ``%%`` that is never closed is text.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from vaults.markdown.blocks import blocks
+from vaults.markdown.frontmatter import fenced
+from vaults.markdown.inline import inline
+from vaults.markdown.source import unified
+
+FILL = "\0"
+
+Kind = Literal["frontmatter", "code", "comment"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Offsets in the note. Code in a comment or frontmatter is listed beside it."""
+
+    kind: Kind
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """See the module. ``headings``: level, offset of the first line's start, offset of the last line's end."""
+
+    lines: str
+    linked: str
+    visible: str
+    body_start: int
+    headings: Sequence[tuple[int, int, int]]
+    code: Sequence[tuple[int, int]]
+    comments: Sequence[tuple[int, int]]
+
+    def stretches(self) -> list[Stretch]:
+        """What is not plain text, in order of its start."""
+        found = [Stretch("code", start, end) for start, end in self.code]
+        found += [Stretch("comment", start, end) for start, end in self.comments]
+        if self.body_start:
+            found.append(Stretch("frontmatter", 0, self.body_start))
+        return sorted(found, key=lambda stretch: (stretch.start, -stretch.end))
+
+    def is_code(self, offset: int) -> bool:
+        """Whether the character at ``offset`` of the note is code: in a fence or between backticks."""
+        at = bisect_right(self.code, (offset, len(self.lines))) - 1
+        return at >= 0 and offset < self.code[at][1]
+
+
+def scan(text: str) -> Scan:
+    """What the stretches of ``text`` are. Pure, linear, raises on no text."""
+    lines = f"\n{unified(text)}\n"
+    body_start = fenced(text, lines)
+    found = blocks(lines, body_start)
+    fences = [(0, body_start), *found.fences] if body_start else found.fences
+    blocked = blanked(lines, fences)
+    spans, comments = inline(blocked, found.comments, [end for _, _, end in found.headings])
+    linked = blanked(blocked, spans)
+    return Scan(
+        lines=lines,
+        linked=linked,
+        visible=blanked(linked, comments),
+        body_start=body_start,
+        headings=[(level, start, end - 1) for level, start, end in found.headings],
+        code=sorted((start - 1, end - 1) for start, end in (*found.fences, *spans)),
+        comments=[(start - 1, end - 1) for start, end in comments],
+    )
+
+
+def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """``text`` with what lies in ``spans``, which are in order and apart, replaced by :data:`FILL`."""
+    parts: list[str] = []
+    at = 0
+    for start, end in spans:
+        parts += (text[at:start], FILL * (end - start))
+        at = end
+    return "".join((*parts, text[at:])) if parts else text

@@ -1,0 +1,67 @@
+"""Bytes of a note to text and back, exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+BOM = b"\xef\xbb\xbf"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class NotText(ValueError):
+    """The bytes are no UTF-8 text. ``reason`` is short and says nothing of the content."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A note's text as it stands in the file, line endings and all; ``bom`` tells whether a byte order mark led it."""
+
+    text: str
+    bom: bool
+
+
+def decode(data: bytes) -> Source:
+    """The text of ``data``; :func:`encode` gives the same bytes back. Raises :class:`NotText`."""
+    if data.startswith(_UTF16):
+        raise NotText("UTF-16, not UTF-8")
+    if b"\0" in data:
+        raise NotText("holds NUL bytes")
+    bom = data.startswith(BOM)
+    try:
+        return Source(str(data[len(BOM) :] if bom else data, "utf-8"), bom)
+    except UnicodeDecodeError as error:
+        at = error.start + (len(BOM) if bom else 0)
+        raise NotText(f"not UTF-8 at byte {at}") from None
+
+
+def encode(source: Source) -> bytes:
+    """The bytes of the file. Text with a lone surrogate, which no file can hold, raises :class:`NotText`."""
+    try:
+        data = source.text.encode()
+    except UnicodeEncodeError:
+        raise NotText("holds a lone surrogate") from None
+    return BOM + data if source.bom else data
+
+
+def dominant_newline(text: str) -> str:
+    r"""The line ending most lines have: ``\n`` (also without any), ``\r\n`` or ``\r``."""
+    pairs = text.count("\r\n")
+    lone = text.count("\r") - pairs
+    plain = text.count("\n") - pairs
+    if pairs > plain and pairs >= lone:
+        return "\r\n"
+    return "\r" if lone > plain else "\n"
+
+
+def unified(text: str) -> str:
+    r"""``text`` with every line ending a ``\n``, and as long as it was, so that offsets hold.
+
+    A ``\r\n`` becomes a blank and a ``\n``.
+    """
+    if "\r" not in text:
+        return text
+    return text.replace("\r\n", " \n").replace("\r", "\n")

@@ -1,0 +1,58 @@
+"""Tags in the text and in frontmatter, and other frontmatter that is one name or a list of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from vaults.markdown.link import Link
+
+# What Obsidian takes for a tag, and general punctuation with all but the slash and the dash of ASCII's ends it.
+# The `#` comes first so that the search for it runs in C; what may stand before it is looked at behind.
+TAG = re.compile(
+    r"#(?<![^\s(,;]#)([^\s\x00-\x20!\"#$%&'()*+,.:;<=>?@\[\\\]^`{|}~\u2000-\u200c\u200e-\u206f\u2e00-\u2e7f]++)"
+)
+
+
+def inline_tags(visible: str, links: Sequence[Link]) -> list[str]:
+    """The tags of the text outside links, as written, without ``#``. ``visible`` has a line ending in front."""
+    if "#" not in visible:
+        return []
+    if not links:
+        return [tag for tag in TAG.findall(visible) if is_tag(tag)]
+    found, at, last = [], 0, len(links)
+    for match in TAG.finditer(visible):
+        offset = match.start() - 1
+        while at < last and links[at].end <= offset:
+            at += 1
+        if (at == last or links[at].start > offset) and is_tag(match[1]):
+            found.append(match[1].strip("/"))
+    return found
+
+
+def is_tag(word: str) -> bool:
+    """Numbers alone are none: ``#12`` is an issue."""
+    return not word.replace("/", "").isdigit() and word.strip("/") != ""
+
+
+def listed(value: Any) -> list[str]:
+    """Tags of frontmatter: a list, or text that parts them by commas or blanks, with ``#`` or without."""
+    items = value if isinstance(value, list) else [value]
+    words = [word for item in items if isinstance(item, str) for word in re.split(r"[,\s]+", item)]
+    return [word for word in (word.lstrip("#").strip("/") for word in words) if word and is_tag(word)]
+
+
+def names(value: Any) -> list[str]:
+    """A name or a list of names; a comma belongs to the name."""
+    items = value if isinstance(value, list) else [value]
+    found = [str(item).strip() for item in items if isinstance(item, str | int | float) and not isinstance(item, bool)]
+    return [name for name in found if name]
+
+
+def distinct(words: Iterable[str]) -> tuple[str, ...]:
+    """Each once, whatever its case, in the first spelling and order."""
+    seen: dict[str, str] = {}
+    for word in words:
+        seen.setdefault(word.casefold(), word)
+    return tuple(seen.values())
