@@ -1,0 +1,103 @@
+"""Diffs that apply, and end in time on texts made to be slow."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+
+import pytest
+
+from vaults.history.diffs import unified
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@\n")
+
+
+def _lines(text: str) -> list[str]:
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
+
+
+def applied(before: str, diff: str) -> str:
+    """What ``patch`` makes of it, strictly: every context line and every position must fit."""
+    source, result, at, last = _lines(before), [], 0, ""
+    for line in _lines(diff)[2:]:
+        hunk = _HUNK.fullmatch(line)
+        if hunk:
+            start = int(hunk[1]) - (hunk[2] != "0")
+            result += source[at:start]
+            at = start
+            assert len(result) == int(hunk[3]) - (hunk[4] != "0")
+        elif line.startswith("\\"):
+            result[-1:] = [result[-1].removesuffix("\n")] if last == "+" else result[-1:]
+        else:
+            last = line[0]
+            if last in " -":
+                assert source[at].removesuffix("\n") == line[1:].removesuffix("\n")
+                at += 1
+            if last in " +":
+                result.append(source[at - 1] if last == " " else line[1:])
+    return "".join(result + source[at:])
+
+
+@pytest.mark.parametrize("words", [2, 5, 1000])
+def test_a_diff_makes_the_second_text_of_the_first(words: int) -> None:
+    pick = random.Random(7)
+    for _ in range(400):
+        size = pick.choice([0, 1, 3, 12, 90])
+        vocabulary = [f"{pick.randrange(words)}{pick.choice(['', ' ', chr(13)])}" for _ in range(words)]
+        before = "\n".join(pick.choice(vocabulary) for _ in range(size)) + pick.choice(["", "\n"])
+        lines = before.split("\n")
+        for _ in range(pick.randrange(6)):
+            at = pick.randrange(len(lines) + 1)
+            lines[at : at + pick.randrange(4)] = [pick.choice(vocabulary) for _ in range(pick.randrange(4))]
+        after = "\n".join(lines) + pick.choice(["", "\n"])
+        diff = unified(before, after, "a.md", context=pick.randrange(4), limit_lines=10_000)
+        assert applied(before, diff) == after
+        assert (diff == "") == (before == after)
+
+
+def test_scattered_edits_of_a_large_text_stay_small() -> None:
+    before = "".join(f"line {number}\n" for number in range(20_000))
+    after = before.replace("line 5\n", "five\n").replace("line 19000\n", "").replace("line 777\n", "777\n777\n")
+    assert len(unified(before, after, "a.md").splitlines()) == 29
+    assert applied(before, unified(before, after, "a.md")) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a\n" * 40_000, "a\n" * 20_000 + "b\n" + "a\n" * 19_000),
+        ("a\nb\n" * 20_000, "b\na\nb\n" * 13_000),
+        ("".join(f"{n}\n" for n in range(40_000)), "".join(f"{n}\n" for n in range(40_000, 0, -1))),
+        (
+            "".join(f"u{n}\n" + "a\nb\n" * 15 for n in range(2_000)),
+            "".join(f"u{n}\n" + "b\na\n" * 15 for n in range(2_000)),
+        ),
+        ("x" * 3_000_000, "x" * 3_000_001),
+    ],
+)
+def test_texts_made_to_be_slow_are_not(before: str, after: str) -> None:
+    start = time.process_time()
+    diff = unified(before, after, "a.md")
+    assert time.process_time() - start < 3.0
+    assert 0 < len(diff) < 2_000_000
+    assert len(diff.splitlines()) <= 402
+
+
+def test_a_long_diff_says_what_it_leaves_out() -> None:
+    diff = unified("", "x\n" * 1000, "a.md", limit_lines=10)
+    assert len(diff.splitlines()) == 11
+    assert diff.endswith("\\ 993 more lines of this diff are left out\n")
+
+
+def test_a_long_line_is_shortened() -> None:
+    assert "+" + "x" * 2000 + " […500 more characters]\n" in unified("", "x" * 2500 + "\n", "a.md")
+
+
+def test_a_path_cannot_start_a_line_of_its_own() -> None:
+    assert unified("a\n", "b\n", "x\n+++ b/evil").startswith("--- a/x?+++ b/evil\n+++ b/x?+++ b/evil\n@@")
+
+
+def test_a_missing_last_newline_is_said() -> None:
+    expected = "@@ -1 +1 @@\n-a\n+a\n\\ No newline at end of file\n"
+    assert unified("a\n", "a", "n.md").endswith(expected)

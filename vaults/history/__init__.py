@@ -1,0 +1,1 @@
+"""Version history of a vault's notes, in git objects, without running anything a repository asks for."""

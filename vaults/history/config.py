@@ -1,0 +1,65 @@
+"""The few lines of a repository's configuration that say what it is made of. Nothing in it is acted upon."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from vaults.history.errors import HistoryUnavailable
+from vaults.history.refs import small_file
+
+_LARGEST = 1024 * 1024
+_SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)\s*("(?:[^"\\]|\\.)*")?\s*\]\s*')
+_ENTRY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?")
+
+# Extensions that change neither objects nor references. Any other one, and any known later, is not guessed at.
+_HARMLESS = {"noop", "preciousobjects", "partialclone", "worktreeconfig", "relativeworktrees"}
+
+
+def facts(private: Path, common: Path) -> dict[str, str]:
+    """``core.*`` and ``extensions.*`` by lower-case name; includes are not followed.
+
+    Raises HistoryUnavailable for a format this code does not write, such as SHA-256 or reftable.
+    """
+    found = _read(common / "config")
+    if _true(found.get("extensions.worktreeconfig", "false")):
+        found |= _read(private / "config.worktree")
+    version = found.get("core.repositoryformatversion", "0")
+    extensions = {key.partition(".")[2]: value for key, value in found.items() if key.startswith("extensions.")}
+    expected = {"objectformat": "sha1", "refstorage": "files"}
+    odd = [key for key, value in extensions.items() if key not in _HARMLESS and expected.get(key) != value.lower()]
+    if version not in ("0", "1") or odd or (common / "reftable").exists():
+        raise HistoryUnavailable("the repository has a format that is not supported")
+    return found
+
+
+def is_bare(found: dict[str, str]) -> bool:
+    return _true(found.get("core.bare", "false"))
+
+
+def _true(value: str) -> bool:
+    return value.lower() in ("true", "yes", "on", "1")
+
+
+def _read(path: Path) -> dict[str, str]:
+    data = small_file(path, _LARGEST)
+    found: dict[str, str] = {}
+    section = ""
+    for raw in (data or b"").decode("utf-8", "replace").splitlines():
+        line = raw.strip()
+        header = _SECTION.match(line)
+        if header:
+            section = "" if header[2] else header[1].lower()  # of ours, none has a subsection
+            line = line[header.end() :]
+        entry = _ENTRY.match(line)
+        if entry and section in ("core", "extensions"):
+            found[f"{section}.{entry[1].lower()}"] = _value(entry[2])
+    return found
+
+
+def _value(text: str | None) -> str:
+    """A value without its comment and quotes; a name alone means true."""
+    if text is None:
+        return "true"
+    quoted = re.match(r'"((?:[^"\\]|\\.)*)"', text)
+    return re.sub(r"\\(.)", r"\1", quoted[1]) if quoted else re.split(r"\s*[#;]", text)[0].strip()
