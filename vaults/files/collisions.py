@@ -7,7 +7,7 @@ import os
 import unicodedata
 
 from vaults.errors import InvalidArgument
-from vaults.files.failures import clash, typed
+from vaults.files.failures import blocked, clash, occupied, typed
 from vaults.files.folders import Root, enter, segments
 from vaults.files.paths import joined, key
 from vaults.files.stamps import status_at
@@ -43,10 +43,14 @@ def find_collision(root: Root, path: str) -> str | None:
 
 
 def refuse_collision(root: Root, path: str, own: str = "") -> None:
-    """Raises Conflict if ``path`` would be another spelling of something that exists, unless that is ``own``."""
+    """Raises AlreadyExists or Conflict if something is in the way of ``path``, unless that is ``own``, another
+    spelling of it."""
     existing = find_collision(root, path)
-    if existing not in (None, path, own):
-        raise clash(path, str(existing))
+    if existing is None or existing == own != path:
+        return
+    if existing == path:
+        raise occupied(path)
+    raise blocked(path, existing) if path.startswith(f"{existing}/") else clash(path, existing)
 
 
 def _spelling(folder: int, name: str) -> str | None:

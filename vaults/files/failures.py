@@ -109,6 +109,15 @@ def occupied(path: str) -> AlreadyExists:
     return AlreadyExists(f"'{path}' exists already", hint="edit it, or choose another name", path=path)
 
 
+def blocked(path: str, existing: str) -> Conflict:
+    return Conflict(
+        f"'{path}' cannot be made: '{existing}' is a file or a link, not a folder",
+        hint="choose another folder",
+        path=path,
+        existing=existing,
+    )
+
+
 def clash(path: str, existing: str) -> Conflict:
     """Another spelling of the same name, in case or Unicode form, is there already."""
     return Conflict(

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vaults.errors import InvalidArgument, VaultUnavailable
-from vaults.files.failures import typed, unavailable
+from vaults.files.failures import unavailable
 from vaults.files.stamps import status_at
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -118,16 +118,14 @@ class Folders:
 
     def hold(self, names: Sequence[str]) -> Folder:
         """The folder, opened anew or shared; give it back with ``release``."""
-        path = "/".join(names)
-        with typed(path):
-            descriptor = self.root.descend(names)
+        descriptor = self.root.descend(names)
         _share(descriptor)
         status = os.fstat(descriptor)
         identity = (status.st_dev, status.st_ino)
         with self._lock:
             held = self._held.get(identity)
             if held is None:
-                held = self._held[identity] = Folder(descriptor, path, identity, 0)
+                held = self._held[identity] = Folder(descriptor, "/".join(names), identity, 0)
             else:
                 os.close(descriptor)
             held.users += 1

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from vaults.errors import InvalidArgument, NotFound, ReadOnly
 from vaults.files.collisions import find_collision, refuse_collision
-from vaults.files.failures import changed, gone, occupied, typed
+from vaults.files.failures import changed, gone, typed
 from vaults.files.folders import Folder, Folders, Root, enter, segments
 from vaults.files.ignoring import Rules
 from vaults.files.late import LateWrites
@@ -24,7 +24,7 @@ from vaults.files.placing import Creation, Moving, NewName, Removal
 from vaults.files.publishing import Prepared
 from vaults.files.reading import read_file
 from vaults.files.replacing import Replacement
-from vaults.files.stamps import Content, Stamp, regular_at, stamp_of, status_at
+from vaults.files.stamps import Content, Stamp, regular_at, stamp_of
 from vaults.files.swap import Place
 from vaults.files.sweeping import Swept, sweep
 from vaults.files.temporary import make_folder, write_new, write_successor
@@ -41,7 +41,8 @@ class Tree:
     ``exclude``: gitignore patterns of what the walk leaves out. ``late``: gets what was replaced or removed, to
     notice words that other programs write into it afterwards; whoever gives it polls it.
     Paths are contained whatever they are; whether a name is fit to be created is for ``paths.check_creatable``.
-    Every operation raises InvalidArgument for a path through a link, and VaultUnavailable when the root is gone.
+    No path through a link is followed: it is an InvalidArgument, or a Conflict where something would be made. When
+    the root is gone, or another folder has its name, every operation raises VaultUnavailable.
     """
 
     def __init__(self, root: Path, exclude: Sequence[str] = (), late: LateWrites | None = None) -> None:
@@ -118,8 +119,6 @@ class Tree:
         """``create``, up to the point where the bytes are durable under a hidden name."""
         names = _file(path)
         with typed(path):
-            if self._is_taken(names):
-                raise occupied(path)
             name, folder = self._new_name(path, names)
             try:
                 temporary = write_new(folder.descriptor, data)
@@ -187,14 +186,6 @@ class Tree:
     def _hold(self, path: str, names: Sequence[str]) -> Folder:
         with typed(path):
             return self._folders.hold(names)
-
-    def _is_taken(self, names: Sequence[str]) -> bool:
-        try:
-            with self._root.folder(names[:-1]) as folder:
-                status_at(folder, names[-1])
-        except FileNotFoundError:
-            return False
-        return True
 
     def _new_name(self, path: str, names: Sequence[str], own: str = "") -> tuple[NewName, Folder]:
         """A new ``path``, with its folder held, and made where it is missing."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from vaults.errors import InvalidArgument
+from vaults.errors import InvalidArgument, Overloaded, VaultUnavailable
 from vaults.files.failures import unavailable
 from vaults.files.folders import Root, enter
 from vaults.files.ignoring import IGNORE_FILE, Ignoring, Rules, left_out
@@ -122,9 +122,12 @@ def descend(
 
 
 def _tell(failure: OSError, path: str, failed: Callable[[str, OSError], None]) -> None:
+    """Nothing can be said of a vault whose own folder fails, or when the machine is at its end."""
     error = unavailable(failure)
-    if error is not None and failure.errno != errno.EIO:
+    if isinstance(error, Overloaded):
         raise error from failure
+    if not path:
+        raise VaultUnavailable("the vault's folder cannot be listed", hint="the operator must check it") from failure
     failed(path, failure)
 
 
