@@ -24,6 +24,7 @@ from vaults import registry as vault_registry
 from vaults.db.connection import Database
 from vaults.db.migrate import migrate
 from vaults.domain import reindexing
+from vaults.domain.notes import tending
 from vaults.embed.backend import Embedder
 from vaults.embed.cross import CrossEncoderService
 from vaults.embed.cross_model import CrossOptions
@@ -32,10 +33,10 @@ from vaults.observe import NullObserver, Observer
 from vaults.pool import Pool
 from vaults.roster import Roster
 from vaults.search.endpoint import Expander
-from vaults.vault import Shared
+from vaults.vault import Heard, Shared
 
 CONTROL = "control.db"
-CHORES = (reindexing.recut,)
+CHORES = (reindexing.recut, tending.complete)
 SEARCH_THREADS = 4
 """FAISS and tokenizer calls at once: they release the interpreter, and two cores are kept busy by two."""
 
@@ -49,6 +50,22 @@ class Recorders:
 
 
 NOBODY = Recorders()
+
+
+class Heralds:
+    """Who wants to hear that notes changed on disk."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Heard] = []
+
+    def add(self, listener: Heard) -> None:
+        """Tell ``listener`` from now on."""
+        self._listeners.append(listener)
+
+    def tell(self, vault: str, paths: Sequence[str]) -> None:
+        """Notes of a vault changed."""
+        for listener in self._listeners:
+            listener(vault, paths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +85,7 @@ class Services:
     embedder: EmbeddingService
     health: Health
     recorders: Recorders
+    heralds: Heralds
 
     def role_in(self, principal: Principal, vault: str) -> Role | None:
         """What a principal may do in a vault now; None alike for no grant and no vault."""
@@ -116,7 +134,8 @@ async def open_services(
         stack.push_async_callback(days.close)
         embedder = EmbeddingService(settings.embedding, observer, load_model)
         stack.push_async_callback(embedder.close)
-        pool = Pool(data, _shared(stack, settings, embedder, observer), roster.entries)
+        heralds = Heralds()
+        pool = Pool(data, _shared(stack, settings, embedder, observer, heralds.tell), roster.entries)
         stack.push_async_callback(pool.close)
         pool.start()
         yield Services(
@@ -133,10 +152,13 @@ async def open_services(
             embedder=embedder,
             health=Health(),
             recorders=recorders,
+            heralds=heralds,
         )
 
 
-def _shared(stack: AsyncExitStack, settings: Settings, embedder: EmbeddingService, observer: Observer) -> Shared:
+def _shared(
+    stack: AsyncExitStack, settings: Settings, embedder: EmbeddingService, observer: Observer, heard: Heard
+) -> Shared:
     threads = ThreadPoolExecutor(SEARCH_THREADS, thread_name_prefix="search")
     stack.callback(threads.shutdown)
     embedding, rerank, expansion = settings.embedding, settings.rerank, settings.expansion
@@ -156,12 +178,15 @@ def _shared(stack: AsyncExitStack, settings: Settings, embedder: EmbeddingServic
         search=settings.search,
         rerank=rerank,
         expansion=expansion,
+        notes=settings.notes,
         embedder=embedder,
         cross=cross,
         expander=expander,
         pool=threads,
         observer=observer,
         chores=CHORES,
+        resident=tending.tend,
+        heard=heard,
     )
 
 

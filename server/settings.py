@@ -23,6 +23,7 @@ from vaults.settings import (
     EmbeddingSettings,
     ExpansionSettings,
     IndexSettings,
+    NotesSettings,
     RerankSettings,
     SearchSettings,
     Section,
@@ -67,6 +68,7 @@ class Settings(Section):
     embedding: EmbeddingSettings = EmbeddingSettings()
     index: IndexSettings = IndexSettings()
     search: SearchSettings = SearchSettings()
+    notes: NotesSettings = NotesSettings()
     rerank: RerankSettings = RerankSettings()
     expansion: ExpansionSettings = ExpansionSettings()
     ops: OpsSettings = OpsSettings()

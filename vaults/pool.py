@@ -214,6 +214,7 @@ class Pool:
         pending = 0
         for slot in list(self._slots.values()):
             if _is_open(slot) and not slot.rests:
+                slot.opening.result().attend()
                 pending += await _tend(slot.opening.result())
         self._shared.observer.index_drift(pending)
 

@@ -98,6 +98,30 @@ class SearchSettings(Section):
     )
 
 
+class NotesSettings(Section):
+    max_note: Annotated[int, Field(ge=1024, description="bytes of a note at most; longer files are left out")] = (
+        5 * 1024 * 1024
+    )
+    exclude: Annotated[
+        tuple[str, ...], Field(description="files and folders left out, as in .gitignore; also .strongroomignore")
+    ] = ()
+    watch: Annotated[
+        Literal["auto", "events", "poll", "off"],
+        Field(description="how changes by other programs are noticed; poll for network disks; off: at the next start"),
+    ] = "auto"
+    poll_s: Annotated[float, Field(ge=0.5, description="seconds between two looks where watch is poll")] = 2.0
+    rescan_s: Annotated[float, Field(ge=5, description="seconds between two full looks, beside events")] = 60.0
+    history: Annotated[
+        Literal["off", "auto", "batch"],
+        Field(description="Git commits: off, one for each change, or one for all of a minute by the same writer"),
+    ] = "off"
+    versions: Annotated[int, Field(ge=1, description="changes kept, with the versions before and after them")] = 5000
+    versions_mb: Annotated[int, Field(ge=1, description="MB of versions kept at most, compressed")] = 256
+    guardrails: Annotated[
+        Literal["warn", "strict", "off"], Field(description="what an edit that looks wrong meets, if it says nothing")
+    ] = "warn"
+
+
 class RerankSettings(Section):
     model: Annotated[
         str | None, Field(description="cross-encoder: a folder, or a name in the local cache; none is bundled")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ from vaults.errors import (
     VaultQuarantined,
     VaultUnavailable,
 )
+from vaults.files.notebook import Notebook
 from vaults.index import backfill, embeddings
 from vaults.index.projection import Projection
 from vaults.observe import Observer
@@ -41,6 +43,7 @@ from vaults.settings import (
     EmbeddingSettings,
     ExpansionSettings,
     IndexSettings,
+    NotesSettings,
     RerankSettings,
     SearchSettings,
     StorageSettings,
@@ -48,18 +51,28 @@ from vaults.settings import (
 
 DATABASE = "vault.db"
 
+NOTES = "notes"
+"""The folder of notes of a vault that is not served in place."""
+
 WAITING_PASSAGES = 16
 """Passages of one write whose vectors are waited for; a longer document is answered ``pending``."""
 
 
-Chore: TypeAlias = "Callable[[Vault], Awaitable[None]]"
+Chore: TypeAlias = "Callable[[Vault], Coroutine[None, None, None]]"
 """Work a vault may owe itself, done in the background by the process that holds its lease."""
+
+Heard = Callable[[str, Sequence[str]], None]
+"""Told the name of a vault and the paths of notes that changed on disk."""
+
+
+def unheard(vault: str, paths: Sequence[str]) -> None:
+    """Nobody listens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What every vault of a process uses together: settings, one model of each kind, one pool of search threads, and
-    the chores done before owed vectors are paid."""
+    """What every vault of a process uses together: settings, one model of each kind, one pool of search threads, the
+    chores done before owed vectors are paid, and ``resident``, what goes on as long as a vault is open."""
 
     storage: StorageSettings
     embedding: EmbeddingSettings
@@ -67,12 +80,15 @@ class Shared:
     search: SearchSettings
     rerank: RerankSettings
     expansion: ExpansionSettings
+    notes: NotesSettings
     embedder: EmbeddingService
     cross: CrossEncoderService
     expander: Expander
     pool: Executor
     observer: Observer
     chores: tuple[Chore, ...] = ()
+    resident: Chore | None = None
+    heard: Heard = unheard
 
 
 class Vault:
@@ -87,10 +103,14 @@ class Vault:
         self.vocabulary = Vocabulary()
         self.rankings = Rankings()
         self.lease = Lease(folder / ".lease")
+        self.notes = Notebook(notes_root(entry, folder), folder, shared.notes)
         self.accesses: Counter[int] = Counter()
         self._file: tuple[int, int] | None = None
         self._model: str | None = None
+        self._owes = False
         self._paying: asyncio.Task[None] | None = None
+        self._resident: asyncio.Task[None] | None = None
+        self._aside: asyncio.Task[None] | None = None
 
     @property
     def name(self) -> str:
@@ -135,17 +155,31 @@ class Vault:
             held = await self.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = 'vault_id'"))
             if held != self.entry.vault_id:
                 raise VaultQuarantined(f"the files of vault {self.name} belong to another vault", reason="foreign")
+            await self._keep_notes_folder()
             if alone and await self.db.read(_owes_chores):
                 self.nudge()
+            self.attend()
         except BaseException:
             await self.close()
             raise
 
+    async def _keep_notes_folder(self) -> None:
+        """Make the folder of notes, once: one that is missing later was taken away, and is not made up for."""
+        if await self.db.read(lambda tx: tx.one("SELECT 1 FROM vault_info WHERE key = 'notes'")):
+            return
+        with contextlib.suppress(ReadOnly, PermissionError):  # then there is none, and nothing to lose
+            if self.entry.path is None:
+                self.notes.root.mkdir(mode=0o700, exist_ok=True)
+            await self.db.write(
+                lambda tx: tx.run("INSERT INTO vault_info VALUES ('notes', 'kept') ON CONFLICT (key) DO NOTHING")
+            )
+
     async def close(self) -> None:
         """Stop background work, write what is worth keeping, close files and threads."""
-        if self._paying is not None:
-            self._paying.cancel()
-            await asyncio.gather(self._paying, return_exceptions=True)
+        for task in (self._resident, self._aside, self._paying):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
         try:
             await self.settle()
         finally:
@@ -166,14 +200,16 @@ class Vault:
             self.accesses.update(accesses)
 
     async def rest(self) -> None:
-        """Keep the vectors and give everything else back, the lease included: another process may work here now."""
+        """Keep the vectors, and whoever follows the files, and give everything else back. Where nobody does, the lease
+        too: another process may work here now."""
         if self.busy:
             return
         await self.settle()
         self.rankings.clear()
         self.vocabulary.clear()
         await self.db.rest()
-        self.lease.release()
+        if self._resident is None or self._resident.done():
+            self.lease.release()
 
     async def embed_now(self, texts: Sequence[str]) -> list[bytes] | None:
         """Vectors for a live write, or None when they are not to be had cheaply: then the write queues them."""
@@ -200,8 +236,20 @@ class Vault:
 
     def nudge(self) -> None:
         """Have the owed vectors paid in the background, if this is the process that does such work here."""
+        self._owes = True
         if (self._paying is None or self._paying.done()) and self.lease.try_acquire():
             self._paying = asyncio.create_task(self._pay())
+
+    def attend(self) -> None:
+        """Do what goes on as long as a vault is open, if this is the process that does such work here."""
+        idle = self._resident is None or self._resident.done()
+        if idle and self.shared.resident is not None and self.lease.try_acquire():
+            self._resident = asyncio.create_task(self.shared.resident(self), name="resident")
+
+    def aside(self, work: Chore) -> None:
+        """Have something finished soon after a call, in whatever process; one such work at a time."""
+        if self._aside is None or self._aside.done():
+            self._aside = asyncio.create_task(work(self), name="aside")
 
     @property
     def busy(self) -> bool:
@@ -210,11 +258,13 @@ class Vault:
 
     async def _pay(self) -> None:
         try:
-            for chore in self.shared.chores:
-                await chore(self)
-            await backfill.pay(self.db, self.shared.embedder)
-            await self.adopt_model()
-            await backfill.pay(self.db, self.shared.embedder)
+            while self._owes:  # also what came to be owed meanwhile
+                self._owes = False
+                for chore in self.shared.chores:
+                    await chore(self)
+                await backfill.pay(self.db, self.shared.embedder)
+                await self.adopt_model()
+                await backfill.pay(self.db, self.shared.embedder)
         except StrongroomError:
             # The model or the disk is down; both report themselves, and the pool's next round tries again.
             return
@@ -239,6 +289,11 @@ class Vault:
         except OSError:
             return False
         return (found.st_dev, found.st_ino) == self._file
+
+
+def notes_root(entry: VaultEntry, folder: Path) -> Path:
+    """Where the notes lie: in the folder served in place, or beside the vault's files."""
+    return entry.path or folder / NOTES
 
 
 async def prepare_files(folder: Path, settings: StorageSettings) -> str:

@@ -15,7 +15,7 @@ from server.tools._spec import PRESETS, REMOVES, Arguments, ToolSpec, tool
 from server.version import version
 from vaults.domain import status as vault_status
 from vaults.domain.memory import Text
-from vaults.domain.status import EmbeddingStatus, IndexStatus, MemoryCounts
+from vaults.domain.status import EmbeddingStatus, IndexStatus, MemoryCounts, NotesStatus
 from vaults.errors import Forbidden, InvalidArgument, NotFound
 
 
@@ -38,6 +38,7 @@ class Status:
     version: str
     you: You
     memories: MemoryCounts
+    notes: NotesStatus
     embedding: EmbeddingStatus
     index: IndexStatus
     storage_bytes: int
@@ -45,9 +46,11 @@ class Status:
 
 
 def _status_text(status: Status) -> str:
-    owed = f", {status.embedding.pending} without a vector yet" if status.embedding.pending else ""
+    scanning = status.notes.state == "scanning"
+    read = f" ({status.notes.done} of {status.notes.total} files read)" if scanning else ""
+    owed = f", {status.embedding.pending} passages without a vector yet" if status.embedding.pending else ""
     return (
-        f"Vault {status.vault}: {status.memories.living} memories{owed}; model {status.embedding.status};"
+        f"Vault {status.vault}: {status.memories.living} memories, {status.notes.notes} notes{read}{owed}; model {status.embedding.status};"
         f" you are {status.you.role}."
     )
 
@@ -58,7 +61,15 @@ async def status(call: Call, args: Arguments) -> Status:  # noqa: ARG001  every 
     vault, caller = await vault_status.status(call.vault, call.actor), call.caller
     you = You(caller.principal.subject, caller.role.label, caller.preset, caller.write_mode, call.actor.workspace)
     return Status(
-        vault.vault, version(), you, vault.memories, vault.embedding, vault.index, vault.storage_bytes, vault.created_at
+        vault.vault,
+        version(),
+        you,
+        vault.memories,
+        vault.notes,
+        vault.embedding,
+        vault.index,
+        vault.storage_bytes,
+        vault.created_at,
     )
 
 

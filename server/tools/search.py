@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated, Literal
+from urllib.parse import quote
 
 from pydantic import Field, model_validator
 
@@ -109,7 +110,8 @@ class SearchArguments(Searching):
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """One item that answers. ``text`` is whole when short, else the part that matched; ``fetch`` reads the rest.
+    """One item that answers; a note's id is its path. ``text`` is whole when short, else the part that matched, of a
+    note under ``section``; ``fetch`` reads the rest.
     ``highlights``: words in it that match. ``score`` is 0…1 within this answer, ``signals`` say why. ``flags``:
     adversarial, if the text tries to give its reader orders."""
 
@@ -133,6 +135,8 @@ class SearchHit:
     occurred_at: str | None = None
     external_id: str | None = None
     superseded_by: str | None = None
+    section: str | None = None
+    modified_at: str | None = None
     flags: list[str] = field(default_factory=list)
 
 
@@ -208,7 +212,7 @@ def _hit(shown: Shown, terms: tuple[str, ...]) -> SearchHit:
         kind=kind,
         vault=hit.vault,
         title=hit.title,
-        url=f"{kind}://{hit.id}",
+        url=f"{kind}://{quote(hit.id)}",
         text=text,
         score=hit.score,
         signals=hit.signals,
@@ -224,6 +228,8 @@ def _hit(shown: Shown, terms: tuple[str, ...]) -> SearchHit:
         occurred_at=hit.occurred_at,
         external_id=hit.external_id,
         superseded_by=hit.superseded_by,
+        section=hit.section,
+        modified_at=hit.modified_at,
         flags=hit.flags,
     )
 

@@ -212,7 +212,15 @@ async def test_an_index_ahead_of_its_rows_starts_anew(opening: Opening, monkeypa
         assert "word9" not in {hit["content"] for hit in hits}
 
 
-async def test_a_resting_vault_holds_no_connection_and_no_lease_and_wakes_at_once(services: Services) -> None:
+async def test_a_resting_vault_that_follows_no_files_gives_its_lease_back(opening: Opening) -> None:
+    async with opening({"notes.watch": "off"}) as services:
+        async with services.pool.lease(services.roster.entry("main")) as vault:
+            assert await vault.notes.settled(5)
+        await vault.rest()
+        assert not vault.lease.held
+
+
+async def test_a_resting_vault_holds_no_connection_and_wakes_at_once(services: Services) -> None:
     await _in(services, "main")("remember", content="asleep and awake")
     await _in(services, "main")("recall", query="asleep")
     async with services.pool.lease(services.roster.entry("main")) as vault:
@@ -221,7 +229,7 @@ async def test_a_resting_vault_holds_no_connection_and_no_lease_and_wakes_at_onc
     await vault.rest()
     assert threading.active_count() < threads
     assert len(list(Path("/proc/self/fd").iterdir())) < descriptors
-    assert not vault.lease.held
+    assert vault.lease.held, "it still follows the files"
     assert vault.projection.size == 1, "the vectors stay"
     assert (await _in(services, "main")("recall", query="asleep")).content["hits"]
     assert (await _in(services, "main")("remember", content="written after")).ok

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from vaults.db.sql import Reader
-from vaults.domain.memory import COLUMNS, WIDTH, Memory, from_row
+from vaults.db.sql import Reader, Row
+from vaults.domain import memory
+from vaults.domain.memory import GLOBAL, Memory
+from vaults.domain.notes import catalogue
+from vaults.domain.notes.catalogue import Note
+from vaults.domain.notes.intake import type_of
+from vaults.index.blocks import SEPARATOR
 from vaults.search.facts import Key
 from vaults.search.filters import Filter
 from vaults.search.question import Ranking
@@ -15,8 +20,9 @@ from vaults.search.snippets import LENGTH, snippet
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One memory that answers the query. ``content`` is whole when short, else ``snippet`` holds the part that
-    matched. ``score`` is 0…1 within this answer; ``signals`` are the channels' own figures and what was added."""
+    """One item that answers the query. ``content`` is whole when short, else ``snippet`` holds the part that matched,
+    of a note under ``section``. ``score`` is 0…1 within this answer; ``signals`` are the channels' own figures and what
+    was added. A note's id is its path."""
 
     id: str
     vault: str
@@ -38,6 +44,8 @@ class Hit:
     occurred_at: str | None = None
     superseded_by: str | None = None
     archived_at: str | None = None
+    section: str | None = None
+    modified_at: str | None = None
     flags: list[str] = field(default_factory=list)
 
 
@@ -53,48 +61,79 @@ class Shown:
 def shown(tx: Reader, vault: str, ranking: Ranking, wanted: Sequence[tuple[int, float]], only: Filter) -> list[Shown]:
     """The hits of ``wanted``, passages with the score of their item, in that order. The filter is asked once more: a
     ranking may be older than what it ranks."""
-    rows = _rows(tx, [passage for passage, _ in wanted], only)
+    rows = _rows(tx, {passage: ranking.facts[passage].item[0] for passage, _ in wanted}, only)
     return [
-        _shown(vault, ranking, passage, score / ranking.top, *rows[passage])
+        _shown(vault, ranking, passage, score / ranking.top, rows[passage])
         for passage, score in wanted
         if passage in rows
     ]
 
 
-def _rows(tx: Reader, passages: Sequence[int], only: Filter) -> dict[int, tuple[Memory, str]]:
-    found: dict[int, tuple[Memory, str]] = {}
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The passage that was found, and what it is of."""
+
+    of: Memory | Note
+    title: str
+    body: str
+
+
+def _rows(tx: Reader, passages: Mapping[int, str], only: Filter) -> dict[int, _Found]:
+    """What stands behind passages, given with their kind."""
+    found: dict[int, _Found] = {}
     where, params = only.over_passages()
-    for start in range(0, len(passages), 500):
-        some = ", ".join(map(str, passages[start : start + 500]))
-        # The filter is a column here: as a condition it has SQLite walk one of the indexes it could use.
-        rows = tx.all(
-            f"SELECT {COLUMNS}, p.body, p.seq, p.kind = 'memory' AND {where}"
-            f" FROM passages p CROSS JOIN memories m ON m.seq = p.item WHERE p.seq IN ({some})",
-            params,
-        )
-        found.update({int(row[WIDTH + 1]): (from_row(row), row[WIDTH]) for row in rows if row[WIDTH + 2]})
+    for kind, (columns, width, joined, read) in _KINDS.items():
+        numbers = [passage for passage, its in passages.items() if its == kind]
+        for start in range(0, len(numbers), 500):
+            some = ", ".join(map(str, numbers[start : start + 500]))
+            # The filter is a column here: as a condition it has SQLite walk one of the indexes it could use.
+            rows = tx.all(
+                f"SELECT {columns}, p.seq, p.title, p.body, {where} FROM passages p CROSS JOIN {joined}"
+                f" WHERE p.seq IN ({some})",
+                params,
+            )
+            found.update(
+                (int(row[width]), _Found(read(row), row[width + 1], row[width + 2])) for row in rows if row[-1]
+            )
     return found
 
 
-def _shown(vault: str, ranking: Ranking, passage: int, score: float, memory: Memory, body: str) -> Shown:
-    short = len(memory.content) <= LENGTH
+_KINDS: dict[str, tuple[str, int, str, Callable[[Row], Memory | Note]]] = {
+    "memory": (memory.COLUMNS, memory.WIDTH, "memories m ON m.seq = p.item", memory.from_row),
+    "note": (catalogue.COLUMNS, catalogue.WIDTH, "notes n ON n.seq = p.item", catalogue.from_row),
+}
+"""Each kind of item: its columns and how many, its table, and what a row of it is."""
+
+
+def _shown(vault: str, ranking: Ranking, passage: int, score: float, found: _Found) -> Shown:
+    hit = _of_note(found.of, found) if isinstance(found.of, Note) else _of_memory(found.of)
     terms = ranking.meant.query.terms
-    part = None if short else snippet(body, terms)
     facts = ranking.facts[passage]
-    hit = Hit(
-        id=memory.id,
+    told = replace(
+        hit,
         vault=vault,
+        score=round(max(0.0, score), 4),
+        signals=signals(ranking, passage),
+        snippet=None if hit.content is not None else snippet(found.body, terms),
+        flags=["adversarial"] if facts.adversarial else [],
+    )
+    return Shown(facts.item, passage, told)
+
+
+def _of_memory(memory: Memory) -> Hit:
+    return Hit(
+        id=memory.id,
+        vault="",
         type=memory.type,
         title=memory.title,
-        score=round(max(0.0, score), 4),
+        score=0.0,
         author=memory.author,
         created_at=memory.created_at,
         applies_to=memory.applies_to,
         workspace=memory.workspace,
         tags=memory.tags,
-        signals=signals(ranking, passage),
-        content=memory.content if short else None,
-        snippet=part,
+        signals={},
+        content=memory.content if len(memory.content) <= LENGTH else None,
         external_id=memory.external_id,
         thread=memory.thread,
         parent=memory.parent,
@@ -102,9 +141,25 @@ def _shown(vault: str, ranking: Ranking, passage: int, score: float, memory: Mem
         occurred_at=memory.occurred_at,
         superseded_by=memory.superseded_by,
         archived_at=memory.archived_at,
-        flags=["adversarial"] if facts.adversarial else [],
     )
-    return Shown(facts.item, passage, hit)
+
+
+def _of_note(note: Note, found: _Found) -> Hit:
+    return Hit(
+        id=note.path,
+        vault="",
+        type=type_of(note.frontmatter) or "note",
+        title=note.title,
+        score=0.0,
+        author="",
+        created_at=note.created_at,
+        applies_to=GLOBAL,
+        workspace=GLOBAL,
+        tags=note.tags,
+        signals={},
+        section=found.title.removeprefix(note.title).removeprefix(SEPARATOR) or None,
+        modified_at=note.modified_at,
+    )
 
 
 def signals(ranking: Ranking, passage: int) -> dict[str, float]:

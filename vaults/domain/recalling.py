@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TypeVar
+from urllib.parse import unquote
 
 from vaults.context import run_in
 from vaults.db.sql import Reader
 from vaults.domain import hits, indexing, storing
 from vaults.domain.hits import Hit, Shown
 from vaults.domain.memory import Actor, hashed
+from vaults.domain.notes import catalogue, intake
 from vaults.search import budget, fusion, pages
 from vaults.search.expression import words
 from vaults.search.facts import Key
@@ -93,14 +95,26 @@ async def within(vault: Vault, ask: Ask, found: Answer) -> Recalled:
 
 
 async def find_like(vault: Vault, actor: Actor, ref: str) -> tuple[Key, str]:
-    """The item behind an id or its address, and the words to look for while it has no vector. Raises ``NotFound``."""
+    """The item behind an id, a note's path, or the address of either, and the words to look for while it has no
+    vector. Raises ``NotFound``."""
 
     def read(tx: Reader) -> tuple[Key, str]:
+        if (path := note_path_of(ref)) is not None:
+            number, note = catalogue.find(tx, path)
+            body = tx.value("SELECT body FROM passages WHERE kind = 'note' AND item = ? ORDER BY ordinal", (number,))
+            return (intake.KIND, number), " ".join(words(f"{note.title}\n{body or ''}"[:LIKE]))
         seq = storing.find(tx, ref.removeprefix("memory://"), actor)
         title, content = tx.one("SELECT title, content FROM memories WHERE seq = ?", (seq,)) or ("", "")
         return (indexing.KIND, seq), " ".join(words(f"{title}\n{content}"[:LIKE]))
 
     return await vault.db.read(read)
+
+
+def note_path_of(ref: str) -> str | None:
+    """The path in what names a note: an address, or a path; None for what names something else."""
+    if ref.startswith("note://"):
+        return unquote(ref.removeprefix("note://"))
+    return ref if ref.lower().endswith((".md", ".markdown")) else None
 
 
 async def ranked(vault: Vault, ask: Ask, pick: Pick[T], timings: Timings | None = None) -> T:

@@ -42,11 +42,26 @@ class IndexStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class NotesStatus:
+    """Notes that are indexed, and files that are not. ``state``: unread, scanning (``done`` of ``total`` files),
+    ready, or unavailable, with the reason. ``watching``: how changes by other programs are noticed."""
+
+    notes: int
+    skipped: int
+    state: str
+    done: int
+    total: int
+    watching: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class VaultStatus:
     """Sections of ``status``."""
 
     vault: str
     memories: MemoryCounts
+    notes: NotesStatus
     embedding: EmbeddingStatus
     index: IndexStatus
     storage_bytes: int
@@ -59,20 +74,32 @@ async def status(vault: Vault, actor: Actor | None) -> VaultStatus:
     state = vault.shared.embedder.state()
     model = vault.shared.embedder.identity
 
-    def read(tx: Reader) -> tuple[MemoryCounts, IndexStatus, int]:
+    def read(tx: Reader) -> tuple[MemoryCounts, IndexStatus, int, NotesStatus]:
         params = {"viewer": actor.identity if actor else "", "model": model.key if model else ""}
         everything = actor is None
         owed = _visible(tx, "embedding_queue", params, everything=everything)
-        return _counted(tx, params, everything=everything), _index(tx, params, everything=everything), owed
+        return (
+            _counted(tx, params, everything=everything),
+            _index(tx, params, everything=everything),
+            owed,
+            _notes(tx, vault),
+        )
 
-    counts, index, pending = await vault.db.read(read)
+    counts, index, pending, notes = await vault.db.read(read)
     name, width = (model.name, model.width) if model else (None, None)
     embedding = EmbeddingStatus(state.status, pending, name, width, state.engine, state.reason)
     size = sum(path.stat().st_size for path in vault.folder.glob(f"{DATABASE}*"))
     loaded = vault.projection.size
     if loaded is not None:
         index = replace(index, loaded=min(loaded, index.vectors))
-    return VaultStatus(vault.name, counts, embedding, index, size, vault.entry.created_at)
+    return VaultStatus(vault.name, counts, notes, embedding, index, size, vault.entry.created_at)
+
+
+def _notes(tx: Reader, vault: Vault) -> NotesStatus:
+    now = vault.notes.progress
+    held = int(tx.value("SELECT COUNT(*) FROM notes"))
+    skipped = int(tx.value("SELECT COUNT(*) FROM notes_skipped"))
+    return NotesStatus(held, skipped, now.phase, now.done, now.total, now.watching, now.reason)
 
 
 def _counted(tx: Reader, params: dict[str, str], *, everything: bool) -> MemoryCounts:

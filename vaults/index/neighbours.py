@@ -92,7 +92,7 @@ def retell(tx: Writer, spot: Spot) -> None:
     outer = around_passages(tx, spot.sequence, first, last)
     row = [*outer[0], *before, *own, *after, *outer[1]]
     for number in range(len(outer[0]), len(row) - len(outer[1])):
-        _write(tx, row[number].seq, surroundings(row, number))
+        write(tx, row[number].seq, surroundings(row, number))
 
 
 def around_passages(
@@ -112,7 +112,8 @@ def around_passages(
     return found[0][::-1], found[1]
 
 
-def _write(tx: Writer, seq: int, told: Surroundings) -> None:
+def write(tx: Writer, seq: int, told: Surroundings) -> None:
+    """Write down what stands around a passage, where that is something else than before."""
     near = None if told == NOTHING else told.near
     tx.run(
         "UPDATE passages SET near = :near WHERE seq = :seq AND near IS DISTINCT FROM :near",

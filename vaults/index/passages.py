@@ -83,9 +83,9 @@ def store(tx: Writer, item: Item, cut: Sequence[Passage]) -> list[int]:
             tx.run("DELETE FROM passages_pairs WHERE rowid = ?", (seq,))
             if text_hash != passage.text_hash:
                 embeddings.forget(tx, [seq])
-        _pair(tx, seq, passage)
+        pair(tx, seq, passage)
         numbers.append(seq)
-    _delete(tx, [seq for seq, _ in held.values()])
+    delete(tx, [seq for seq, _ in held.values()])
     _tell(tx, item, left)
     return numbers
 
@@ -117,7 +117,7 @@ def remove(tx: Writer, kind: str, items: Sequence[int]) -> None:
     for item in items:
         left = _spot(tx, kind, item)
         rows = tx.all("SELECT seq FROM passages WHERE kind = ? AND item = ?", (kind, item))
-        _delete(tx, [int(row[0]) for row in rows])
+        delete(tx, [int(row[0]) for row in rows])
         facets.store(tx, kind, item, (), {})
         _retell(tx, left, None)
 
@@ -145,7 +145,8 @@ def _retell(tx: Writer, left: Spot | None, now: Spot | None) -> None:
             retell(tx, spot)
 
 
-def _pair(tx: Writer, seq: int, passage: Passage) -> None:
+def pair(tx: Writer, seq: int, passage: Passage) -> None:
+    """Index the pairs of characters of a passage, if it has a script without spaces."""
     if pairs := grams(f"{passage.title}\n{passage.body}\n{passage.labels}"):
         tx.run("INSERT INTO passages_pairs (rowid, pairs) VALUES (?, ?)", (seq, pairs))
 
@@ -179,7 +180,8 @@ def hashes(tx: Reader, kind: str) -> dict[int, str]:
     return {int(row[0]): row[1] for row in rows}
 
 
-def _delete(tx: Writer, numbers: Sequence[int]) -> None:
+def delete(tx: Writer, numbers: Sequence[int]) -> None:
+    """Take passages out of every index by number. Neighbours are not told."""
     embeddings.forget(tx, numbers)
     tx.many("DELETE FROM passages_pairs WHERE rowid = ?", [(number,) for number in numbers])
     tx.many("DELETE FROM passages WHERE seq = ?", [(number,) for number in numbers])

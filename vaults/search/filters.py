@@ -14,6 +14,12 @@ _EQUAL = ("thread", "applies_to", "parent", "collection")
 _AMONG = {"kind": "kinds", "type": "types", "tier": "tiers", "workspace": "workspaces"}
 
 
+_MODIFIED = (
+    "COALESCE(CASE p.kind WHEN 'note' THEN (SELECT n.modified_at FROM notes n WHERE n.seq = p.item) END, p.modified_at)"
+)
+"""A note's passages keep the time they were cut at: an edit of a long note touches few of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Filter:
     """Everything that narrows a search. ``viewer`` is the principal's identity: private items of others never match.
@@ -60,7 +66,7 @@ class Filter:
         if not self.include_archived:
             clauses.append("p.hidden = 0")
         clauses += self._plain("p", params)
-        clauses += self._times(params, "p.at", "p.modified_at")
+        clauses += self._times(params, "p.at", _MODIFIED)
         if self.folder is not None:
             # Not LIKE: that takes capitals for small letters, and "=" does not. "0" is what follows "/".
             clauses.append("(p.folder = :folder OR p.folder >= :within AND p.folder < :beyond)")

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from vaults.db.sql import Reader
+from vaults.index.blocks import SEPARATOR
 from vaults.search.facts import Facts, Key
 from vaults.search.lifts import Lift
 from vaults.search.mentions import mentioned, names_of, words_of
@@ -86,7 +87,7 @@ def _names(tx: Reader, known: Mapping[int, Facts]) -> dict[Key, tuple[str, ...]]
     if not titled:
         return {}
     rows = tx.all(f"SELECT seq, title FROM passages WHERE seq IN ({titled})")
-    found = {known[int(seq)].item: names_of(title) for seq, title in rows}
+    found = {known[int(seq)].item: names_of(title.partition(SEPARATOR)[0]) for seq, title in rows}
     return {item: names for item, names in found.items() if names}
 
 

@@ -1,0 +1,274 @@
+"""The rows of notes: what is known of each file, by what names it is linked, what it links to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from vaults.db.sql import Reader, Row, Writer
+from vaults.domain.notes.intake import KIND, Intake, folder_of, path_key
+from vaults.errors import Conflict, NotFound
+from vaults.files.tree import Stamp
+from vaults.index import facets, passages, splicing
+from vaults.markdown.resolve import Candidate, name_key, resolve
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A note as it was when it was last read."""
+
+    seq: int
+    path: str
+    hash: str
+    stamp: Stamp
+    read_ns: int
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A note as listings and hits show it."""
+
+    path: str
+    title: str
+    aliases: list[str]
+    tags: list[str]
+    frontmatter: dict[str, Any]
+    etag: str
+    size: int
+    created_at: str
+    modified_at: str
+    problem: str | None = None
+
+
+COLUMNS = (
+    "n.path, n.title, n.aliases, n.tags, n.frontmatter, substr(n.hash, 1, 16), n.size, n.created_at, n.modified_at,"
+    " n.problem"
+)
+"""The columns of ``Note``, in its order, from alias ``n``."""
+
+WIDTH = 10
+
+_KNOWN = "seq, path, hash, size, mtime_ns, inode, device, read_ns, complete"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A file that is not indexed, and why, in words."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRow:
+    """A link as written, and the note it stands in."""
+
+    source: str
+    line: int
+    kind: str
+    target: str
+    heading: str
+    block: str
+    alias: str
+    embed: bool
+
+
+def from_row(row: Row) -> Note:
+    """A row that starts with ``COLUMNS``."""
+    path, title, aliases, tags, frontmatter, *rest = row[:WIDTH]
+    return Note(path, title, json.loads(aliases), json.loads(tags), json.loads(frontmatter), *rest)
+
+
+def known(tx: Reader, paths: Sequence[str] | None = None) -> list[Known]:
+    """Every note, or those with these paths."""
+    if paths is None:
+        rows = tx.all(f"SELECT {_KNOWN} FROM notes")
+    else:
+        rows = [row for path in paths if (row := tx.one(f"SELECT {_KNOWN} FROM notes WHERE path = ?", (path,)))]
+    return [_known(row) for row in rows]
+
+
+def below(tx: Reader, folder: str) -> list[Known]:
+    """Every note in a folder and the folders in it."""
+    rows = tx.all(
+        f"SELECT {_KNOWN} FROM notes WHERE folder = :folder OR folder >= :within AND folder < :beyond",
+        {"folder": folder, "within": f"{folder}/", "beyond": f"{folder}0"},
+    )
+    return [_known(row) for row in rows]
+
+
+def by_hash(tx: Reader, version: str) -> list[Known]:
+    """Notes with this very text."""
+    return [_known(row) for row in tx.all(f"SELECT {_KNOWN} FROM notes WHERE hash = ?", (version,))]
+
+
+def _known(row: Row) -> Known:
+    return Known(int(row[0]), row[1], row[2], Stamp(*map(int, row[3:7])), int(row[7]), bool(row[8]))
+
+
+def find(tx: Reader, path: str) -> tuple[int, Note]:
+    """The note at a path, spelled as it is or so that it is one file on some systems. Raises ``NotFound``, or
+    ``Conflict`` where two are meant alike."""
+    row = tx.one(f"SELECT {COLUMNS}, n.seq FROM notes n WHERE n.path = ?", (path,))
+    if row is not None:
+        return int(row[WIDTH]), from_row(row)
+    rows = tx.all(f"SELECT {COLUMNS}, n.seq FROM notes n WHERE n.path_key = ? LIMIT 3", (path_key(path),))
+    if len(rows) > 1:
+        raise Conflict("several notes go by this name", hint="spell it as it is", paths=[row[0] for row in rows])
+    if not rows:
+        raise NotFound(f"no note {path}")
+    return int(rows[0][WIDTH]), from_row(rows[0])
+
+
+def put(tx: Writer, taken: Intake, model: str | None, max_tokens: int, seq: int | None = None) -> bool:
+    """Make a note's rows and passages say what was read of it; whether vectors are owed. ``seq``: the note is known by
+    another path, from which it was moved."""
+    if seq is None:
+        held = tx.one("SELECT seq FROM notes WHERE path = ?", (taken.path,))
+        seq = int(held[0]) if held else None
+    number = _store(tx, taken, seq)
+    _names(tx, number, taken)
+    if taken.links is not None:
+        _links(tx, number, taken)
+        facets.store(tx, KIND, number, with_ancestors(taken.tags), taken.frontmatter)
+    new = splicing.splice(tx, taken.item(number), taken.labels, taken.blocks, max_tokens)
+    return splicing.owe(tx, model, new)
+
+
+def _store(tx: Writer, taken: Intake, seq: int | None) -> int:
+    row = {
+        "path": taken.path, "path_key": path_key(taken.path), "folder": folder_of(taken.path), "title": taken.title,
+        "aliases": _json(taken.aliases), "tags": _json(taken.tags), "frontmatter": _json(taken.frontmatter),
+        "problem": taken.problem, "hash": taken.hash, "size": taken.stamp.size, "mtime_ns": taken.stamp.mtime_ns,
+        "inode": taken.stamp.inode, "device": taken.stamp.device, "read_ns": taken.read_ns,
+        "complete": int(taken.links is not None), "created_at": taken.created_at, "modified_at": taken.modified_at,
+    }  # fmt: skip
+    if taken.links is None:
+        del row["tags"]  # those of the text come with its links; a new note has none before
+    if seq is None:
+        row.setdefault("tags", "[]")
+        return tx.insert(f"INSERT INTO notes ({', '.join(row)}) VALUES ({', '.join(f':{name}' for name in row)})", row)
+    tx.run(f"UPDATE notes SET {', '.join(f'{name} = :{name}' for name in row)} WHERE seq = :seq", row | {"seq": seq})
+    return seq
+
+
+def _names(tx: Writer, number: int, taken: Intake) -> None:
+    keys = {name_key(each) for each in (PurePosixPath(taken.path).stem, taken.title, *taken.aliases)} - {""}
+    held = {row[0] for row in tx.all("SELECT key FROM note_names WHERE note = ?", (number,))}
+    if keys != held:
+        tx.run("DELETE FROM note_names WHERE note = ?", (number,))
+        tx.many("INSERT INTO note_names (key, note) VALUES (?, ?)", [(each, number) for each in sorted(keys)])
+
+
+def _links(tx: Writer, number: int, taken: Intake) -> None:
+    for table in ("note_links", "note_tasks"):
+        tx.run(f"DELETE FROM {table} WHERE note = ?", (number,))
+    tx.many(
+        "INSERT INTO note_links (note, ordinal, kind, line, target, target_key, heading, block, alias, embed)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (number, place, link.kind, link.line, link.target, name_key(link.target), link.heading, link.block,
+             link.alias, int(link.embed))
+            for place, link in enumerate(taken.links or ())
+        ],
+    )  # fmt: skip
+    tx.many(
+        "INSERT INTO note_tasks (note, ordinal, line, status, text, heading, due, tags)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (number, place, task.line, task.status, task.text, task.heading, task.due, _json(list(task.tags)))
+            for place, task in enumerate(taken.tasks or ())
+        ],
+    )
+
+
+def move(tx: Writer, seq: int, path: str) -> None:
+    """A file of the same name lies in another folder now: nothing else changed."""
+    tx.run(
+        "UPDATE notes SET path = ?, path_key = ?, folder = ? WHERE seq = ?",
+        (path, path_key(path), folder_of(path), seq),
+    )
+    tx.run("UPDATE passages SET folder = ? WHERE kind = ? AND item = ?", (folder_of(path), KIND, seq))
+
+
+def touch(tx: Writer, seq: int, stamp: Stamp, read_ns: int) -> None:
+    """A file was written again as it was."""
+    tx.run(
+        "UPDATE notes SET size = ?, mtime_ns = ?, inode = ?, device = ?, read_ns = ? WHERE seq = ?",
+        (stamp.size, stamp.mtime_ns, stamp.inode, stamp.device, read_ns, seq),
+    )
+
+
+def drop(tx: Writer, numbers: Sequence[int]) -> None:
+    """Take notes out of every index: their files are gone."""
+    passages.remove(tx, KIND, numbers)
+    tx.many("DELETE FROM notes WHERE seq = ?", [(number,) for number in numbers])
+
+
+def incomplete(tx: Reader) -> list[str]:
+    """Notes whose links and tasks are still to be read, by path."""
+    return [row[0] for row in tx.all("SELECT path FROM notes WHERE complete = 0")]
+
+
+def skip(tx: Writer, skipped: Iterable[LeftOut], asked: Sequence[str] | None = None) -> None:
+    """Write down which files are not indexed, and why: of all, or of the files and folders that were ``asked``."""
+    if asked is None:
+        tx.run("DELETE FROM notes_skipped")
+    for path in asked or ():
+        bounds = {"path": path, "within": f"{path}/", "beyond": f"{path}0"}
+        tx.run("DELETE FROM notes_skipped WHERE path = :path OR path >= :within AND path < :beyond", bounds)
+    tx.many(
+        "INSERT INTO notes_skipped (path, reason) VALUES (?, ?)"
+        " ON CONFLICT (path) DO UPDATE SET reason = excluded.reason",
+        [(each.path, each.reason) for each in skipped],
+    )
+
+
+def resolved(tx: Reader, target: str, source: str) -> str | None:
+    """The path of the note a link's target means, in the note at ``source``."""
+    return resolve(target, source, candidates(tx, [name_key(target)]))
+
+
+def candidates(tx: Reader, keys: Sequence[str]) -> list[Candidate]:
+    """Notes that go by one of these names."""
+    found: dict[str, Candidate] = {}
+    for each in dict.fromkeys(keys):
+        rows = tx.all(
+            "SELECT n.path, n.title, n.aliases FROM note_names k JOIN notes n ON n.seq = k.note WHERE k.key = ?",
+            (each,),
+        )
+        found.update((row[0], Candidate(row[0], row[1], tuple(json.loads(row[2])))) for row in rows)
+    return list(found.values())
+
+
+def backlinks(tx: Reader, seq: int, path: str) -> list[LinkRow]:
+    """Links of other notes, and of itself, that mean this note."""
+    keys = [row[0] for row in tx.all("SELECT key FROM note_names WHERE note = ?", (seq,))]
+    by_name: Mapping[str, list[Candidate]] = {each: candidates(tx, [each]) for each in keys}
+    found: list[LinkRow] = []
+    for each in keys:
+        rows = tx.all(
+            "SELECT s.path, l.line, l.kind, l.target, l.heading, l.block, l.alias, l.embed FROM note_links l"
+            " JOIN notes s ON s.seq = l.note WHERE l.target_key = ? ORDER BY s.path, l.ordinal",
+            (each,),
+        )
+        links = [LinkRow(*row[:7], bool(row[7])) for row in rows]
+        found += [link for link in links if resolve(link.target, link.source, by_name[each]) == path]
+    return found
+
+
+def with_ancestors(tags: Iterable[str]) -> list[str]:
+    """Tags as they are filtered by: ``a/b`` is also ``a``, and any is also itself in lower case."""
+    found: dict[str, None] = {}
+    for spelled in (each for tag in tags for each in (tag, tag.lower())):
+        parts = spelled.split("/")
+        found.update(dict.fromkeys("/".join(parts[: end + 1]) for end in range(len(parts)) if parts[end]))
+    return list(found)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

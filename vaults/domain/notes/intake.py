@@ -1,0 +1,144 @@
+"""From a file's bytes to what is indexed of it. Pure, and the costly half of indexing: it runs on threads."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from typing import Any
+
+from vaults import clock
+from vaults.domain.memory import GLOBAL
+from vaults.files.paths import key
+from vaults.files.tree import Content, Stamp
+from vaults.index.blocks import Block, Mark, blocks
+from vaults.index.items import Item
+from vaults.markdown import note as markdown
+from vaults.markdown.note import Heading, Link, Task
+from vaults.markdown.source import decode
+
+KIND = "note"
+
+LONG = 512 * 1024
+"""Bytes from which a note that a tool has just changed is read for its passages first, and for links and tasks later:
+an edit of a long log must not wait for all of it to be parsed."""
+
+ETAG = 16
+"""Hex digits of the SHA-256 that callers see."""
+
+LABELS = 20
+"""Tags and aliases a passage is found by, beside its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """A note as the indexes take it. ``links`` and ``tasks`` are None while they, and the tags in the text, are still
+    to be read."""
+
+    path: str
+    title: str
+    aliases: list[str]
+    tags: list[str]
+    frontmatter: dict[str, Any]
+    problem: str | None
+    hash: str
+    stamp: Stamp
+    read_ns: int
+    created_at: str
+    modified_at: str
+    blocks: list[Block]
+    links: tuple[Link, ...] | None
+    tasks: tuple[Task, ...] | None
+
+    @property
+    def labels(self) -> str:
+        """Words the note is found by beside its text."""
+        said = self.frontmatter.get("tags")
+        named = [str(each) for each in said] if isinstance(said, list) else [said] if isinstance(said, str) else []
+        return " ".join([*named, *self.aliases][:LABELS])
+
+    def item(self, number: int) -> Item:
+        """What its passages carry."""
+        return Item(
+            kind=KIND,
+            number=number,
+            source_hash="",
+            at=self.created_at,
+            modified_at=self.modified_at,
+            workspace=GLOBAL,
+            type=type_of(self.frontmatter),
+            folder=folder_of(self.path),
+        )
+
+
+def taken(path: str, content: Content, read_ns: int, *, whole: bool = True) -> Intake:
+    """Read a note. ``whole`` False: without links and tasks. Raises ``NotText``."""
+    text = decode(content.data).text
+    parsed = markdown.parse(text)
+    modified = _when(content.stamp.mtime_ns)
+    title = parsed.title or PurePosixPath(path).stem
+    return Intake(
+        path=path,
+        title=title,
+        aliases=list(parsed.aliases),
+        tags=list(parsed.tags),
+        frontmatter=parsed.frontmatter,
+        problem=parsed.frontmatter_error,
+        hash=digest(content.data),
+        stamp=content.stamp,
+        read_ns=read_ns,
+        created_at=_moment(parsed.created) or modified,
+        modified_at=modified,
+        blocks=blocks(text, title, marks(parsed.headings), parsed.body_start),
+        links=parsed.links if whole else None,
+        tasks=parsed.tasks if whole else None,
+    )
+
+
+def digest(data: bytes) -> str:
+    """What a version is known by: 32 hex of its SHA-256."""
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+def etag_of(version: str) -> str:
+    """What a caller sees of a digest."""
+    return version[:ETAG]
+
+
+def marks(headings: Sequence[Heading]) -> list[Mark]:
+    """Headings as borders of blocks."""
+    return [Mark(heading.level, heading.text, heading.start) for heading in headings]
+
+
+def folder_of(path: str) -> str:
+    """The folder a note lies in; '' for the notes folder itself."""
+    return path.rpartition("/")[0]
+
+
+def type_of(frontmatter: dict[str, Any]) -> str:
+    """What kind of note it says it is."""
+    said = frontmatter.get("type")
+    return said[:100] if isinstance(said, str) else ""
+
+
+def path_key(path: str) -> str:
+    """Equal for paths that are one file on some system."""
+    return key(path)
+
+
+def _when(mtime_ns: int) -> str:
+    """A file's time as it is stored; file systems hold years that calendars do not."""
+    try:
+        return clock.text(datetime.fromtimestamp(mtime_ns / 1e9, UTC))
+    except (ValueError, OverflowError, OSError):
+        return clock.text(datetime.fromtimestamp(0, UTC))
+
+
+def _moment(said: str | None) -> str | None:
+    """A date of the frontmatter as it is stored; None for what is none."""
+    try:
+        return clock.text(datetime.fromisoformat(said)) if said else None
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,254 @@
+"""What tools did to files: written down before the first file is touched, so that a kill in between loses nothing.
+
+A change names for each of its files the version before and the version after, and the versions are kept here,
+compressed. So a change that was begun can be carried through, one that was made can be taken back, and what a program
+outside wrote over can be had again.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from uuid_utils import uuid7
+
+from vaults import clock
+from vaults.db.sql import Reader, Row, Writer
+from vaults.domain.memory import Actor
+from vaults.domain.notes.intake import digest
+from vaults.files.tree import Stamp
+from vaults.settings import NotesSettings
+
+LEVEL = 1
+"""Of zlib: 60 to 100 MB/s, and a third of the size."""
+
+PRUNE_EVERY = 64
+"""Changes between two looks at how much is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One file of a change. ``before`` None: it is made; ``after`` None: it is removed; ``to``: it is moved there.
+    ``stamp`` is that of the version before, which must still stand there."""
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+    to: str | None = None
+    stamp: Stamp | None = None
+
+    @property
+    def target(self) -> str:
+        """Where the file is afterwards."""
+        return self.to or self.path
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a tool does to files, as one: all of it happens, or none. ``undoes``: the change it takes back."""
+
+    tool: str
+    summary: str
+    files: Sequence[FileChange]
+    session: str | None = None
+    undoes: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """The versions of a change, ready to be stored: digest, size, compressed bytes."""
+
+    packed: list[tuple[str, int, bytes]]
+    digests: list[tuple[str | None, str | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecord:
+    """One file of a recorded change; ``before`` and ``after`` are digests."""
+
+    path: str
+    to: str | None
+    before: str | None
+    after: str | None
+    overwritten: str | None
+
+    @property
+    def target(self) -> str:
+        return self.to or self.path
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A recorded change. ``git``: the commit that holds it, '' while one is owed."""
+
+    seq: int
+    id: str
+    at: str
+    author: str
+    tool: str
+    session: str | None
+    summary: str
+    state: str
+    undoes: str | None
+    git: str | None
+    files: list[FileRecord]
+
+
+def packed(change: Change) -> Versions:
+    """Compress the versions of a change. Blocking, and most of what recording costs."""
+    found: dict[str, tuple[str, int, bytes]] = {}
+    digests = []
+    for each in change.files:
+        pair: list[str | None] = []
+        for data in (each.before, each.after):
+            name = digest(data) if data is not None else None
+            if data is not None and name is not None and name not in found:
+                found[name] = (name, len(data), zlib.compress(data, LEVEL))
+            pair.append(name)
+        digests.append((pair[0], pair[1]))
+    return Versions(list(found.values()), digests)
+
+
+def begin(tx: Writer, actor: Actor, change: Change, versions: Versions) -> tuple[int, str]:
+    """Write down what is about to be done; returns the change's number and id."""
+    identity = str(uuid7())
+    seq = tx.insert(
+        "INSERT INTO note_changes (id, at, who, author, tool, session, summary, state, undoes)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?)",
+        (
+            identity, clock.now(), actor.identity, actor.name, change.tool, change.session, change.summary,
+            change.undoes,
+        ),
+    )  # fmt: skip
+    tx.many(
+        "INSERT INTO note_versions (hash, size, data) VALUES (?, ?, ?) ON CONFLICT (hash) DO NOTHING", versions.packed
+    )
+    tx.many(
+        "INSERT INTO note_change_files (change, ordinal, path, to_path, before, after) VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (seq, place, each.path, each.to, before, after)
+            for place, (each, (before, after)) in enumerate(zip(change.files, versions.digests, strict=True))
+        ],
+    )
+    return seq, identity
+
+
+def finish(tx: Writer, seq: int, *, git_owed: bool) -> None:
+    """It is done, as a whole."""
+    tx.run("UPDATE note_changes SET state = 'done', git = ? WHERE seq = ?", ("" if git_owed else None, seq))
+
+
+def fail(tx: Writer, seq: int) -> None:
+    """Nothing of it is left."""
+    tx.run("UPDATE note_changes SET state = 'failed' WHERE seq = ?", (seq,))
+
+
+def pending(tx: Reader) -> list[Record]:
+    """Changes that were begun and not ended, oldest first: whoever made them was killed."""
+    return _records(tx, "c.state = 'pending' ORDER BY c.seq", ())
+
+
+def owed_to_git(tx: Reader, limit: int) -> list[Record]:
+    """Changes that no commit holds yet, oldest first."""
+    return _records(tx, "c.git = '' AND c.state = 'done' ORDER BY c.seq LIMIT ?", (limit,))
+
+
+def committed(tx: Writer, numbers: Iterable[int], commit: str) -> None:
+    """A commit holds these changes now."""
+    tx.many("UPDATE note_changes SET git = ? WHERE seq = ?", [(commit, seq) for seq in numbers])
+
+
+def find(tx: Reader, ref: str) -> Record | None:
+    """The change with this id."""
+    found = _records(tx, "c.id = ?", (ref,))
+    return found[0] if found else None
+
+
+def made(tx: Reader, path: str | None, limit: int, before: int | None = None) -> list[Record]:
+    """Changes that were made, newest first: of a note, or of all."""
+    where, params = "c.state = 'done'", []
+    if path is not None:
+        where += (
+            " AND EXISTS (SELECT 1 FROM note_change_files f WHERE f.change = c.seq AND (f.path = ? OR f.to_path = ?))"
+        )
+        params += [path, path]
+    if before is not None:
+        where += " AND c.seq < ?"
+        params.append(str(before))
+    return _records(tx, f"{where} ORDER BY c.seq DESC LIMIT ?", (*params, limit))
+
+
+def undone(tx: Reader, identity: str) -> bool:
+    """Whether a change was taken back, and that was not taken back itself."""
+    row = tx.one("SELECT id FROM note_changes WHERE undoes = ? AND state = 'done' ORDER BY seq DESC", (identity,))
+    return row is not None and not undone(tx, row[0])
+
+
+def version(tx: Reader, name: str | None) -> bytes | None:
+    """The bytes of a version; None when there is none, or it is no longer kept."""
+    data = tx.value("SELECT data FROM note_versions WHERE hash = ?", (name,)) if name else None
+    return zlib.decompress(data) if data is not None else None
+
+
+def mark_overwritten(tx: Writer, seq: int, path: str) -> None:
+    """A program outside wrote over what this change had written there."""
+    tx.run(
+        "UPDATE note_change_files SET overwritten = ? WHERE change = ? AND COALESCE(to_path, path) = ?",
+        (clock.now(), seq, path),
+    )
+
+
+def overwritten(tx: Reader, path: str, since: str) -> list[str]:
+    """Ids of changes to a note, made since then, that a program outside wrote over."""
+    rows = tx.all(
+        "SELECT c.id FROM note_change_files f JOIN note_changes c ON c.seq = f.change"
+        " WHERE COALESCE(f.to_path, f.path) = ? AND f.overwritten >= ? ORDER BY c.seq",
+        (path, since),
+    )
+    return [row[0] for row in rows]
+
+
+def prune(tx: Writer, settings: NotesSettings) -> None:
+    """Forget the oldest changes above what is kept, and versions that none names any more. Now and then."""
+    last = int(tx.value("SELECT MAX(seq) FROM note_changes") or 0)
+    if last % PRUNE_EVERY:
+        return
+    tx.run("DELETE FROM note_changes WHERE seq <= ? AND state <> 'pending'", (last - settings.versions,))
+    while _size(tx) > settings.versions_mb * 1024 * 1024:
+        cut = tx.value(
+            "SELECT MAX(seq) FROM"
+            " (SELECT seq FROM note_changes WHERE state <> 'pending' AND seq < ? ORDER BY seq LIMIT ?)",
+            (last, PRUNE_EVERY),
+        )
+        if cut is None:
+            break
+        tx.run("DELETE FROM note_changes WHERE seq <= ? AND state <> 'pending'", (cut,))
+        _sweep(tx)
+    _sweep(tx)
+
+
+def _size(tx: Reader) -> int:
+    return int(tx.value("SELECT COALESCE(SUM(LENGTH(data)), 0) FROM note_versions"))
+
+
+def _sweep(tx: Writer) -> None:
+    tx.run(
+        "DELETE FROM note_versions WHERE NOT EXISTS (SELECT 1 FROM note_change_files f WHERE f.before = hash)"
+        " AND NOT EXISTS (SELECT 1 FROM note_change_files f WHERE f.after = hash)"
+    )
+
+
+_RECORD = "c.seq, c.id, c.at, c.author, c.tool, c.session, c.summary, c.state, c.undoes, c.git"
+
+
+def _records(tx: Reader, where: str, params: Sequence[object]) -> list[Record]:
+    return [_record(tx, row) for row in tx.all(f"SELECT {_RECORD} FROM note_changes c WHERE {where}", params)]
+
+
+def _record(tx: Reader, row: Row) -> Record:
+    files = tx.all(
+        "SELECT path, to_path, before, after, overwritten FROM note_change_files WHERE change = ? ORDER BY ordinal",
+        (row[0],),
+    )
+    return Record(*row[:10], [FileRecord(*each) for each in files])

@@ -1,0 +1,97 @@
+"""Putting the files of a change in place, one after another, and taking that back. Blocking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from vaults.domain.notes.journal import FileChange
+from vaults.errors import Conflict, Internal, NotFound
+from vaults.files.tree import Prepared, Stamp, Tree
+
+CHUNK = 64
+"""Files prepared at a time: each holds a descriptor until it is published."""
+
+
+@dataclass(slots=True)
+class Placed:
+    """Files that are in place: each with the version that stands there now (of a removed one, that which stood)."""
+
+    tree: Tree
+    done: list[tuple[FileChange, Stamp]] = field(default_factory=list)
+    folders: set[str] = field(default_factory=set)
+
+    def all(self, files: Sequence[FileChange], first: Sequence[Prepared]) -> None:
+        """Put all in place; ``first`` are prepared already. When one cannot be, those before it are taken back.
+        Raises what stopped it."""
+        try:
+            for start in range(0, len(files), CHUNK):
+                some = files[start : start + CHUNK]
+                self._publish(some, first if start == 0 else prepared(self.tree, some))
+            self.tree.sync(self.folders)
+        except BaseException:
+            self.take_back()
+            raise
+
+    def _publish(self, files: Sequence[FileChange], steps: Sequence[Prepared]) -> None:
+        try:
+            for each, step in zip(files, steps, strict=True):
+                self.folders.update(step.folders)
+                stamp = step.publish_unsynced()
+                if each.to is not None and each.after != each.before and each.after is not None:
+                    stamp = self.tree.replace(each.to, each.after, stamp)
+                self.done.append((each, stamp))
+        finally:
+            for step in steps:
+                step.discard()
+
+    def take_back(self) -> None:
+        """Undo what was put in place, newest first. A file that another program has changed since stays as that
+        program left it: its words count more than our tidiness, and the versions are in the journal."""
+        while self.done:
+            each, stamp = self.done.pop()
+            try:
+                _take_back(self.tree, each, stamp)
+            except (Conflict, NotFound):
+                continue
+
+
+def prepared(tree: Tree, files: Sequence[FileChange]) -> list[Prepared]:
+    """Write and sync everything under hidden names. Raises what stops one; then nothing is left of the others."""
+    found: list[Prepared] = []
+    try:
+        for each in files:
+            found.append(_prepared(tree, each))
+    except BaseException:
+        for step in found:
+            step.discard()
+        raise
+    return found
+
+
+def _prepared(tree: Tree, each: FileChange) -> Prepared:
+    if each.to is not None:
+        return tree.prepare_move(each.path, each.to, _stamp(each))
+    if each.before is None and each.after is not None:
+        return tree.prepare_create(each.path, each.after)
+    if each.after is None:
+        return tree.prepare_remove(each.path, _stamp(each))
+    return tree.prepare(each.path, each.after, _stamp(each))
+
+
+def _stamp(each: FileChange) -> Stamp:
+    if each.stamp is None:
+        raise Internal("a change of a note that was not read")
+    return each.stamp
+
+
+def _take_back(tree: Tree, each: FileChange, stamp: Stamp) -> None:
+    if each.before is None:
+        tree.remove(each.path, stamp)
+    elif each.after is None:
+        tree.create(each.path, each.before)
+    else:
+        if each.after != each.before:
+            stamp = tree.replace(each.target, each.before, stamp)
+        if each.to is not None:
+            tree.move(each.to, each.path, stamp)

@@ -1,0 +1,261 @@
+"""Making the index agree with the files: what to read, what moved, what is gone. The plan is pure.
+
+Rows are derived, so nothing here can lose a note; but a note taken for gone loses its number, and everybody would find
+less. So what could not be listed or read is not gone, and a folder that loses most of its notes of a sudden is looked
+at twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from vaults.context import run_in
+from vaults.db.sql import Reader, Writer
+from vaults.domain.notes import catalogue, intake
+from vaults.domain.notes.catalogue import Known, LeftOut
+from vaults.domain.notes.intake import Intake
+from vaults.errors import NotFound, StrongroomError, TooLarge, VaultUnavailable
+from vaults.files.tree import Found, Stamp, Walk
+from vaults.markdown.source import NotText
+from vaults.vault import Vault
+
+RACY_NS = 50_000_000
+"""A file that was written so shortly before it was read may have been written again with the same stamp: file systems
+count time in steps of a few milliseconds."""
+
+STALE_NS = 60_000_000_000
+"""So much younger a row may be than a reading that it wins over; beyond that a clock was set."""
+
+BATCH, BATCH_BYTES = 100, 4 * 1024 * 1024
+"""Notes, and bytes of them, that are read and written down in one transaction."""
+
+MANY = 20
+"""Notes that must be missing before it looks as if a mount or a whole folder went away."""
+
+TOO_LONG = "longer than a note may be"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to do. ``moved``: notes that are at another path now, and nothing else changed."""
+
+    read: list[Found] = field(default_factory=list)
+    moved: list[tuple[Known, Found]] = field(default_factory=list)
+    gone: list[Known] = field(default_factory=list)
+
+
+def plan(known: Iterable[Known], found: Iterable[Found], unread: Sequence[str] = ()) -> Plan:
+    """Compare what is known with what is there. ``unread``: folders that could not be listed; what is known of them
+    stays. Pure."""
+    before = {each.path: each for each in known}
+    now = {each.path: each for each in found}
+    new = [each for path, each in now.items() if path not in before]
+    gone = [each for path, each in before.items() if path not in now and not within(path, unread)]
+    changed = [now[path] for path, each in before.items() if path in now and not unchanged(each, now[path].stamp)]
+    by_stamp = {each.stamp: each for each in gone if unchanged(each, each.stamp)}
+    moved = [(by_stamp.pop(each.stamp), each) for each in new if each.stamp in by_stamp]
+    arrived, left = {there.path for _, there in moved}, {known.path for known, _ in moved}
+    return Plan(
+        read=[*changed, *(each for each in new if each.path not in arrived)],
+        moved=moved,
+        gone=[each for each in gone if each.path not in left],
+    )
+
+
+def unchanged(known: Known, stamp: Stamp) -> bool:
+    """Whether a file is surely as it was read, and was read whole."""
+    return known.complete and known.stamp == stamp and stamp.mtime_ns + RACY_NS < known.read_ns
+
+
+def within(path: str, folders: Sequence[str]) -> bool:
+    """Whether a path lies in one of some folders; '' is the folder of all notes."""
+    return any(not folder or path == folder or path.startswith(f"{folder}/") for folder in folders)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a look at the files changed. ``changed``: notes that are other than before, by path; ``owed``: vectors
+    are."""
+
+    changed: list[str]
+    gone: list[str]
+    owed: bool
+
+    @property
+    def paths(self) -> list[str]:
+        """Every note of which something changed."""
+        return [*self.changed, *self.gone]
+
+
+Told = Callable[[int, int], None]
+"""Told now and then: notes read, of how many."""
+
+
+async def everything(vault: Vault, told: Told = lambda *_: None, *, expected: int = 0) -> Outcome:
+    """Look at all files. Raises ``VaultUnavailable`` when the folder cannot be read or lost its disk, and ``Vanished``
+    when most notes are missing, unless so many (``expected``) were missing before."""
+    walk = await run_in(vault.shared.pool, vault.notes.tree.walk)
+    known = await vault.db.read(catalogue.known)
+    todo = plan(known, walk.found, walk.unread)
+    missing = len(todo.gone)
+    if missing > MANY and missing * 2 > len(known):
+        if not walk.found and vault.notes.tree.device() != known[0].stamp.device:
+            raise VaultUnavailable("the disk of the notes folder is not there")
+        if missing > expected:
+            raise Vanished(missing)
+    return await _apply(vault, todo, walk, None, told)
+
+
+class Vanished(VaultUnavailable):
+    """Most notes are missing: it may be a disk that comes back. ``missing`` says how many."""
+
+    def __init__(self, missing: int) -> None:
+        super().__init__("most notes are missing of a sudden", hint="they are looked for once more")
+        self.missing = missing
+
+
+async def these(vault: Vault, paths: Iterable[str]) -> Outcome:
+    """Look at some files and folders: something happened there."""
+    asked = list(dict.fromkeys(paths))
+    walks = await run_in(vault.shared.pool, lambda: [vault.notes.tree.walk_folder(path) for path in asked])
+    walk = Walk(
+        list({each.path: each for part in walks for each in part.found}.values()),
+        list({each.path: each for part in walks for each in part.skipped}.values()),
+        [each for part in walks for each in part.unread],
+    )
+    known = await vault.db.read(lambda tx: _known_of(tx, asked))
+    return await _apply(vault, plan(known, walk.found, walk.unread), walk, asked)
+
+
+def _known_of(tx: Reader, paths: Sequence[str]) -> list[Known]:
+    found = [*catalogue.known(tx, paths), *(each for path in paths for each in catalogue.below(tx, path))]
+    return list({each.path: each for each in found}.values())
+
+
+@dataclass(slots=True)
+class _Run:
+    """A plan being carried out. ``left``: notes whose files are gone and that nothing took over yet, by path."""
+
+    vault: Vault
+    left: dict[str, Known]
+    taken_over: Mapping[str, Known]
+    changed: list[str] = field(default_factory=list)
+    odd: list[LeftOut] = field(default_factory=list)
+    unreadable: list[LeftOut] = field(default_factory=list)
+    owed: bool = False
+
+    def put(self, tx: Writer, readings: Sequence[Intake]) -> None:
+        for taken in readings:
+            self._put(tx, taken)
+
+    def _put(self, tx: Writer, taken: Intake) -> None:
+        held = next(iter(catalogue.known(tx, [taken.path])), None)
+        if held is not None and held.hash == taken.hash and held.complete:
+            catalogue.touch(tx, held.seq, taken.stamp, taken.read_ns)
+            return
+        if held is not None and held.stamp != taken.stamp and 0 < held.read_ns - taken.read_ns < STALE_NS:
+            return  # a tool wrote it after this was read, and has told the rows
+        before = self.taken_over.get(taken.path)
+        if held is None and before is None:  # the same text at another path, where it is gone: it was moved
+            before = next((each for each in self.left.values() if each.hash == taken.hash), None)
+            if before is not None:
+                del self.left[before.path]
+        owed = catalogue.put(
+            tx, taken, model_of(self.vault, tx), self.vault.shared.index.passage_tokens, before.seq if before else None
+        )
+        self.changed.append(taken.path)
+        self.owed = self.owed or owed
+
+
+async def _apply(
+    vault: Vault, todo: Plan, walk: Walk, asked: Sequence[str] | None, told: Told = lambda *_: None
+) -> Outcome:
+    """Carry a plan out, in short transactions. ``asked``: the paths that were looked at; None: all."""
+    renamed = {there.path: known for known, there in todo.moved if _name(known.path) != _name(there.path)}
+    plain = [(known, there.path) for known, there in todo.moved if there.path not in renamed]
+    run = _Run(vault, {each.path: each for each in todo.gone}, renamed)
+    if plain:
+        await vault.db.write(lambda tx: _move(tx, plain))
+    reads = [*todo.read, *(there for _, there in todo.moved if there.path in renamed)]
+    await _read_all(run, reads, told)
+    skipped = [*(LeftOut(each.path, each.reason.words) for each in walk.skipped), *run.odd, *run.unreadable]
+    lost = [*(each.path for each in walk.skipped), *(each.path for each in run.odd)]
+    await vault.db.write(lambda tx: _settle(tx, list(run.left.values()), lost, skipped, asked))
+    changed = [*run.changed, *(path for _, path in plain)]
+    return Outcome(changed, [*run.left, *(known.path for known, _ in todo.moved)], run.owed)
+
+
+def _move(tx: Writer, moved: Sequence[tuple[Known, str]]) -> None:
+    for known, path in moved:
+        catalogue.move(tx, known.seq, path)
+
+
+async def _read_all(run: _Run, reads: Sequence[Found], told: Told) -> None:
+    """Read while what was read before is written down."""
+    pool, done = run.vault.shared.pool, 0
+    writing: asyncio.Task[None] | None = None
+    try:
+        for batch in batches(reads):
+            readings = await run_in(pool, read, run.vault, [each.path for each in batch], run)
+            if writing is not None:
+                await writing
+            writing = asyncio.create_task(run.vault.db.write(lambda tx, readings=readings: run.put(tx, readings)))  # type: ignore[misc]
+            done += len(batch)
+            told(done, len(reads))
+    finally:
+        if writing is not None:
+            await writing
+
+
+def batches(found: Sequence[Found]) -> Iterator[list[Found]]:
+    """Files in portions of bounded number and size."""
+    batch: list[Found] = []
+    size = 0
+    for each in found:
+        if batch and (len(batch) == BATCH or size + each.stamp.size > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(each)
+        size += each.stamp.size
+    if batch:
+        yield batch
+
+
+def _settle(
+    tx: Writer, gone: Sequence[Known], lost: Sequence[str], skipped: Sequence[LeftOut], asked: Sequence[str] | None
+) -> None:
+    numbers = {each.seq for each in (*gone, *catalogue.known(tx, lost))}
+    if numbers:
+        catalogue.drop(tx, sorted(numbers))
+    catalogue.skip(tx, skipped, asked)
+
+
+def model_of(vault: Vault, tx: Reader) -> str | None:
+    """The model whose vectors the vault holds: before it is loaded, the one it held."""
+    model = vault.shared.embedder.identity
+    return model.key if model else tx.value("SELECT value FROM vault_info WHERE key = 'model'")
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def read(vault: Vault, paths: Sequence[str], run: _Run) -> list[Intake]:
+    """Read files for the index; what cannot be read is noted with the reason. Blocking."""
+    taken: list[Intake] = []
+    for path in paths:
+        now = time.time_ns()
+        try:
+            taken.append(intake.taken(path, vault.notes.tree.read(path, vault.notes.settings.max_note), now))
+        except NotFound:
+            continue  # gone since it was listed: that is noticed in its turn
+        except TooLarge:
+            run.odd.append(LeftOut(path, TOO_LONG))
+        except NotText as failure:
+            run.odd.append(LeftOut(path, failure.reason))
+        except StrongroomError as failure:  # not allowed, or the disk fails: what is known of it stays
+            run.unreadable.append(LeftOut(path, failure.message))
+    return taken

@@ -1,0 +1,110 @@
+"""Carrying through what a kill interrupted: changes that the journal holds as begun.
+
+Whoever commits holds the writing lock, so a change that is still begun once the lock is ours has nobody left. It is
+carried through where every file is as it was before or after; where another program has written since, it is taken
+back instead: its caller was never answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vaults.context import run_in
+from vaults.db.sql import Reader
+from vaults.domain.notes import journal, placing, reconcile
+from vaults.domain.notes.intake import digest
+from vaults.domain.notes.journal import FileChange, FileRecord, Record
+from vaults.domain.notes.placing import Placed
+from vaults.errors import NotFound, StrongroomError
+from vaults.files.tree import Content
+from vaults.vault import Vault
+
+
+async def recover(vault: Vault) -> int:
+    """Finish every interrupted change; returns how many there were."""
+    if not await vault.db.read(journal.pending):
+        return 0
+    async with vault.notes.writing():
+        records = await vault.db.read(journal.pending)
+        for record in records:
+            await _finish(vault, record)
+    return len(records)
+
+
+async def _finish(vault: Vault, record: Record) -> None:
+    versions = await vault.db.read(lambda tx: _versions(tx, record))
+    done = await run_in(vault.shared.pool, _carry, vault, record, versions)
+    await reconcile.these(vault, [path for each in record.files for path in (each.path, each.to) if path])
+    if done:
+        await vault.db.write(lambda tx: journal.finish(tx, record.seq, git_owed=vault.notes.settings.history != "off"))
+    else:
+        await vault.db.write(lambda tx: journal.fail(tx, record.seq))
+
+
+def _versions(tx: Reader, record: Record) -> dict[str, bytes]:
+    names = {name for each in record.files for name in (each.before, each.after) if name}
+    return {name: data for name in names if (data := journal.version(tx, name)) is not None}
+
+
+def _carry(vault: Vault, record: Record, versions: dict[str, bytes]) -> bool:
+    """Put in place what is missing; whether the whole change stands now. Blocking."""
+    limit, tree = 1 << 30, vault.notes.tree
+    ahead: list[FileChange] = []
+    back: list[FileChange] = []
+    whole = True
+    for each in record.files:
+        here, there = _content(vault, each.path, limit), _content(vault, each.target, limit)
+        forward = _forward(each, here, there, versions)
+        whole = whole and forward is not None
+        ahead += forward or []
+        back += _backward(each, here, there, versions)
+    steps = ahead if whole else list(reversed(back))
+    try:
+        first = placing.prepared(tree, steps[: placing.CHUNK])
+        Placed(tree).all(steps, first)
+    except StrongroomError:
+        return False  # the disk is full, or yet another edit came: what stands there stays, the versions are kept
+    return whole
+
+
+def _content(vault: Vault, path: str, limit: int) -> Content | None:
+    try:
+        return vault.notes.tree.read(path, limit)
+    except NotFound:
+        return None
+
+
+def _is(content: Content | None, version: str | None) -> bool:
+    return (content is None) == (version is None) and (content is None or digest(content.data) == version)
+
+
+def _forward(
+    each: FileRecord, here: Content | None, there: Content | None, versions: dict[str, bytes]
+) -> list[FileChange] | None:
+    """What is left to do for a file; None where it is neither as before nor as after."""
+    after = versions.get(each.after or "")
+    if each.to is None:
+        if _is(here, each.after):
+            return []
+        if not _is(here, each.before):
+            return None
+        return [FileChange(each.path, here.data if here else None, after, stamp=here.stamp if here else None)]
+    if here is not None and _is(here, each.before) and there is None:
+        return [FileChange(each.path, here.data, after, each.to, here.stamp)]
+    if here is None and there is not None and _is(there, each.before) and each.before != each.after:
+        return [FileChange(each.to, there.data, after, stamp=there.stamp)]
+    return [] if here is None and _is(there, each.after) else None
+
+
+def _backward(
+    each: FileRecord, here: Content | None, there: Content | None, versions: dict[str, bytes]
+) -> Sequence[FileChange]:
+    """What takes a file back to where it was, if it is as after."""
+    before = versions.get(each.before or "")
+    if not _is(there, each.after) or (each.to and here is not None):
+        return []
+    if each.to is None:
+        if each.before == each.after:
+            return []
+        return [FileChange(each.path, there.data if there else None, before, stamp=there.stamp if there else None)]
+    return [FileChange(each.to, there.data, before, each.path, there.stamp)] if there else []

@@ -1,0 +1,88 @@
+"""A vault's notes while it is open: finish what was begun, read what changed meanwhile, follow what changes now.
+
+One process does this for a vault, the one that holds its lease; another that opens the vault finds the rows it keeps.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import aclosing
+
+from vaults.domain.notes import catalogue, overwriting, reconcile, recovery
+from vaults.domain.notes.reconcile import Outcome, Vanished
+from vaults.errors import StrongroomError, VaultUnavailable
+from vaults.files.notebook import Progress
+from vaults.files.watching import Watcher, Watching
+from vaults.vault import Vault
+
+AGAIN_S = 2.0
+"""Seconds until most notes, missing of a sudden, are looked for once more."""
+
+RETRY_S = 5.0
+"""Seconds after a failure until everything is looked at again."""
+
+
+async def tend(vault: Vault) -> None:
+    """Keep the index with the files until cancelled. Never raises for what happens to files or disk."""
+    settings = vault.notes.settings
+    if settings.watch == "off":
+        await _look(vault, "off", None)
+        return
+    watcher = Watcher(vault.notes.root, settings.watch, poll_s=settings.poll_s, rescan_s=settings.rescan_s)
+    async with aclosing(watcher.changes()) as changes:
+        async for changed in changes:
+            rescan = changed.rescan or vault.notes.progress.phase == "unavailable"
+            started = time.monotonic()
+            await _look(vault, _words(watcher.state), None if rescan else sorted(changed.paths))
+            if rescan:
+                watcher.scanned(time.monotonic() - started)
+
+
+def _words(state: Watching) -> str:
+    return f"{state.mode}: {state.reason}" if state.reason else state.mode
+
+
+async def _look(vault: Vault, watching: str, paths: Sequence[str] | None) -> None:
+    """One look at everything (None) or some paths, with everything that follows from it. A failure is told in the
+    vault's status and tried again with the next look."""
+    try:
+        await recovery.recover(vault)
+        outcome = await (_everything(vault, watching) if paths is None else reconcile.these(vault, paths))
+        await overwriting.notice(vault, outcome.changed)
+    except VaultUnavailable as failure:
+        vault.notes.tell(Progress("unavailable", watching=watching, reason=failure.message))
+        await asyncio.sleep(RETRY_S)
+        return
+    except StrongroomError as failure:  # the disk is full, or the database busy: the next look tries again
+        vault.notes.tell(Progress("ready", watching=watching, reason=failure.message))
+        return
+    vault.notes.tell(Progress("ready", watching=watching))
+    _follow(vault, outcome)
+
+
+def _follow(vault: Vault, outcome: Outcome) -> None:
+    if outcome.owed:
+        vault.nudge()
+    if outcome.paths:
+        vault.shared.heard(vault.name, outcome.paths)
+
+
+async def _everything(vault: Vault, watching: str) -> Outcome:
+    def told(done: int, total: int) -> None:
+        if vault.notes.progress.phase != "ready":  # a later look at everything is nobody's wait
+            vault.notes.tell(Progress("scanning", done, total, watching))
+
+    told(0, 0)
+    try:
+        return await reconcile.everything(vault, told)
+    except Vanished as failure:
+        await asyncio.sleep(AGAIN_S)
+        return await reconcile.everything(vault, told, expected=failure.missing)
+
+
+async def complete(vault: Vault) -> None:
+    """A chore: read links and tasks of long notes that tools changed."""
+    if paths := await vault.db.read(catalogue.incomplete):
+        await reconcile.these(vault, paths)

@@ -1,0 +1,102 @@
+"""A vault's folder of notes while the vault is open: its files, who may write them now, how far they are indexed."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from vaults.errors import Overloaded, ReadOnly
+from vaults.files.late import LateWrites
+from vaults.files.tree import Tree
+from vaults.settings import NotesSettings
+
+Phase = Literal["unread", "scanning", "ready", "unavailable"]
+
+WAIT_S = 20.0
+"""Seconds a write waits for the writes before it."""
+
+_POLL_S = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the index follows the files. ``watching``: how changes by others are noticed, or why not."""
+
+    phase: Phase = "unread"
+    done: int = 0
+    total: int = 0
+    watching: str = "off"
+    reason: str | None = None
+
+
+class Notebook:
+    """The notes of one vault. ``state`` is the vault's own folder, which holds the lock between processes."""
+
+    def __init__(self, root: Path, state: Path, settings: NotesSettings) -> None:
+        self.root = root
+        self.late = LateWrites()
+        self.tree = Tree(root, settings.exclude, self.late)
+        self.settings = settings
+        self.progress = Progress()
+        self._lock = asyncio.Lock()
+        self._lock_path = state / ".writing"
+        self._settled = asyncio.Event()
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[None]:
+        """Be the only one that changes notes through a strongroom, in whatever process. Raises ``Overloaded`` when
+        it takes too long to become that."""
+        try:
+            async with asyncio.timeout(WAIT_S):
+                await self._lock.acquire()
+        except TimeoutError:
+            raise Overloaded("many edits wait for this vault", retry_after_s=2.0) from None
+        try:
+            descriptor = await self._hold()
+            try:
+                yield
+            finally:
+                os.close(descriptor)  # and the kernel's lock with it
+        finally:
+            self._lock.release()
+
+    async def _hold(self) -> int:
+        try:
+            descriptor = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as failure:
+            raise ReadOnly("the vault's files cannot be written") from failure
+        try:
+            async with asyncio.timeout(WAIT_S):
+                while True:
+                    with suppress(BlockingIOError):
+                        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        return descriptor
+                    await asyncio.sleep(_POLL_S)
+        except TimeoutError:
+            os.close(descriptor)
+            raise Overloaded("another process is changing notes of this vault", retry_after_s=2.0) from None
+        except BaseException:
+            os.close(descriptor)
+            raise
+
+    def tell(self, progress: Progress) -> None:
+        """Say how far the index is."""
+        self.progress = progress
+        if progress.phase in ("ready", "unavailable"):
+            self._settled.set()
+        else:
+            self._settled.clear()
+
+    async def settled(self, seconds: float) -> bool:
+        """Whether the index follows the files, within so many seconds."""
+        if not self._settled.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._settled.wait()
+        return self._settled.is_set()

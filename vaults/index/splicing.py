@@ -1,0 +1,209 @@
+"""Making a note's blocks its passages, touching the rows of those that changed and no other.
+
+A passage of a note names its block: ``source_hash`` is the block's digest and the passage's place in it. Ordinals leave
+room, so that what is put in between two passages renumbers neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vaults.db.sql import Reader, Writer
+from vaults.index import embeddings, passages
+from vaults.index.blocks import Block
+from vaults.index.items import Item
+from vaults.index.neighbours import REACH, Member, surroundings, write
+from vaults.index.passages import Passage
+
+ROOM = 1 << 20
+"""Numbers between the ordinals of two passages, at first."""
+
+_OWN = {"modified_at", "source_hash"}
+"""Columns that are the passage's own: when it was cut, and from what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A passage that is there."""
+
+    seq: int
+    ordinal: int
+    source: str
+    text_hash: str
+    labels: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """A passage to be, and the name of its place in its block."""
+
+    source: str
+    passage: Passage
+
+
+def splice(tx: Writer, item: Item, labels: str, blocks: Sequence[Block], max_tokens: int) -> list[int]:
+    """Make ``blocks`` the item's passages; returns the numbers of those that are new and still need a vector.
+    ``labels`` are the words it is found by beside its text."""
+    held = [
+        Row(*row)
+        for row in tx.all(
+            "SELECT seq, ordinal, source_hash, text_hash, labels FROM passages WHERE kind = ? AND item = ?"
+            " ORDER BY ordinal",
+            (item.kind, item.number),
+        )
+    ]
+    shared = item.columns() | {"kind": item.kind, "item": item.number, "sequence": sequence_of(item), "place": 0}
+    if held:
+        _describe(tx, shared, held, labels)
+    first, last, changed = _difference(held, blocks)
+    fresh = [
+        Fresh(f"{block.digest}:{number}", passage)
+        for block in changed
+        for number, passage in enumerate(block.cut(max_tokens, labels))
+    ]
+    return _replace(tx, shared, held, (first, last), fresh)
+
+
+def sequence_of(item: Item) -> str:
+    """What the passages of a note are in a row with: each other."""
+    return f"{item.kind}::{item.number}"
+
+
+def _describe(tx: Writer, shared: dict[str, object], held: Sequence[Row], labels: str) -> None:
+    """Let passages that stay say what all of the item's say, where that changed."""
+    names = [name for name in shared if name not in _OWN]
+    row = tx.one(f"SELECT {', '.join(names)} FROM passages WHERE seq = ?", (held[0].seq,))
+    keys = {"kind": shared["kind"], "item": shared["item"]}
+    if row is not None and tuple(row) != tuple(shared[name] for name in names):
+        sets = ", ".join(f"{name} = :{name}" for name in names)
+        tx.run(f"UPDATE passages SET {sets} WHERE kind = :kind AND item = :item", shared)
+    if held[0].labels != labels:
+        tx.run("UPDATE passages SET labels = :labels WHERE kind = :kind AND item = :item", keys | {"labels": labels})
+        # Pairs of characters are of labels, too.
+        for seq, title, body in tx.all(
+            "SELECT seq, title, body FROM passages WHERE kind = :kind AND item = :item", keys
+        ):
+            tx.run("DELETE FROM passages_pairs WHERE rowid = ?", (seq,))
+            passages.pair(tx, seq, Passage(title, body, labels))
+
+
+def _difference(held: Sequence[Row], blocks: Sequence[Block]) -> tuple[int, int, Sequence[Block]]:
+    """Which rows, ``held[first:last]``, give way to which blocks."""
+    starts = [number for number, row in enumerate(held) if row.source.endswith(":0")]
+    old = [held[start].source[:-2] for start in starts]
+    new = [block.digest for block in blocks]
+    starts.append(len(held))
+    same = min(len(old), len(new))
+    head = next((number for number in range(same) if old[number] != new[number]), same)
+    same -= head
+    tail = next((number for number in range(same) if old[-1 - number] != new[-1 - number]), same)
+    return starts[head] if head < len(starts) else len(held), starts[len(old) - tail], blocks[head : len(new) - tail]
+
+
+def _replace(
+    tx: Writer, shared: dict[str, object], held: Sequence[Row], span: tuple[int, int], fresh: Sequence[Fresh]
+) -> list[int]:
+    first, last = span
+    gone = {row.text_hash: row for row in held[first:last]}
+    if not gone and not fresh:
+        return []
+    kept = {row.seq for each in fresh if (row := gone.get(each.passage.text_hash))}
+    passages.delete(tx, [row.seq for row in held[first:last] if row.seq not in kept])
+    before, after = held[max(0, first - 2 * REACH) : first], held[last : last + 2 * REACH]
+    if not fresh:
+        _retell(tx, before, [], after)
+        return []
+    ordinals = _ordinals(tx, held, span, len(fresh), kept)
+    bodies = _bodies(tx, [*before, *after])
+    line = [
+        *(Member(row.seq, bodies[row.seq]) for row in before),
+        *(Member(0, each.passage.body) for each in fresh),
+        *(Member(row.seq, bodies[row.seq]) for row in after),
+    ]
+    numbers, new = [], []
+    for place, (each, ordinal) in enumerate(zip(fresh, ordinals, strict=True)):
+        row = gone.pop(each.passage.text_hash, None)
+        told = surroundings(line, len(before) + place)
+        columns = {"ordinal": ordinal, "source_hash": each.source, "before": told.before, "after": told.after}
+        if row is not None:
+            tx.run(
+                "UPDATE passages SET ordinal = :ordinal, source_hash = :source_hash WHERE seq = :seq",
+                columns | {"seq": row.seq},
+            )
+            numbers.append(row.seq)
+            continue
+        numbers.append(tx.insert(_INSERT, shared | each.passage.columns() | columns))
+        passages.pair(tx, numbers[-1], each.passage)
+        new.append(numbers[-1])
+    _retell(tx, before, [Member(seq, each.passage.body) for seq, each in zip(numbers, fresh, strict=True)], after)
+    return new
+
+
+_INSERT = (
+    f"INSERT INTO passages ({', '.join(passages.COLUMNS)}, before, after)"
+    f" VALUES ({', '.join(f':{name}' for name in passages.COLUMNS)}, :before, :after)"
+)
+
+
+def _ordinals(tx: Writer, held: Sequence[Row], span: tuple[int, int], count: int, kept: set[int]) -> Sequence[int]:
+    """Numbers between those of the rows around the span; where there is no room all are numbered anew."""
+    first, last = span
+    left = held[first - 1].ordinal if first else 0
+    if last == len(held):
+        numbers: Sequence[int] = range(left + ROOM, left + ROOM * (count + 1), ROOM)
+    else:
+        step = (held[last].ordinal - left) // (count + 1)
+        if step < 1:
+            _renumber(tx, held, span, count)
+            return range(ROOM * (first + 1), ROOM * (first + count + 1), ROOM)
+        numbers = range(left + step, left + step * (count + 1), step)
+    # Out of the way, so that no two bear one number while they trade places.
+    tx.many("UPDATE passages SET ordinal = -seq WHERE seq = ?", [(seq,) for seq in kept])
+    return numbers
+
+
+def _renumber(tx: Writer, held: Sequence[Row], span: tuple[int, int], count: int) -> None:
+    first, last = span
+    rows = [row.seq for row in held]
+    tx.many("UPDATE passages SET ordinal = -seq WHERE seq = ?", [(seq,) for seq in rows])
+    places = [(ROOM * (number + 1), seq) for number, seq in enumerate(rows[:first])]
+    places += [(ROOM * (number + count + first + 1), seq) for number, seq in enumerate(rows[last:])]
+    tx.many("UPDATE passages SET ordinal = ? WHERE seq = ?", places)
+
+
+def _bodies(tx: Reader, rows: Sequence[Row]) -> dict[int, str]:
+    numbers = ", ".join(str(row.seq) for row in rows)
+    return {int(seq): body for seq, body in tx.all(f"SELECT seq, body FROM passages WHERE seq IN ({numbers})")}
+
+
+def _retell(tx: Writer, before: Sequence[Row], middle: Sequence[Member], after: Sequence[Row]) -> None:
+    """Write down what stands around the new ones, and around the ``REACH`` on either side of them."""
+    bodies = _bodies(tx, [*before, *after])
+    line = [
+        *(Member(row.seq, bodies[row.seq]) for row in before),
+        *middle,
+        *(Member(row.seq, bodies[row.seq]) for row in after),
+    ]
+    if len(line) == 1 and middle:
+        return  # alone, and new: it says so already
+    low = max(0, len(before) - REACH)
+    high = min(len(line), len(before) + len(middle) + REACH)
+    for number in range(low, high):
+        write(tx, line[number].seq, surroundings(line, number))
+
+
+def owe(tx: Writer, model: str | None, numbers: Sequence[int]) -> bool:
+    """Give passages the vectors the vault has for their texts, and queue the others; whether any is owed."""
+    if not numbers:
+        return False
+    if model is None:
+        embeddings.owe(tx, numbers)
+        return True
+    some = ", ".join(map(str, numbers))
+    texts = {int(row[0]): row[1] for row in tx.all(f"SELECT seq, text_hash FROM passages WHERE seq IN ({some})")}
+    known = embeddings.known(tx, model, list(dict.fromkeys(texts.values())))
+    embeddings.put(tx, model, [(seq, text, known[text]) for seq, text in texts.items() if text in known])
+    owed = [seq for seq, text in texts.items() if text not in known]
+    embeddings.owe(tx, owed)
+    return bool(owed)
