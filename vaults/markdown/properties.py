@@ -86,7 +86,7 @@ def _found(text: str) -> _Block | None:
 def _values(text: str, found: _Block | None) -> dict[str, Any]:
     if found is None:
         return {}
-    loaded = load(text[: found.body].replace("\r\n", "\n").replace("\r", "\n"))
+    loaded = load(text[: found.body])
     if loaded.error:
         raise refused(loaded.error)
     return loaded.values

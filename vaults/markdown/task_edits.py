@@ -1,17 +1,17 @@
 """One task of a note: found by its line or its words, its status set. Pure, linear.
 
-Only the one character between the brackets changes. The text is searched, not parsed: frontmatter and code fences hold
-no tasks, all else that looks like one is one.
+Only the one character between the brackets changes. What a task is, ``tasks`` says: an edit finds those that a list of
+the note's tasks shows, and no others.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from vaults.errors import Conflict, InvalidArgument, NotFound
-from vaults.markdown.source import unified
+from vaults.markdown.scan import scan
+from vaults.markdown.tasks import Task, tasks
 
 STATUSES = {"open": " ", "done": "x", "cancelled": "-", "in_progress": "/"}
 """Names a status may be given by, beside the character itself."""
@@ -19,21 +19,7 @@ STATUSES = {"open": " ", "done": "x", "cancelled": "-", "in_progress": "/"}
 MAX_LISTED = 5
 """Tasks that an error names."""
 
-_ITEM = r"(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+){1,4}"
-# Every line counts as one that follows a line feed: a pattern that starts with a literal is found many times as fast.
-_TASK_OR_FENCE = re.compile(
-    rf"\n([ \t>]*)(?:{_ITEM}\[([^\n])\](?=[ \t\n])|(?:{_ITEM})?(?:(`{{3,}})[^`\n]*|(~{{3,}})[^\n]*)(?=\n))"
-)
-_MARKUP = re.compile(rf"[ \t>]*{_ITEM}\[.\](?=\s|$)")
-_FRONTMATTER = re.compile(r"\n---[ \t]*\n(?:(?!(?:---|\.\.\.)[ \t]*\n)[^\n]*\n)*(?:---|\.\.\.)[ \t]*(?=\n)")
-
-
-class _Task(NamedTuple):
-    line: int
-    at: int
-    """Offset of the status in the text."""
-    status: str
-    words: str
+_MARKUP = re.compile(r"\A[ \t>]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+\[.\](?=\s|$)")
 
 
 def toggled(text: str, line: int | None = None, match: str | None = None, status: str | None = None) -> tuple[str, int]:
@@ -47,13 +33,13 @@ def toggled(text: str, line: int | None = None, match: str | None = None, status
     if line is None and not (match and match.strip()):
         raise InvalidArgument("line", "or match must be given: which task is meant")
     wanted = None if status is None else _status(status)
-    tasks = list(_tasks(text))
-    task = _by_words(tasks, match or "") if line is None else _by_line(tasks, line, match)
-    done = task.status in "xX"
-    new = wanted if wanted is not None else (" " if done else "x")
-    if new == "x" and done:
+    found = list(tasks(scan(text), text, ()))
+    task = _by_words(found, match or "") if line is None else _by_line(found, line, match)
+    new = wanted if wanted is not None else (" " if task.done else "x")
+    if new == "x" and task.done:
         new = task.status  # [X] is done already
-    return f"{text[: task.at]}{new}{text[task.at + 1 :]}", task.line
+    at = text.index("[", task.start) + 1
+    return f"{text[:at]}{new}{text[at + 1 :]}", task.line
 
 
 def _status(status: str) -> str:
@@ -63,54 +49,28 @@ def _status(status: str) -> str:
     return character
 
 
-def _tasks(text: str) -> Iterator[_Task]:
-    view = f"\n{unified(text)}\n"
-    frontmatter = _FRONTMATTER.match(view)
-    at = frontmatter.end() if frontmatter else 0
-    line, counted, fence, quoted = 0, 0, "", 0
-    for found in _TASK_OR_FENCE.finditer(view, at):
-        quotes = found[1].count(">")
-        if fence and quotes < quoted:
-            fence = ""  # the quote that the fence stood in has ended, and the fence with it
-        mark = found[3] or found[4]
-        if mark:
-            fence, quoted = _fence(fence, mark, found[0]), quotes
-        elif not fence:
-            line, counted = line + view.count("\n", counted, found.start() + 1), found.start() + 1
-            end = view.index("\n", found.end())
-            yield _Task(line, found.start(2) - 1, found[2], " ".join(view[found.end() : end].split()))
-
-
-def _fence(fence: str, mark: str, whole: str) -> str:
-    """What is open after a line that looks like a fence: it opens one, closes the open one, or is code in it."""
-    if not fence:
-        return mark
-    closes = mark[0] == fence[0] and len(mark) >= len(fence) and whole.strip(" \t\n>") == mark
-    return "" if closes else fence
-
-
-def _by_line(tasks: Sequence[_Task], line: int, match: str | None) -> _Task:
-    task = next((task for task in tasks if task.line == line), None)
+def _by_line(known: Sequence[Task], line: int, match: str | None) -> Task:
+    task = next((task for task in known if task.line == line), None)
     if task is None:
-        near = sorted(tasks, key=lambda task: abs(task.line - line))[:MAX_LISTED]
+        near = sorted(known, key=lambda task: abs(task.line - line))[:MAX_LISTED]
         raise NotFound(f"Line {line} holds no task.", hint=_hint(near), closest=_listed(near))
-    if match and match.strip() and _plain(match) not in _plain(task.words):
-        now = [other for other in tasks if _plain(match) in _plain(other.words)][:MAX_LISTED]
+    if match and match.strip() and _plain(match) not in _plain(task.text):
+        now = [other for other in known if _plain(match) in _plain(other.text)][:MAX_LISTED]
         raise Conflict(
-            f"The task in line {line} is another now: {_short(task.words)}.",
+            f"The task in line {line} is another now: {_short(task.text)}.",
             hint=_hint(now) if now else "Read the tasks again.",
-            task={"line": task.line, "text": _short(task.words)},
+            task={"line": task.line, "text": _short(task.text)},
             closest=_listed(now),
         )
     return task
 
 
-def _by_words(tasks: Sequence[_Task], match: str) -> _Task:
+def _by_words(known: Sequence[Task], match: str) -> Task:
     words = _plain(match)
-    found = [task for task in tasks if _plain(task.words) == words]
-    found = found or [task for task in tasks if words in _plain(task.words)]
+    found = [task for task in known if _plain(task.text) == words]
+    found = found or [task for task in known if words in _plain(task.text)]
     if not found:
-        near = _closest(tasks, words)
+        near = _closest(known, words)
         raise NotFound("No task has this text.", hint=_hint(near), closest=_listed(near))
     if len(found) > 1:
         raise Conflict(
@@ -121,12 +81,12 @@ def _by_words(tasks: Sequence[_Task], match: str) -> _Task:
     return found[0]
 
 
-def _closest(tasks: Sequence[_Task], words: str) -> list[_Task]:
+def _closest(known: Sequence[Task], words: str) -> list[Task]:
     from rapidfuzz import fuzz, process
 
-    choices = [_plain(task.words)[:300] for task in tasks[:5_000]]
+    choices = [_plain(task.text)[:300] for task in known[:5_000]]
     best = process.extract(words[:300], choices, scorer=fuzz.ratio, limit=MAX_LISTED, score_cutoff=50)
-    return [tasks[place] for _, _, place in best]
+    return [known[place] for _, _, place in best]
 
 
 def _plain(text: str) -> str:
@@ -138,11 +98,11 @@ def _short(text: str) -> str:
     return text if len(text) <= 120 else f"{text[:119]}…"
 
 
-def _listed(tasks: Sequence[_Task]) -> list[dict[str, object]]:
-    return [{"line": task.line, "text": _short(task.words)} for task in tasks]
+def _listed(known: Sequence[Task]) -> list[dict[str, object]]:
+    return [{"line": task.line, "text": _short(task.text)} for task in known]
 
 
-def _hint(tasks: Sequence[_Task]) -> str:
-    if not tasks:
+def _hint(known: Sequence[Task]) -> str:
+    if not known:
         return "List the note's tasks to see what there is."
-    return "Tasks: " + "; ".join(f"line {task.line}: {_short(task.words)}" for task in tasks) + "."
+    return "Tasks: " + "; ".join(f"line {task.line}: {_short(task.text)}" for task in known) + "."

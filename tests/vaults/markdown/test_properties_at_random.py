@@ -64,7 +64,7 @@ def notes(draw: st.DrawFn) -> tuple[list[tuple[str | None, str]], str]:
 
 def values(text: str) -> dict[str, Any]:
     body = fenced(text, f"\n{unified(text)}\n")
-    loaded = load(text[:body].replace("\r\n", "\n").replace("\r", "\n")) if body else None
+    loaded = load(text[:body]) if body else None
     assert loaded is None or loaded.error is None
     return loaded.values if loaded else {}
 

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaults.errors import Conflict, InvalidArgument, NotFound
+from vaults.markdown.note import parse
 from vaults.markdown.task_edits import toggled
 
 NOTE = """---
@@ -145,7 +146,20 @@ def test_a_shorter_fence_does_not_close_a_longer_one() -> None:
     assert toggled("```\n````\n- [ ] task\n", line=3)[1] == 3
 
 
-LINES = st.sampled_from(["- [ ] a", "  - [x] b", "> 1. [/] c", "text", "", "```", "~~~~", "---", "# H", "- [ ]"])
+LINES = st.sampled_from(
+    ["- [ ] a", "  - [x] b", "> 1. [/] c", "text", "", "```", "~~~~", "---", "# H", "- [ ]", "%%", "1. ```", "  ```"]
+)
+
+
+def test_markup_within_the_words_is_part_of_them() -> None:
+    assert toggled("- [ ] see - [ ] below\n- [ ] see below", match="see below")[1] == 2
+    with pytest.raises(NotFound):
+        toggled("- [ ] see - [ ] below", match="see below")
+
+
+def test_what_the_list_of_tasks_leaves_out_is_not_found() -> None:
+    with pytest.raises(NotFound):
+        toggled("%%\n- [ ] hidden\n%%\n", match="hidden")
 
 
 @given(st.lists(LINES, max_size=25), st.sampled_from(["\n", "\r\n", "\r"]), st.integers(1, 25))
@@ -155,6 +169,7 @@ def test_one_character_changes_or_nothing(lines: list[str], newline: str, line: 
         text, where = toggled(note, line=line)
     except NotFound:
         return
+    assert line in {task.line for task in parse(note).tasks}
     changed = [place for place, pair in enumerate(zip(note, text, strict=True)) if pair[0] != pair[1]]
     assert len(changed) == 1
     assert where == line == len(note[: changed[0]].replace("\r\n", "\n").replace("\r", "\n").split("\n"))
