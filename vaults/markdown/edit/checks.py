@@ -1,0 +1,58 @@
+"""What is odd about content before it goes in. Pure.
+
+Content that replaces text found by a search is exact and is not looked at here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from vaults.errors import InvalidArgument
+from vaults.markdown.edit import wording
+from vaults.markdown.edit.draft import Draft
+from vaults.markdown.edit.outline import outline
+
+_RULE = re.compile(r"\s*---[ \t]*(?:\n|\Z)")
+
+
+def check(draft: Draft) -> Draft:
+    """Gather what is wrong. Under ``strict`` raises ``InvalidArgument`` with all of it, under ``warn`` it becomes
+    warnings, and ``normalise`` repairs what can be."""
+    if draft.edit.guardrails == "off" or not draft.is_block:
+        return draft
+    problems = [problem for look in CHECKS if (problem := look(draft)) is not None]
+    if problems and draft.edit.guardrails == "strict":
+        raise InvalidArgument(
+            "content",
+            "; ".join(problems),
+            hint="Correct it, or use guardrails 'warn' to have it repaired where it can be.",
+        )
+    return replace(draft, warnings=(*draft.warnings, *(f"content {problem}" for problem in problems)))
+
+
+def _heading(draft: Draft) -> str | None:
+    return "begins with the section's own heading" if wording.repeated_heading(draft) else None
+
+
+def _frontmatter(draft: Draft) -> str | None:
+    return "begins with a frontmatter fence (---)" if _RULE.match(draft.content) else None
+
+
+def _time(draft: Draft) -> str | None:
+    if draft.edit.format != "timestamp-bullet":
+        return None
+    found = wording.TIME.match(wording.unmarked(draft.content.lstrip()))
+    return f"begins with a time of its own ({found[1]}), which stands for the present one" if found else None
+
+
+def _bullets(draft: Draft) -> str | None:
+    odd = wording.odd_bullets(draft.content)
+    return f"has bullets that are not Markdown ({' '.join(odd)})" if odd else None
+
+
+def _fence(draft: Draft) -> str | None:
+    return "opens a code fence that it does not close" if outline(draft.content).open_fence is not None else None
+
+
+CHECKS = (_heading, _frontmatter, _time, _bullets, _fence)

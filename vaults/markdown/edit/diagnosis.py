@@ -1,0 +1,144 @@
+"""Why a search found nothing: the lines that come closest, and what sets each apart from what was looked for. Pure.
+
+Runs only after a search has failed, over a bounded number of lines.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from vaults.errors import NotFound
+from vaults.markdown.edit.draft import Draft
+from vaults.markdown.edit.lines import line_at, original, unified
+
+MAX_LINES = 20_000
+"""Lines of the section that are compared."""
+
+MAX_LENGTH = 300
+"""Characters of a line that are compared and shown."""
+
+MAX_CLOSEST = 3
+"""Lines named for each line of the search."""
+
+MAX_SEARCHED = 5
+"""Lines of the search that are looked into."""
+
+_LIKENESS = 60
+"""Of 100, from which a line counts as close."""
+
+_QUOTES = str.maketrans("‘’‚‛′“”„‟″«»´`", "'''''\"\"\"\"\"\"\"''")
+_DASHES = str.maketrans("‐‑‒–—―−", "-------")
+_SPACE = re.compile(r"\s+")
+_MARKUP = re.compile(r"\*\*|__|~~|==|[*_`]|\[\[|\]\]")
+
+FOLDS: Mapping[str, Callable[[str], str]] = {
+    "Unicode form": lambda text: unicodedata.normalize("NFC", text),
+    "quotes": lambda text: text.translate(_QUOTES),
+    "dashes": lambda text: text.translate(_DASHES),
+    "emphasis or link brackets": lambda text: _MARKUP.sub("", text),
+    "white space": lambda text: _SPACE.sub(" ", text).strip(),
+    "case": str.casefold,
+}
+"""What two lines may differ in and still say the same, and how to read over it."""
+
+
+def not_found(draft: Draft) -> NotFound:
+    """``details['closest']`` lists lines as ``line``, ``text``, ``differs`` and, for a search of several lines,
+    ``search_line``."""
+    where = f"in section '{draft.scope.title}'" if draft.scope.level else "in the note"
+    if draft.edit.pattern is not None:
+        return NotFound(f"pattern matches nothing {where}.", hint="Try search with the exact text.", closest=[])
+    needle = unified(draft.edit.search or "").strip("\n")
+    if (elsewhere := _elsewhere(draft, needle)) is not None:
+        return elsewhere
+    closest = _closest(draft, [line for line in needle.split("\n") if line.strip()])
+    if not closest:
+        message = f"search was not found {where}, and no line comes close."
+        return NotFound(message, hint="Read the note first.", closest=[])
+    near = closest[0]
+    return NotFound(
+        f"search was not found {where}. Line {near['line']} {_differing(near['differs'])}: {near['text']}",
+        hint=f"Pass the text exactly as line {near['line']} has it.",
+        closest=closest,
+    )
+
+
+def _elsewhere(draft: Draft, needle: str) -> NotFound | None:
+    """The text is in the note, but not where the edit looks."""
+    scope, body = draft.scope, draft.outline.body_start
+    for start, end in ((body, scope.body), (scope.end, len(draft.text)), (0, body)):
+        part = draft.text[start:end]
+        at = unified(part).find(needle)
+        if at >= 0:
+            return _standing(draft, start + original(part, [at])[0])
+    return None
+
+
+def _standing(draft: Draft, offset: int) -> NotFound:
+    line = line_at(draft.text, offset)
+    if offset < draft.outline.body_start:
+        hint = "frontmatter_update changes properties; an edit of the text does not touch them."
+        return NotFound(f"search stands in the frontmatter (line {line}) only.", hint=hint, closest=[], line=line)
+    mark = next((mark for mark in reversed(draft.outline.marks) if mark.start <= offset), None)
+    under = f", under '{'#' * mark.level} {mark.text}'" if mark else ""
+    return NotFound(
+        f"search was not found in section '{draft.scope.title}', but stands in line {line}{under}.",
+        hint="Name that section, or leave section out to search the whole note.",
+        closest=[],
+        line=line,
+    )
+
+
+def _closest(draft: Draft, wanted: list[str]) -> list[dict[str, Any]]:
+    scope = draft.scope
+    lines = [
+        line[:MAX_LENGTH] for line in unified(draft.text[scope.body : scope.end]).split("\n", MAX_LINES)[:MAX_LINES]
+    ]
+    folded = [_folded(line) for line in lines]
+    first = line_at(draft.text, scope.body)
+    found: list[dict[str, Any]] = []
+    for number, whole in enumerate(wanted[:MAX_SEARCHED], 1):
+        searched = whole[:MAX_LENGTH]
+        for index in _near(_folded(searched), folded):
+            entry = {"line": first + index, "text": lines[index], "differs": differences(searched, lines[index])}
+            found.append({**entry, "search_line": number} if len(wanted) > 1 else entry)
+    # A line of the search that is there as it stands is not what the search failed at.
+    return sorted(found, key=lambda entry: not entry["differs"])
+
+
+def _near(wanted: str, lines: list[str]) -> list[int]:
+    from rapidfuzz import fuzz, process
+
+    same = [index for index, line in enumerate(lines) if wanted in line][:MAX_CLOSEST] if wanted else []
+    if same:
+        return same
+    found = process.extract(wanted, lines, scorer=fuzz.partial_ratio, limit=MAX_CLOSEST, score_cutoff=_LIKENESS)
+    return [index for line, _, index in found if len(line) * 2 >= len(wanted)]
+
+
+def differences(wanted: str, line: str) -> list[str]:
+    """What sets ``wanted`` apart from the text of ``line`` that says the same; ``wording`` where none does, nothing
+    where it is in the line as it stands."""
+    if wanted in line:
+        return []
+    if _folded(wanted) not in _folded(line):
+        return ["wording"]
+    return [name for name in FOLDS if _folded(wanted, name) not in _folded(line, name)] or ["several things at once"]
+
+
+def _folded(text: str, but: str = "") -> str:
+    for name, fold in FOLDS.items():
+        if name != but:
+            text = fold(text)
+    return text
+
+
+def _differing(differs: list[str]) -> str:
+    if not differs:
+        return "holds a part of it"
+    if differs == ["wording"]:
+        return "comes closest, in other words"
+    return f"differs only in {' and '.join(differs)}"

@@ -1,0 +1,141 @@
+"""What an edit asks for, what comes of it, and the draft that the steps hand to each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from vaults.markdown.edit.outline import Outline
+
+_NOTHING = Outline(0)
+
+Action = Literal["add", "remove", "replace"]
+Format = Literal["plain", "bullet", "task", "numbered", "timestamp-bullet"]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change of one note.
+
+    ``add`` puts ``content`` into the section's own text, that is before its first sub-heading: at its end, or with
+    ``position`` ``prepend`` right after the heading. Without ``section``: at the end of the note, or at the start of
+    its body, after the frontmatter. What is appended to a section that ends in a list becomes the list's next item.
+
+    ``remove`` takes away whole lines: those that ``search`` (or ``content``, where ``search`` is not given) or
+    ``pattern`` touches. Lines below a list item stay. Without either, it removes ``section`` altogether: heading, text
+    and sub-sections; to empty a section and keep its heading, replace it with nothing.
+
+    ``replace`` puts ``replacement`` (or ``content``) exactly where ``search`` or ``pattern`` is, unformatted. Without
+    either, ``content`` takes the place of the section's own text; heading and sub-sections stay.
+
+    ``search`` and ``pattern`` look into the section with its sub-sections, but not at its heading; without a section,
+    into everything but the frontmatter. ``\\n`` in them stands for any line ending. ``pattern`` is RE2; ``^`` and ``$``
+    are ends of lines, and its replacement knows ``\\0`` to ``\\9``.
+
+    ``guardrails``: ``warn`` repairs what it can and says so, ``strict`` refuses instead, ``off`` takes the content as
+    it is. Neither setting lets an edit touch the frontmatter.
+    """
+
+    action: Action
+    section: str | None
+    content: str | None
+    position: Literal["append", "prepend"] = "append"
+    format: Format = "plain"
+    search: str | None = None
+    pattern: str | None = None
+    replacement: str | None = None
+    occurrence: Literal["first", "last", "all"] = "first"
+    guardrails: Literal["warn", "strict", "off"] = "warn"
+    preserve_nesting: bool = True
+    """Appended items become siblings of the list's last item, however deep it is; otherwise of its top level."""
+    create_section: bool = False
+    """``add`` makes the section where it is missing: at the end of the note, or of a parent (``Parent > Heading``)."""
+
+    @property
+    def searches(self) -> bool:
+        return self.search is not None or self.pattern is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """``first_line`` to ``last_line`` are the lines of the new ``text`` that are not as they were, from 1, and
+    ``region`` is their text, cut short where it is long. Where lines were only taken away, ``region`` is empty and
+    ``last_line`` is the one before ``first_line``."""
+
+    text: str
+    first_line: int
+    last_line: int
+    warnings: list[str]
+    region: str
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """``text[start:end]`` becomes ``new``; its line endings are already those of the note."""
+
+    start: int
+    end: int
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where the edit happens, in offsets. ``body`` is after the heading's line, ``own_end`` before the first
+    sub-heading, ``end`` before the next heading of the same or a higher level. The whole note has level 0, starts
+    after the frontmatter and owns everything."""
+
+    level: int
+    start: int
+    body: int
+    own_end: int
+    end: int
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A list item as it is written: ``indent`` in front of ``marker`` (``-``, ``*``, ``+``, ``.`` or ``)``)."""
+
+    indent: str
+    marker: str
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where a block goes in, and what it has to fit."""
+
+    at: int
+    item: Item | None = None
+    """The list item it becomes a sibling of, if it is a list itself."""
+    loose: bool = False
+    """The items of that list stand apart by blank lines."""
+    before: str = ""
+    """Kind of the line before it: see ``spots.kind``."""
+    after: str = ""
+    unit: str = ""
+    """What the list's nested items are indented by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """``content`` has ``\\n`` for line endings until it is placed."""
+
+    edit: Edit
+    now: datetime
+    text: str
+    content: str = ""
+    outline: Outline = _NOTHING
+    scope: Scope = Scope(0, 0, 0, 0, 0)
+    heading: str = ""
+    """The line of the section that is to be made."""
+    spot: Spot = Spot(0)
+    splices: tuple[Splice, ...] = ()
+    result: str = ""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def is_block(self) -> bool:
+        """Whether the content goes in as lines of its own, rather than as text in the place of other text."""
+        return self.edit.action == "add" or (self.edit.action == "replace" and not self.edit.searches)

@@ -1,0 +1,84 @@
+"""Lines of a text that keeps its own endings: ``\\n``, ``\\r\\n`` and lone ``\\r`` side by side. Pure.
+
+Nothing else ends a line: ``str.splitlines`` would also break at form feeds and U+2028, which Markdown does not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+ENDING = re.compile(r"\r\n|\n|\r")
+BLANK = " \t\r\n"
+"""Characters of a blank line: a line of other white space, such as U+00A0, is text to Markdown."""
+
+
+def ends(text: str, start: int = 0, end: int | None = None) -> int:
+    """How many line endings lie in ``text[start:end]``."""
+    stop = len(text) if end is None else end
+    count = text.count("\n", start, stop)
+    returns = text.count("\r", start, stop)
+    return count + returns - (text.count("\r\n", start, stop) if returns else 0)
+
+
+def line_at(text: str, offset: int) -> int:
+    """The number, from 1, of the line that ``offset`` is in."""
+    return 1 + ends(text, 0, offset)
+
+
+def starts_line(text: str, offset: int) -> bool:
+    return offset == 0 or text[offset - 1] in "\r\n"
+
+
+def after_ending(text: str, offset: int) -> int:
+    """``offset`` behind the line ending that starts there, if one does."""
+    found = ENDING.match(text, offset)
+    return found.end() if found else offset
+
+
+def before_ending(text: str, offset: int) -> int:
+    """``offset`` in front of the line ending that stops there, if one does."""
+    if offset and text[offset - 1] == "\n":
+        offset -= 1
+    elif not offset or text[offset - 1] != "\r":
+        return offset
+    return offset - 1 if offset and text[offset - 1] == "\r" else offset
+
+
+def line_start(text: str, offset: int) -> int:
+    """Where the line that ``offset`` is in starts."""
+    feed = text.rfind("\n", 0, offset) + 1
+    return text.rfind("\r", feed, offset) + 1 or feed
+
+
+def line_end(text: str, offset: int, stop: int) -> int:
+    """Where the line that ``offset`` is in ends, without its ending."""
+    found = ENDING.search(text, offset, stop)
+    return found.start() if found else stop
+
+
+def ending_near(text: str, offset: int) -> str:
+    """The line ending in use at ``offset``: that of the line before it, else of the one after, else ``\\n``."""
+    if "\r" not in text:
+        return "\n"
+    found = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset))
+    if found < 0:
+        after = ENDING.search(text, offset)
+        return after[0] if after else "\n"
+    return text[before_ending(text, found + 1) : found + 1]
+
+
+def unified(text: str) -> str:
+    """``text`` with ``\\n`` for every line ending."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def original(text: str, offsets: Iterable[int]) -> list[int]:
+    """Ascending offsets into ``unified(text)`` as offsets into ``text``. Linear."""
+    pairs = (match.start() for match in re.finditer("\r\n", text))
+    mapped, passed, pair = [], 0, next(pairs, None)
+    for offset in offsets:
+        while pair is not None and pair - passed < offset:
+            passed, pair = passed + 1, next(pairs, None)
+        mapped.append(offset + passed)
+    return mapped

@@ -1,0 +1,99 @@
+"""The list a block is put into: its last item, where a section ends in one, or its first. Pure.
+
+Works on the lines of one section's own text; columns count a tab up to the next multiple of four, as Markdown does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vaults.markdown.edit.draft import Item
+
+ITEM = re.compile(r"([ \t]*)(?:([-*+])|([0-9]{1,9})([.)]))(?:([ \t]+)|$)")
+"""Groups: indentation, bullet, number, its delimiter, the gap before the text."""
+
+_RULE = re.compile(r"[ \t]*(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,})$")
+_FENCE = re.compile(r"[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*(`{3}|~{3})")
+
+_BREAKS = re.compile(r" {0,3}(?:>|\||#|\*\*\*|---|___)")
+
+MAX_LINES = 2_000
+"""Lines from the end of a section in which its last list is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The list that ends a text: the ``last`` item, the nearest one at its ``top`` level."""
+
+    last: Item
+    top: Item
+    loose: bool
+    unit: str
+    """What its items are indented by, one level to the next; empty where no item is nested."""
+
+
+def item_of(line: str) -> Item | None:
+    found = ITEM.match(line)
+    if found is None or _RULE.match(line):
+        return None
+    return Item(found[1], found[2] or found[4], int(found[3]) if found[3] else None)
+
+
+def columns(line: str) -> int:
+    """How far a line is indented."""
+    return len((line[: len(line) - len(line.lstrip(" \t"))]).expandtabs(4))
+
+
+def ending(lines: Sequence[str]) -> Ending | None:
+    """The list in which ``lines`` end, or None where something else does. The last line is not blank."""
+    items = _items_upwards(lines)
+    if not items:
+        return None
+    number, last = items[0]
+    siblings = [item for _, item in items if columns(item.indent) == columns(last.indent)]
+    if len(siblings) > 1 and last.number is not None and siblings[1].number == last.number:
+        last = Item(last.indent, last.marker, last.number - 1)  # all items bear one number: so shall the next
+    top = min((item for _, item in items), key=lambda item: columns(item.indent))
+    loose = len(items) > 1 and number > 0 and not lines[number - 1].strip(" \t")
+    unit = min((item.indent for _, item in items if item.indent), key=columns, default="")
+    return Ending(last, top if columns(top.indent) < columns(last.indent) else last, loose, unit)
+
+
+def _items_upwards(lines: Sequence[str]) -> list[tuple[int, Item]]:
+    """Items from the last line up to where their list begins, with the indexes of their lines."""
+    items: list[tuple[int, Item]] = []
+    # A line right below another may continue it without being indented; after a blank line it has to be.
+    indent, lazy, fence = columns(lines[-1]), not _BREAKS.match(lines[-1]), ""
+    for index in range(len(lines) - 1, max(-1, len(lines) - 1 - MAX_LINES), -1):
+        line = lines[index]
+        mark = _FENCE.match(line)
+        inside, fence = fence, _toggled(fence, mark[1] if mark else "")
+        if inside and fence:
+            continue
+        lazy = lazy and not mark and bool(line.strip(" \t"))
+        item = item_of(line)
+        if item is not None:
+            if not items and not lazy and indent < content_column(line):
+                break
+            items.append((index, item))
+            if len(items) > 1 and not item.indent:
+                break
+        elif line.strip(" \t"):
+            indent = min(indent, columns(line))
+            if items and not indent:
+                break
+    return items
+
+
+def _toggled(fence: str, mark: str) -> str:
+    """The fence that is open above a line, read upwards; ``mark`` is that of the line."""
+    if not mark:
+        return fence
+    return mark if not fence else "" if fence == mark else fence
+
+
+def content_column(line: str) -> int:
+    found = ITEM.match(line)
+    return len(found[0].expandtabs(4)) if found else 0
