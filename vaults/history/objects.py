@@ -23,6 +23,7 @@ from vaults.history.errors import HistoryUnavailable, ObjectMissing
 # No note and no folder listing comes near; an object that claims more is not read into memory.
 LARGEST = 64 * 1024 * 1024
 
+_ATTEMPTS = 5  # git removes folders it has emptied, also those we are about to write into
 TEMPORARY = "tmp_obj_strongroom_"  # git takes names that begin with tmp_obj_ for leftovers and prunes them
 
 _KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
@@ -81,15 +82,20 @@ class Objects:
         whole = b"%s %d\0%s" % (kind.encode(), len(data), data)
         oid = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
         folder = self._folder / oid[:2]
-        if not self._freshened(folder / oid[2:]):
-            self._store(folder, oid[2:], zlib.compress(whole, _FASTEST))
-        return oid
+        if self._freshened(folder / oid[2:]):
+            return oid
+        packed = zlib.compress(whole, _FASTEST)
+        for _ in range(_ATTEMPTS):
+            with suppress(FileNotFoundError):
+                self._store(folder, oid[2:], packed)
+                return oid
+        raise HistoryUnavailable("the repository is gone")
 
     def settle(self) -> None:
         """Make the names of everything written durable (their bytes are already)."""
-        for folder in sorted(self._unsynced):
+        unsynced, self._unsynced = self._unsynced, set()
+        for folder in sorted(unsynced):
             sync_folder(folder)
-        self._unsynced.clear()
 
     def loose_path(self, oid: str) -> Path:
         return self._folder / oid[:2] / oid[2:]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -232,6 +233,19 @@ def test_formats_not_supported_are_said_so(vault, git_at, options: list[str]) ->
         pytest.skip("this git does not know the format")
     with pytest.raises(HistoryUnavailable, match="format that is not supported"):
         vault.open()
+
+
+def test_the_search_ends_at_the_file_systems_edge(vault, repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    stat, beyond = Path.stat, vault.root.parent.resolve()
+
+    def mounted(self: Path, **options: bool) -> os.stat_result | SimpleNamespace:
+        status = stat(self, **options)
+        return SimpleNamespace(st_dev=-1, st_mode=status.st_mode) if self == beyond else status
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "stat", mounted)
+        vault.open()
+    assert (vault.state / "history.git/HEAD").exists()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")

@@ -59,6 +59,15 @@ def test_damaged_objects_are_one_typed_failure(vault, damage: Callable[[Path], N
         assert str(vault.state) not in failure.value.message
 
 
+def test_an_object_under_anothers_name_is_damage(vault) -> None:
+    history = vault.open()
+    commit = history.commit({"a.md": b"one"}, "First", "ann", 1)
+    wrong, right = (history._kept.objects.loose_path(history._kept.objects.write("blob", x)) for x in (b"two", b"one"))
+    wrong.replace(right)
+    with pytest.raises(HistoryUnavailable, match="damaged"):
+        history.content(commit, "a.md")
+
+
 @pytest.mark.parametrize("suffix", [".pack", ".idx"])
 def test_damaged_packs_are_one_typed_failure(vault, suffix: str) -> None:
     history = vault.open()
@@ -129,6 +138,23 @@ def test_a_full_disk_changes_nothing(vault, monkeypatch: pytest.MonkeyPatch) -> 
     assert history.tip() == commit
     assert [path for path in sorted(vault.state.rglob("*")) if path not in before and path.is_file()] == []
     assert history.content(history.commit({"a.md": b"2"}, "Second", "ann", 2), "a.md") == b"2"
+
+
+def test_folders_git_removes_at_the_wrong_moment_are_made_again(vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    mkdir, removed = Path.mkdir, []
+
+    def made_in_vain(self: Path, *arguments: int) -> None:
+        mkdir(self, *arguments)
+        if self not in removed:
+            removed.append(self)
+            self.rmdir()
+
+    history = vault.open()
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "mkdir", made_in_vain)
+        objects = [history._kept.objects.write("blob", b"%d" % number) for number in range(3)]
+    assert len(removed) == 3
+    assert [history._kept.objects.get(oid, "blob") for oid in objects] == [b"0", b"1", b"2"]
 
 
 def test_another_process_that_was_faster_is_built_upon(vault, monkeypatch: pytest.MonkeyPatch) -> None:

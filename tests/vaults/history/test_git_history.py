@@ -46,6 +46,22 @@ def test_a_note_and_a_folder_may_change_places(vault) -> None:
         history.commit({"q": b"1", "q/r.md": b"2"}, "Both", "ann", 3)
 
 
+def test_what_gives_way_need_not_be_named(vault, git_at: Callable[[Path], Callable[..., str]]) -> None:
+    history = vault.open()
+    history.commit({"a": b"note", "b/c.md": b"in folder"}, "First", "ann", 1)
+    commit = history.commit({"a/x.md": b"x", "b": b"note"}, "Swap", "ann", 2)
+    git = git_at(vault.state / "history.git")
+    assert git("ls-tree", "-r", "--name-only", commit) == "a/x.md\nb\n"
+    git("fsck", "--strict")
+
+
+def test_the_log_names_only_what_changed(vault) -> None:
+    history = vault.open()
+    history.commit({"a.md": b"1", "b.md": b"1"}, "First", "ann", 1)
+    history.commit({"a.md": b"1", "b.md": b"2", "c.md": None}, "Second", "ann", 2)
+    assert [entry.paths for entry in history.log(None, 5).commits] == [("b.md",), ("a.md", "b.md")]
+
+
 def test_the_last_note_may_go(vault) -> None:
     history = vault.open()
     history.commit({"x/y/a.md": b"1"}, "First", "ann", 1)

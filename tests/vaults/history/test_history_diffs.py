@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from vaults.history import diffs
 from vaults.history.diffs import unified
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@\n")
@@ -82,6 +83,15 @@ def test_texts_made_to_be_slow_are_not(before: str, after: str) -> None:
     assert time.process_time() - start < 3.0
     assert 0 < len(diff) < 2_000_000
     assert len(diff.splitlines()) <= 402
+
+
+def test_gaps_beyond_the_budget_are_shown_as_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, after = "u\na\nb\na\nv\n", "u\nb\na\nb\nv\n"
+    assert unified(before, after, "a.md").count("\n-") == 1
+    monkeypatch.setattr(diffs, "_ALL_GAPS", 8)
+    spent = unified(before, after, "a.md")
+    assert spent.count("\n-") == 3
+    assert applied(before, spent) == after
 
 
 def test_a_long_diff_says_what_it_leaves_out() -> None:
