@@ -67,7 +67,7 @@ class _Reading:
         if found.end(1) == found.start() + 1:
             self._open.clear(found.start())
             return True
-        return self._open.enter(found.start()) is not None
+        return self._open.enter(found.start(), found[found.lastindex or 0])
 
     def _fence(self, found: re.Match[str]) -> int:
         after = self._line_end(found.start())
@@ -158,8 +158,7 @@ class _Reading:
         above = self._text.rfind("\n", 0, found.start())
         if above < self._start or self._text[above : found.start()].isspace():
             return True
-        self._open.read_to(found.start())
-        return self._open.paragraph is None or not _is_blank(found[1])
+        return not self._open.goes_on(found.start(), "<")
 
 
 def _is_blank(prefix: str) -> bool:

@@ -28,11 +28,11 @@ _CLEAR = re.compile(r"\n[ \t]*+\n(?![ \t\n>\-+*0-9])")
 class Containers:
     """A reader of lines that knows what is open: ``stack`` (outermost first), and whether a ``paragraph`` is."""
 
-    __slots__ = ("_text", "depth", "paragraph", "position", "stack")
+    __slots__ = ("_bare", "_text", "paragraph", "position", "stack")
 
     def __init__(self, text: str, position: int) -> None:
         self._text = text
-        self.depth = 0
+        self._bare = 0  # how deep the item is that the last line opened without content, if it did
         self.clear(position)
 
     def clear(self, position: int) -> None:
@@ -49,7 +49,7 @@ class Containers:
     def read_to(self, position: int) -> None:
         """Read the lines before the one at ``position``."""
         start = self.position
-        for found in _CLEAR.finditer(self._text, start, position):
+        for found in _CLEAR.finditer(self._text, start, position + 2):
             start = found.end() - 1
         if start > self.position:
             self.clear(start)
@@ -62,24 +62,33 @@ class Containers:
         """The line, tabs as the blanks they stand for."""
         return self._text[position + 1 : self._text.index("\n", position + 1)].expandtabs(4).rstrip(" ")
 
-    def enter(self, position: int) -> int | None:
-        """Read the line at ``position`` as one that may cut into a paragraph: the indent in its containers.
+    def enter(self, position: int, mark: str) -> bool:
+        """Read the line at ``position``, where ``mark`` may begin a block that cuts into a paragraph: whether it does.
 
-        None where it is code by that indent, or the paragraph's text.
+        It does not where it is code by its indent, or where what stands before it opens no container.
         """
         self.read_to(position)
         line = self.line(position)
         matched, at = self.matched(line)
         at, opened = self._opened(line, at, matched)
         indent = _indent(line, at)
-        if indent > 3:
-            self._leaf(opened=opened, matched=matched, paragraph=None)
+        if indent > 3 or not line.startswith(mark, at + indent):
+            self._leaf(opened=opened, matched=matched, paragraph=None if indent > 3 else position)
             self.position = self._text.index("\n", position + 1)
-            return None
+            return False
         if not opened:
             del self.stack[matched:]
         self.leave(position)
-        return indent
+        return True
+
+    def goes_on(self, position: int, mark: str) -> bool:
+        """Whether an open paragraph goes on in the line at ``position``, if what begins with ``mark`` is its text."""
+        self.read_to(position)
+        if self.paragraph is None:
+            return False
+        line = self.line(position)
+        _, at = self.matched(line)
+        return line.startswith(mark, at + _indent(line, at))
 
     def matched(self, line: str) -> tuple[int, int]:
         """How many of the open containers the line continues, and where what follows them starts."""
@@ -121,27 +130,41 @@ class Containers:
         return at, opened
 
     def _read(self, line: str, position: int) -> None:
+        bare, self._bare = self._bare, 0
         matched, at = self.matched(line)
-        begin = at + _indent(line, at)
-        if begin >= len(line):
-            del self.stack[matched:]
-            self.paragraph = None
+        indent = _indent(line, at)
+        if at + indent >= len(line):
+            self._blank(matched, bare)
             return
         if (
             self.paragraph is not None
             and matched == len(self.stack)
-            and begin - at < 4
-            and _UNDERLINE.match(line, begin)
+            and indent < 4
+            and _UNDERLINE.match(line, at + indent)
         ):
             self.paragraph = None
             return
         at, opened = self._opened(line, at, matched)
-        begin = at + _indent(line, at)
-        if begin < len(line) and (begin - at > 3 or not (_ATX.match(line, begin) or _RULE.match(line, begin))):
-            self._leaf(opened=opened, matched=matched, paragraph=None if begin - at > 3 else position)
-            return
+        indent = _indent(line, at)
+        if indent > 3:
+            self._leaf(opened=opened, matched=matched, paragraph=None)
+        elif at + indent >= len(line) or _ATX.match(line, at + indent) or _RULE.match(line, at + indent):
+            self._end(opened=opened, matched=matched, bare=at + indent >= len(line))
+        else:
+            self._leaf(opened=opened, matched=matched, paragraph=position)
+
+    def _blank(self, matched: int, bare: int) -> None:
+        del self.stack[matched:]
+        if bare and bare == len(self.stack):
+            self.stack.pop()  # an item that begins with two blank lines is over
+        self.paragraph = None
+
+    def _end(self, *, opened: bool, matched: int, bare: bool) -> None:
+        """A heading, a rule, or a container without content."""
         if not opened:
             del self.stack[matched:]
+        elif bare and self.stack[-1] != QUOTE:
+            self._bare = len(self.stack)
         self.paragraph = None
 
     def _leaf(self, *, opened: bool, matched: int, paragraph: int | None) -> None:

@@ -11,6 +11,9 @@ from vaults.markdown.scan import Scan
 
 Span = tuple[int, int]
 
+MAX_ALIAS = 1000
+"""Characters kept of a link's text. Images nest, and each would hold the text of all within."""
+
 _BRACKET = re.compile(rf"\\.|!?\[|\]|{BREAK}")
 _TITLE = r"\"(?:[^\"\\\n]++|\\.|\n(?![ \t]*+\n))*+\"|'(?:[^'\\\n]++|\\.|\n(?![ \t]*+\n))*+'|\((?:[^()\\\n]++|\\.)*+\)"
 _SPACE = r"[ \t]*+\n?+[ \t]*+"
@@ -107,10 +110,11 @@ def _links(found: list[tuple[Span, Span, Span]], scan: Scan, text: str) -> list[
         target, _, anchor = written.partition("#")
         anchor = unescaped(anchor)
         block = anchor[1:] if anchor.startswith("^") else ""
+        alias = text[label[0] - 1 : min(label[1], label[0] + MAX_ALIAS) - 1].strip()
         links.append(
             Link(
                 "markdown", counter.line(start - 1), start - 1, end - 1, target, first - 1, first - 1 + len(target),
-                "" if block else anchor, block, text[label[0] - 1 : label[1] - 1].strip(), scan.lines[start] == "!",
+                "" if block else anchor, block, alias, scan.lines[start] == "!",
             )
         )  # fmt: skip
     return links

@@ -7,7 +7,12 @@ from bisect import bisect_left, bisect_right
 
 Spans = list[tuple[int, int]]
 
-_EVENT = re.compile(r"`++|<!--|%%")
+_RUN = re.compile(r"``*+")
+# First the code most notes have, single backticks in one line with none between them: nothing is left to look for then.
+# Patterns begin with what they look for, so that the search for it runs in C.
+_CODE = r"(?<=[^\\]`)([^`\n]++`(?!`))|(?<=`)(`*+)"
+_CODE_EVENT = re.compile(rf"`(?:{_CODE})")
+_EVENT = re.compile(rf"[`<%](?:{_CODE}|(?<=<)(!--)|(?<=%)(%))")
 # Where a paragraph surely ends: nothing that begins inside one goes on beyond.
 BREAK = r"\n(?=[ \t>]*+(?:\n|#{1,6}[ \t]|(?:[-+*]|[0-9]{1,9}[.)])[ \t]|\0))"
 _BREAK = re.compile(BREAK)
@@ -18,9 +23,9 @@ def inline(text: str, blocks: Spans, edges: list[int]) -> tuple[Spans, Spans]:
 
     ``blocks``: the comments known already; ``edges``: ends of headings, which nothing crosses, in order.
     """
-    if "`" not in text and "<!--" not in text and "%%" not in text:
-        return [], blocks
-    return _Inline(text, blocks, edges).read()
+    if "<!--" in text or "%%" in text:
+        return _Inline(text, blocks, edges).read(_EVENT)
+    return _Inline(text, blocks, edges).read(_CODE_EVENT) if "`" in text else ([], blocks)
 
 
 class _Inline:
@@ -32,26 +37,28 @@ class _Inline:
         self._starts = [start for start, _ in blocks]
         self._edges = sorted([*edges, *self._starts, len(text)])
         self._break = -1
-        self._runs: dict[int, list[int]] = {}
+        self._runs: dict[int, list[int]] = {}  # by length, those up to `_listed`
+        self._listed = -1
         self._code: Spans = []
         self._comments: Spans = []
         self._marks = {"-->": -1, "%%": -1}
 
-    def read(self) -> tuple[Spans, Spans]:
-        events = [found.span() for found in _EVENT.finditer(self._text)]
-        for start, end in events:
-            if self._text[start] == "`":
-                self._runs.setdefault(end - start, []).append(start)
-        done, comment_end = 0, 0
-        for start, end in events:
-            if start < done:
-                continue
-            comment_end = max(comment_end, self._block_end(start))
-            if self._text[start] == "`":
-                done = self._span(start, end, comment_end) or done
-            elif start >= comment_end:
-                comment_end = self._comment(start, end) or comment_end
-                done = end
+    def read(self, event: re.Pattern[str]) -> tuple[Spans, Spans]:
+        search, text, edge = event.search, self._text, 0
+        found = search(text)
+        while found is not None:
+            start, end = found.span()
+            if self._starts:
+                edge = max(edge, self._block_end(start))
+            kind = found.lastindex
+            if kind == 1 and not start < edge < end:
+                self._code.append((start, end))
+            elif kind in (1, 2):
+                run = end if kind == 2 else start + 1
+                end = self._span(start, run, edge) or run
+            elif start >= edge:
+                edge = self._comment(start, end) or edge
+            found = search(text, end)
         return self._code, sorted([*self._blocks, *self._comments])
 
     def _block_end(self, at: int) -> int:
@@ -74,9 +81,14 @@ class _Inline:
         """Code from the run at ``start`` to the next as long; a backslash before it makes its first backtick text."""
         before = self._text[max(0, start - 8) : start]
         escaped = (len(before) - len(before.rstrip("\\"))) % 2
+        limit = self._limit(start, comment_end)
+        if limit != self._listed:
+            self._listed, self._runs = limit, {}
+            for found in _RUN.finditer(self._text, start, limit):
+                self._runs.setdefault(found.end() - found.start(), []).append(found.start())
         runs = self._runs.get(end - start - escaped, [])
         at = bisect_left(runs, end)
-        if at == len(runs) or runs[at] >= self._limit(start, comment_end):
+        if at == len(runs):
             return None
         close = runs[at] + end - start - escaped
         self._code.append((start + escaped, close))

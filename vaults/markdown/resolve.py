@@ -47,12 +47,9 @@ def resolve(target: str, source: str, candidates: Sequence[Candidate]) -> str | 
     """
     if not target.strip():
         return source
-    wanted = folded(target.strip())
-    paths = _by_place(candidates)
-    for place in (_from_root(wanted), _from_folder(wanted, source)):
-        if place is not None and place in paths:
-            return paths[place]
-    return _unique(_stem(wanted), candidates)
+    name = target.strip()
+    places = _from_root(name), _from_folder(name, source)
+    return _at(places, candidates) or _unique(_stem(folded(name)), candidates)
 
 
 def resolve_link(link: Link, source: str, candidates: Sequence[Candidate]) -> str | None:
@@ -61,30 +58,28 @@ def resolve_link(link: Link, source: str, candidates: Sequence[Candidate]) -> st
         return resolve(link.target, source, candidates)
     if not link.target:
         return source
-    wanted = folded(link.page)
-    paths = _by_place(candidates)
-    for place in (_from_folder(wanted, source), _from_root(wanted)):
-        if place is not None and place in paths:
-            return paths[place]
+    return _at((_from_folder(link.page, source), _from_root(link.page)), candidates)
+
+
+def _at(places: Sequence[str | None], candidates: Sequence[Candidate]) -> str | None:
+    """The note at the first of the places that has one; of two that differ in case alone, the one spelt so."""
+    paths = [candidate.path for candidate in sorted(candidates, key=_rank, reverse=True)]
+    known = {form: path for path in paths for form in (folded(_stem(path)), folded(path))}
+    known |= {form: path for path in paths for form in (_stem(path), path)}
+    for place in places:
+        for form in () if place is None else (place, folded(place)):
+            if form in known:
+                return known[form]
     return None
 
 
-def _by_place(candidates: Sequence[Candidate]) -> dict[str, str]:
-    """Paths by their folded form, and by that without ``.md``, which goes before ``.markdown``."""
-    ordered = sorted(candidate.path for candidate in candidates)
-    whole = {folded(path): path for path in reversed(ordered)}
-    bare = {
-        folded(path)[: -len(suffix)]: path
-        for suffix in reversed(SUFFIXES)
-        for path in reversed(ordered)
-        if folded(path).endswith(suffix)
-    }
-    return {**bare, **whole}
+def _rank(candidate: Candidate) -> tuple[bool, str]:
+    return not candidate.path.lower().endswith(SUFFIXES[0]), candidate.path
 
 
 def _stem(path: str) -> str:
     for suffix in SUFFIXES:
-        if path.endswith(suffix) and len(path) > len(suffix):
+        if len(path) > len(suffix) and path[-len(suffix) :].lower() == suffix:
             return path[: -len(suffix)]
     return path
 
@@ -96,7 +91,7 @@ def _from_root(wanted: str) -> str | None:
 def _from_folder(wanted: str, source: str) -> str | None:
     if wanted.startswith("/"):
         return None
-    return _inside(posixpath.join(posixpath.dirname(folded(source)), wanted))
+    return _inside(posixpath.join(posixpath.dirname(source), wanted))
 
 
 def _inside(path: str) -> str | None:

@@ -20,7 +20,7 @@ def inline_tags(visible: str, links: Sequence[Link]) -> list[str]:
     if "#" not in visible:
         return []
     if not links:
-        return [tag for tag in TAG.findall(visible) if is_tag(tag)]
+        return [tag.strip("/") for tag in TAG.findall(visible) if is_tag(tag)]
     found, at, last = [], 0, len(links)
     for match in TAG.finditer(visible):
         offset = match.start() - 1

@@ -1,4 +1,4 @@
-"""Real notes against a table of their links that an independent parser made. Skipped where the notes are not beside us."""
+"""Real notes against a table of their links made by an independent parser; skipped where they are not beside us."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_offsets_are_those_of_the_text_as_it_stands_in_the_file(notes):
                 assert text[link.target_start : link.target_end] == link.target
                 assert text[link.start : link.end].lstrip("!").startswith("[")
             for part in (*note.headings, *note.tasks):
-                assert "\n" not in text[part.start : part.end] and "\r" not in text[part.start : part.end]
+                assert not set("\r\n") & set(text[part.start : part.end])
                 assert part.text in text[part.start : part.end]
 
 
