@@ -84,7 +84,15 @@ def test_formats(content: str, format_: Any, expected: str) -> None:
 
 @pytest.mark.parametrize(
     ("items", "expected"),
-    [("1. a\n2. b", "3. x"), ("1) a", "2) x"), ("1. a\n1. b", "1. x"), ("7. a\n   more", "8. x"), ("- a", "1. x")],
+    [
+        ("1. a\n2. b", "3. x"),
+        ("1) a", "2) x"),
+        ("1. a\n1. b", "1. x"),
+        ("7. a\n   more", "8. x"),
+        ("- a", "1. x"),
+        ("1. a\n   - b", "2. x"),
+        ("- a\n  1. b\n  2. c", "  3. x"),
+    ],
 )
 def test_numbers_continue_the_list(items: str, expected: str) -> None:
     assert add(f"# Log\n{items}\n", "x", format="numbered").text == f"# Log\n{items}\n{expected}\n"

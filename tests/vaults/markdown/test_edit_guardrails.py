@@ -91,6 +91,12 @@ def test_headings_lost_to_a_comment_are_named() -> None:
     assert any("'After'" in warning for warning in edited.warnings)
 
 
+def test_headings_gained_from_code_are_named() -> None:
+    text = "  ```\n# Log\n  ```\n"
+    edited = edit(text, "x", section=None, format="bullet", position="prepend")
+    assert any("makes 1 of the note's other lines headings: 'Log'" in warning for warning in edited.warnings)
+
+
 @pytest.mark.parametrize("guardrails", ["warn", "strict", "off"])
 def test_no_edit_makes_or_unmakes_frontmatter(guardrails: Any) -> None:
     with pytest.raises(InvalidArgument, match="frontmatter"):

@@ -76,7 +76,7 @@ def edits(draw: st.DrawFn) -> Edit:
 
 
 @given(notes(), edits())
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @example("", Edit("add", None, "x"))
 def test_nothing_but_the_region_changes(text: str, edit: Edit) -> None:
     try:
@@ -100,7 +100,7 @@ def _lines(text: str) -> list[str]:
 
 
 @given(notes(), edits())
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_the_result_is_the_old_text_but_for_the_splices(text: str, edit: Edit) -> None:
     draft = Draft(edit, NOW, text)
     try:
@@ -126,7 +126,7 @@ def test_the_result_is_the_old_text_but_for_the_splices(text: str, edit: Edit) -
 
 
 @given(notes(), st.sampled_from(("bullet", "task", "timestamp-bullet")), st.sampled_from((None, *NAMES)))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_an_item_added_to_a_list_and_removed_again_leaves_no_trace(text: str, shape: Any, section: str | None) -> None:
     text = f"{text}\n\n- item\n"
     try:
@@ -142,8 +142,23 @@ def _endings(text: str) -> int:
     return text.count("\n") + text.count("\r")
 
 
+@given(notes(), st.sampled_from(("plain", "bullet", "numbered")), st.sampled_from(("append", "prepend")))
+@settings(max_examples=300, deadline=None)
+def test_a_line_added_leaves_the_headings_as_they_are(text: str, shape: Any, position: Any) -> None:
+    before = outline(text)
+    for section in (None, *NAMES):
+        try:
+            edited = apply(text, Edit("add", section, "unique7", format=shape, position=position), NOW)
+        except (InvalidArgument, NotFound):
+            continue
+        if edited.warnings:
+            continue
+        after = outline(edited.text)
+        assert [(mark.level, mark.text) for mark in after.marks] == [(mark.level, mark.text) for mark in before.marks]
+
+
 @given(notes())
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_the_outline_is_that_of_the_whole_parse(text: str) -> None:
     note, quick = parse(text), outline(text)
     assert quick.body_start == note.body_start

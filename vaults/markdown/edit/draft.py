@@ -20,7 +20,8 @@ class Edit:
 
     ``add`` puts ``content`` into the section's own text, that is before its first sub-heading: at its end, or with
     ``position`` ``prepend`` right after the heading. Without ``section``: at the end of the note, or at the start of
-    its body, after the frontmatter. What is appended to a section that ends in a list becomes the list's next item.
+    its body, after the frontmatter. Items appended to a section that ends in a list become the list's next; numbers go
+    on counting. Anything else is set apart by a blank line, where Markdown would read it as part of what is there.
 
     ``remove`` takes away whole lines: those that ``search`` (or ``content``, where ``search`` is not given) or
     ``pattern`` touches. Lines below a list item stay. Without either, it removes ``section`` altogether: heading, text

@@ -32,6 +32,8 @@ class Ending:
     loose: bool
     unit: str
     """What its items are indented by, one level to the next; empty where no item is nested."""
+    numbered: Item | None = None
+    """The nearest item with a number, be it the last or one that the last lies under."""
 
 
 def item_of(line: str) -> Item | None:
@@ -51,14 +53,27 @@ def ending(lines: Sequence[str]) -> Ending | None:
     items = _items_upwards(lines)
     if not items:
         return None
-    number, last = items[0]
-    siblings = [item for _, item in items if columns(item.indent) == columns(last.indent)]
-    if len(siblings) > 1 and last.number is not None and siblings[1].number == last.number:
-        last = Item(last.indent, last.marker, last.number - 1)  # all items bear one number: so shall the next
-    top = min((item for _, item in items), key=lambda item: columns(item.indent))
-    loose = len(items) > 1 and number > 0 and not lines[number - 1].strip(" \t")
-    unit = min((item.indent for _, item in items if item.indent), key=columns, default="")
-    return Ending(last, top if columns(top.indent) < columns(last.indent) else last, loose, unit)
+    index, last = items[0]
+    found = [item for _, item in items]
+    numbers = (item for item in found if item.number is not None and columns(item.indent) <= columns(last.indent))
+    numbered = next(numbers, None)
+    top = min(found, key=lambda item: columns(item.indent))
+    return Ending(
+        last=_continued(last, found),
+        top=_continued(top, found),
+        loose=len(items) > 1 and index > 0 and not lines[index - 1].strip(" \t"),
+        unit=min((item.indent for item in found if item.indent), key=columns, default=""),
+        numbered=_continued(numbered, found) if numbered else None,
+    )
+
+
+def _continued(item: Item, found: Sequence[Item]) -> Item:
+    """``item`` with the number that the next one counts from: where all bear the same one, so shall the next."""
+    siblings = [other for other in found if columns(other.indent) == columns(item.indent)]
+    above = siblings.index(item) + 1
+    if item.number is not None and above < len(siblings) and siblings[above].number == item.number:
+        return Item(item.indent, item.marker, item.number - 1)
+    return item
 
 
 def _items_upwards(lines: Sequence[str]) -> list[tuple[int, Item]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import replace
 
 from vaults.errors import InvalidArgument
@@ -20,6 +21,8 @@ MAX_TOUCHED = 100
 
 # What can open or close a fence, a comment, a heading or the frontmatter. Nothing else changes what other lines are.
 _STRUCTURE = re.compile(r"```|~~~|<|-->|%%|^[ \t>]*(?:-+|=+|\.\.\.|#.*)[ \t]*\r?$", re.MULTILINE)
+
+_FILLED = re.compile(r"[^ \t\r\n]")
 
 
 def assemble(draft: Draft) -> Draft:
@@ -53,7 +56,7 @@ def guard(draft: Draft) -> Draft:
 
 
 def _may_restructure(draft: Draft) -> bool:
-    """Whether the lines that change, or the one below them, can mean something to the lines around them."""
+    """Whether the lines that change, or the next one below with text, can mean something to the lines around them."""
     if len(draft.splices) > MAX_TOUCHED:
         return True
     shift = 0
@@ -68,8 +71,8 @@ def _may_restructure(draft: Draft) -> bool:
 
 
 def _lines(text: str, start: int, end: int) -> str:
-    below = after_ending(text, line_end(text, end, len(text)))
-    return text[line_start(text, start) : line_end(text, below, len(text))]
+    below = _FILLED.search(text, line_end(text, end, len(text)))
+    return text[line_start(text, start) : line_end(text, below.start() if below else end, len(text))]
 
 
 def _broken(draft: Draft, after: Outline) -> list[str]:
@@ -80,26 +83,42 @@ def _broken(draft: Draft, after: Outline) -> list[str]:
     elif before.open_fence is not None and draft.splices[-1].start > before.open_fence:
         line = line_at(draft.text, before.open_fence)
         found.append(f"stands inside a code fence that is never closed (line {line})")
-    elif lost := _lost(draft, after):
-        named = ", ".join(f"'{mark.text}'" for mark in lost[:3])
-        found.append(f"makes {len(lost)} of the note's other headings plain text or code: {named}")
+    lost, gained = _moved(draft, after)
+    if lost and not found:
+        found.append(f"makes {len(lost)} of the note's other headings plain text or code: {_named(lost)}")
+    if gained:
+        found.append(f"makes {len(gained)} of the note's other lines headings: {_named(gained)}")
     return found
 
 
-def _lost(draft: Draft, after: Outline) -> list[Mark]:
-    """Headings that no splice touches, and that are none in the result."""
+def _moved(draft: Draft, after: Outline) -> tuple[list[Mark], list[Mark]]:
+    """Headings that no splice touches and that are none in the result, and the other way round."""
     if after is draft.outline:
-        return []
-    starts, lost = {mark.start for mark in after.marks}, []
-    splices, index, shift = draft.splices, 0, 0
-    for mark in draft.outline.marks:
-        while index < len(splices) and splices[index].end <= mark.start:
-            shift += len(splices[index].new) - (splices[index].end - splices[index].start)
-            index += 1
-        untouched = index == len(splices) or splices[index].start >= mark.end
-        if untouched and mark.start + shift not in starts:
-            lost.append(mark)
-    return lost
+        return [], []
+    spans, shift = [], 0
+    for splice in draft.splices:
+        spans.append((splice.start + shift, splice.start + shift + len(splice.new)))
+        shift += len(splice.new) - (splice.end - splice.start)
+    before = _untouched(draft.outline.marks, [(splice.start, splice.end) for splice in draft.splices])
+    behind = _untouched(after.marks, spans)
+    return [before[key] for key in before.keys() - behind.keys()], [
+        behind[key] for key in behind.keys() - before.keys()
+    ]
+
+
+def _untouched(marks: Sequence[Mark], spans: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Mark]:
+    """Headings that no span touches, by the number of spans above and the distance from the last of them."""
+    found, index, offset = {}, 0, 0
+    for mark in marks:
+        while index < len(spans) and spans[index][1] <= mark.start:
+            index, offset = index + 1, spans[index][1]
+        if index == len(spans) or spans[index][0] >= mark.end:
+            found[index, mark.start - offset] = mark
+    return found
+
+
+def _named(marks: Sequence[Mark]) -> str:
+    return ", ".join(f"'{mark.text}'" for mark in sorted(marks)[:3])
 
 
 def _left(draft: Draft) -> list[str]:
@@ -111,8 +130,7 @@ def _left(draft: Draft) -> list[str]:
         return [f"removed {len(gone) - 1} sub-sections too"] if len(gone) > 1 else []
     found = []
     if gone:
-        named = ", ".join(f"'{mark.text}'" for mark in gone[:3])
-        found.append(f"removed a heading ({named}): what stood under it now belongs to the section above")
+        found.append(f"removed a heading ({_named(gone)}): what stood under it now belongs to the section above")
     if any(_orphans(draft.text, splice.start, splice.end) for splice in draft.splices[:MAX_TOUCHED]):
         found.append("removed a list item and left the lines that were indented below it")
     return found

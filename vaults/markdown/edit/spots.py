@@ -89,6 +89,8 @@ def _at_end(draft: Draft, start: int, end: int) -> Spot:
         line = text[line_start(text, end) : end]
         return Spot(at, before=kind(line), after=_kind_at(text, at))
     item = found.last if draft.edit.preserve_nesting else found.top
+    if draft.edit.format == "numbered" and draft.edit.preserve_nesting and found.numbered:
+        item = found.numbered  # the next step, not one more remark below the last
     return Spot(at, item, found.loose, "list", _kind_at(text, at), found.unit)
 
 
