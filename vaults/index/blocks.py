@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from vaults.index import passages
 from vaults.index.passages import Passage
@@ -20,6 +21,9 @@ LONG = 16_384
 
 SHORTEST = 4_096
 """Characters a part has at least."""
+
+SHORT = 700
+"""Characters up to which stretches are joined: with the title above it, what a passage holds at most."""
 
 SEPARATOR = " › "
 """Between the title of a note and the headings above a passage."""
@@ -37,48 +41,91 @@ class Mark:
     start: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Block:
-    """A stretch of a note under ``title``, the note's own and those of the headings above it."""
+    """A stretch of a note under ``title``, the note's own and those of the headings above all of it."""
 
     title: str
     text: str
     digest: str
 
+    @cached_property
+    def pieces(self) -> dict[tuple[int, str], list[Passage]]:
+        """What it was cut into, for each size and labels asked."""
+        return {}
+
     def cut(self, max_tokens: int, labels: str) -> list[Passage]:
         """Its passages."""
-        return passages.passages_of(self.title, self.text, [labels], max_tokens)
+        if (max_tokens, labels) not in self.pieces:
+            found = passages.passages_of(self.title, self.text, [labels], max_tokens)
+            self.pieces[max_tokens, labels] = found
+        return self.pieces[max_tokens, labels]
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """What lies between two headings, under the titles of the headings above it."""
+
+    titles: tuple[str, ...]
+    start: int
+    end: int
 
 
 def blocks(text: str, title: str, marks: Sequence[Mark], start: int) -> list[Block]:
     """Everything from ``start`` on, in order, but for stretches without a visible character. A note without any has
     one empty block: its title can be found."""
     found = [
-        _block(path, part)
-        for path, first, last in _stretches(title, marks, start, len(text))
-        for part in _parts(text, first, last)
+        _block(stretch.titles, part)
+        for stretch in _joined(_stretches(title, marks, start, len(text)))
+        for part in _parts(text, stretch.start, stretch.end)
     ]
-    return [block for block in found if block.text] or [_block(title, "")]
+    return [block for block in found if block.text] or [_block((title,), "")]
 
 
-def _block(title: str, text: str) -> Block:
-    text = text.strip()
+def _block(titles: Sequence[str], text: str) -> Block:
+    title, text = SEPARATOR.join(titles), text.strip()
     digest = hashlib.blake2b(f"{title}\0{text}".encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
     return Block(title, text, digest)
 
 
-def _stretches(title: str, marks: Sequence[Mark], start: int, end: int) -> Iterator[tuple[str, int, int]]:
+def _stretches(title: str, marks: Sequence[Mark], start: int, end: int) -> Iterator[_Stretch]:
     """From each heading to the next, with what stands above it."""
     above: list[Mark] = []
-    path, first = title, start
+    titles: tuple[str, ...] = (title,)
+    first = start
     for mark in marks:
         if mark.start > first:
-            yield path, first, mark.start
-        above = [*(each for each in above if each.level < mark.level), mark]
+            yield _Stretch(titles, first, mark.start)
+        while above and above[-1].level >= mark.level:
+            above.pop()
+        above.append(mark)
         # The note's own title, written once more as its first heading, says nothing more.
         names = [each.text for each in above if each.text and each.text.casefold() != title.casefold()]
-        path, first = SEPARATOR.join([title, *names]), mark.start
-    yield path, first, end
+        titles, first = (title, *names), mark.start
+    yield _Stretch(titles, first, end)
+
+
+def _joined(stretches: Iterable[_Stretch]) -> Iterator[_Stretch]:
+    """Short stretches together, as long as what they share above them says something: a passage of ten words is found
+    by its words alone, and costs as much as a long one."""
+    held: _Stretch | None = None
+    for each in stretches:
+        if held is not None and each.end - held.start <= SHORT:
+            held = _Stretch(_shared(held.titles, each.titles), held.start, each.end)
+            continue
+        if held is not None:
+            yield held
+        held = each
+    if held is not None:
+        yield held
+
+
+def _shared(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    """What two begin with alike."""
+    count = next(
+        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
+    return one[:count]
 
 
 def _parts(text: str, first: int, last: int) -> Iterator[str]:

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate, islice
 
 ATOM = re.compile(r"[A-Za-z]{1,6}|[0-9]{1,2}|\S")
 HANGUL = re.compile(r"[\uac00-\ud7a3]")
@@ -37,8 +38,7 @@ SPACE_SCORE = 0.1
 INSIDE_SCORE = 0.01  # in the middle of a word: better than a piece too long
 NEVER = -1.0
 
-SENTENCE_ENDS = frozenset(".!?…")
-WIDE_SENTENCE_ENDS = frozenset("。！？")  # no space follows these
+SENTENCE_END = re.compile(r"[.!?…](?=\s)|[。！？]")  # no space follows the wide ones
 DECAY = 0.7
 
 
@@ -59,13 +59,18 @@ def cut(text: str, max_tokens: int, count: Callable[[str], int] | None = None) -
     ``count`` is an exact tokenizer: a piece it finds too long is cut again, down to single atoms.
     """
     if count is None:
+        whole = text.strip()
+        if whole and (len(whole) <= max_tokens or estimate(whole) <= max_tokens) and not HANGUL.search(whole):
+            start = text.index(whole[0])  # most of what is cut fits as it is: no need to know where its atoms are
+            return [_piece(text, start, start + len(whole))]
         return [_piece(text, start, end) for start, end in _spans(text, 0, len(text), max_tokens)]
     return [_piece(text, start, end) for start, end in _counted(text, max_tokens, count)]
 
 
 def estimate(text: str) -> int:
     """About how many tokens a text has; rather too many than too few."""
-    return sum(1 for _ in ATOM.finditer(text)) + (HANGUL_TOKENS - 1) * sum(1 for _ in HANGUL.finditer(text))
+    atoms = len(ATOM.findall(text))
+    return atoms if text.isascii() else atoms + (HANGUL_TOKENS - 1) * len(HANGUL.findall(text))
 
 
 def _counted(text: str, max_tokens: int, count: Callable[[str], int]) -> Iterator[tuple[int, int]]:
@@ -111,15 +116,15 @@ class _Atoms:
 
     @classmethod
     def of(cls, text: str, start: int, end: int) -> _Atoms:
-        starts, ends, cost = array("q"), array("q"), array("q", [0])
-        tokens = 0
+        starts, ends = array("q"), array("q")
         for match in ATOM.finditer(text, start, end):
             first, last = match.span()
             starts.append(first)
             ends.append(last)
-            tokens += HANGUL_TOKENS if "\uac00" <= text[first] <= "\ud7a3" else 1
-            cost.append(tokens)
-        return cls(starts, ends, cost)
+        if not HANGUL.search(text, start, end):
+            return cls(starts, ends, array("q", range(len(starts) + 1)))
+        tokens = (HANGUL_TOKENS if "\uac00" <= text[first] <= "\ud7a3" else 1 for first in starts)
+        return cls(starts, ends, array("q", accumulate(tokens, initial=0)))
 
 
 def _cut_after(scores: array[float], cost: array[int], first: int, limit: int) -> int:
@@ -143,18 +148,14 @@ def _cut_after(scores: array[float], cost: array[int], first: int, limit: int) -
 
 def _scores(text: str, atoms: _Atoms, limit: int) -> array[float]:
     """For each atom, how good a cut before it is."""
-    scores = array("d", [INSIDE_SCORE]) * len(atoms.starts)
-    for index in range(1, len(scores)):
-        edge = atoms.ends[index - 1]
-        scores[index] = _gap_score(text[edge - 1], spaced=atoms.starts[index] > edge)
+    gaps = zip(atoms.ends, islice(atoms.starts, 1, None), strict=False)
+    scores = array("d", [INSIDE_SCORE, *[SPACE_SCORE if start > edge else INSIDE_SCORE for edge, start in gaps]])
+    for match in SENTENCE_END.finditer(text, atoms.starts[0], atoms.ends[-1]):
+        gap = bisect_left(atoms.ends, match.end()) + 1
+        if gap < len(scores):
+            scores[gap] = SENTENCE_SCORE
     _score_lines(text, atoms, scores, limit)
     return scores
-
-
-def _gap_score(before: str, *, spaced: bool) -> float:
-    if before in WIDE_SENTENCE_ENDS or (spaced and before in SENTENCE_ENDS):
-        return SENTENCE_SCORE
-    return SPACE_SCORE if spaced else INSIDE_SCORE
 
 
 def _score_lines(text: str, atoms: _Atoms, scores: array[float], limit: int) -> None:

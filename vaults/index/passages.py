@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from vaults.db.sql import Reader, Writer
 from vaults.index import embeddings, facets
@@ -18,9 +19,10 @@ QUESTION, ADVERSARIAL = 1, 2
 """Bits of a passage's ``traits``."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Passage:
-    """One unit before it is stored. ``embedded`` is the text its vector is made of."""
+    """One unit before it is stored. ``embedded`` is the text its vector is made of. What its row holds is worked out
+    once, on whichever thread asks first."""
 
     title: str
     body: str
@@ -34,10 +36,23 @@ class Passage:
         """What its row holds of its own."""
         return {
             "title": self.title, "body": self.body, "labels": self.labels, "text_hash": self.text_hash,
-            "traits": traits_of(self.body), "tokens": estimate(self.body),
+            "traits": self.traits, "tokens": self.tokens,
         }  # fmt: skip
 
-    @property
+    @cached_property
+    def traits(self) -> int:
+        return traits_of(self.body)
+
+    @cached_property
+    def tokens(self) -> int:
+        return estimate(self.body)
+
+    @cached_property
+    def grams(self) -> str:
+        """The pairs of characters of scripts without spaces in it."""
+        return grams(f"{self.title}\n{self.body}\n{self.labels}")
+
+    @cached_property
     def text_hash(self) -> str:
         return hashlib.sha256(self.embedded.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
@@ -77,7 +92,7 @@ def store(tx: Writer, item: Item, cut: Sequence[Passage]) -> list[int]:
         seq, text_hash = held.pop(ordinal, (None, None))
         row = shared | passage.columns() | {"ordinal": ordinal}
         if seq is None:
-            seq = tx.insert(_INSERT, row)
+            seq = tx.insert(INSERT, row)
         else:
             tx.run(_UPDATE, row | {"seq": seq})
             tx.run("DELETE FROM passages_pairs WHERE rowid = ?", (seq,))
@@ -97,7 +112,7 @@ COLUMNS = (
 )  # fmt: skip
 """All of a passage's row but its number and what stands around it."""
 
-_INSERT = f"INSERT INTO passages ({', '.join(COLUMNS)}) VALUES ({', '.join(f':{name}' for name in COLUMNS)})"
+INSERT = f"INSERT INTO passages ({', '.join(COLUMNS)}) VALUES ({', '.join(f':{name}' for name in COLUMNS)})"
 _UPDATE = f"UPDATE passages SET {', '.join(f'{name} = :{name}' for name in COLUMNS)} WHERE seq = :seq"
 
 
@@ -147,8 +162,8 @@ def _retell(tx: Writer, left: Spot | None, now: Spot | None) -> None:
 
 def pair(tx: Writer, seq: int, passage: Passage) -> None:
     """Index the pairs of characters of a passage, if it has a script without spaces."""
-    if pairs := grams(f"{passage.title}\n{passage.body}\n{passage.labels}"):
-        tx.run("INSERT INTO passages_pairs (rowid, pairs) VALUES (?, ?)", (seq, pairs))
+    if passage.grams:
+        tx.run("INSERT INTO passages_pairs (rowid, pairs) VALUES (?, ?)", (seq, passage.grams))
 
 
 def erase_traces(tx: Writer) -> None:

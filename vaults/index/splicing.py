@@ -1,7 +1,8 @@
 """Making a note's blocks its passages, touching the rows of those that changed and no other.
 
 A passage of a note names its block: ``source_hash`` is the block's digest and the passage's place in it. Ordinals leave
-room, so that what is put in between two passages renumbers neither.
+room, so that what is put in between two passages renumbers neither. The text around a passage is no column here, as it
+is for turns of a conversation: a note's passage stands under its headings, which say what it is about.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vaults.db.sql import Reader, Writer
+from vaults.db.sql import Writer
 from vaults.index import embeddings, passages
 from vaults.index.blocks import Block
 from vaults.index.items import Item
-from vaults.index.neighbours import REACH, Member, surroundings, write
+from vaults.index.neighbours import PLAIN, REACH, near
 from vaults.index.passages import Passage
 
 ROOM = 1 << 20
@@ -67,7 +68,7 @@ def splice(tx: Writer, item: Item, labels: str, blocks: Sequence[Block], max_tok
 
 def sequence_of(item: Item) -> str:
     """What the passages of a note are in a row with: each other."""
-    return f"{item.kind}::{item.number}"
+    return f"{PLAIN}{item.number}"
 
 
 def _describe(tx: Writer, shared: dict[str, object], held: Sequence[Row], labels: str) -> None:
@@ -110,40 +111,29 @@ def _replace(
         return []
     kept = {row.seq for each in fresh if (row := gone.get(each.passage.text_hash))}
     passages.delete(tx, [row.seq for row in held[first:last] if row.seq not in kept])
+    numbers, new = _write(tx, shared, fresh, gone, _ordinals(tx, held, span, len(fresh), kept))
     before, after = held[max(0, first - 2 * REACH) : first], held[last : last + 2 * REACH]
-    if not fresh:
-        _retell(tx, before, [], after)
-        return []
-    ordinals = _ordinals(tx, held, span, len(fresh), kept)
-    bodies = _bodies(tx, [*before, *after])
-    line = [
-        *(Member(row.seq, bodies[row.seq]) for row in before),
-        *(Member(0, each.passage.body) for each in fresh),
-        *(Member(row.seq, bodies[row.seq]) for row in after),
-    ]
-    numbers, new = [], []
-    for place, (each, ordinal) in enumerate(zip(fresh, ordinals, strict=True)):
-        row = gone.pop(each.passage.text_hash, None)
-        told = surroundings(line, len(before) + place)
-        columns = {"ordinal": ordinal, "source_hash": each.source, "before": told.before, "after": told.after}
-        if row is not None:
-            tx.run(
-                "UPDATE passages SET ordinal = :ordinal, source_hash = :source_hash WHERE seq = :seq",
-                columns | {"seq": row.seq},
-            )
-            numbers.append(row.seq)
-            continue
-        numbers.append(tx.insert(_INSERT, shared | each.passage.columns() | columns))
-        passages.pair(tx, numbers[-1], each.passage)
-        new.append(numbers[-1])
-    _retell(tx, before, [Member(seq, each.passage.body) for seq, each in zip(numbers, fresh, strict=True)], after)
+    _tell(tx, [row.seq for row in before], numbers, [row.seq for row in after])
     return new
 
 
-_INSERT = (
-    f"INSERT INTO passages ({', '.join(passages.COLUMNS)}, before, after)"
-    f" VALUES ({', '.join(f':{name}' for name in passages.COLUMNS)}, :before, :after)"
-)
+def _write(
+    tx: Writer, shared: dict[str, object], fresh: Sequence[Fresh], gone: dict[str, Row], ordinals: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """Rows for the new passages, those of the same text taken over; all their numbers, and those of new rows."""
+    numbers, new = [], []
+    for each, ordinal in zip(fresh, ordinals, strict=True):
+        row = gone.pop(each.passage.text_hash, None)
+        if row is not None:
+            where = (ordinal, each.source, row.seq)
+            tx.run("UPDATE passages SET ordinal = ?, source_hash = ? WHERE seq = ?", where)
+            numbers.append(row.seq)
+            continue
+        columns = {"ordinal": ordinal, "source_hash": each.source}
+        numbers.append(tx.insert(passages.INSERT, shared | each.passage.columns() | columns))
+        passages.pair(tx, numbers[-1], each.passage)
+        new.append(numbers[-1])
+    return numbers, new
 
 
 def _ordinals(tx: Writer, held: Sequence[Row], span: tuple[int, int], count: int, kept: set[int]) -> Sequence[int]:
@@ -172,25 +162,15 @@ def _renumber(tx: Writer, held: Sequence[Row], span: tuple[int, int], count: int
     tx.many("UPDATE passages SET ordinal = ? WHERE seq = ?", places)
 
 
-def _bodies(tx: Reader, rows: Sequence[Row]) -> dict[int, str]:
-    numbers = ", ".join(str(row.seq) for row in rows)
-    return {int(seq): body for seq, body in tx.all(f"SELECT seq, body FROM passages WHERE seq IN ({numbers})")}
-
-
-def _retell(tx: Writer, before: Sequence[Row], middle: Sequence[Member], after: Sequence[Row]) -> None:
+def _tell(tx: Writer, before: Sequence[int], middle: Sequence[int], after: Sequence[int]) -> None:
     """Write down what stands around the new ones, and around the ``REACH`` on either side of them."""
-    bodies = _bodies(tx, [*before, *after])
-    line = [
-        *(Member(row.seq, bodies[row.seq]) for row in before),
-        *middle,
-        *(Member(row.seq, bodies[row.seq]) for row in after),
-    ]
-    if len(line) == 1 and middle:
-        return  # alone, and new: it says so already
-    low = max(0, len(before) - REACH)
-    high = min(len(line), len(before) + len(middle) + REACH)
-    for number in range(low, high):
-        write(tx, line[number].seq, surroundings(line, number))
+    line = [*before, *middle, *after]
+    low, high = max(0, len(before) - REACH), min(len(line), len(before) + len(middle) + REACH)
+    if len(line) > 1 or not middle:
+        tx.many(
+            "UPDATE passages SET near = ? WHERE seq = ?",
+            [(near(line, place), line[place]) for place in range(low, high)],
+        )
 
 
 def owe(tx: Writer, model: str | None, numbers: Sequence[int]) -> bool:

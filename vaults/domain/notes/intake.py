@@ -97,6 +97,15 @@ def taken(path: str, content: Content, read_ns: int, *, whole: bool = True) -> I
     )
 
 
+def cut(taken: Intake, max_tokens: int) -> Intake:
+    """Cut a note's passages, and work out what their rows hold, here instead of in the transaction."""
+    for block in taken.blocks:
+        for passage in block.cut(max_tokens, taken.labels):
+            passage.columns()
+            passage.grams  # noqa: B018  worked out once, here
+    return taken
+
+
 def digest(data: bytes) -> str:
     """What a version is known by: 32 hex of its SHA-256."""
     return hashlib.sha256(data).hexdigest()[:32]

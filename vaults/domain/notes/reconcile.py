@@ -249,7 +249,8 @@ def read(vault: Vault, paths: Sequence[str], run: _Run) -> list[Intake]:
     for path in paths:
         now = time.time_ns()
         try:
-            taken.append(intake.taken(path, vault.notes.tree.read(path, vault.notes.settings.max_note), now))
+            content = vault.notes.tree.read(path, vault.notes.settings.max_note)
+            taken.append(intake.cut(intake.taken(path, content, now), vault.shared.index.passage_tokens))
         except NotFound:
             continue  # gone since it was listed: that is noticed in its turn
         except TooLarge:
