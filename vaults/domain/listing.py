@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.memory import COLUMNS, WIDTH, Memory, clean, from_row
-from vaults.errors import InvalidArgument
+from vaults.domain import cursors
+from vaults.domain.memory import COLUMNS, WIDTH, Memory, from_row
 from vaults.search import budget
 from vaults.search.filters import Filter
 from vaults.vault import Vault
@@ -40,7 +37,7 @@ async def listed(vault: Vault, only: Filter, order: Order, limit: int, cursor: s
     go in between neither repeat nor hide others. Raises ``InvalidArgument`` for a cursor of another listing."""
     column, direction = _ORDERS[order]
     where, params = only.over_memories()
-    after = _read_cursor(cursor, order) if cursor else None
+    after = cursors.read(cursor, order) if cursor else None
 
     def read(tx: Reader) -> tuple[list[tuple[Any, ...]], int]:
         total = int(tx.value(f"SELECT COUNT(*) FROM memories m WHERE {where}", params))
@@ -63,24 +60,4 @@ async def listed(vault: Vault, only: Filter, order: Order, limit: int, cursor: s
     if not budget.surely_within(texts, max_tokens):
         count = await run_in(vault.shared.pool, budget.fitting, texts, max_tokens)
     last = rows[count - 1] if count < len(rows) else None
-    return Page(memories[:count], total, _write_cursor(order, last[WIDTH + 1], last[WIDTH]) if last else None)
-
-
-def _write_cursor(order: str, value: Any, seq: int) -> str:
-    return base64.urlsafe_b64encode(json.dumps([order, value, seq]).encode()).decode().rstrip("=")
-
-
-def _sortable(value: object) -> bool:
-    if isinstance(value, str):
-        return clean(value) == value
-    return type(value) is int and abs(value) < 2**63
-
-
-def _read_cursor(cursor: str, order: str) -> tuple[Any, int]:
-    try:
-        kept, value, seq = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        if kept == order and type(seq) is int and abs(seq) < 2**63 and _sortable(value):
-            return value, seq
-    except (ValueError, binascii.Error, TypeError, RecursionError):
-        pass
-    raise InvalidArgument("cursor", "is not one this listing gave", hint="start again without a cursor")
+    return Page(memories[:count], total, cursors.written(order, last[WIDTH + 1], last[WIDTH]) if last else None)

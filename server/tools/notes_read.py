@@ -1,0 +1,109 @@
+"""Reading notes: one of them in parts, or a list of those that pass."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from auth.roles import Role
+from server.call import Call
+from server.tools._filters import MaxTokens, Moment, Where
+from server.tools._spec import Arguments, tool
+from vaults import clock
+from vaults.domain.memory import Label, Tag
+from vaults.domain.notes import finding, reading
+from vaults.domain.notes.finding import FoundNotes, Order, SortBy
+from vaults.domain.notes.reading import NoteRead, Part
+from vaults.errors import InvalidArgument
+
+NotePath = Annotated[str, Field(max_length=3200, description="projects/plan.md, @daily, @weekly:2026-W47, @memory")]
+
+
+class NoteReadArguments(Arguments):
+    path: NotePath
+    part: Annotated[Part | None, Field(description="default: outline, with the text if it fits")] = None
+    heading: Annotated[
+        str | None, Field(max_length=1000, description="of the section: Plan, ## Plan, Parent > Plan")
+    ] = None
+    pattern: Annotated[str | None, Field(max_length=1000, description="RE2 for headings of the sections")] = None
+    from_line: Annotated[int, Field(ge=1, le=10**7, description="where to begin or go on")] = 1
+    max_lines: Annotated[int | None, Field(ge=1, le=100_000, description="for lines")] = None
+    max_tokens: MaxTokens = 4000
+
+
+def _read_text(read: NoteRead) -> str:
+    said = [f"{read.path} [etag {read.etag}]: {read.title[:200]}, {read.lines} lines."]
+    if read.text is not None:
+        said.append(f"Text from line {read.first_line}, {len(read.text)} characters.")
+    if read.sections is not None:
+        said.append(f"Sections: {', '.join(section.heading[:80] for section in read.sections[:20])}.")
+    if read.outline is not None:
+        said.append(f"{len(read.outline)} headings.")
+    if read.next_line is not None:
+        said.append(f"Goes on at line {read.next_line}.")
+    return " ".join([*said, *read.warnings])
+
+
+@tool(role=Role.READER, text=_read_text)
+async def note_read(call: Call, args: NoteReadArguments) -> NoteRead:
+    """Read a Markdown note: its outline, a section, some lines or all of it, with the etag that edits take."""
+    wanted = reading.Wanted(args.part, args.heading, args.pattern, args.from_line, args.max_lines, args.max_tokens)
+    return await reading.read(call.vault, args.path, wanted)
+
+
+class FindNotesArguments(Arguments):
+    folder: Annotated[str | None, Field(max_length=1024, description="and those in it")] = None
+    where: Where = {}
+    has_tag: Annotated[Tag | None, Field(description="this or one below it: a finds a/b")] = None
+    has_any: Annotated[list[Tag], Field(max_length=20, description="one of these tags")] = []
+    has_all: Annotated[list[Tag], Field(max_length=20, description="all of these tags")] = []
+    title_contains: Annotated[Label | None, Field(description="part of title, file name or alias, in any case")] = None
+    modified_after: Annotated[Moment, Field(description="changed from then on, RFC 3339")] = None
+    modified_before: Annotated[Moment, Field(description="changed before")] = None
+    created_after: Annotated[Moment, Field(description="made from then on")] = None
+    created_before: Annotated[Moment, Field(description="made before")] = None
+    sort_by: Annotated[SortBy, Field(description="what the order goes by")] = "path"
+    order: Annotated[Order, Field(description="asc or desc")] = "asc"
+    limit: Annotated[int, Field(ge=1, le=500, description="notes at most")] = 50
+    cursor: Annotated[str | None, Field(min_length=1, max_length=2000, description="from the page before")] = None
+    max_tokens: MaxTokens = 4000
+
+    def as_wanted(self) -> finding.Wanted:
+        """The question for the domain. Raises ``InvalidArgument`` for a time that is none."""
+
+        def moment(name: str) -> str | None:
+            value = getattr(self, name)
+            return clock.parsed(value, name) if value else None
+
+        tags = (*((self.has_tag,) if self.has_tag else ()), *self.has_all)
+        if any(not finding.tag_key(tag) for tag in (*tags, *self.has_any)):
+            raise InvalidArgument("has_tag", "must name a tag")
+        return finding.Wanted(
+            folder=self.folder,
+            fields=tuple(
+                (name, tuple(said) if isinstance(said, list) else (said,)) for name, said in self.where.items()
+            ),
+            has_all=tags,
+            has_any=tuple(self.has_any),
+            title_contains=self.title_contains,
+            modified_after=moment("modified_after"),
+            modified_before=moment("modified_before"),
+            created_after=moment("created_after"),
+            created_before=moment("created_before"),
+            sort_by=self.sort_by,
+            order=self.order,
+        )
+
+
+def _found_text(found: FoundNotes) -> str:
+    lines = [f"{note.path}: {note.title[:100]}" for note in found.notes]
+    head = f"{len(found.notes)} of {found.total}:" if found.notes else "No note passes."
+    more = ["There is more: pass the cursor."] if found.cursor else []
+    return "\n".join([head, *lines, *more, *found.warnings])
+
+
+@tool(role=Role.READER, preset="notes", text=_found_text)
+async def find_notes(call: Call, args: FindNotesArguments) -> FoundNotes:
+    """List notes by folder, tags, frontmatter, title or dates, sorted and in pages. To find what notes say, search."""
+    return await finding.found(call.vault, args.as_wanted(), args.limit, args.max_tokens, args.cursor)

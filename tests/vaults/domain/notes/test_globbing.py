@@ -1,0 +1,75 @@
+"""Patterns of paths: what they match, what they refuse, how long they take."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from vaults.domain.notes import globbing
+from vaults.domain.notes.patterns import LONGEST
+from vaults.errors import InvalidArgument
+
+PATHS = (
+    "plan.md",
+    "Plan.md",
+    "daily/2026-11-22.md",
+    "daily/2025-01-01.md",
+    "daily/old/2026-01-01.md",
+    "a/b/c.md",
+    "log-1.md",
+    "log-x.md",
+    "what is (this)+.md",
+)
+
+
+def matched(pattern: str) -> list[str]:
+    matches = globbing.matcher(pattern)
+    return [path for path in PATHS if matches(path)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("*.md", ["plan.md", "Plan.md", "log-1.md", "log-x.md", "what is (this)+.md"]),
+        ("daily/2026-*.md", ["daily/2026-11-22.md"]),
+        ("daily/**/2026-*.md", ["daily/2026-11-22.md", "daily/old/2026-01-01.md"]),
+        ("daily/**", ["daily/2026-11-22.md", "daily/2025-01-01.md", "daily/old/2026-01-01.md"]),
+        ("**/*.md", list(PATHS)),
+        ("**/c.md", ["a/b/c.md"]),
+        ("a/*/c.md", ["a/b/c.md"]),
+        ("a/*.md", []),
+        ("p?an.md", ["plan.md"]),
+        ("[pP]lan.md", ["plan.md", "Plan.md"]),
+        ("log-[0-9].md", ["log-1.md"]),
+        ("log-[!0-9].md", ["log-x.md"]),
+        ("{plan,log-1,a/b/c}.md", ["plan.md", "a/b/c.md", "log-1.md"]),
+        ("what is (this)+.*", ["what is (this)+.md"]),
+        ("a**c.md", []),
+    ],
+)
+def test_a_pattern_matches_whole_paths_folder_by_folder(pattern: str, expected: list[str]) -> None:
+    assert matched(pattern) == expected
+
+
+def test_normal_forms_do_not_count() -> None:
+    assert globbing.matcher("caf\u00e9-*.md")("cafe\u0301-1.md")
+    assert globbing.matcher("cafe\u0301-*.md")("caf\u00e9-1.md")
+
+
+@pytest.mark.parametrize("pattern", ["../*.md", "a/../*.md", "/*.md", "./*.md", "[z-a]*.md", "*" * (LONGEST + 1)])
+def test_what_leaves_the_vault_or_is_no_pattern_is_refused(pattern: str) -> None:
+    with pytest.raises(InvalidArgument):
+        globbing.matcher(pattern)
+
+
+def test_names_with_odd_signs_alone_are_no_patterns() -> None:
+    assert not globbing.is_glob("a {b} (c).md")
+    assert globbing.is_glob("[draft] plan.md")
+
+
+def test_a_pattern_that_makes_others_slow_is_quick() -> None:
+    matches = globbing.matcher("*a" * 400 + "b.md")
+    started = time.process_time()
+    assert not matches("a" * 1000 + ".md")
+    assert time.process_time() - started < 0.5

@@ -1,0 +1,91 @@
+"""Tasks of a whole vault: which are listed, in which order, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Opening
+from tests.noted import folder, indexed, put
+from vaults.domain.notes import tasklist
+from vaults.domain.notes.tasklist import Wanted
+from vaults.errors import InvalidArgument, NotFound
+from vaults.vault import Vault
+
+NOTES = {
+    "b.md": "# Home\n- [ ] paint 📅 2026-03-01 #home/walls\n- [x] sweep\n- [-] dropped\n- [/] half #Home\n",
+    "a/work.md": "- [ ] call Ada 📅 2026-01-15\n- [ ] no date\n\n```\n- [ ] code\n```\n",
+}
+
+
+@pytest.fixture
+async def vault(opening: Opening, tmp_path: Path) -> AsyncIterator[Vault]:
+    put(folder(tmp_path), NOTES)
+    async with opening() as services:
+        await indexed(services, len(NOTES))
+        async with services.pool.lease(services.roster.entry("main")) as opened:
+            yield opened
+
+
+async def texts(vault: Vault, wanted: Wanted) -> list[str]:
+    return [task.text.split()[0] for task in (await tasklist.listed(vault, wanted, 50, 4000)).tasks]
+
+
+async def test_tasks_come_with_where_they_stand(vault: Vault) -> None:
+    found = await tasklist.listed(vault, Wanted(), 50, 4000)
+    assert [(task.path, task.line) for task in found.tasks] == [
+        ("a/work.md", 1),
+        ("a/work.md", 2),
+        ("b.md", 2),
+        ("b.md", 5),
+    ]
+    paint = found.tasks[2]
+    assert (paint.heading, paint.status, paint.due, paint.tags) == ("Home", " ", "2026-03-01", ["home/walls"])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (Wanted(status="all", path="b"), ["paint", "sweep", "dropped", "half"]),
+        (Wanted(status="done"), ["sweep"]),
+        (Wanted(status="cancelled"), ["dropped"]),
+        (Wanted(status="in_progress"), ["half"]),
+        (Wanted(status="/"), ["half"]),
+        (Wanted(folder="a"), ["call", "no"]),
+        (Wanted(tag="#home"), ["paint", "half"]),
+        (Wanted(tag="home/walls"), ["paint"]),
+        (Wanted(tag="hom"), []),
+        (Wanted(contains="ADA"), ["call"]),
+        (Wanted(due_before="2026-03-01"), ["call"]),
+        (Wanted(due_after="2026-03-01"), ["paint"]),
+        (Wanted(sort_by="due"), ["call", "paint", "no", "half"]),
+    ],
+)
+async def test_each_filter_narrows(vault: Vault, wanted: Wanted, expected: list[str]) -> None:
+    assert await texts(vault, wanted) == expected
+
+
+@pytest.mark.parametrize("sort_by", ["path", "due"])
+async def test_pages_show_every_task_once(vault: Vault, sort_by: tasklist.SortBy) -> None:
+    wanted, seen, cursor = Wanted(status="all", sort_by=sort_by), [], None
+    whole = await texts(vault, wanted)
+    while True:
+        page = await tasklist.listed(vault, wanted, 2, 4000, cursor)
+        seen += [task.text.split()[0] for task in page.tasks]
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert seen == whole
+    assert len(seen) == page.total == 6
+
+
+async def test_what_is_not_there_or_no_status_is_refused(vault: Vault) -> None:
+    with pytest.raises(NotFound):
+        await tasklist.listed(vault, Wanted(path="absent"), 50, 4000)
+    with pytest.raises(InvalidArgument):
+        await tasklist.listed(vault, Wanted(status="whenever"), 50, 4000)
+    first = await tasklist.listed(vault, Wanted(), 1, 4000)
+    with pytest.raises(InvalidArgument):
+        await tasklist.listed(vault, Wanted(status="done"), 1, 4000, first.cursor)

@@ -1,0 +1,28 @@
+"""Patterns that callers write, compiled so that no text makes them slow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vaults.errors import InvalidArgument
+
+LONGEST = 1_000
+"""Characters of a pattern."""
+
+_MEMORY = 2**21  # bytes; RE2 takes a slower way beyond it, which is linear as well
+
+
+def compiled(pattern: str, field: str, *, hint: str | None = None) -> Any:
+    """``pattern`` as RE2 reads it. Raises ``InvalidArgument`` for ``field`` when it is none."""
+    import re2
+
+    if len(pattern) > LONGEST * 8:
+        raise InvalidArgument(field, "is too long")
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _MEMORY
+    try:
+        return re2.compile(pattern, options=options)
+    except re2.error as failure:
+        refusal = InvalidArgument(field, "is no pattern that can be read", hint=hint)
+        raise refusal from failure

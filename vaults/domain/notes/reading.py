@@ -1,0 +1,295 @@
+"""Reading a note, whole or in parts: from its file as it stands, with what the index knows of it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+from vaults.context import run_in
+from vaults.domain.notes import catalogue, intake, lines
+from vaults.domain.notes.catalogue import Note
+from vaults.domain.notes.dated import path_of
+from vaults.domain.notes.opening import Open, opened
+from vaults.domain.notes.patterns import compiled
+from vaults.errors import InvalidArgument, NotFound
+from vaults.files.tree import Content
+from vaults.markdown import note as markdown
+from vaults.markdown import sections
+from vaults.search import budget
+from vaults.vault import Vault
+
+Part = Literal["outline", "section", "sections", "full", "lines"]
+
+FRONTMATTER = 4_000
+"""Characters of frontmatter shown, as JSON."""
+
+_MARKUP = 12
+"""Tokens of an entry of the outline beside its words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to read. ``part`` None: what the other arguments say, else the outline, and the text if it is short."""
+
+    part: Part | None = None
+    heading: str | None = None
+    pattern: str | None = None
+    from_line: int = 1
+    max_lines: int | None = None
+    max_tokens: int = 4000
+
+    @property
+    def meant(self) -> Part | None:
+        if self.part is not None:
+            return self.part
+        if self.heading is not None or self.pattern is not None:
+            return "section" if self.heading is not None else "sections"
+        return "lines" if self.from_line > 1 or self.max_lines is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineEntry:
+    """A heading. ``tokens``: about so many has what stands under it, headings below included."""
+
+    level: int
+    text: str
+    line: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class SectionText:
+    """A section, its heading's own line included. Level 0: what stands before the first heading."""
+
+    heading: str
+    level: int
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoteRead:
+    """``text`` is as in the file, ``first_line`` its first line, of ``lines`` in all. ``truncated``: there is more,
+    from ``next_line`` on. ``etag`` is of the whole note: edits take it. Text is data written by others."""
+
+    path: str
+    title: str
+    etag: str
+    lines: int
+    modified_at: str
+    text: str | None = None
+    first_line: int | None = None
+    next_line: int | None = None
+    truncated: bool = False
+    outline: list[OutlineEntry] | None = None
+    sections: list[SectionText] | None = None
+    tags: list[str] | None = None
+    aliases: list[str] | None = None
+    frontmatter: dict[str, Any] | None = None
+    warnings: list[str] = field(default_factory=list)
+
+
+async def read(vault: Vault, said: str, wanted: Wanted) -> NoteRead:
+    """A note, or a part of it. Raises ``NotFound`` with what comes closest, for the note and for a section;
+    ``InvalidArgument``, ``Conflict`` and ``TooLarge`` as ``opening.opened``."""
+    part = _checked(wanted)
+    note = await _open(vault, said)
+    about = await known(vault, note)
+    frame = NoteRead(
+        note.path, about.title, note.etag, lines.count(note.text), about.modified_at, warnings=note.warnings
+    )
+    if part in (None, "outline", "full"):
+        frame = _with_properties(frame, about)
+    return await run_in(vault.shared.pool, _READERS[part], frame, note.text, wanted)
+
+
+async def _open(vault: Vault, said: str) -> Open:
+    path = await path_of(vault, said)
+    try:
+        return await opened(vault, path)
+    except NotFound:
+        if said.lstrip().startswith("@") and path != said:
+            hint = "note_write makes it"
+            raise NotFound(
+                f"there is no note for {said.strip()} yet, it would be {path}", hint=hint, path=path
+            ) from None
+        raise
+
+
+def _checked(wanted: Wanted) -> Part | None:
+    part = wanted.meant
+    for name, of in (("heading", "section"), ("pattern", "sections")):
+        if getattr(wanted, name) is not None and part != of:
+            raise InvalidArgument(name, f"goes with part {of}, not with {part}")
+    if part == "section" and wanted.heading is None:
+        raise InvalidArgument("heading", "is required for part section")
+    return part
+
+
+async def known(vault: Vault, note: Open) -> Note:
+    """What is known of a note besides its text: from the index, or where that is behind the file, from the file."""
+    row = await vault.db.read(lambda tx: _row(tx.one(f"SELECT {_NOTE} WHERE n.path = ?", (note.path,))))
+    if row is not None and row.etag == note.etag:
+        return row
+    content, whole = Content(note.data, note.stamp), len(note.data) <= intake.LONG
+    taken = await run_in(vault.shared.pool, lambda: intake.taken(note.path, content, time.time_ns(), whole=whole))
+    return Note(
+        note.path, taken.title, taken.aliases, taken.tags, taken.frontmatter, note.etag, len(note.data),
+        taken.created_at, taken.modified_at, taken.problem,
+    )  # fmt: skip
+
+
+_NOTE = f"{catalogue.COLUMNS} FROM notes n"
+
+
+def _row(row: tuple[Any, ...] | None) -> Note | None:
+    return catalogue.from_row(row) if row is not None else None
+
+
+def _with_properties(frame: NoteRead, about: Note) -> NoteRead:
+    shown, left_out = bounded(about.frontmatter, FRONTMATTER)
+    warnings = list(frame.warnings)
+    if about.problem:
+        warnings.append(f"frontmatter: {about.problem}")
+    if left_out:
+        warnings.append(f"frontmatter: too long to show: {', '.join(left_out)}")
+    return replace(frame, tags=about.tags, aliases=about.aliases, frontmatter=shown, warnings=warnings)
+
+
+def bounded(values: Mapping[str, Any], characters: int) -> tuple[dict[str, Any], list[str]]:
+    """Fields, as many as so many characters of JSON hold, and the names of the rest."""
+    kept: dict[str, Any] = {}
+    left_out = []
+    for name, value in values.items():
+        size = len(json.dumps({name: value}, ensure_ascii=False))
+        if size <= characters:
+            kept[name] = value
+            characters -= size
+        else:
+            left_out.append(name[:100])
+    return kept, left_out
+
+
+def _default(frame: NoteRead, text: str, wanted: Wanted) -> NoteRead:
+    """The outline, and the text if it fits; without headings as much of the text as fits."""
+    frame = _outline(frame, text, wanted)
+    if not frame.outline:
+        return _full(frame, text, wanted)
+    if lines.fitting(text, wanted.max_tokens) == len(text):
+        return replace(frame, text=text, first_line=1)
+    warning = "too long to return whole: here is the outline; read sections of it, or lines"
+    return replace(frame, truncated=True, warnings=[*frame.warnings, warning])
+
+
+def _outline(frame: NoteRead, text: str, wanted: Wanted) -> NoteRead:
+    found = sections.sections(text, markdown.skimmed(text))
+    left, entries = wanted.max_tokens, list[OutlineEntry]()
+    for section in found:
+        if section.heading.line < wanted.from_line:
+            continue
+        heading = section.heading
+        left -= _MARKUP + len(heading.text) // 4
+        if left < 0 and entries:
+            return replace(frame, outline=entries, truncated=True, next_line=heading.line)
+        entries.append(OutlineEntry(heading.level, heading.text, heading.line, (section.end - section.start) // 4))
+    return replace(frame, outline=entries)
+
+
+def _full(frame: NoteRead, text: str, wanted: Wanted) -> NoteRead:
+    return _cut(frame, text, 0, len(text), wanted.max_tokens)
+
+
+def _lines(frame: NoteRead, text: str, wanted: Wanted) -> NoteRead:
+    start, end = lines.span(text, wanted.from_line, wanted.max_lines)
+    shown = _cut(frame, text, start, end, wanted.max_tokens)
+    more = end < len(text) and not shown.truncated
+    return replace(shown, truncated=True, next_line=lines.count(text[:end]) + 1) if more else shown
+
+
+def _section(frame: NoteRead, text: str, wanted: Wanted) -> NoteRead:
+    parsed = markdown.skimmed(text)
+    found = sections.find(text, parsed, wanted.heading or "")
+    others = [each.heading.line for each in sections.all_matching(text, parsed, wanted.heading or "")[1:]]
+    shown = _cut(frame, text, found.start, found.end, wanted.max_tokens)
+    if not others:
+        return shown
+    warning = f"more headings of this name in lines {', '.join(map(str, others[:10]))}: 'Parent > Heading' names one"
+    return replace(shown, warnings=[*shown.warnings, warning])
+
+
+def _cut(frame: NoteRead, text: str, start: int, end: int, max_tokens: int) -> NoteRead:
+    """A stretch of the text, up to a line within the budget."""
+    first, part = lines.count(text[:start]) + 1, text[start:end]
+    size = lines.fitting(part, max_tokens)
+    shown = replace(frame, text=part[:size], first_line=first)
+    if size == len(part):
+        return shown
+    following = first + lines.count(part[:size])
+    if part[size - 1] in "\r\n":
+        return replace(shown, truncated=True, next_line=following)
+    warning = f"line {first} is longer than max_tokens and cut within"
+    return replace(shown, truncated=True, next_line=following, warnings=[*shown.warnings, warning])
+
+
+Stretch: TypeAlias = tuple[str, int, int, int, int]
+"""Heading, level, line, and the offsets of what stands under it, the heading included."""
+
+
+def _sections(frame: NoteRead, text: str, wanted: Wanted) -> NoteRead:
+    """Sections whose headings match, each whole and once; without a pattern all, each to the next heading."""
+    stretches = _matching(text, wanted.pattern) if wanted.pattern is not None else _flat(text)
+    if not stretches:
+        raise NotFound("no heading matches", hint="part outline lists them", path=frame.path)
+    shown: list[SectionText] = []
+    left, plenty = wanted.max_tokens, budget.surely_within([text], wanted.max_tokens)
+    for heading, level, line, start, end in stretches:
+        if line < wanted.from_line:
+            continue
+        part = text[start:end]
+        size = lines.fitting(part, max(1, left))
+        if size < len(part) and shown:
+            return replace(frame, sections=shown, truncated=True, next_line=line)
+        shown.append(SectionText(heading, level, line, part[:size]))
+        if size < len(part):
+            return replace(frame, sections=shown, truncated=True, next_line=line + lines.count(part[:size]))
+        left -= 0 if plenty else _MARKUP + budget.count(part)
+    return replace(frame, sections=shown)
+
+
+def _matching(text: str, pattern: str) -> list[Stretch]:
+    found = compiled(f"(?i){pattern}", "pattern", hint="RE2: no look-around and no back-references")
+    stretches: list[Stretch] = []
+    last = 0
+    for each in sections.sections(text, markdown.skimmed(text)):
+        if each.start >= last and found.search(each.heading.text):
+            stretches.append((each.heading.text, each.heading.level, each.heading.line, each.start, each.end))
+            last = each.end
+    return stretches
+
+
+def _flat(text: str) -> list[Stretch]:
+    parsed = markdown.skimmed(text)
+    headings = parsed.headings
+    ends: Sequence[int] = [*(heading.start for heading in headings[1:]), len(text)]
+    stretches = [
+        (heading.text, heading.level, heading.line, heading.start, end)
+        for heading, end in zip(headings, ends, strict=False)
+    ]
+    first = headings[0].start if headings else len(text)
+    if text[parsed.body_start : first].strip():
+        line = lines.count(text[: parsed.body_start]) + 1
+        stretches.insert(0, ("", 0, line, parsed.body_start, first))
+    return stretches
+
+
+_READERS: dict[Part | None, Callable[[NoteRead, str, Wanted], NoteRead]] = {
+    None: _default,
+    "outline": _outline,
+    "section": _section,
+    "sections": _sections,
+    "full": _full,
+    "lines": _lines,
+}
