@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from pydantic import Field, model_validator
@@ -10,17 +10,19 @@ from pydantic import Field, model_validator
 from auth.roles import Role
 from server.call import Call
 from server.tools._spec import Arguments, tool
-from vaults.domain import lifecycle
-from vaults.domain.memory import Memory
+from vaults.domain import fetching
+from vaults.domain.fetching import Found, Item, Portion
 from vaults.errors import NotFound
 
-Ref = Annotated[str, Field(min_length=1, max_length=1000, description="id of a memory")]
+Ref = Annotated[
+    str, Field(min_length=1, max_length=3200, description="memory id, note path, or glob: daily/2026-*.md, **/*.md")
+]
 
 
 class FetchArguments(Arguments):
     id: Ref | None = None
     refs: Annotated[list[Ref], Field(max_length=50, description="several at once")] = []
-    from_line: Annotated[int, Field(ge=1, description="first line of each text, from 1")] = 1
+    from_line: Annotated[int, Field(ge=1, le=10**7, description="first line of each text, from 1")] = 1
     max_lines: Annotated[int | None, Field(ge=1, le=100_000, description="lines of each text at most")] = None
     max_bytes: Annotated[int, Field(ge=100, le=1_000_000, description="bytes of all texts at most")] = 50_000
 
@@ -32,25 +34,15 @@ class FetchArguments(Arguments):
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """One text with where it is from. ``etag`` changes with the text."""
-
-    id: str
-    title: str
-    text: str
-    url: str
-    metadata: dict[str, Any]
-    etag: str
-    truncated: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Fetched:
-    """The items, in the order asked. For one id its fields stand at the top, too, as connectors expect."""
+    """The items, in the order asked. For one id its fields stand at the top, too, as connectors expect. ``remaining``:
+    what max_bytes left no room for."""
 
     items: list[Item]
     missing: list[str] = field(default_factory=list)
     truncated: bool = False
+    remaining: list[str] | None = None
+    warnings: list[str] = field(default_factory=list)
     id: str | None = None
     title: str | None = None
     text: str | None = None
@@ -60,44 +52,45 @@ class Fetched:
 
 
 def _fetched_text(fetched: Fetched) -> str:
-    lines = [f"{item.id}: {item.title} ({len(item.text)} characters)" for item in fetched.items]
+    lines = [
+        f"{item.id}: {item.title} ({len(item.text)} characters)"
+        + (f", more from line {item.next_line}" if item.next_line else "")
+        for item in fetched.items
+    ]
     cut = ["Cut at max_bytes: fetch fewer, or from a later line."] if fetched.truncated else []
+    rest = fetched.remaining or []
+    left = [f"Not returned: {len(rest)}, from {rest[0]} on"] if rest else []
     gone = [f"Not found: {', '.join(fetched.missing)}"] if fetched.missing else []
-    return "\n".join([*lines, *cut, *gone])
+    return "\n".join([*lines, *cut, *left, *gone, *fetched.warnings])
 
 
 @tool(role=Role.READER, text=_fetched_text)
 async def fetch(call: Call, args: FetchArguments) -> Fetched:
-    """Read the whole text behind ids that recall or search returned."""
-    asked = [args.id] if args.id else args.refs
-    opened = await lifecycle.get(call.vault, call.actor, [ref.removeprefix("memory://") for ref in asked])
-    if args.id and not opened.memories:
-        raise NotFound(f"nothing with the id {args.id[:64]}")
-    items, left = [], args.max_bytes
-    for memory in opened.memories:
-        item = _item(memory, args, left)
-        items.append(item)
-        left -= len(item.text.encode())
-        if left <= 0:
-            break
-    cut = len(items) < len(opened.memories) or any(item.truncated for item in items)
-    if not args.id:
-        return Fetched(items, opened.missing, cut)
-    one = items[0]
-    return Fetched(items, [], cut, one.id, one.title, one.text, one.url, one.metadata, one.etag)
+    """Read the whole text behind ids and paths that recall or search returned, or all notes that match a glob."""
+    portion = Portion(args.from_line, args.max_lines, args.max_bytes)
+    if args.id is None:
+        return _answer(await fetching.fetched(call.vault, call.actor, args.refs, portion))
+    if not fetching.is_pattern(args.id):
+        return _connected(await fetching.one(call.vault, call.actor, args.id, portion))
+    found = await fetching.fetched(call.vault, call.actor, [args.id], portion)
+    if not found.items:
+        raise NotFound(f"no note matches {args.id[:200]}", hint="find_notes lists what there is")
+    return _connected(found) if len(found.items) == 1 else _answer(found)
 
 
-def _item(memory: Memory, args: FetchArguments, left: int) -> Item:
-    lines = memory.content.splitlines(keepends=True)
-    chosen = lines[args.from_line - 1 :]
-    if args.max_lines is not None:
-        chosen = chosen[: args.max_lines]
-    text = "".join(chosen)
-    short = text.encode()[:left].decode("utf-8", "ignore")
-    # What the server knows of the memory stands above what its writer says in metadata.
-    kept = {
-        **memory.metadata, "type": memory.type, "author": memory.author, "created_at": memory.created_at,
-        "tags": memory.tags, "applies_to": memory.applies_to, "workspace": memory.workspace,
-    }  # fmt: skip
-    cut = len(short) < len(text) or len(chosen) < len(lines)
-    return Item(memory.id, memory.title, short, f"memory://{memory.id}", kept, f"v{memory.version}", cut)
+def _answer(found: Found) -> Fetched:
+    cut = bool(found.remaining) or any(item.truncated for item in found.items)
+    return Fetched(found.items, found.missing, cut, found.remaining or None, found.warnings)
+
+
+def _connected(found: Found) -> Fetched:
+    one = found.items[0]
+    return replace(
+        _answer(found),
+        id=one.id,
+        title=one.title,
+        text=one.text,
+        url=one.url,
+        metadata=one.metadata,
+        etag=one.etag,
+    )
