@@ -188,13 +188,7 @@ class _Handlers:
         with self._services.quotas.admit(caller.principal, caller.vault):
             if params is not None and params.cursor is not None:
                 raise MCPError(INVALID_PARAMS, "Validation error: cursor is not one this listing gave")
-            template = ResourceTemplate(
-                name="memory",
-                uri_template=resources.MEMORY_TEMPLATE,
-                description="A memory as Markdown, by id",
-                mime_type=resources.MARKDOWN,
-            )
-            return ListResourceTemplatesResult(resource_templates=[template])
+            return ListResourceTemplatesResult(resource_templates=[_template(each) for each in resources.TEMPLATES])
 
     async def read_resource(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         caller, uri = self._identify(ctx), str(params.uri)
@@ -203,19 +197,22 @@ class _Handlers:
                 found = await resources.read(self._services, caller, uri)
         except NotFound as absent:
             raise MCPError(INVALID_PARAMS, absent.message, {"uri": printable(uri[:1000])}) from None
-        about = {"strongroom/memory": found.about} if found.about else None
+        about = {f"strongroom/{kind}": known for kind, known in found.about.items()} or None
         contents = TextResourceContents(uri=found.uri, mime_type=found.mime_type, text=found.text, _meta=about)
         return ReadResourceResult(contents=[contents])
 
     async def complete(self, ctx: Context, params: CompleteRequestParams) -> CompleteResult:
         caller = self._identify(ctx)
-        ids: list[str] = []
-        known = isinstance(params.ref, ResourceTemplateReference) and params.ref.uri == resources.MEMORY_TEMPLATE
-        if known and params.argument.name == "id":
+        uri = params.ref.uri if isinstance(params.ref, ResourceTemplateReference) else None
+        asked = (uri, params.argument.name)
+        template = next((each for each in resources.TEMPLATES if (each.uri, each.argument) == asked), None)
+        found: list[str] = []
+        if template is not None:
             with _refusals():
-                ids = await resources.completed(self._services, caller, printable(params.argument.value))
-        shown = ids[: resources.COMPLETIONS]
-        return CompleteResult(completion=Completion(values=shown, total=len(ids), has_more=len(ids) > len(shown)))
+                value = printable(params.argument.value)
+                found = await resources.completed(self._services, caller, template, value)
+        shown = found[: resources.COMPLETIONS]
+        return CompleteResult(completion=Completion(values=shown, total=len(found), has_more=len(found) > len(shown)))
 
     async def listen(self, ctx: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
         with _refusals():
@@ -230,6 +227,15 @@ def _refusals() -> Iterator[None]:
     except resources.Refused as no:
         said = no.outcome.content["error"]
         raise refused(said["code"], said["message"], said) from None
+
+
+def _template(template: resources.Template) -> ResourceTemplate:
+    return ResourceTemplate(
+        name=template.name,
+        uri_template=template.uri,
+        description=template.description,
+        mime_type=resources.MARKDOWN,
+    )
 
 
 def _resource(entry: resources.Entry) -> Resource:

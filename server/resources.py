@@ -1,4 +1,4 @@
-"""Resources of a vault: ``memory://{id}`` and ``vault://status``. Knows no protocol.
+"""Resources of a vault: ``memory://{id}``, ``note://{path}`` and ``vault://status``. Knows no protocol.
 
 Every look goes through dispatch by way of a tool, so authorisation, quota, deadline and log are those of any call. A
 URI names no vault: it is read in the vault the caller is in.
@@ -11,20 +11,41 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote, unquote
 
 from server.call import Caller
 from server.dispatch import Outcome, dispatch
 from server.services import Services
-from vaults.errors import InvalidArgument, NotFound
+from vaults.errors import InvalidArgument, NotFound, TooLarge
+from vaults.files.paths import key, note_path
 
 STATUS = "vault://status"
-MEMORY_TEMPLATE = "memory://{id}"
 MARKDOWN, JSON = "text/markdown", "application/json"
 COMPLETIONS = 100
+SUBSCRIPTIONS = 50
+"""URIs a caller may listen to at once."""
+
+_NOTE = "note://"
 _LISTED, _LISTED_TOKENS = 50, 20_000
 _LOOKED_AT, _LOOKED_AT_TOKENS = 200, 100_000
+_NOTE_BYTES = 1_000_000
 
 _MEMORY = re.compile(r"memory://([0-9A-Za-z-]{1,64})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A family of resources, and the one argument that names a member."""
+
+    name: str
+    uri: str
+    argument: str
+    description: str
+
+
+MEMORIES = Template("memory", "memory://{id}", "id", "A memory as Markdown, by id")
+NOTES = Template("note", "note://{path}", "path", "A note, by its path in the vault")
+TEMPLATES = (MEMORIES, NOTES)
 
 
 class Refused(Exception):
@@ -49,7 +70,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """One resource, read. ``about`` is what is known of it besides its text."""
+    """One resource, read. ``about`` is what is known of it besides its text, under the name of its kind."""
 
     uri: str
     mime_type: str
@@ -62,44 +83,104 @@ def memory_uri(memory_id: str) -> str:
     return f"memory://{memory_id}"
 
 
+def note_uri(path: str) -> str:
+    """The URI of a note: its path, with everything encoded that means something in a URI."""
+    return f"{_NOTE}{quote(path)}"
+
+
+def note_key(uri: str) -> str | None:
+    """Equal for the URIs of one note, however they encode its path; None for what is no URI of a note."""
+    if not uri.startswith(_NOTE):
+        return None
+    try:
+        return key(note_path(unquote(uri.removeprefix(_NOTE), errors="strict")))
+    except (InvalidArgument, UnicodeDecodeError):
+        return None
+
+
 async def listed(services: Services, caller: Caller, cursor: str | None) -> tuple[list[Entry], str | None]:
-    """A page of resources, newest memories first, and the cursor of the next. Raises ``Refused``."""
-    if cursor == "":
+    """A page of resources and the cursor of the next: the newest memories first, then notes, those changed last first.
+    Raises ``Refused``."""
+    part, rest = (cursor[:1], cursor[1:]) if cursor is not None else ("m", "")
+    if part not in ("m", "n") or (cursor is not None and part == "m" and not rest):
         raise InvalidArgument("cursor", "is not one this listing gave")
-    arguments = {"limit": _LISTED, "max_tokens": _LISTED_TOKENS} | ({} if cursor is None else {"cursor": cursor})
-    page = await _asked(services, caller, "memory_list", arguments)
-    first = [] if cursor is not None else [Entry(STATUS, "status", "How this vault is, as JSON", JSON)]
-    return [*first, *(_entry(memory) for memory in page["memories"])], page.get("cursor")
+    entries = [] if cursor is not None else [Entry(STATUS, "status", "How this vault is, as JSON", JSON)]
+    room = _LISTED
+    if part == "m":
+        arguments = {"limit": _LISTED, "max_tokens": _LISTED_TOKENS} | ({"cursor": rest} if rest else {})
+        page = await _asked(services, caller, "memory_list", arguments)
+        entries += [_entry(memory) for memory in page["memories"]]
+        room -= len(page["memories"])
+        if page.get("cursor") or not room:
+            return entries, f"m{page['cursor']}" if page.get("cursor") else "n"
+        rest = ""
+    newest = {"sort_by": "modified", "order": "desc", "limit": room, "max_tokens": _LISTED_TOKENS}
+    page = await _asked(services, caller, "find_notes", newest | ({"cursor": rest} if rest else {}))
+    entries += [_note_entry(note) for note in page["notes"]]
+    return entries, f"n{page['cursor']}" if page.get("cursor") else None
 
 
 async def read(services: Services, caller: Caller, uri: str) -> Contents:
-    """One resource. Raises ``NotFound``, the same for what is absent and what is not the caller's, or ``Refused``."""
+    """One resource. Raises ``NotFound``, the same for what is absent and what is not the caller's, ``TooLarge``, or
+    ``Refused``."""
     if uri == STATUS:
         status = await _asked(services, caller, "status", {})
         return Contents(uri, JSON, json.dumps(status, ensure_ascii=False, indent=2), {})
+    if uri.startswith(_NOTE):
+        return await _note(services, caller, uri)
     memory_id = _memory_id(uri)
     found = await _asked(services, caller, "memory_get", {"ids": [memory_id]})
     if not found["memories"]:
         raise _absent()
     memory = found["memories"][0]
     about = {name: value for name, value in memory.items() if name != "content"} | {"links": found["links"]}
-    return Contents(uri, MARKDOWN, _document(memory), about)
+    return Contents(uri, MARKDOWN, _document(memory), {"memory": about})
+
+
+async def _note(services: Services, caller: Caller, uri: str) -> Contents:
+    wanted = note_key(uri)
+    if wanted is None:
+        raise _absent()
+    found = await _fetched(services, caller, [uri], max_bytes=_NOTE_BYTES)
+    # Another note of this name elsewhere is an answer to a person's question, not the resource that was named.
+    if not found["items"] or key(found["items"][0]["id"]) != wanted:
+        raise _absent()
+    note = found["items"][0]
+    if note["truncated"]:
+        raise TooLarge("the note is too long for a resource", hint="note_read and fetch read it in parts")
+    about = {"path": note["id"], "title": note["title"], "etag": note["etag"], **note["metadata"]}
+    return Contents(uri, MARKDOWN, note["text"], {"note": about})
+
+
+async def _fetched(services: Services, caller: Caller, uris: list[str], **more: int) -> dict[str, Any]:
+    return await _asked(services, caller, "fetch", {"refs": uris, **more})
 
 
 async def check_readable(services: Services, caller: Caller, uris: Iterable[str]) -> None:
     """Raise ``NotFound`` unless the caller may read every one of ``uris``; ``InvalidArgument`` for more than 50."""
-    ids = [_memory_id(uri) for uri in dict.fromkeys(uris) if uri != STATUS]
-    if len(ids) > 50:
-        raise InvalidArgument("resourceSubscriptions", "must be at most 50 URIs")
-    if ids:
+    asked = [uri for uri in dict.fromkeys(uris) if uri != STATUS]
+    if len(asked) > SUBSCRIPTIONS:
+        raise InvalidArgument("resourceSubscriptions", f"must be at most {SUBSCRIPTIONS} URIs")
+    notes = [uri for uri in asked if uri.startswith(_NOTE)]
+    if ids := [_memory_id(uri) for uri in asked if not uri.startswith(_NOTE)]:
         found = await _asked(services, caller, "memory_get", {"ids": ids})
         if found["missing"]:
             raise _absent()
+    if notes:
+        found = await _fetched(services, caller, notes, max_lines=1, max_bytes=_NOTE_BYTES)
+        if {note_key(uri) for uri in notes} != {key(note["id"]) for note in found["items"]}:
+            raise _absent()
 
 
-async def completed(services: Services, caller: Caller, value: str) -> list[str]:
+async def completed(services: Services, caller: Caller, template: Template, value: str) -> list[str]:
+    """What may complete ``value``, a beginning of the template's argument or part of a title."""
+    wanted = value.strip()[:200]
+    return await (_note_paths if template is NOTES else _memory_ids)(services, caller, wanted)
+
+
+async def _memory_ids(services: Services, caller: Caller, value: str) -> list[str]:
     """Ids whose id begins with ``value`` or whose title holds it: among the newest, and what its words find."""
-    wanted = value.strip().casefold()[:200]
+    wanted = value.casefold()
     listing = {"limit": _LOOKED_AT, "max_tokens": _LOOKED_AT_TOKENS}
     seen = list((await _asked(services, caller, "memory_list", listing))["memories"])
     if re.search(r"\w", wanted):
@@ -107,6 +188,30 @@ async def completed(services: Services, caller: Caller, value: str) -> list[str]
         seen += (await _asked(services, caller, "recall", search))["hits"]
     fitting = (each["id"] for each in seen if each["id"].startswith(wanted) or wanted in each["title"].casefold())
     return list(dict.fromkeys(fitting))
+
+
+async def _note_paths(services: Services, caller: Caller, value: str) -> list[str]:
+    """Paths that begin with ``value``, among the notes changed last and those of its folder, and then those whose name
+    or title holds it."""
+    listing = {"limit": _LOOKED_AT, "max_tokens": _LOOKED_AT_TOKENS}
+    folder, _, name = value.rpartition("/")
+    questions: list[dict[str, Any]] = [{"sort_by": "modified", "order": "desc"}]
+    questions += [{"folder": folder} | ({"title_contains": name} if name.strip() else {})] if folder else []
+    questions += [{"title_contains": value}] if value else []
+    seen: list[Mapping[str, Any]] = []
+    for question in questions:
+        outcome = await dispatch(services, caller, "find_notes", listing | question)
+        if outcome.ok:
+            seen += outcome.content["notes"]
+        elif outcome.code != "invalid_argument":  # what is no folder completes nothing
+            raise Refused(outcome)
+    wanted = value.casefold()
+    first = [each["path"] for each in seen if each["path"].casefold().startswith(wanted)]
+    return list(dict.fromkeys([*first, *(each["path"] for each in seen if _is_named(each, wanted))]))
+
+
+def _is_named(note: Mapping[str, Any], wanted: str) -> bool:
+    return wanted in note["title"].casefold() or wanted in note["path"].rpartition("/")[2].casefold()
 
 
 async def _asked(services: Services, caller: Caller, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,6 +236,10 @@ def _entry(memory: Mapping[str, Any]) -> Entry:
     about = f"{memory['type']} by {memory['author']}"
     size = len(_document(memory).encode())
     return Entry(memory_uri(memory["id"]), memory["title"], about, MARKDOWN, size, memory["updated_at"])
+
+
+def _note_entry(note: Mapping[str, Any]) -> Entry:
+    return Entry(note_uri(note["path"]), note["title"], note["path"], MARKDOWN, note["size"], note["modified_at"])
 
 
 def _document(memory: Mapping[str, Any]) -> str:

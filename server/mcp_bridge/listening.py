@@ -2,14 +2,15 @@
 
 URIs carry no vault, so every vault has its own room: an event of one vault has no way to a listener of another. In a
 room every listener has its own bus, because what one may hear of a memory another may not. What is told are the writes
-made through this process; a client that must know of others reads again now and then.
+made through this process, and changes of notes by whatever program where this process follows the files; a client that
+must know of others reads again now and then.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +39,7 @@ from server.call import Call, Caller
 from server.services import Services
 from vaults.domain import visibility
 from vaults.errors import Overloaded, StrongroomError, VaultUnavailable
+from vaults.files.paths import key
 
 CHECK_S = 2.0
 """Seconds between two looks whether a listener may still listen: a withdrawn grant bites within five."""
@@ -70,10 +72,13 @@ class _Stream:
 @dataclass(slots=True)
 class _Room:
     """The listeners of one vault. ``seen_by``: who alone may hear of a memory, None for all, as last found; it
-    outlives the memory, so that the end of a private one is not told either."""
+    outlives the memory, so that the end of a private one is not told either. ``notes``: keys of those that changed and
+    are still to be told of, by ``telling``."""
 
     streams: set[_Stream] = field(default_factory=set)
     seen_by: dict[str, str | None] = field(default_factory=dict)
+    notes: set[str] = field(default_factory=set)
+    telling: asyncio.Task[None] | None = None
 
 
 class Listening:
@@ -83,6 +88,7 @@ class Listening:
         self._services = services
         self._rooms: dict[str, _Room] = {}
         self._closed = False
+        services.heralds.add(self.heard)
 
     async def serve(
         self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams, caller: Caller
@@ -92,8 +98,8 @@ class Listening:
         await resources.check_readable(self._services, caller, params.notifications.resource_subscriptions or ())
         if self._closed or sum(len(room.streams) for room in self._rooms.values()) >= STREAMS:
             raise Overloaded("no more change streams can be opened here", retry_after_s=10.0)
-        key = self._services.roster.entry(caller.vault).vault_id
-        room = self._rooms.setdefault(key, _Room())
+        vault = self._services.roster.entry(caller.vault).vault_id
+        room = self._rooms.setdefault(vault, _Room())
         stream = _Stream.of(caller, params.notifications)
         room.streams.add(stream)
         try:
@@ -101,7 +107,8 @@ class Listening:
         finally:
             room.streams.discard(stream)
             if not room.streams:
-                self._rooms.pop(key, None)
+                self._rooms.pop(vault, None)
+                _stop_telling(room)
 
     async def changed(self, caller: Caller, ids: Iterable[str]) -> None:
         """Tell the vault's listeners that a caller wrote. Costs nothing where nobody listens."""
@@ -115,6 +122,18 @@ class Listening:
         if wanted := [each for each in ids if resources.memory_uri(each) in heard]:
             await self._tell_of_memories(room, caller.vault, wanted)
         await _publish(room.streams, ResourcesListChanged())
+
+    def heard(self, name: str, paths: Sequence[str]) -> None:
+        """Tell a vault's listeners that notes changed on disk; returns at once. What changes while they are being told
+        is told together."""
+        if not self._rooms or not self._services.roster.known(name):
+            return
+        room = self._rooms.get(self._services.roster.entry(name).vault_id)
+        if room is None or self._closed:
+            return
+        room.notes.update(map(key, paths))
+        if room.telling is None:
+            room.telling = asyncio.create_task(_tell_of_notes(room), name="listeners-of-notes")
 
     async def _tell_of_memories(self, room: _Room, name: str, ids: list[str]) -> None:
         """Visibility was looked at when a stream began, and may have changed since: look again."""
@@ -132,6 +151,8 @@ class Listening:
     def close(self) -> None:
         """End every stream politely. For the moment a shutdown begins."""
         self._closed = True
+        for room in self._rooms.values():
+            _stop_telling(room)
         for stream in [stream for room in self._rooms.values() for stream in room.streams]:
             stream.handler.close()
 
@@ -171,3 +192,20 @@ class Listening:
 async def _publish(streams: Iterable[_Stream], event: ServerEvent) -> None:
     for stream in list(streams):  # listeners come and go meanwhile
         await stream.tell(event)
+
+
+async def _tell_of_notes(room: _Room) -> None:
+    try:
+        while room.notes:
+            changed, room.notes = room.notes, set()
+            for stream in list(room.streams):
+                for uri in sorted(uri for uri in stream.uris if resources.note_key(uri) in changed):
+                    await stream.tell(ResourceUpdated(uri=uri))
+            await _publish(room.streams, ResourcesListChanged())
+    finally:
+        room.telling = None
+
+
+def _stop_telling(room: _Room) -> None:
+    if room.telling is not None:
+        room.telling.cancel()

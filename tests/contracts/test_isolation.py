@@ -17,6 +17,7 @@ from server.services import Services
 from server.tools import discover
 from server.tools._spec import ToolSpec
 from tests.conftest import Opening, asker, local
+from tests.noted import folder, indexed, put, until
 from vaults.db.sql import Reader
 
 TOOLS = list(discover())
@@ -37,6 +38,8 @@ VALID = {
     "search": {"query": "canary"},
     "explain": {"query": "canary"},
     "fetch": {"id": "{own}"},
+    "note_read": {"path": "canary"},
+    "find_notes": {"title_contains": "canary"},
     "status": {},
     "vaults": {},
     "discover_tools": {"query": "remember"},
@@ -58,6 +61,7 @@ async def _canary(services: Services, vault: str) -> tuple[str, str]:
     ask = asker(services, Caller(local(f"seed-{vault}"), vault, Role.ADMIN, "http"))
     own = (await ask("remember", content=f"canary {vault}")).content["id"]
     other = (await ask("remember", content=f"second {vault}")).content["id"]
+    put(folder(services.data, vault), {"canary.md": f"canary {vault}\n"})
     return own, other
 
 
@@ -160,12 +164,15 @@ async def test_a_grant_taken_away_or_lowered_bites_at_once(services: Services) -
 
 async def test_reading_changes_nothing_an_owner_would_call_data(services: Services) -> None:
     own, other = await _canary(services, "main")
+    await indexed(services, 1)
+    await until(services, lambda tx: tx.value("SELECT COUNT(*) FROM embedding_queue") == 0)
     await _grant(services, "r", "main", Role.READER)
     caller = Caller(local("r"), "main", Role.READER, "http")
 
     async def digest() -> list[object]:
         def read(tx: Reader) -> list[object]:
             tables = ("memories", "memory_links", "item_tags", "passages", "embeddings", "idempotency_keys", "audit")
+            tables += ("notes", "note_links", "note_changes")
             return [tx.all(f"SELECT * FROM {table} ORDER BY 1, 2") for table in tables]
 
         async with services.pool.lease(services.roster.entry("main")) as vault:

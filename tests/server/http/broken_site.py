@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from auth.roles import Role
+from tests.noted import folder, put
 from tests.server.http import odd_tools
 from tests.server.http.serving import raw
 
@@ -27,6 +28,7 @@ def break_handlers(server):
 async def prepare(ground):
     await ground.control.write(lambda tx: tx.run("UPDATE vaults SET write_mode = 'off' WHERE name = 'strict'"))
     await ground.control.write(lambda tx: tx.run("UPDATE vaults SET preset = 'notes' WHERE name = 'third'"))
+    put(folder(ground.loaded.data, "third"), {"plan.md": "---\nstatus: open\ntags: [a]\n---\n# Plan\nGo on.\n"})
     return {
         "reader": await ground.token("reader", Role.READER, "main"),
         "writer": await ground.token("writer", Role.WRITER, "main"),

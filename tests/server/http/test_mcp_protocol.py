@@ -14,6 +14,7 @@ from mcp.shared.exceptions import MCPError
 from server.tools import discover
 from tests.server.http import odd_tools
 from tests.server.http.broken_site import ODD, VAULTS, break_handlers, completion, names, prepare
+from tests.server.http.examples import EXAMPLES
 from tests.server.http.serving import ERAS, LATEST_HANDSHAKE, MODERN, enveloped, raw, served
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -46,7 +47,7 @@ async def test_a_client_stores_finds_and_reads(site, era):
         status = json.loads((await client.read_resource("vault://status")).contents[0].text)
         assert status["vault"] == "main"
         templates = await client.list_resource_templates()
-        assert [each.uri_template for each in templates.resource_templates] == ["memory://{id}"]
+        assert [each.uri_template for each in templates.resource_templates] == ["memory://{id}", "note://{path}"]
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -109,32 +110,6 @@ async def test_a_bad_argument_is_named_and_nothing_is_written(site, era, argumen
             assert f"Validation error: {field} " in error["message"]
         status = await owner.call("status", era=era)
         assert status["structuredContent"]["memories"]["living"] == 0
-
-
-EXAMPLES = (
-    ("remember", {"content": "A first memory", "tags": ["a"], "metadata": {"k": 1}, "parent": "p", "ttl_days": 5}),
-    ("remember", {"content": "A second memory", "occurred_at": "2026-01-01T00:00:00Z", "confidence": 0.5}),
-    ("recall", {"query": "memory"}),
-    ("recall", {"query": "memory", "group_by": "parent", "vaults": ["*"]}),
-    ("search", {"query": "memory"}),
-    ("search", {"query": "memory NOT nothing", "limit": 1, "where": {"k": 1}, "read_dates": True}),
-    ("search", {"similar_to": "{0}", "vaults": []}),
-    ("explain", {"query": "first memory", "candidates": 5}),
-    ("memory_get", {"ids": ["{0}", "gone"]}),
-    ("memory_update", {"id": "{0}", "add_tags": ["b"]}),
-    ("memory_link", {"from_id": "{0}", "relation": "causes", "to_id": "{1}"}),
-    ("memory_list", {"limit": 1}),
-    ("memory_supersede", {"id": "{1}", "content": "A better second memory"}),
-    ("fetch", {"id": "{0}"}),
-    ("fetch", {"refs": ["{0}", "gone"], "max_bytes": 100}),
-    ("status", {}),
-    ("vaults", {"action": "list"}),
-    ("vaults", {"action": "info"}),
-    ("vaults", {"action": "create", "name": "made-here"}),
-    ("vaults", {"action": "archive", "name": "made-here"}),
-    ("discover_tools", {"query": "remember something"}),
-    ("memory_forget", {"ids": ["{0}"], "reason": "test"}),
-)
 
 
 async def test_every_result_fits_its_schema(site):
