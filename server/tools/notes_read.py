@@ -33,7 +33,7 @@ class NoteReadArguments(Arguments):
 
 
 def _read_text(read: NoteRead) -> str:
-    said = [f"{read.path} [etag {read.etag}]: {read.title[:200]}, {read.lines} lines."]
+    said = [f"{read.path} [etag {read.etag}]: {read.title}, {read.lines} lines."]
     if read.text is not None:
         said.append(f"Text from line {read.first_line}, {len(read.text)} characters.")
     if read.sections is not None:
@@ -66,7 +66,7 @@ class FindNotesArguments(Arguments):
     sort_by: Annotated[SortBy, Field(description="what the order goes by")] = "path"
     order: Annotated[Order, Field(description="asc or desc")] = "asc"
     limit: Annotated[int, Field(ge=1, le=500, description="notes at most")] = 50
-    cursor: Annotated[str | None, Field(min_length=1, max_length=2000, description="from the page before")] = None
+    cursor: Annotated[str | None, Field(min_length=1, max_length=3000, description="from the page before")] = None
     max_tokens: MaxTokens = 4000
 
     def as_wanted(self) -> finding.Wanted:

@@ -13,7 +13,9 @@ from vaults.errors import InvalidArgument
 
 def written(listing: str, value: Any, number: int) -> str:
     """The cursor that asks for what follows a row. ``listing``: what it belongs to."""
-    return base64.urlsafe_b64encode(json.dumps([listing, value, number]).encode()).decode().rstrip("=")
+    return (
+        base64.urlsafe_b64encode(json.dumps([listing, value, number], ensure_ascii=False).encode()).decode().rstrip("=")
+    )
 
 
 def read(cursor: str, listing: str) -> tuple[Any, int]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
+from vaults.context import run_in
 from vaults.domain import lifecycle
 from vaults.domain.memory import Actor, Memory
 from vaults.domain.notes import globbing, lines, reading
@@ -162,7 +163,9 @@ async def _read(vault: Vault, target: _Target, portion: Portion, left: int, foun
     note = await opened(vault, await path_of(vault, target.path or ""))
     about = await reading.known(vault, note)
     found.warnings += [f"{note.path}: {warning}" for warning in note.warnings]
-    return _of_note(note, about, portion, left, found)
+    if len(note.data) <= reading.QUICK:
+        return _of_note(note, about, portion, left, found)
+    return await run_in(vault.shared.pool, _of_note, note, about, portion, left, found)
 
 
 def _words(failure: StrongroomError) -> str:
@@ -201,4 +204,4 @@ def _of_note(note: Open, about: Note, portion: Portion, left: int, found: Found)
     }  # fmt: skip
     following = lines.count(note.text[:stop]) + 1 if stop < len(note.text) else None
     url = f"{SCHEME}{quote(note.path)}"
-    return Item(note.path, about.title, text, url, kept, note.etag, following is not None, following)
+    return Item(note.path, about.title, text, url, kept, about.etag, following is not None, following)

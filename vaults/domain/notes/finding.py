@@ -13,7 +13,7 @@ from vaults.domain import cursors
 from vaults.domain.memory import hashed
 from vaults.domain.notes import catalogue
 from vaults.domain.notes.intake import KIND
-from vaults.domain.notes.reading import bounded
+from vaults.domain.notes.reading import TITLE, bounded
 from vaults.errors import InvalidArgument
 from vaults.files.paths import located
 from vaults.index.facets import field_text
@@ -36,7 +36,7 @@ SETTLING_S = 0.5
 
 _SORTED = {
     "path": "n.path",
-    "title": "lower(n.title)",
+    "title": "substr(lower(n.title), 1, 200)",
     "modified": "n.modified_at",
     "created": "n.created_at",
     "size": "n.size",
@@ -203,7 +203,7 @@ def _line(note: catalogue.Note) -> NoteLine:
     shown, _ = bounded(note.frontmatter, FRONTMATTER)
     return NoteLine(
         note.path,
-        note.title,
+        note.title[:TITLE],
         note.modified_at,
         note.created_at,
         note.size,

@@ -26,6 +26,12 @@ Part = Literal["outline", "section", "sections", "full", "lines"]
 FRONTMATTER = 4_000
 """Characters of frontmatter shown, as JSON."""
 
+TITLE, NAMES = 300, 50
+"""Characters of a title, and number of tags and of aliases, that are shown."""
+
+QUICK = 64 * 1024
+"""Bytes of a note that are worked on in less time than it takes to go to another thread for it."""
+
 _MARKUP = 12
 """Tokens of an entry of the outline beside its words."""
 
@@ -98,12 +104,21 @@ async def read(vault: Vault, said: str, wanted: Wanted) -> NoteRead:
     part = _checked(wanted)
     note = await _open(vault, said)
     about = await known(vault, note)
+    return await run_in(vault.shared.pool, _read, note, about, part, wanted)
+
+
+def _read(note: Open, about: Note, part: Part | None, wanted: Wanted) -> NoteRead:
     frame = NoteRead(
-        note.path, about.title, note.etag, lines.count(note.text), about.modified_at, warnings=note.warnings
+        path=note.path,
+        title=about.title[:TITLE],
+        etag=about.etag,
+        lines=lines.count(note.text),
+        modified_at=about.modified_at,
+        warnings=note.warnings,
     )
     if part in (None, "outline", "full"):
-        frame = _with_properties(frame, about)
-    return await run_in(vault.shared.pool, _READERS[part], frame, note.text, wanted)
+        frame = _with_properties(frame, about, wanted.max_tokens)
+    return _READERS[part](frame, note.text, wanted)
 
 
 async def _open(vault: Vault, said: str) -> Open:
@@ -132,13 +147,20 @@ def _checked(wanted: Wanted) -> Part | None:
 async def known(vault: Vault, note: Open) -> Note:
     """What is known of a note besides its text: from the index, or where that is behind the file, from the file."""
     row = await vault.db.read(lambda tx: _row(tx.one(f"SELECT {_NOTE} WHERE n.path = ?", (note.path,))))
-    if row is not None and row.etag == note.etag:
+    if len(note.data) <= QUICK:
+        return _known(note, row)
+    return await run_in(vault.shared.pool, _known, note, row)
+
+
+def _known(note: Open, row: Note | None) -> Note:
+    etag, size = note.etag, len(note.data)
+    if row is not None and row.etag == etag:
         return row
-    content, whole = Content(note.data, note.stamp), len(note.data) <= intake.LONG
-    taken = await run_in(vault.shared.pool, lambda: intake.taken(note.path, content, time.time_ns(), whole=whole))
+    content = Content(note.data, note.stamp)
+    taken = intake.taken(note.path, content, time.time_ns(), whole=size <= intake.LONG)
     return Note(
-        note.path, taken.title, taken.aliases, taken.tags, taken.frontmatter, note.etag, len(note.data),
-        taken.created_at, taken.modified_at, taken.problem,
+        note.path, taken.title, taken.aliases, taken.tags, taken.frontmatter, etag, size, taken.created_at,
+        taken.modified_at, taken.problem,
     )  # fmt: skip
 
 
@@ -149,14 +171,15 @@ def _row(row: tuple[Any, ...] | None) -> Note | None:
     return catalogue.from_row(row) if row is not None else None
 
 
-def _with_properties(frame: NoteRead, about: Note) -> NoteRead:
-    shown, left_out = bounded(about.frontmatter, FRONTMATTER)
+def _with_properties(frame: NoteRead, about: Note, max_tokens: int) -> NoteRead:
+    shown, left_out = bounded(about.frontmatter, min(FRONTMATTER, max_tokens * 2))
     warnings = list(frame.warnings)
     if about.problem:
         warnings.append(f"frontmatter: {about.problem}")
     if left_out:
         warnings.append(f"frontmatter: too long to show: {', '.join(left_out)}")
-    return replace(frame, tags=about.tags, aliases=about.aliases, frontmatter=shown, warnings=warnings)
+    tags, aliases = about.tags[:NAMES], about.aliases[:NAMES]
+    return replace(frame, tags=tags, aliases=aliases, frontmatter=shown, warnings=warnings)
 
 
 def bounded(values: Mapping[str, Any], characters: int) -> tuple[dict[str, Any], list[str]]:
@@ -175,11 +198,14 @@ def bounded(values: Mapping[str, Any], characters: int) -> tuple[dict[str, Any],
 
 def _default(frame: NoteRead, text: str, wanted: Wanted) -> NoteRead:
     """The outline, and the text if it fits; without headings as much of the text as fits."""
-    frame = _outline(frame, text, wanted)
+    bare, frame = frame, _outline(frame, text, wanted)
     if not frame.outline:
         return _full(frame, text, wanted)
-    if lines.fitting(text, wanted.max_tokens) == len(text):
-        return replace(frame, text=text, first_line=1)
+    fitting = lines.fitting(text, wanted.max_tokens)
+    if fitting == len(text):
+        beside = sum(_MARKUP + len(entry.text) // 4 for entry in frame.outline)
+        both = lines.fitting(text, max(1, wanted.max_tokens - beside)) == len(text)
+        return replace(frame if both else bare, text=text, first_line=1)
     warning = "too long to return whole: here is the outline; read sections of it, or lines"
     return replace(frame, truncated=True, warnings=[*frame.warnings, warning])
 

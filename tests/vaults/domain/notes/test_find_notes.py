@@ -121,6 +121,18 @@ async def test_a_budget_cuts_the_page_and_long_frontmatter(notes: Services) -> N
     assert gamma["frontmatter"] == {"status": ["open", "late"]}
 
 
+async def test_a_title_of_any_length_can_be_paged_over(notes: Services, tmp_path: Path) -> None:
+    put(folder(tmp_path), {f"{name}.md": f"---\ntitle: {'Ä' * 20_000}{name}\n---\n" for name in "abc"})
+    await indexed(notes, len(NOTES) + 3)
+    ask, seen, cursor = asker(notes), [], {}
+    while cursor is not None:
+        page = (await ask("find_notes", sort_by="title", limit=1, **cursor)).content
+        seen += [note["path"] for note in page["notes"]]
+        assert len(page["notes"][0]["title"]) <= 300
+        cursor = {"cursor": page["cursor"]} if "cursor" in page else None
+    assert sorted(seen) == sorted([*NOTES, "a.md", "b.md", "c.md"])
+
+
 async def test_what_is_no_folder_time_tag_or_cursor_is_refused_by_name(notes: Services) -> None:
     ask = asker(notes)
     other = (await ask("find_notes", limit=1)).content["cursor"]

@@ -79,6 +79,15 @@ async def test_a_long_note_comes_as_its_outline(read: Asking) -> None:
     assert long["outline"][0]["tokens"] > long["outline"][1]["tokens"] > long["outline"][2]["tokens"]
 
 
+async def test_outline_and_text_together_stay_within_the_budget(read: Asking, tmp_path: Path) -> None:
+    put(folder(tmp_path), {"steep.md": "# A heading of some words\nx\n" * 60})
+    both, alone = (await read("steep.md", max_tokens=5000)).content, (await read("steep.md", max_tokens=700)).content
+    assert both["text"] == alone["text"]
+    assert len(both["outline"]) == 60
+    assert "outline" not in alone
+    assert "text" not in (await read("steep.md", max_tokens=300)).content
+
+
 async def test_a_long_note_without_headings_comes_as_far_as_it_fits(read: Asking) -> None:
     plain = (await read("plain.md", max_tokens=300)).content
     assert plain["truncated"]
