@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from vaults.errors import Overloaded, ReadOnly
 from vaults.files.late import LateWrites
@@ -36,7 +36,8 @@ class Progress:
 
 
 class Notebook:
-    """The notes of one vault. ``state`` is the vault's own folder, which holds the lock between processes."""
+    """The notes of one vault. ``state`` is the vault's own folder, which holds the lock between processes. ``kept``:
+    versions the journal holds that were written last, with how many steps each is from a whole one."""
 
     def __init__(self, root: Path, state: Path, settings: NotesSettings) -> None:
         self.root = root
@@ -44,9 +45,20 @@ class Notebook:
         self.tree = Tree(root, settings.exclude, self.late)
         self.settings = settings
         self.progress = Progress()
+        self.kept: dict[str, int] = {}
+        self.history: Any = None
+        """The Git history once it is open; ``domain.notes.keeping`` opens and uses it, one at a time."""
+        self.history_turn = asyncio.Lock()
+        self.history_problem: str | None = None
+        """Why changes cannot be committed now. They are saved all the same, and committed later."""
         self._lock = asyncio.Lock()
         self._lock_path = state / ".writing"
         self._settled = asyncio.Event()
+
+    @property
+    def history_state(self) -> str:
+        """How changes are kept in Git: off, auto, batch, or unavailable and why."""
+        return f"unavailable: {self.history_problem}" if self.history_problem else self.settings.history
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[None]:

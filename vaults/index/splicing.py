@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from vaults.db.sql import Writer
 from vaults.index import embeddings, passages
@@ -24,15 +25,13 @@ _OWN = {"modified_at", "source_hash"}
 """Columns that are the passage's own: when it was cut, and from what."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A passage that is there."""
 
     seq: int
     ordinal: int
     source: str
     text_hash: str
-    labels: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +46,11 @@ def splice(tx: Writer, item: Item, labels: str, blocks: Sequence[Block], max_tok
     """Make ``blocks`` the item's passages; returns the numbers of those that are new and still need a vector.
     ``labels`` are the words it is found by beside its text."""
     held = [
-        Row(*row)
+        Row._make(row)
         for row in tx.all(
-            "SELECT seq, ordinal, source_hash, text_hash, labels FROM passages WHERE kind = ? AND item = ?"
+            "SELECT seq, ordinal, source_hash, text_hash FROM passages WHERE kind = 'note' AND item = ?"
             " ORDER BY ordinal",
-            (item.kind, item.number),
+            (item.number,),
         )
     ]
     shared = item.columns() | {"kind": item.kind, "item": item.number, "sequence": sequence_of(item), "place": 0}
@@ -74,12 +73,12 @@ def sequence_of(item: Item) -> str:
 def _describe(tx: Writer, shared: dict[str, object], held: Sequence[Row], labels: str) -> None:
     """Let passages that stay say what all of the item's say, where that changed."""
     names = [name for name in shared if name not in _OWN]
-    row = tx.one(f"SELECT {', '.join(names)} FROM passages WHERE seq = ?", (held[0].seq,))
+    *row, said = tx.one(f"SELECT {', '.join(names)}, labels FROM passages WHERE seq = ?", (held[0].seq,)) or (None,)
     keys = {"kind": shared["kind"], "item": shared["item"]}
-    if row is not None and tuple(row) != tuple(shared[name] for name in names):
+    if row != [shared[name] for name in names]:
         sets = ", ".join(f"{name} = :{name}" for name in names)
         tx.run(f"UPDATE passages SET {sets} WHERE kind = :kind AND item = :item", shared)
-    if held[0].labels != labels:
+    if said != labels:
         tx.run("UPDATE passages SET labels = :labels WHERE kind = :kind AND item = :item", keys | {"labels": labels})
         # Pairs of characters are of labels, too.
         for seq, title, body in tx.all(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -13,7 +13,8 @@ from vaults.domain.notes.intake import KIND, Intake, folder_of, path_key
 from vaults.errors import Conflict, NotFound
 from vaults.files.tree import Stamp
 from vaults.index import facets, passages, splicing
-from vaults.markdown.resolve import Candidate, name_key, resolve
+from vaults.markdown.link import Kind, Link
+from vaults.markdown.resolve import Candidate, name_key, resolve, resolve_link
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +70,19 @@ class LinkRow:
 
     source: str
     line: int
-    kind: str
+    kind: Kind
     target: str
     heading: str
     block: str
     alias: str
     embed: bool
+
+    @property
+    def link(self) -> Link:
+        """As read from the text, but for where it stands in it."""
+        return Link(
+            self.kind, self.line, 0, 0, self.target, 0, 0, self.heading, self.block, self.alias, self.embed
+        )  # fmt: skip
 
 
 def from_row(row: Row) -> Note:
@@ -127,10 +135,14 @@ def find(tx: Reader, path: str) -> tuple[int, Note]:
 def put(tx: Writer, taken: Intake, model: str | None, max_tokens: int, seq: int | None = None) -> bool:
     """Make a note's rows and passages say what was read of it; whether vectors are owed. ``seq``: the note is known by
     another path, from which it was moved."""
-    if seq is None:
-        held = tx.one("SELECT seq FROM notes WHERE path = ?", (taken.path,))
-        seq = int(held[0]) if held else None
-    number = _store(tx, taken, seq)
+    held = (
+        tx.one("SELECT seq, created_at FROM notes WHERE path = ?", (taken.path,))
+        if seq is None
+        else tx.one("SELECT seq, created_at FROM notes WHERE seq = ?", (seq,))
+    )
+    if held is not None and not taken.dated:
+        taken = replace(taken, created_at=held[1])
+    number = _store(tx, taken, int(held[0]) if held else None)
     _names(tx, number, taken)
     if taken.links is not None:
         _links(tx, number, taken)
@@ -171,7 +183,7 @@ def _links(tx: Writer, number: int, taken: Intake) -> None:
         "INSERT INTO note_links (note, ordinal, kind, line, target, target_key, heading, block, alias, embed)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
-            (number, place, link.kind, link.line, link.target, name_key(link.target), link.heading, link.block,
+            (number, place, link.kind, link.line, link.target, name_key(link.page), link.heading, link.block,
              link.alias, int(link.embed))
             for place, link in enumerate(taken.links or ())
         ],
@@ -256,9 +268,23 @@ def backlinks(tx: Reader, seq: int, path: str) -> list[LinkRow]:
             " JOIN notes s ON s.seq = l.note WHERE l.target_key = ? ORDER BY s.path, l.ordinal",
             (each,),
         )
-        links = [LinkRow(*row[:7], bool(row[7])) for row in rows]
-        found += [link for link in links if resolve(link.target, link.source, by_name[each]) == path]
+        links = [LinkRow(*[*row[:7], bool(row[7])]) for row in rows]
+        found += [row for row in links if resolve_link(row.link, row.source, by_name[each]) == path]
     return found
+
+
+def naming(tx: Reader, keys: Iterable[str]) -> list[LinkRow]:
+    """Links whose target goes by one of these names, whatever note they mean, by their notes' paths."""
+    rows = [
+        row
+        for each in sorted(set(keys))
+        for row in tx.all(
+            "SELECT s.path, l.line, l.kind, l.target, l.heading, l.block, l.alias, l.embed FROM note_links l"
+            " JOIN notes s ON s.seq = l.note WHERE l.target_key = ?",
+            (each,),
+        )
+    ]
+    return [LinkRow(*[*row[:7], bool(row[7])]) for row in sorted(rows)]
 
 
 def with_ancestors(tags: Iterable[str]) -> list[str]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -22,9 +22,10 @@ from vaults.db.sql import Writer
 from vaults.domain.memory import Actor
 from vaults.domain.notes import catalogue, intake, journal, lateness, placing
 from vaults.domain.notes.intake import Intake
-from vaults.domain.notes.journal import Change, FileChange
+from vaults.domain.notes.journal import Change, FileChange, Names
 from vaults.domain.notes.placing import Placed
 from vaults.domain.notes.reconcile import model_of
+from vaults.domain.notes.versions import BaseGone, Packed
 from vaults.files.tree import Content, Stamp
 from vaults.vault import Vault
 
@@ -53,23 +54,21 @@ async def commit(vault: Vault, actor: Actor, change: Change) -> Committed:
 
 
 async def _commit(vault: Vault, actor: Actor, change: Change) -> Committed:
-    tree, pool = vault.notes.tree, vault.shared.pool
-    first = change.files[: placing.CHUNK]
-    preparing = asyncio.create_task(run_in(pool, placing.prepared, tree, first))
+    pool = vault.shared.pool
+    preparing = asyncio.create_task(run_in(pool, placing.prepared, vault.notes.tree, change.files[: placing.CHUNK]))
     try:
-        versions = await run_in(pool, journal.packed, change)
-        seq, identity = await vault.db.write(lambda tx: journal.begin(tx, actor, change, versions))
+        drawn = await run_in(pool, _drawn_up, change, dict(vault.notes.kept))
+        seq, identity = await _begin(vault, actor, change, drawn)
     except BaseException:
         await asyncio.gather(preparing, return_exceptions=True)
         if not preparing.cancelled() and preparing.exception() is None:
             for step in preparing.result():
                 step.discard()
         raise
-    placed = Placed(tree)
+    placed = Placed(vault.notes.tree)
     try:
-        steps = await preparing
-        await run_in(pool, placed.all, change.files, steps)
-        readings = await run_in(pool, _readings, placed.done)
+        await run_in(pool, placed.all, change.files, await preparing)
+        readings = _stamped(drawn.readings, placed.done)
         await vault.db.write(lambda tx: _record(vault, tx, seq, change, readings))
     except BaseException:
         await run_in(pool, placed.take_back)
@@ -81,14 +80,54 @@ async def _commit(vault: Vault, actor: Actor, change: Change) -> Committed:
     return Committed(identity, seq, {taken.path: intake.etag_of(taken.hash) for taken in readings})
 
 
-def _readings(done: Sequence[tuple[FileChange, Stamp]]) -> list[Intake]:
-    """The files of a change as the indexes take them, without reading them once more."""
-    now = time.time_ns()
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A change drawn up: names of its versions, those to be kept, its files as the indexes take them."""
+
+    names: Names
+    versions: list[Packed]
+    readings: list[Intake]
+
+
+def _drawn_up(change: Change, held: Mapping[str, int]) -> _Drawn:
+    names = journal.named(change)
+    return _Drawn(names, journal.packed(change, names, held), _readings(change.files))
+
+
+async def _begin(vault: Vault, actor: Actor, change: Change, drawn: _Drawn) -> tuple[int, str]:
+    """Write the change down; returns its number and id."""
+    kept = drawn.versions
+    try:
+        begun = await vault.db.write(lambda tx: journal.begin(tx, actor, change, drawn.names, kept))
+    except BaseGone:  # another process has pruned the journal since
+        kept = await run_in(vault.shared.pool, journal.packed, change, drawn.names, {})
+        begun = await vault.db.write(lambda tx: journal.begin(tx, actor, change, drawn.names, kept))
+    for each in kept:
+        vault.notes.kept[each.hash] = each.depth
+    while len(vault.notes.kept) > RECENT:
+        del vault.notes.kept[next(iter(vault.notes.kept))]
+    return begun
+
+
+def _readings(files: Sequence[FileChange]) -> list[Intake]:
+    """The files of a change as the indexes take them, before they are in place: without stamps."""
     return [
-        intake.taken(each.target, Content(each.after, stamp), now, whole=len(each.after) <= intake.LONG)
-        for each, stamp in done
+        intake.taken(each.target, Content(each.after, NOWHERE), 0, whole=len(each.after) <= intake.LONG)
+        for each in files
         if each.after is not None
     ]
+
+
+NOWHERE = Stamp(0, 0, 0, 0)
+
+RECENT = 256
+"""Versions remembered as kept: what a change begins with is mostly what the one before it left."""
+
+
+def _stamped(readings: Sequence[Intake], done: Sequence[tuple[FileChange, Stamp]]) -> list[Intake]:
+    """The readings, now that the files are in place."""
+    stamps, now = {each.target: stamp for each, stamp in done}, time.time_ns()
+    return [intake.placed(taken, stamps[taken.path], now) for taken in readings]
 
 
 def _record(vault: Vault, tx: Writer, seq: int, change: Change, readings: Sequence[Intake]) -> None:

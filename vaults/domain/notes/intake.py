@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any
@@ -35,7 +35,7 @@ LABELS = 20
 @dataclass(frozen=True, slots=True)
 class Intake:
     """A note as the indexes take it. ``links`` and ``tasks`` are None while they, and the tags in the text, are still
-    to be read."""
+    to be read. ``dated``: the note says itself when it was created; else it is since its first known change."""
 
     path: str
     title: str
@@ -46,6 +46,7 @@ class Intake:
     hash: str
     stamp: Stamp
     read_ns: int
+    dated: bool
     created_at: str
     modified_at: str
     blocks: list[Block]
@@ -76,7 +77,7 @@ class Intake:
 def taken(path: str, content: Content, read_ns: int, *, whole: bool = True) -> Intake:
     """Read a note. ``whole`` False: without links and tasks. Raises ``NotText``."""
     text = decode(content.data).text
-    parsed = markdown.parse(text)
+    parsed = markdown.parse(text) if whole else markdown.skimmed(text)
     modified = _when(content.stamp.mtime_ns)
     title = parsed.title or PurePosixPath(path).stem
     return Intake(
@@ -89,12 +90,20 @@ def taken(path: str, content: Content, read_ns: int, *, whole: bool = True) -> I
         hash=digest(content.data),
         stamp=content.stamp,
         read_ns=read_ns,
+        dated=_moment(parsed.created) is not None,
         created_at=_moment(parsed.created) or modified,
         modified_at=modified,
         blocks=blocks(text, title, marks(parsed.headings), parsed.body_start),
         links=parsed.links if whole else None,
         tasks=parsed.tasks if whole else None,
     )
+
+
+def placed(taken: Intake, stamp: Stamp, read_ns: int) -> Intake:
+    """A note that was read before it was written, now that it is."""
+    modified = _when(stamp.mtime_ns)
+    created = taken.created_at if taken.dated else modified
+    return replace(taken, stamp=stamp, read_ns=read_ns, modified_at=modified, created_at=created)
 
 
 def cut(taken: Intake, max_tokens: int) -> Intake:

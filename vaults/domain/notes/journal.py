@@ -7,8 +7,7 @@ outside wrote over can be had again.
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from uuid_utils import uuid7
@@ -16,12 +15,10 @@ from uuid_utils import uuid7
 from vaults import clock
 from vaults.db.sql import Reader, Row, Writer
 from vaults.domain.memory import Actor
-from vaults.domain.notes.intake import digest
+from vaults.domain.notes import versions
+from vaults.domain.notes.versions import Packed
 from vaults.files.tree import Stamp
 from vaults.settings import NotesSettings
-
-LEVEL = 1
-"""Of zlib: 60 to 100 MB/s, and a third of the size."""
 
 PRUNE_EVERY = 64
 """Changes between two looks at how much is kept."""
@@ -55,12 +52,8 @@ class Change:
     undoes: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Versions:
-    """The versions of a change, ready to be stored: digest, size, compressed bytes."""
-
-    packed: list[tuple[str, int, bytes]]
-    digests: list[tuple[str | None, str | None]]
+Names = list[tuple[str | None, str | None]]
+"""For each file of a change the digests of the versions before and after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,22 +88,17 @@ class Record:
     files: list[FileRecord]
 
 
-def packed(change: Change) -> Versions:
-    """Compress the versions of a change. Blocking, and most of what recording costs."""
-    found: dict[str, tuple[str, int, bytes]] = {}
-    digests = []
-    for each in change.files:
-        pair: list[str | None] = []
-        for data in (each.before, each.after):
-            name = digest(data) if data is not None else None
-            if data is not None and name is not None and name not in found:
-                found[name] = (name, len(data), zlib.compress(data, LEVEL))
-            pair.append(name)
-        digests.append((pair[0], pair[1]))
-    return Versions(list(found.values()), digests)
+def named(change: Change) -> Names:
+    """What the versions of a change are called."""
+    return [(versions.name_of(each.before), versions.name_of(each.after)) for each in change.files]
 
 
-def begin(tx: Writer, actor: Actor, change: Change, versions: Versions) -> tuple[int, str]:
+def packed(change: Change, names: Names, held: Mapping[str, int]) -> list[Packed]:
+    """The versions of a change that are not kept yet, ready to be."""
+    return versions.packed([(each.before, each.after) for each in change.files], names, held)
+
+
+def begin(tx: Writer, actor: Actor, change: Change, names: Names, found: list[Packed]) -> tuple[int, str]:
     """Write down what is about to be done; returns the change's number and id."""
     identity = str(uuid7())
     seq = tx.insert(
@@ -121,14 +109,12 @@ def begin(tx: Writer, actor: Actor, change: Change, versions: Versions) -> tuple
             change.undoes,
         ),
     )  # fmt: skip
-    tx.many(
-        "INSERT INTO note_versions (hash, size, data) VALUES (?, ?, ?) ON CONFLICT (hash) DO NOTHING", versions.packed
-    )
+    versions.store(tx, found)
     tx.many(
         "INSERT INTO note_change_files (change, ordinal, path, to_path, before, after) VALUES (?, ?, ?, ?, ?, ?)",
         [
             (seq, place, each.path, each.to, before, after)
-            for place, (each, (before, after)) in enumerate(zip(change.files, versions.digests, strict=True))
+            for place, (each, (before, after)) in enumerate(zip(change.files, names, strict=True))
         ],
     )
     return seq, identity
@@ -165,8 +151,8 @@ def find(tx: Reader, ref: str) -> Record | None:
     return found[0] if found else None
 
 
-def made(tx: Reader, path: str | None, limit: int, before: int | None = None) -> list[Record]:
-    """Changes that were made, newest first: of a note, or of all."""
+def made(tx: Reader, path: str | None, limit: int, before: int | None = None, who: str | None = None) -> list[Record]:
+    """Changes that were made, newest first: of a note, or of all; by one principal, or by all."""
     where, params = "c.state = 'done'", []
     if path is not None:
         where += (
@@ -176,6 +162,9 @@ def made(tx: Reader, path: str | None, limit: int, before: int | None = None) ->
     if before is not None:
         where += " AND c.seq < ?"
         params.append(str(before))
+    if who is not None:
+        where += " AND c.who = ?"
+        params.append(who)
     return _records(tx, f"{where} ORDER BY c.seq DESC LIMIT ?", (*params, limit))
 
 
@@ -185,10 +174,41 @@ def undone(tx: Reader, identity: str) -> bool:
     return row is not None and not undone(tx, row[0])
 
 
+def after(tx: Reader, moment: str) -> int:
+    """The number from which on changes are younger than a moment."""
+    return int(tx.value("SELECT COALESCE(MAX(seq), 0) FROM note_changes WHERE at <= ?", (moment,))) + 1
+
+
+def moved_on(tx: Reader, path: str, seq: int) -> str:
+    """Where the file that a change left at ``path`` was moved by the changes after it."""
+    while row := tx.one(
+        "SELECT c.seq, f.to_path FROM note_change_files f JOIN note_changes c ON c.seq = f.change"
+        " WHERE f.path = ? AND f.to_path IS NOT NULL AND c.seq > ? AND c.state = 'done' ORDER BY c.seq LIMIT 1",
+        (path, seq),
+    ):
+        seq, path = int(row[0]), row[1]
+    return path
+
+
+def holding(tx: Reader, commits: Iterable[str]) -> set[str]:
+    """Those of some commits that hold changes recorded here."""
+    return {each for each in commits if tx.one("SELECT 1 FROM note_changes WHERE git = ? LIMIT 1", (each,))}
+
+
+def commit_of(tx: Reader, seq: int) -> str | None:
+    """The commit that holds a change; '' while one is owed, None where none will be."""
+    found: str | None = tx.value("SELECT git FROM note_changes WHERE seq = ?", (seq,))
+    return found
+
+
+def excuse(tx: Writer, seq: int) -> None:
+    """No commit will hold this change: its versions are not kept any more, or git takes no such name."""
+    tx.run("UPDATE note_changes SET git = NULL WHERE seq = ?", (seq,))
+
+
 def version(tx: Reader, name: str | None) -> bytes | None:
     """The bytes of a version; None when there is none, or it is no longer kept."""
-    data = tx.value("SELECT data FROM note_versions WHERE hash = ?", (name,)) if name else None
-    return zlib.decompress(data) if data is not None else None
+    return versions.version(tx, name)
 
 
 def mark_overwritten(tx: Writer, seq: int, path: str) -> None:
@@ -215,7 +235,7 @@ def prune(tx: Writer, settings: NotesSettings) -> None:
     if last % PRUNE_EVERY:
         return
     tx.run("DELETE FROM note_changes WHERE seq <= ? AND state <> 'pending'", (last - settings.versions,))
-    while _size(tx) > settings.versions_mb * 1024 * 1024:
+    while versions.size(tx) > settings.versions_mb * 1024 * 1024:
         cut = tx.value(
             "SELECT MAX(seq) FROM"
             " (SELECT seq FROM note_changes WHERE state <> 'pending' AND seq < ? ORDER BY seq LIMIT ?)",
@@ -224,19 +244,8 @@ def prune(tx: Writer, settings: NotesSettings) -> None:
         if cut is None:
             break
         tx.run("DELETE FROM note_changes WHERE seq <= ? AND state <> 'pending'", (cut,))
-        _sweep(tx)
-    _sweep(tx)
-
-
-def _size(tx: Reader) -> int:
-    return int(tx.value("SELECT COALESCE(SUM(LENGTH(data)), 0) FROM note_versions"))
-
-
-def _sweep(tx: Writer) -> None:
-    tx.run(
-        "DELETE FROM note_versions WHERE NOT EXISTS (SELECT 1 FROM note_change_files f WHERE f.before = hash)"
-        " AND NOT EXISTS (SELECT 1 FROM note_change_files f WHERE f.after = hash)"
-    )
+        versions.sweep(tx)
+    versions.sweep(tx)
 
 
 _RECORD = "c.seq, c.id, c.at, c.author, c.tool, c.session, c.summary, c.state, c.undoes, c.git"
@@ -251,4 +260,4 @@ def _record(tx: Reader, row: Row) -> Record:
         "SELECT path, to_path, before, after, overwritten FROM note_change_files WHERE change = ? ORDER BY ordinal",
         (row[0],),
     )
-    return Record(*row[:10], [FileRecord(*each) for each in files])
+    return Record(*[*row, [FileRecord(*each) for each in files]])

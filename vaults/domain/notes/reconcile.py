@@ -181,7 +181,7 @@ async def _apply(
         await vault.db.write(lambda tx: _move(tx, plain))
     reads = [*todo.read, *(there for _, there in todo.moved if there.path in renamed)]
     await _read_all(run, reads, told)
-    skipped = [*(LeftOut(each.path, each.reason.words) for each in walk.skipped), *run.odd, *run.unreadable]
+    skipped = [*(LeftOut(each.path, str(each.reason)) for each in walk.skipped), *run.odd, *run.unreadable]
     lost = [*(each.path for each in walk.skipped), *(each.path for each in run.odd)]
     await vault.db.write(lambda tx: _settle(tx, list(run.left.values()), lost, skipped, asked))
     changed = [*run.changed, *(path for _, path in plain)]

@@ -70,6 +70,9 @@ CREATE TABLE note_tasks (
     PRIMARY KEY (note, ordinal)
 ) STRICT;
 
+-- What an edit compares a note's passages by, without reading them: of a long note they are thousands.
+CREATE INDEX passages_of_notes ON passages (item, ordinal, source_hash, text_hash) WHERE kind = 'note';
+
 -- canonical: what tools did to files, written down before the first file is touched
 CREATE TABLE note_changes (
     seq     INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -105,7 +108,10 @@ CREATE INDEX note_change_files_by_after ON note_change_files (after) WHERE after
 
 -- canonical: versions of notes, compressed, kept as long as a change names them
 CREATE TABLE note_versions (
-    hash TEXT PRIMARY KEY,
-    size INTEGER NOT NULL,
-    data BLOB NOT NULL
+    hash  TEXT PRIMARY KEY,
+    size  INTEGER NOT NULL,
+    data  BLOB NOT NULL,
+    base  TEXT,                                     -- the version it is kept as a difference from; NULL: it is whole
+    depth INTEGER NOT NULL                          -- steps to a whole one
 ) STRICT;
+CREATE INDEX note_versions_by_base ON note_versions (base) WHERE base IS NOT NULL;
