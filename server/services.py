@@ -24,7 +24,7 @@ from vaults import registry as vault_registry
 from vaults.db.connection import Database
 from vaults.db.migrate import migrate
 from vaults.domain import reindexing
-from vaults.domain.notes import tending
+from vaults.domain.notes import keeping, tending
 from vaults.embed.backend import Embedder
 from vaults.embed.cross import CrossEncoderService
 from vaults.embed.cross_model import CrossOptions
@@ -36,7 +36,7 @@ from vaults.search.endpoint import Expander
 from vaults.vault import Heard, Shared
 
 CONTROL = "control.db"
-CHORES = (reindexing.recut, tending.complete)
+CHORES = (reindexing.recut, tending.complete, keeping.keep)
 SEARCH_THREADS = 4
 """FAISS and tokenizer calls at once: they release the interpreter, and two cores are kept busy by two."""
 
@@ -186,6 +186,7 @@ def _shared(
         observer=observer,
         chores=CHORES,
         resident=tending.tend,
+        parting=keeping.flush,
         heard=heard,
     )
 

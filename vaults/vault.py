@@ -72,7 +72,8 @@ def unheard(vault: str, paths: Sequence[str]) -> None:
 @dataclass(frozen=True, slots=True)
 class Shared:
     """What every vault of a process uses together: settings, one model of each kind, one pool of search threads, the
-    chores done before owed vectors are paid, and ``resident``, what goes on as long as a vault is open."""
+    chores done before owed vectors are paid, ``resident``, what goes on as long as a vault is open, and ``parting``,
+    what is done before it closes."""
 
     storage: StorageSettings
     embedding: EmbeddingSettings
@@ -88,6 +89,7 @@ class Shared:
     observer: Observer
     chores: tuple[Chore, ...] = ()
     resident: Chore | None = None
+    parting: Chore | None = None
     heard: Heard = unheard
 
 
@@ -111,6 +113,7 @@ class Vault:
         self._paying: asyncio.Task[None] | None = None
         self._resident: asyncio.Task[None] | None = None
         self._aside: asyncio.Task[None] | None = None
+        self._later: asyncio.TimerHandle | None = None
 
     @property
     def name(self) -> str:
@@ -156,7 +159,7 @@ class Vault:
             if held != self.entry.vault_id:
                 raise VaultQuarantined(f"the files of vault {self.name} belong to another vault", reason="foreign")
             await self._keep_notes_folder()
-            if alone and await self.db.read(_owes_chores):
+            if alone and await self.db.read(owes_chores):
                 self.nudge()
             self.attend()
         except BaseException:
@@ -176,11 +179,16 @@ class Vault:
 
     async def close(self) -> None:
         """Stop background work, write what is worth keeping, close files and threads."""
+        if self._later is not None:
+            self._later.cancel()
         for task in (self._resident, self._aside, self._paying):
             if task is not None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
         try:
+            if self.shared.parting is not None and self.lease.held:
+                with contextlib.suppress(StrongroomError):  # it stays owed, and is done when the vault is next open
+                    await self.shared.parting(self)
             await self.settle()
         finally:
             await self.projection.drop()
@@ -239,6 +247,12 @@ class Vault:
         self._owes = True
         if (self._paying is None or self._paying.done()) and self.lease.try_acquire():
             self._paying = asyncio.create_task(self._pay())
+
+    def nudge_in(self, seconds: float) -> None:
+        """Nudge in a while; the last call counts."""
+        if self._later is not None:
+            self._later.cancel()
+        self._later = asyncio.get_running_loop().call_later(seconds, self.nudge)
 
     def attend(self) -> None:
         """Do what goes on as long as a vault is open, if this is the process that does such work here."""
@@ -330,8 +344,10 @@ def _refuse_empty(tx: Reader) -> None:
         raise _damaged()
 
 
-def _owes_chores(tx: Reader) -> bool:
-    return tx.one("SELECT 1 FROM vault_info WHERE key = 'recut'") is not None
+def owes_chores(tx: Reader) -> bool:
+    """Whether a vault owes itself work that a chore does."""
+    uncommitted = tx.one("SELECT 1 FROM note_changes WHERE git = '' LIMIT 1")
+    return tx.one("SELECT 1 FROM vault_info WHERE key = 'recut'") is not None or uncommitted is not None
 
 
 def _quick_check(raw: object) -> None:

@@ -6,9 +6,19 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
+class Similar:
+    """Another note that seems to be about the same. ``score``: 0 to 1."""
+
+    path: str
+    title: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
 class Changed:
     """``path``: where the note is now. ``etag``: of the version that stands there, None where none does. ``changed``:
-    False where everything was so already, or on a dry run. ``change``: the id ``history`` takes it back by.
+    False where everything was so already, or on a dry run. ``change``: the id ``history`` takes it back by. ``links``:
+    how many links in other notes were spelled anew; ``others``: the first of the notes that changed with it.
     ``region``: only the lines that changed, ``first_line`` to ``last_line`` from 1. ``diff``: on a dry run, what would
     change."""
 
@@ -17,7 +27,10 @@ class Changed:
     changed: bool
     warnings: list[str] = field(default_factory=list)
     change: str | None = None
+    links: int | None = None
+    others: list[str] | None = None
     region: str | None = None
     first_line: int | None = None
     last_line: int | None = None
     diff: str | None = None
+    similar: list[Similar] | None = None

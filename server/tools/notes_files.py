@@ -1,0 +1,154 @@
+"""Notes as files: giving them another place, removing them, and taking back what was done to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from auth.roles import Role
+from server.call import Call
+from server.tools._spec import EDITS, REMOVES, Arguments, tool
+from vaults.domain.memory import Text
+from vaults.domain.notes import deleting, moving, past, undoing
+from vaults.domain.notes.changed import Changed
+from vaults.domain.notes.past import Past
+
+Path = Annotated[Text, Field(min_length=1, max_length=1024, description="the note")]
+Etag = Annotated[str | None, Field(max_length=64, description="refuse if the note has another one by now")]
+DryRun = Annotated[bool, Field(description="only show what would change")]
+
+
+def _moved_text(changed: Changed) -> str:
+    if not changed.changed:
+        return _unchanged(changed)
+    links = f" {changed.links} links follow." if changed.links else ""
+    return f"Now {changed.path} (etag {changed.etag}).{links}{_said(changed)}"
+
+
+def _unchanged(changed: Changed) -> str:
+    return (changed.diff or "Nothing to change.") + _said(changed)
+
+
+def _said(changed: Changed) -> str:
+    undo = f" Change {changed.change}." if changed.change else ""
+    return undo + "".join(f"\nWarning: {warning}." for warning in changed.warnings)
+
+
+class MoveArguments(Arguments):
+    path: Path
+    to: Annotated[Text, Field(min_length=1, max_length=1024, description="new path, or a folder ending in /")]
+    update_backlinks: Annotated[bool, Field(description="spell links to it anew in every note")] = True
+    dry_run: DryRun = False
+    etag: Etag = None
+
+
+@tool(role=Role.WRITER, effect=EDITS, preset="notes", text=_moved_text)
+async def note_move(call: Call, args: MoveArguments) -> Changed:
+    """Move or rename a note, and every link to it in the vault with it: headings, block ids and aliases of links stay,
+    and so do links by title. One change, which `history` undoes as a whole. Nothing is overwritten."""
+    asked = moving.Asked(
+        args.path, args.to, args.update_backlinks, args.dry_run, args.etag, args.session or call.caller.session
+    )
+    return await moving.move(call.vault, call.actor, asked)
+
+
+class DeleteArguments(Arguments):
+    path: Path
+    confirm: Annotated[bool, Field(description="must be true")] = False
+    dry_run: DryRun = False
+    etag: Etag = None
+
+
+def _deleted_text(changed: Changed) -> str:
+    return f"Deleted {changed.path}.{_said(changed)}" if changed.changed else _unchanged(changed)
+
+
+@tool(role=Role.WRITER, effect=REMOVES, preset="notes", text=_deleted_text)
+async def note_delete(call: Call, args: DeleteArguments) -> Changed:
+    """Delete a note. Says which links pointed to it; `history` with action undo brings it back."""
+    asked = deleting.Asked(args.path, args.confirm, args.dry_run, args.etag, args.session or call.caller.session)
+    return await deleting.delete(call.vault, call.actor, asked)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Of log: ``changes``, newest first, and a ``cursor`` if there are more. Of diff: ``ref`` and ``diff``. Of undo and
+    restore: what every change of a note answers."""
+
+    changes: list[Past] | None = None
+    cursor: str | None = None
+    ref: str | None = None
+    diff: str | None = None
+    truncated: bool | None = None
+    path: str | None = None
+    etag: str | None = None
+    changed: bool | None = None
+    change: str | None = None
+    others: list[str] | None = None
+    warnings: list[str] = field(default_factory=list)
+
+
+class HistoryArguments(Arguments):
+    action: Annotated[Literal["log", "diff", "undo", "restore"], Field(description="what to do")] = "log"
+    path: Annotated[Text | None, Field(min_length=1, max_length=1024, description="a note; default all")] = None
+    ref: Annotated[str | None, Field(min_length=7, max_length=64, description="a change's id, or a commit")] = None
+    version: Annotated[Literal["before", "after"], Field(description="restore: which side of ref")] = "after"
+    limit: Annotated[int, Field(ge=1, le=200, description="log: changes at most")] = 20
+    before: Annotated[str | None, Field(min_length=7, max_length=64, description="log: cursor of the last page")] = None
+    max_tokens: Annotated[int, Field(ge=50, le=50_000, description="diff: tokens at most")] = 2000
+    dry_run: DryRun = False
+    etag: Etag = None
+
+
+def _history_text(history: History) -> str:
+    if history.changes is not None:
+        lines = [_line(each) for each in history.changes] or ["No changes."]
+        more = [f"More before {history.cursor}."] if history.cursor else []
+        return "\n".join([*lines, *more, *(f"Warning: {each}" for each in history.warnings)])
+    if history.changed:
+        also = f" Also: {', '.join(history.others)}." if history.others else ""
+        etag = f" (etag {history.etag})" if history.etag else " is gone"
+        return f"{history.path}{etag}. Change {history.change}.{also}"
+    return history.diff or "Nothing to change."
+
+
+def _line(each: Past) -> str:
+    marks = [*(["undone"] if each.undone else []), *(["overwritten outside"] if each.overwritten else [])]
+    said = f" [{', '.join(marks)}]" if marks else ""
+    return f"{each.id} {each.at} {each.author}: {each.summary}{said}"
+
+
+@tool(
+    role=Role.READER,
+    effect=EDITS,
+    preset="notes",
+    text=_history_text,
+    actions={"log": Role.READER, "diff": Role.READER, "undo": Role.WRITER, "restore": Role.WRITER},
+)
+async def history(call: Call, args: HistoryArguments) -> History:
+    """What was done to notes, and taking it back. log lists changes, diff shows one (default: the last), undo takes one
+    back in all its notes (default: your own last; undo an undo to redo), restore writes a note as it was around
+    ref, deleted ones too."""
+    if args.action == "log":
+        listed = await past.log(call.vault, args.path, args.limit, args.before)
+        more = True if listed.cursor else None
+        return History(changes=listed.changes, cursor=listed.cursor, truncated=more, warnings=listed.warnings)
+    if args.action == "diff":
+        found = await past.diff(call.vault, args.ref, args.path, args.max_tokens)
+        return History(ref=found.ref, diff=found.diff, truncated=found.truncated)
+    asked = undoing.Asked(
+        args.ref, args.path, args.version, args.dry_run, args.etag, args.session or call.caller.session
+    )
+    act = undoing.undo if args.action == "undo" else undoing.restore
+    done = await act(call.vault, call.actor, asked)
+    return History(
+        path=done.path,
+        etag=done.etag,
+        changed=done.changed,
+        change=done.change,
+        others=done.others,
+        diff=done.diff,
+        warnings=done.warnings,
+    )

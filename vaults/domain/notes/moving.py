@@ -1,0 +1,181 @@
+"""Giving a note another name or folder, with every link in the vault that means it, as one change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vaults.context import run_in
+from vaults.db.sql import Reader
+from vaults.domain.memory import Actor
+from vaults.domain.notes import catalogue
+from vaults.domain.notes.changed import Changed
+from vaults.domain.notes.committing import commit
+from vaults.domain.notes.journal import Change, FileChange
+from vaults.domain.notes.opening import Open, check_etag, made, opened
+from vaults.domain.notes.relinking import Move, Relinking
+from vaults.domain.notes.showing import shown
+from vaults.domain.notes.spelling import name
+from vaults.errors import Conflict, InvalidArgument, NotFound, StrongroomError, TooLarge
+from vaults.files.failures import clash, occupied
+from vaults.files.paths import check_creatable, is_note, joined, key, located
+from vaults.markdown import note as markdown
+from vaults.markdown.resolve import Candidate, name_key
+from vaults.markdown.source import Source, encode
+from vaults.vault import Vault
+
+NAMED = 20
+"""Notes that a result names one by one."""
+
+UNREAD = "the index is still reading the vault: links in notes it has not read yet may be missed"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A move as it is asked for. ``to`` is a path, or a folder if it ends in ``/``."""
+
+    path: str
+    to: str
+    update_backlinks: bool = True
+    dry_run: bool = False
+    etag: str | None = None
+    session: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Files to change, the moved one first; how many links of other notes are among them."""
+
+    files: list[FileChange]
+    links: int
+    warnings: list[str]
+
+
+async def move(vault: Vault, actor: Actor, asked: Asked) -> Changed:
+    """Move a note. Raises ``Conflict`` (another note goes by that name, or a linking note was changed meanwhile),
+    ``AlreadyExists``, ``NotFound``, ``InvalidArgument`` for a name that is not good everywhere."""
+    async with vault.notes.writing():
+        note = await opened(vault, asked.path)
+        check_etag(note, asked.etag)
+        to = _destination(note.path, asked.to)
+        if to == note.path:
+            return Changed(note.path, note.etag, changed=False, warnings=note.warnings)
+        await run_in(vault.shared.pool, _check_free, vault, note.path, to)
+        try:
+            return await _moved(vault, actor, note, to, asked)
+        except Conflict:  # another program saved one of the files while they were read
+            note = await opened(vault, note.path)
+            check_etag(note, asked.etag)
+            return await _moved(vault, actor, note, to, asked)
+
+
+def _destination(path: str, to: str) -> str:
+    """Where the note goes. A suffix that is left out is the one it has."""
+    old = path.rpartition("/")[2]
+    try:
+        if to.endswith("/"):
+            new = joined(located(to) if to.strip("/") else "", old)
+        else:
+            new = located(to) if is_note(to) else located(to) + old[len(name(path)) :]
+        if new != path:
+            check_creatable(new)
+    except InvalidArgument as failure:
+        raise InvalidArgument("to", failure.message.partition(" path ")[2], hint=failure.hint) from failure
+    return new
+
+
+def _check_free(vault: Vault, path: str, to: str) -> None:
+    existing = vault.notes.tree.collision(to)
+    if existing == to:
+        raise occupied(to)
+    if existing is not None and (existing != path or key(path) != key(to)):
+        raise clash(to, existing)
+
+
+async def _moved(vault: Vault, actor: Actor, note: Open, to: str, asked: Asked) -> Changed:
+    plan = await _planned(vault, note, to, update_backlinks=asked.update_backlinks)
+    warnings = [*note.warnings, *plan.warnings]
+    others = [each.path for each in plan.files[1 : 1 + NAMED]]
+    if asked.dry_run:
+        diff = await run_in(vault.shared.pool, shown, plan.files)
+        return Changed(to, note.etag, changed=False, warnings=warnings, diff=diff, links=plan.links, others=others)
+    followed = f", {plan.links} links in {len(plan.files) - 1} notes with it" if others else ""
+    change = Change("note_move", f"moved {note.path} to {to}{followed}", plan.files, asked.session)
+    done = await commit(vault, actor, change)
+    return Changed(
+        to, done.etags.get(to), changed=True, warnings=warnings, change=done.id, links=plan.links, others=others
+    )
+
+
+async def _planned(vault: Vault, note: Open, to: str, *, update_backlinks: bool) -> _Plan:
+    read = await run_in(vault.shared.pool, markdown.parse, note.text)
+    this = Move(
+        Candidate(note.path, read.title or name(note.path), read.aliases),
+        Candidate(to, read.title or name(to), read.aliases),
+    )
+    keys = this.keys | {name_key(link.page) for link in read.links if link.target}
+    rows, others, unread = await vault.db.read(lambda tx: _known(tx, this, keys))
+    relinking = Relinking(this, others)
+    linked = (rows, unread) if update_backlinks else ([], [])
+    plan = await run_in(vault.shared.pool, _changes, vault, note, relinking, *linked)
+    if update_backlinks and vault.notes.progress.phase != "ready":
+        plan.warnings.append(UNREAD)
+    return plan
+
+
+def _known(tx: Reader, this: Move, keys: set[str]) -> tuple[list[catalogue.LinkRow], list[Candidate], list[str]]:
+    """Links that may be concerned, the notes they may mean, and notes whose links nobody has read yet."""
+    found = catalogue.candidates(tx, sorted(keys))
+    further = {name_key(name(each.path)) for each in found} - keys
+    found += catalogue.candidates(tx, sorted(further))
+    return catalogue.naming(tx, this.keys), list({each.path: each for each in found}.values()), catalogue.incomplete(tx)
+
+
+def _affected(relinking: Relinking, rows: Sequence[catalogue.LinkRow]) -> list[str]:
+    """Paths of other notes whose links change, so that no others are read."""
+    own = relinking.move.before.path
+    return [row.source for row in rows if row.source != own and relinking.target(row.link, row.source) is not None]
+
+
+def _changes(
+    vault: Vault, note: Open, relinking: Relinking, rows: Sequence[catalogue.LinkRow], unread: Sequence[str]
+) -> _Plan:
+    """Read the linking notes and spell their links anew. Blocking."""
+    plan = _Plan([], 0, [])
+    new = relinking.relinked(note.text, note.path, lambda path: _exists(vault, path))
+    after = encode(Source(new.text, note.source.bom)) if new.count else note.data
+    plan.files.append(FileChange(note.path, note.data, after, relinking.move.after.path, note.stamp))
+    count = 0
+    for path in dict.fromkeys([*_affected(relinking, rows), *unread]):
+        if path == note.path:
+            continue
+        try:
+            other = made(path, vault.notes.tree.read(path, vault.notes.settings.max_note))
+        except NotFound:
+            continue  # gone since it was indexed
+        except (InvalidArgument, TooLarge):
+            plan.warnings.append(f"{path} cannot be read as text any more; links in it were left")
+            continue
+        spelled = relinking.relinked(other.text, path)
+        if spelled.count:
+            count += spelled.count
+            bytes_after = encode(Source(spelled.text, other.source.bom))
+            plan.files.append(FileChange(path, other.data, bytes_after, stamp=other.stamp))
+    return _Plan(plan.files, count, plan.warnings)
+
+
+def _exists(vault: Vault, path: str) -> bool:
+    try:
+        return vault.notes.tree.stamp(path) is not None
+    except StrongroomError:
+        return False
+
+
+def links_to(tx: Reader, path: str) -> list[catalogue.LinkRow]:
+    """Links of other notes that mean the note at a path."""
+    try:
+        number, found = catalogue.find(tx, path)
+    except (NotFound, Conflict):
+        return []
+    rows = [row for row in catalogue.backlinks(tx, number, found.path) if row.source != path]
+    return sorted(rows, key=lambda row: (row.source, row.line))
