@@ -1,0 +1,82 @@
+"""``note_edit``: one change of one section, or of the whole note, every other byte left as it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+
+from vaults.domain.memory import Actor
+from vaults.domain.notes import templating
+from vaults.domain.notes.amending import amend
+from vaults.domain.notes.changed import Changed
+from vaults.domain.notes.dated import Dated, dated, path_of
+from vaults.domain.notes.terms import Amendment, Fresh, Revision, Terms
+from vaults.errors import NotFound
+from vaults.markdown.edit.draft import Edit, Format
+from vaults.markdown.edit.pipeline import apply
+from vaults.vault import Vault
+
+LOGS = ("daily", "memory")
+"""Dated notes that are logs: what is said to them without a section or format is an entry under its own time."""
+
+_DONE = {"add": "added to", "remove": "removed from", "replace": "replaced in"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An edit as it is asked for. ``path`` may be a word for a dated note, such as ``@daily``; one that is not there
+    is made when something is added to it. ``format`` None: plain, or in a log an entry of its own."""
+
+    path: str
+    edit: Edit
+    format: Format | None = None
+
+
+async def edit(vault: Vault, actor: Actor, asked: Asked, terms: Terms) -> Changed:
+    """Make an edit. Raises ``NotFound`` (the note, the section, the text looked for; with what comes closest),
+    ``Conflict`` with the present text, ``InvalidArgument`` and ``TooLarge``."""
+    now = datetime.now(UTC).astimezone()
+    meant = await dated(vault, asked.path)
+    wanted = replace(asked.edit, format=asked.format or "plain")
+    if meant is not None and meant.kind in LOGS and _is_entry(asked):
+        wanted = replace(wanted, content=_entry(wanted.content or "", now))
+    words = wanted.content or wanted.replacement or ""
+    path = meant.path if meant else await path_of(vault, asked.path)
+    amendment = Amendment(path, partial(_revised, edit=wanted, now=now), words)
+    if meant is not None and wanted.action == "add":
+        amendment = replace(amendment, start="either", fresh=partial(begun, vault, meant, wanted, now))
+    return await amend(vault, actor, amendment, terms)
+
+
+def _revised(text: str, edit: Edit, now: datetime) -> Revision:
+    edited = apply(text, edit, now)
+    return Revision(
+        edited.text, _DONE[edit.action], edited.warnings, edited.region, edited.first_line, edited.last_line
+    )
+
+
+def _is_entry(asked: Asked) -> bool:
+    content = asked.edit.content or ""
+    return asked.edit.action == "add" and asked.edit.section is None and asked.format is None and bool(content.strip())
+
+
+def _entry(content: str, now: datetime) -> str:
+    """A log's entry: the moment as a heading, then what is said."""
+    moment = now.isoformat(timespec="seconds").replace("+00:00", "Z")
+    return f"## {moment}\n\n{content.strip()}"
+
+
+async def begun(vault: Vault, meant: Dated, edit: Edit, now: datetime) -> Fresh:
+    """What a dated note begins with: its template, if the vault's settings name one. A section that is missing is
+    made: nobody could have made it before."""
+    revise = partial(_revised, edit=replace(edit, create_section=True), now=now)
+    if meant.template is None:
+        return Fresh(revise=revise)
+    try:
+        found = await templating.template(vault, meant.template)
+    except NotFound:
+        missing = f"the template {meant.template}, which the vault's settings name, is not there"
+        return Fresh(warnings=[missing], revise=revise)
+    moment = datetime.combine(meant.day, now.timetz())
+    return Fresh(*templating.instance(found.text, meant.path, moment), revise)

@@ -1,0 +1,41 @@
+"""``frontmatter_update``: properties of a note set and taken away, no other line touched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vaults.domain.memory import Actor
+from vaults.domain.notes.amending import amend
+from vaults.domain.notes.changed import Changed
+from vaults.domain.notes.dated import path_of
+from vaults.domain.notes.regions import region
+from vaults.domain.notes.terms import Amendment, Revision, Terms
+from vaults.errors import InvalidArgument
+from vaults.markdown.properties import updated
+from vaults.vault import Vault
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """``only_if_missing``: keys that are there keep their values."""
+
+    path: str
+    set: Mapping[str, Any]
+    unset: Sequence[str] = ()
+    only_if_missing: bool = False
+
+
+async def update(vault: Vault, actor: Actor, asked: Asked, terms: Terms) -> Changed:
+    """Change frontmatter. Raises ``InvalidArgument``, ``NotFound``, ``Conflict`` for another version or frontmatter
+    that cannot be edited safely, ``TooLarge``."""
+    if not asked.set and not asked.unset:
+        raise InvalidArgument("set", "or unset is needed: which properties to change")
+
+    def revise(text: str) -> Revision:
+        new, warnings = updated(text, asked.set, asked.unset, only_if_missing=asked.only_if_missing)
+        changed = region(text, new)
+        return Revision(new, "changed properties of", warnings, changed.text, changed.first_line, changed.last_line)
+
+    return await amend(vault, actor, Amendment(await path_of(vault, asked.path), revise), terms)

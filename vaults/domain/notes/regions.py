@@ -1,0 +1,99 @@
+r"""Which lines of a text are not as they were. Pure, linear: what is common at both ends is compared in blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SHOWN = 4_000
+"""Characters of a region that are given back."""
+
+_BLOCK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Lines ``first_line`` to ``last_line`` of the new text, from 1. Where lines were only taken away, ``text`` is
+    empty and ``last_line`` is the one before ``first_line``."""
+
+    first_line: int
+    last_line: int
+    text: str
+
+
+def region(before: str, after: str) -> Region:
+    """From the first line that differs to the last. Of equal texts the first line, and none."""
+    head = _line_start(after, _common(before, after))
+    limit = min(len(before), len(after)) - head
+    tail = _common_end(before, after, limit)
+    end = _line_end(after, len(after) - tail, head)
+    first = 1 + _ends(after, 0, head)
+    changed = after[head:end]
+    return Region(first, first + _lines(changed) - 1, shortened(changed.rstrip("\r\n")))
+
+
+def shortened(text: str) -> str:
+    """The text, without its middle where it is long."""
+    if len(text) <= SHOWN:
+        return text
+    half = SHOWN // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters …]\n{text[-half:]}"
+
+
+def _common(a: str, b: str) -> int:
+    """Characters both begin with."""
+    size, at = min(len(a), len(b)), 0
+    while at < size and a[at : at + _BLOCK] == b[at : at + _BLOCK] and at + _BLOCK <= size:
+        at += _BLOCK
+    low, high = at, min(at + _BLOCK, size)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[at:middle] == b[at:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _common_end(a: str, b: str, limit: int) -> int:
+    """Characters both end with, at most ``limit``."""
+    at = 0
+    while at + _BLOCK <= limit and _tail(a, at, at + _BLOCK) == _tail(b, at, at + _BLOCK):
+        at += _BLOCK
+    low, high = at, min(at + _BLOCK, limit)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if _tail(a, at, middle) == _tail(b, at, middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _tail(text: str, near: int, far: int) -> str:
+    """What stands ``near`` to ``far`` characters before the end."""
+    return text[len(text) - far : len(text) - near]
+
+
+def _line_start(text: str, at: int) -> int:
+    if text[at - 1 : at + 1] == "\r\n":
+        at -= 1
+    return max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
+
+
+def _line_end(text: str, at: int, head: int) -> int:
+    """Where the line that ``at`` stands in ends, its ending included; ``at`` itself where a line begins there."""
+    if at <= head or at == len(text) or (text[at - 1] in "\r\n" and text[at - 1 : at + 1] != "\r\n"):
+        return max(at, head)
+    found = [place for sign in "\r\n" if (place := text.find(sign, at)) >= 0]
+    if not found:
+        return len(text)
+    end = min(found)
+    return end + (2 if text.startswith("\r\n", end) else 1)
+
+
+def _ends(text: str, start: int, end: int) -> int:
+    return text.count("\n", start, end) + text.count("\r", start, end) - text.count("\r\n", start, end)
+
+
+def _lines(text: str) -> int:
+    return _ends(text, 0, len(text)) + (1 if text and text[-1] not in "\r\n" else 0)

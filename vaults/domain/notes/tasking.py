@@ -1,0 +1,63 @@
+"""``tasks``: adding a task to a note, and setting the status of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vaults.domain.memory import Actor
+from vaults.domain.notes import editing
+from vaults.domain.notes.amending import amend
+from vaults.domain.notes.changed import Changed
+from vaults.domain.notes.dated import path_of
+from vaults.domain.notes.regions import region
+from vaults.domain.notes.terms import Amendment, Revision, Terms
+from vaults.errors import InvalidArgument
+from vaults.markdown.edit.draft import Edit
+from vaults.markdown.task_edits import STATUSES, toggled
+from vaults.vault import Vault
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """A task to be. ``status``: a name of ``STATUSES`` or the character in the box."""
+
+    path: str
+    text: str
+    section: str | None = None
+    due: str | None = None
+    status: str = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class Toggle:
+    """The task in a line, or the only one of a text, or both, which must agree. ``status`` None: done where it is not,
+    open where it is."""
+
+    path: str
+    line: int | None = None
+    match: str | None = None
+    status: str | None = None
+
+
+async def add(vault: Vault, actor: Actor, new: New, terms: Terms) -> Changed:
+    """Put a task after those of the section, or of the note. Raises as ``editing.edit``."""
+    text = new.text.strip()
+    if not text or "\n" in text or "\r" in text:
+        raise InvalidArgument("text", "must be one line")
+    status = STATUSES.get(new.status, new.status)
+    if len(status) != 1 or not status.isprintable() or status in "[]":
+        raise InvalidArgument("status", f"must be one character, or one of {', '.join(STATUSES)}")
+    due = f" 📅 {new.due}" if new.due and f"📅 {new.due}" not in text else ""
+    edit = Edit("add", new.section, f"[{status}] {text}{due}", guardrails=vault.notes.settings.guardrails)
+    return await editing.edit(vault, actor, editing.Asked(new.path, edit, "task"), terms)
+
+
+async def toggle(vault: Vault, actor: Actor, wanted: Toggle, terms: Terms) -> Changed:
+    """Set a task's status: one character of the note changes. Raises ``NotFound`` with the closest tasks, ``Conflict``
+    where several fit or the line holds another by now."""
+
+    def revise(text: str) -> Revision:
+        new, line = toggled(text, wanted.line, wanted.match, wanted.status)
+        return Revision(new, "set a task of", [], region(text, new).text, line, line)
+
+    return await amend(vault, actor, Amendment(await path_of(vault, wanted.path), revise), terms)

@@ -1,0 +1,95 @@
+r"""``note_write``: a whole note, made or written over.
+
+The content is taken as it is given. Only what a file is stays its own: a byte order mark, and ``\r\n`` line endings
+where the note had them and the content has plain ones. A last line that is not ended is ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from vaults.context import run_in
+from vaults.domain.memory import Actor
+from vaults.domain.notes import nearness, templating
+from vaults.domain.notes.amending import amend
+from vaults.domain.notes.changed import Changed
+from vaults.domain.notes.dated import path_of
+from vaults.domain.notes.regions import region
+from vaults.domain.notes.templating import Template, ended
+from vaults.domain.notes.terms import Amendment, Revision, Start, Terms
+from vaults.errors import InvalidArgument
+from vaults.files.paths import note_path
+from vaults.markdown.properties import updated
+from vaults.markdown.source import dominant_newline
+from vaults.vault import Vault
+
+Mode = Literal["create", "overwrite"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A note as it is to be. ``template``: path or name of the template it begins as."""
+
+    path: str
+    content: str | None = None
+    frontmatter: Mapping[str, Any] = field(default_factory=dict)
+    mode: Mode = "create"
+    template: str | None = None
+
+
+async def write(vault: Vault, actor: Actor, asked: Asked, terms: Terms) -> Changed:
+    """Make a note, or write one over, making it where it is missing. Raises ``AlreadyExists`` with the etag,
+    ``Conflict`` with the present text or for a name that another takes, ``InvalidArgument`` for a name that is not
+    good on every system, ``TooLarge``."""
+    if asked.mode == "overwrite" and asked.content is None and asked.template is None:
+        raise InvalidArgument("content", "is needed: what to put in the place of what is there")
+    path = note_path(await path_of(vault, asked.path))
+    found = await templating.template(vault, asked.template) if asked.template is not None else None
+    text, warnings = await run_in(vault.shared.pool, _composed, asked, path, found)
+
+    def revise(before: str) -> Revision:
+        new = _in_style(text, before)
+        if found is None:
+            return Revision(new, "wrote", warnings)
+        all_of_it = region("", new)
+        return Revision(new, "wrote", warnings, all_of_it.text, all_of_it.first_line, all_of_it.last_line)
+
+    start: Start = "nothing" if asked.mode == "create" else "either"
+    changed = await amend(vault, actor, Amendment(path, revise, text, start), terms)
+    return changed if asked.mode == "overwrite" else await _compared(vault, actor, changed, text)
+
+
+def _composed(asked: Asked, path: str, template: Template | None) -> tuple[str, list[str]]:
+    """The text of the note, and warnings. Raises ``TooLarge`` and what frontmatter may raise."""
+    text = (asked.content or "").removeprefix("\ufeff")
+    warnings: list[str] = []
+    if template is not None:
+        text, warnings = templating.instance(template.text, path, datetime.now(UTC).astimezone(), text)
+    if asked.frontmatter:
+        text, further = updated(text, asked.frontmatter)
+        warnings = [*warnings, *further]
+    return ended(text, dominant_newline(text)), warnings
+
+
+def _in_style(text: str, before: str) -> str:
+    r"""With the line endings of the note it replaces, where those are \r\n and the text has none of its own."""
+    if "\r" in text or dominant_newline(before) != "\r\n":
+        return text
+    return text.replace("\n", "\r\n")
+
+
+async def _compared(vault: Vault, actor: Actor, changed: Changed, text: str) -> Changed:
+    """With the notes that seem to be about the same, and a word where nobody will find the new one."""
+    warnings = list(changed.warnings)
+    if not await run_in(vault.shared.pool, vault.notes.tree.covers, changed.path):
+        warnings.append("the vault's settings leave this path out: searches will not find the note")
+    similar = await nearness.similar(vault, actor, changed.path, text.encode())
+    if similar:
+        named = ", ".join(each.path for each in similar)
+        warnings.append(
+            f"there are notes that seem to be about the same: {named}; it may be better to edit one of them"
+        )
+    return replace(changed, warnings=warnings, similar=similar or None)
