@@ -111,17 +111,19 @@ class Listening:
                 _stop_telling(room)
 
     async def changed(self, caller: Caller, ids: Iterable[str]) -> None:
-        """Tell the vault's listeners that a caller wrote. Costs nothing where nobody listens."""
+        """Tell the vault's listeners that a caller wrote, and which memories; of notes ``heard`` is told. Costs nothing
+        where nobody listens."""
         if not self._rooms:
             return
         room = self._rooms.get(self._services.roster.entry(caller.vault).vault_id)
         if room is None:
             return
         await _publish(room.streams, ResourceUpdated(uri=resources.STATUS))
-        heard = frozenset[str]().union(*(stream.uris for stream in room.streams))
-        if wanted := [each for each in ids if resources.memory_uri(each) in heard]:
+        heard, named = frozenset[str]().union(*(stream.uris for stream in room.streams)), list(ids)
+        if wanted := [each for each in named if resources.memory_uri(each) in heard]:
             await self._tell_of_memories(room, caller.vault, wanted)
-        await _publish(room.streams, ResourcesListChanged())
+        if named:
+            await _publish(room.streams, ResourcesListChanged())
 
     def heard(self, name: str, paths: Sequence[str]) -> None:
         """Tell a vault's listeners that notes changed on disk; returns at once. What changes while they are being told

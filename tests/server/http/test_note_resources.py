@@ -136,6 +136,20 @@ async def test_paths_are_completed_by_their_beginning_and_by_titles(site, era):
         assert await completed(stranger, "plan") == await completed(owner, "plan", "id") == []
 
 
+async def _next_uri(heard):
+    """The note the next message is about; None for one that the list changed."""
+    told = await heard.next()
+    assert told["method"] in ("notifications/resources/updated", "notifications/resources/list_changed")
+    return told["params"].get("uri")
+
+
+async def _until_told(heard, uri):
+    """A program's one save may be seen as two."""
+    async with asyncio.timeout(10):
+        while await _next_uri(heard) != uri:
+            pass
+
+
 async def test_a_change_of_a_note_on_disk_is_heard_in_its_vault_alone(site):
     async with raw(site, "owner") as owner, raw(site, "stranger", "other") as stranger:
         await _settled(owner, len(NOTES))
@@ -147,16 +161,32 @@ async def test_a_change_of_a_note_on_disk_is_heard_in_its_vault_alone(site):
             await heard.next()
             await elsewhere.next()
             put(site.notes, {"big.md": "small now\n"})
-            assert (await heard.next())["method"] == "notifications/resources/list_changed"
+            assert await _next_uri(heard) is None
             for path, uri in (("projects/plan.md", wanted[1]), ("ä ö #1?.md", wanted[0])):
                 put(site.notes, {path: "changed\n"})
-                told = await heard.next()
-                assert (told["method"], told["params"]["uri"]) == ("notifications/resources/updated", uri)
-                assert (await heard.next())["method"] == "notifications/resources/list_changed"
+                await _until_told(heard, uri)
             (site.notes / "projects/plan.md").unlink()
-            assert (await heard.next())["params"]["uri"] == wanted[1]
+            await _until_told(heard, wanted[1])
             site.state["drain"]()
             assert (await elsewhere.next())["id"] == 7  # heard nothing before
+
+
+async def test_a_tools_write_is_told_once(site):
+    uri = URIS["projects/plan.md"]
+    async with raw(site, "owner") as owner:
+        await _settled(owner, len(NOTES))
+        async with listen(owner, resourceSubscriptions=[uri, "vault://status"], resourcesListChanged=True) as heard:
+            await heard.next()
+            moved = await owner.call("note_move", {"path": "projects/plan.md", "to": "projects/done.md"})
+            assert not moved["isError"], moved
+            told = [await heard.next() for _ in range(3)]
+            assert sorted(each["params"].get("uri", each["method"]) for each in told) == [
+                uri,
+                "notifications/resources/list_changed",
+                "vault://status",
+            ]
+            site.state["drain"]()
+            assert (await heard.next())["id"] == 7
 
 
 async def test_nobody_listens_to_a_note_that_is_not_its_own(site):
