@@ -1,0 +1,258 @@
+"""Writing notes: whole ones, sections, properties, tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from auth.roles import Role
+from server.call import Call
+from server.tools._filters import MaxTokens
+from server.tools._spec import EDITS, Arguments, Effect, tool
+from vaults.domain.memory import Text
+from vaults.domain.notes import editing, fronting, tasking, tasklist, writing
+from vaults.domain.notes.changed import Changed
+from vaults.domain.notes.tasklist import TaskLine
+from vaults.domain.notes.terms import Terms
+from vaults.errors import InvalidArgument
+from vaults.markdown.edit.draft import Action, Edit, Format
+
+LONGEST = 20_000_000
+"""Characters of an argument: beyond any note, whose own limit is ``notes.max_note``."""
+
+GRAPH = "auto_link and suggest_links take effect with the graph, which this server does not have yet"
+
+Path = Annotated[Text, Field(min_length=1, max_length=1100, description="such as projects/plan.md; @daily, @memory")]
+
+Day = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", max_length=10)]
+
+
+class Changing(Arguments):
+    path: Path
+    etag: Annotated[Text | None, Field(max_length=64, description="of the version you read")] = None
+    dry_run: Annotated[bool, Field(description="only show the diff")] = False
+    keep_conflict: Annotated[bool, Field(description="if stale, keep your text beside it")] = False
+
+
+class Linking(Changing):
+    commit: Annotated[bool, Field(description="wait for the Git commit")] = False
+    auto_link: Annotated[bool, Field(description="link known names")] = False
+    suggest_links: Annotated[bool, Field(description="add link suggestions")] = False
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was asked for and is not done."""
+        return [GRAPH] if self.auto_link or self.suggest_links else []
+
+
+def _terms(call: Call, args: Changing, name: str) -> Terms:
+    wait = isinstance(args, Linking) and args.commit
+    session = args.session or call.caller.session
+    return Terms(name, args.etag, args.dry_run, args.keep_conflict, wait, session)
+
+
+def _changed_text(changed: Changed) -> str:
+    if changed.diff:
+        lines = [line[:1] for line in changed.diff.splitlines()[2:]]
+        head = f"{changed.path} would change: {lines.count('+')} lines in, {lines.count('-')} out. See diff."
+    elif changed.diff is not None:
+        head = f"{changed.path} would not change."
+    elif not changed.changed:
+        head = f"{changed.path} is as it was [etag {changed.etag}]."
+    else:
+        head = f"{changed.path} {_lines(changed)} [etag {changed.etag}]."
+    return " ".join([head, *(f"{warning.rstrip('.')}." for warning in changed.warnings)])
+
+
+def _lines(changed: Changed) -> str:
+    first, last = changed.first_line, changed.last_line
+    if first is None or last is None:
+        return "is written"
+    if last < first:
+        return f"lost lines before line {first}"
+    return f"changed in line {first}" if first == last else f"changed in lines {first}-{last}"
+
+
+Properties = Annotated[dict[str, Any], Field(max_length=100)]
+
+
+class WriteArguments(Linking):
+    content: Annotated[Text | None, Field(max_length=LONGEST, description="Markdown")] = None
+    frontmatter: Annotated[Properties, Field(description="properties to set")] = {}
+    mode: Annotated[writing.Mode, Field(description="overwrite replaces the whole note")] = "create"
+    template: Annotated[Text | None, Field(max_length=1100, description="template note to begin with")] = None
+
+
+@tool(role=Role.WRITER, effect=EDITS, text=_changed_text)
+async def note_write(call: Call, args: WriteArguments) -> Changed:
+    """Make a new note, or overwrite a whole one. To change a part, use note_edit. Names notes that are about the same,
+    so you can add to one of them instead."""
+    asked = writing.Asked(args.path, args.content, args.frontmatter, args.mode, args.template)
+    changed = await writing.write(call.vault, call.actor, asked, _terms(call, args, "note_write"))
+    changed.warnings.extend(args.warnings)
+    return changed
+
+
+class EditArguments(Linking):
+    action: Annotated[Action, Field(description="what to do")] = "add"
+    section: Annotated[
+        Text | None,
+        Field(max_length=1000, description="heading: Plan, ## Plan, Parent > Plan"),
+    ] = None
+    content: Annotated[Text | None, Field(max_length=LONGEST, description="Markdown")] = None
+    position: Annotated[Literal["append", "prepend"], Field(description="where in the section")] = "append"
+    format: Annotated[Format | None, Field(description="make content list items")] = None
+    search: Annotated[Text | None, Field(max_length=100_000, description="exact text")] = None
+    pattern: Annotated[Text | None, Field(max_length=1000, description="RE2 in place of search")] = None
+    replacement: Annotated[Text | None, Field(max_length=LONGEST, description="for search or pattern")] = None
+    occurrence: Annotated[Literal["first", "last", "all"], Field(description="which match")] = "first"
+    guardrails: Annotated[
+        Literal["warn", "strict", "off"] | None, Field(description="odd content: repair, refuse, take")
+    ] = None
+    preserve_nesting: Annotated[bool, Field(description="as deep as the last item")] = True
+    create_section: Annotated[bool, Field(description="make the section if missing")] = False
+
+
+@tool(role=Role.WRITER, effect=EDITS, text=_changed_text)
+async def note_edit(call: Call, args: EditArguments) -> Changed:
+    """Change a part of a note and no other byte of it. Usual case: path, content and section append to that section.
+    To @daily or @memory, content alone is logged under the present time. Without search or pattern, replace puts
+    content in place of the section's own text, remove takes the whole section."""
+    edit = Edit(
+        action=args.action,
+        section=args.section,
+        content=args.content,
+        position=args.position,
+        search=args.search,
+        pattern=args.pattern,
+        replacement=args.replacement,
+        occurrence=args.occurrence,
+        guardrails=args.guardrails or call.vault.notes.settings.guardrails,
+        preserve_nesting=args.preserve_nesting,
+        create_section=args.create_section,
+    )
+    asked = editing.Asked(args.path, edit, args.format)
+    changed = await editing.edit(call.vault, call.actor, asked, _terms(call, args, "note_edit"))
+    changed.warnings.extend(args.warnings)
+    return changed
+
+
+class FrontmatterArguments(Changing):
+    set: Annotated[Properties, Field(description="properties and their new values")] = {}
+    unset: Annotated[list[Text], Field(max_length=100, description="properties to remove")] = []
+    only_if_missing: Annotated[bool, Field(description="leave properties that are there")] = False
+
+
+@tool(role=Role.WRITER, effect=Effect(writes=True), preset="notes", text=_changed_text)
+async def frontmatter_update(call: Call, args: FrontmatterArguments) -> Changed:
+    """Set and remove properties of a note's frontmatter. Comments, order, quotes and every other line stay as they
+    are; a note without frontmatter gets one."""
+    asked = fronting.Asked(args.path, args.set, args.unset, args.only_if_missing)
+    return await fronting.update(call.vault, call.actor, asked, _terms(call, args, "frontmatter_update"))
+
+
+class TasksArguments(Arguments):
+    action: Annotated[Literal["list", "add", "toggle"], Field(description="what to do")] = "list"
+    path: Annotated[
+        Text | None, Field(min_length=1, max_length=1100, description="the note; a list may go without")
+    ] = None
+    folder: Annotated[Text | None, Field(max_length=1024, description="list: notes in it and below")] = None
+    status: Annotated[
+        Text | None,
+        Field(
+            min_length=1,
+            max_length=20,
+            description="open, done, cancelled, in_progress or the character in the box; list: also all, default open",
+        ),
+    ] = None
+    tag: Annotated[Text | None, Field(min_length=1, max_length=200, description="list: tasks with it")] = None
+    text: Annotated[
+        Text | None,
+        Field(
+            min_length=1, max_length=4000, description="list: part of the task; add: the task; toggle: the task meant"
+        ),
+    ] = None
+    line: Annotated[int | None, Field(ge=1, le=2**31, description="toggle: line of the task")] = None
+    section: Annotated[Text | None, Field(max_length=1000, description="add: heading it goes under")] = None
+    due: Annotated[Day | None, Field(description="add: the day, YYYY-MM-DD")] = None
+    due_after: Annotated[Day | None, Field(description="list: due from this day on")] = None
+    due_before: Annotated[Day | None, Field(description="list: due before this day")] = None
+    sort_by: Annotated[tasklist.SortBy, Field(description="list: order")] = "path"
+    limit: Annotated[int, Field(ge=1, le=500, description="list: tasks per page")] = 50
+    cursor: Annotated[str | None, Field(max_length=500, description="list: from the page before")] = None
+    max_tokens: MaxTokens = 4000
+    etag: Annotated[Text | None, Field(max_length=64, description="of the version you read")] = None
+    dry_run: Annotated[bool, Field(description="only show the diff")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """A page of tasks; or what became of a note, as of the other tools that change notes."""
+
+    tasks: list[TaskLine] | None = None
+    total: int | None = None
+    truncated: bool | None = None
+    cursor: str | None = None
+    path: str | None = None
+    etag: str | None = None
+    changed: bool | None = None
+    change: str | None = None
+    region: str | None = None
+    first_line: int | None = None
+    last_line: int | None = None
+    diff: str | None = None
+    warnings: list[str] = field(default_factory=list)
+
+
+def _tasks_text(result: TaskResult) -> str:
+    if result.tasks is None:
+        done = Changed(
+            result.path or "", result.etag, bool(result.changed), result.warnings, result.change,
+            region=result.region, first_line=result.first_line, last_line=result.last_line, diff=result.diff,
+        )  # fmt: skip
+        return _changed_text(done)
+    lines = [f"{task.path}:{task.line}: [{task.status}] {task.text[:200]}" for task in result.tasks]
+    more = "There is more: pass the cursor." if result.cursor else ""
+    return "\n".join([f"{len(lines)} of {result.total}:", *lines, more, *result.warnings]).strip()
+
+
+@tool(
+    role=Role.WRITER,
+    effect=EDITS,
+    preset="notes",
+    actions={"list": Role.READER, "add": Role.WRITER, "toggle": Role.WRITER},
+    text=_tasks_text,
+)
+async def tasks(call: Call, args: TasksArguments) -> TaskResult:
+    """List tasks of a note, a folder or all notes; add one to a note; set the status of one, found by its line, its
+    text or both."""
+    if args.action == "list":
+        return await _list(call, args)
+    if args.path is None:
+        raise InvalidArgument("path", "is needed: the note of the task")
+    terms = Terms("tasks", args.etag, args.dry_run, session=args.session or call.caller.session)
+    if args.action == "add":
+        new = tasking.New(args.path, args.text or "", args.section, args.due, args.status or "open")
+        changed = await tasking.add(call.vault, call.actor, new, terms)
+    else:
+        meant = tasking.Toggle(args.path, args.line, args.text, args.status)
+        changed = await tasking.toggle(call.vault, call.actor, meant, terms)
+    shared = {each.name for each in fields(Changed)} & {each.name for each in fields(TaskResult)}
+    return TaskResult(**{name: getattr(changed, name) for name in shared})
+
+
+async def _list(call: Call, args: TasksArguments) -> TaskResult:
+    wanted = tasklist.Wanted(
+        path=args.path,
+        folder=args.folder,
+        status=args.status or "open",
+        tag=args.tag,
+        contains=args.text,
+        due_after=args.due_after,
+        due_before=args.due_before,
+        sort_by=args.sort_by,
+    )
+    page = await tasklist.listed(call.vault, wanted, args.limit, args.max_tokens, args.cursor)
+    return TaskResult(page.tasks, page.total, page.truncated, page.cursor, warnings=page.warnings)
