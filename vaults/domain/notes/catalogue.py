@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from vaults.db.sql import Reader, Row, Writer
-from vaults.domain.notes.intake import KIND, Intake, folder_of, path_key
+from vaults.domain.notes.intake import KIND, Intake, LeftOut, folder_of, path_key
 from vaults.errors import Conflict, NotFound
 from vaults.files.tree import Stamp
 from vaults.index import facets, passages, splicing
@@ -54,14 +54,6 @@ COLUMNS = (
 WIDTH = 10
 
 _KNOWN = "seq, path, hash, size, mtime_ns, inode, device, read_ns, complete"
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A file that is not indexed, and why, in words."""
-
-    path: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,17 @@ LABELS = 20
 """Tags and aliases a passage is found by, beside its text."""
 
 
+TOO_LONG = "longer than a note may be"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A file that is not indexed, and why, in words."""
+
+    path: str
+    reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class Intake:
     """A note as the indexes take it. ``links`` and ``tasks`` are None while they, and the tags in the text, are still

@@ -7,19 +7,18 @@ at twice.
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
 
 from vaults.context import run_in
 from vaults.db.sql import Reader, Writer
-from vaults.domain.notes import catalogue, intake
-from vaults.domain.notes.catalogue import Known, LeftOut
-from vaults.domain.notes.intake import Intake
-from vaults.errors import NotFound, StrongroomError, TooLarge, VaultUnavailable
+from vaults.domain.notes import catalogue, readings
+from vaults.domain.notes.catalogue import Known
+from vaults.domain.notes.intake import Intake, LeftOut
+from vaults.errors import VaultUnavailable
 from vaults.files.tree import Found, Stamp, Walk
-from vaults.markdown.source import NotText
 from vaults.vault import Vault
 
 RACY_NS = 50_000_000
@@ -34,8 +33,6 @@ BATCH, BATCH_BYTES = 100, 4 * 1024 * 1024
 
 MANY = 20
 """Notes that must be missing before it looks as if a mount or a whole folder went away."""
-
-TOO_LONG = "longer than a note may be"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,19 +192,15 @@ def _move(tx: Writer, moved: Sequence[tuple[Known, str]]) -> None:
 
 async def _read_all(run: _Run, reads: Sequence[Found], told: Told) -> None:
     """Read while what was read before is written down."""
-    pool, done = run.vault.shared.pool, 0
-    writing: asyncio.Task[None] | None = None
-    try:
-        for batch in batches(reads):
-            readings = await run_in(pool, read, run.vault, [each.path for each in batch], run)
-            if writing is not None:
-                await writing
-            writing = asyncio.create_task(run.vault.db.write(lambda tx, readings=readings: run.put(tx, readings)))  # type: ignore[misc]
-            done += len(batch)
+    paths = [[each.path for each in batch] for batch in batches(reads)]
+    done = 0
+    async with aclosing(readings.read_all(run.vault, paths)) as stream:
+        async for count, found in stream:
+            await run.vault.db.write(partial(run.put, readings=found.taken))
+            run.odd += found.odd
+            run.unreadable += found.unreadable
+            done += count
             told(done, len(reads))
-    finally:
-        if writing is not None:
-            await writing
 
 
 def batches(found: Sequence[Found]) -> Iterator[list[Found]]:
@@ -241,22 +234,3 @@ def model_of(vault: Vault, tx: Reader) -> str | None:
 
 def _name(path: str) -> str:
     return path.rpartition("/")[2]
-
-
-def read(vault: Vault, paths: Sequence[str], run: _Run) -> list[Intake]:
-    """Read files for the index; what cannot be read is noted with the reason. Blocking."""
-    taken: list[Intake] = []
-    for path in paths:
-        now = time.time_ns()
-        try:
-            content = vault.notes.tree.read(path, vault.notes.settings.max_note)
-            taken.append(intake.cut(intake.taken(path, content, now), vault.shared.index.passage_tokens))
-        except NotFound:
-            continue  # gone since it was listed: that is noticed in its turn
-        except TooLarge:
-            run.odd.append(LeftOut(path, TOO_LONG))
-        except NotText as failure:
-            run.odd.append(LeftOut(path, failure.reason))
-        except StrongroomError as failure:  # not allowed, or the disk fails: what is known of it stays
-            run.unreadable.append(LeftOut(path, failure.message))
-    return taken
