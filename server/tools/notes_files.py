@@ -93,7 +93,9 @@ class History:
 class HistoryArguments(Arguments):
     action: Annotated[Literal["log", "diff", "undo", "restore"], Field(description="what to do")] = "log"
     path: Annotated[Text | None, Field(min_length=1, max_length=1024, description="a note; default all")] = None
-    ref: Annotated[str | None, Field(min_length=7, max_length=64, description="a change's id, or a commit")] = None
+    ref: Annotated[
+        str | None, Field(min_length=7, max_length=64, description="a change's id, or a commit; default the last")
+    ] = None
     version: Annotated[Literal["before", "after"], Field(description="restore: which side of ref")] = "after"
     limit: Annotated[int, Field(ge=1, le=200, description="log: changes at most")] = 20
     before: Annotated[str | None, Field(min_length=7, max_length=64, description="log: cursor of the last page")] = None

@@ -72,7 +72,7 @@ async def test_a_diff_shows_one_change_within_the_tokens_allowed(desk: Desk) -> 
     whole = await desk.done("history", action="diff", ref=second, max_tokens=100)
     assert whole["truncated"] is True
     assert len(whole["diff"]) < 500
-    assert (await desk.ask("history", action="diff", path="never")).code == "not_found"
+    assert (await desk.ask("history", action="diff", path="never")).text == "Nothing to change."
     assert (await desk.ask("history", action="diff", ref=second, path="never")).code == "not_found"
 
 
@@ -165,6 +165,9 @@ async def test_a_version_is_restored_whatever_became_of_the_note(desk: Desk) -> 
     first = await edit(desk, {"a.md": "one\n"})
     second = await edit(desk, {"a.md": "two\n"})
     (desk.root / "a.md").write_text("by hand\n")
+    await desk.done("history", action="restore", path="a")
+    assert desk.text("a.md") == "two\n"
+    (desk.root / "a.md").write_text("by hand\n")
     dry = await desk.done("history", action="restore", ref=first, dry_run=True)
     assert "-by hand" in dry["diff"]
     back = await desk.done("history", action="restore", ref=first)
@@ -183,6 +186,7 @@ async def test_a_version_is_restored_whatever_became_of_the_note(desk: Desk) -> 
 async def test_what_cannot_be_restored_says_why(desk: Desk) -> None:
     both = await edit(desk, {"a.md": "one\n", "b.md": "x\n"})
     for arguments, code in (
+        ({"path": "c"}, "not_found"),
         ({}, "invalid_argument"),
         ({"ref": both}, "invalid_argument"),
         ({"ref": both, "path": "c"}, "invalid_argument"),

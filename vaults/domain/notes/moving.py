@@ -17,7 +17,7 @@ from vaults.domain.notes.relinking import Move, Relinking
 from vaults.domain.notes.showing import shown
 from vaults.domain.notes.spelling import name
 from vaults.errors import Conflict, InvalidArgument, NotFound, StrongroomError, TooLarge
-from vaults.files.failures import clash, occupied
+from vaults.files.failures import blocked, clash, occupied
 from vaults.files.paths import check_creatable, is_note, joined, key, located
 from vaults.markdown import note as markdown
 from vaults.markdown.resolve import Candidate, name_key
@@ -89,12 +89,14 @@ def _check_free(vault: Vault, path: str, to: str) -> None:
     if existing == to:
         raise occupied(to)
     if existing is not None and (existing != path or key(path) != key(to)):
-        raise clash(to, existing)
+        raise blocked(to, existing) if to.startswith(f"{existing}/") else clash(to, existing)
 
 
 async def _moved(vault: Vault, actor: Actor, note: Open, to: str, asked: Asked) -> Changed:
     plan = await _planned(vault, note, to, update_backlinks=asked.update_backlinks)
     warnings = [*note.warnings, *plan.warnings]
+    if not await run_in(vault.shared.pool, vault.notes.tree.covers, to):
+        warnings.append(f"{to} lies where this vault leaves notes out: it will not be found any more")
     others = [each.path for each in plan.files[1 : 1 + NAMED]]
     if asked.dry_run:
         diff = await run_in(vault.shared.pool, shown, plan.files)

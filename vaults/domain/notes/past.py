@@ -151,9 +151,9 @@ def _when(second: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What one change did, as a unified diff. ``ref``: its id."""
+    """What one change did, as a unified diff. ``ref``: its id; None where there was none."""
 
-    ref: str
+    ref: str | None
     diff: str
     truncated: bool
 
@@ -162,7 +162,9 @@ async def diff(vault: Vault, ref: str | None, path: str | None, max_tokens: int)
     """What a change or a commit did to a note, or to all it concerns. Without ``ref`` the last change. Raises
     ``NotFound``, also for versions that are not kept any more."""
     wanted = note_path(path) if path is not None else None
-    record = await vault.db.read(lambda tx: _named(tx, ref, wanted))
+    record = await vault.db.read(lambda tx: made(tx, ref) if ref is not None else last(tx, wanted))
+    if record is None and ref is None:
+        return Difference(None, "", truncated=False)
     if record is not None:
         found, files = record.id, await vault.db.read(lambda tx: _versions(tx, record, wanted))
     else:
@@ -173,13 +175,9 @@ async def diff(vault: Vault, ref: str | None, path: str | None, max_tokens: int)
     return Difference(found, cut, truncated=cut != text)
 
 
-def _named(tx: Reader, ref: str | None, path: str | None) -> Record | None:
-    if ref is None:
-        found = next(iter(journal.made(tx, path, 1)), None)
-        if found is None:
-            raise NotFound(f"no tool has changed {path or 'a note'} yet", hint="log lists commits too; name one in ref")
-        return found
-    return made(tx, ref)
+def last(tx: Reader, path: str | None) -> Record | None:
+    """The last change of a note, or of any."""
+    return next(iter(journal.made(tx, path, 1)), None)
 
 
 def made(tx: Reader, ref: str) -> Record | None:

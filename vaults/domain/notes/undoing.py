@@ -205,12 +205,10 @@ def _data(vault: Vault, path: str) -> bytes | None:
 
 
 async def restore(vault: Vault, actor: Actor, asked: Asked) -> Changed:
-    """Write a note as it was after (or before) a change or commit, whatever became of it since: also one that was
-    deleted or moved away. Raises ``NotFound``, ``InvalidArgument``."""
-    if asked.ref is None:
-        raise InvalidArgument("ref", "is needed: the change or commit whose version is wanted", hint="log lists them")
+    """Write a note as it was after (or before) a change or commit, by default its last change, whatever became of it
+    since: also one that was deleted or moved away. Raises ``NotFound``, ``InvalidArgument``."""
     async with vault.notes.writing():
-        path, data = await _wanted(vault, asked.ref, asked)
+        path, data = await _wanted(vault, asked)
         if data is None:
             raise InvalidArgument("version", f"{asked.version}: '{path}' did not exist then", hint="take the other one")
         here = await run_in(vault.shared.pool, _read, vault, path)
@@ -221,12 +219,15 @@ async def restore(vault: Vault, actor: Actor, asked: Asked) -> Changed:
         return await _made(vault, actor, asked, change, path)
 
 
-async def _wanted(vault: Vault, ref: str, asked: Asked) -> tuple[str, bytes | None]:
+async def _wanted(vault: Vault, asked: Asked) -> tuple[str, bytes | None]:
     """The version that is asked for, and where it goes."""
     path = note_path(asked.path) if asked.path is not None else None
-    record = await vault.db.read(lambda tx: past.made(tx, ref))
+    ref = asked.ref
+    record = await vault.db.read(lambda tx: past.made(tx, ref) if ref is not None else past.last(tx, path))
     if record is not None:
         return await vault.db.read(lambda tx: _version(tx, record, path, asked.version))
+    if ref is None:
+        raise NotFound("no tool has changed this note yet", hint="with path, log lists commits too; name one in ref")
     found = await past.commit_of(vault, ref, path)
     return found.path, found.before if asked.version == "before" else found.after
 
