@@ -256,7 +256,8 @@ class Vault:
 
     def attend(self) -> None:
         """Do what goes on as long as a vault is open, if this is the process that does such work here."""
-        idle = self._resident is None or self._resident.done()
+        # One that ended by itself has nothing more to do; one that failed begins again.
+        idle = self._resident is None or (self._resident.done() and _failed(self._resident))
         if idle and self.shared.resident is not None and self.lease.try_acquire():
             self._resident = asyncio.create_task(self.shared.resident(self), name="resident")
 
@@ -326,6 +327,10 @@ async def prepare_files(folder: Path, settings: StorageSettings) -> str:
         return await db.write(stamp)
     finally:
         await db.close()
+
+
+def _failed(task: asyncio.Task[None]) -> bool:
+    return task.cancelled() or task.exception() is not None
 
 
 def _left_open(path: Path) -> bool:

@@ -96,7 +96,9 @@ async def status(vault: Vault, actor: Actor | None) -> VaultStatus:
 
 
 def _notes(tx: Reader, vault: Vault) -> NotesStatus:
-    now = vault.notes.progress
+    now = vault.notes.now
+    if now.phase == "unread" and not vault.lease.held:
+        now = replace(now, phase="ready", watching="by another process")
     held = int(tx.value("SELECT COUNT(*) FROM notes"))
     skipped = int(tx.value("SELECT COUNT(*) FROM notes_skipped"))
     return NotesStatus(held, skipped, now.phase, now.done, now.total, now.watching, now.reason)

@@ -7,13 +7,14 @@ import fcntl
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from vaults.errors import Overloaded, ReadOnly
 from vaults.files.late import LateWrites
 from vaults.files.tree import Tree
+from vaults.files.watching import NOT_YET, Watcher, Watching
 from vaults.settings import NotesSettings
 
 Phase = Literal["unread", "scanning", "ready", "unavailable"]
@@ -35,6 +36,10 @@ class Progress:
     reason: str | None = None
 
 
+def _words(state: Watching) -> str:
+    return f"{state.mode}: {state.reason}" if state.reason else state.mode
+
+
 class Notebook:
     """The notes of one vault. ``state`` is the vault's own folder, which holds the lock between processes. ``kept``:
     versions the journal holds that were written last, with how many steps each is from a whole one."""
@@ -45,6 +50,9 @@ class Notebook:
         self.tree = Tree(root, settings.exclude, self.late)
         self.settings = settings
         self.progress = Progress()
+        self.watcher: Watcher | None = None
+        self.looking = asyncio.Lock()
+        """One look at the files at a time: two would take what one of them moved for gone."""
         self.kept: dict[str, int] = {}
         self.history: Any = None
         """The Git history once it is open; ``domain.notes.keeping`` opens and uses it, one at a time."""
@@ -54,6 +62,17 @@ class Notebook:
         self._lock = asyncio.Lock()
         self._lock_path = state / ".writing"
         self._settled = asyncio.Event()
+
+    @property
+    def now(self) -> Progress:
+        """How far the index is, and how the folder is watched at this moment."""
+        if self.watcher is None:
+            return self.progress
+        state = self.watcher.state
+        told = replace(self.progress, watching=_words(state))
+        # Before it stands it is not lost: the folder may just be big.
+        lost = state.mode == "failed" and self.progress.phase != "scanning" and state.reason != NOT_YET
+        return replace(told, phase="unavailable", reason=state.reason) if lost else told
 
     @property
     def history_state(self) -> str:

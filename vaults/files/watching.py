@@ -30,6 +30,10 @@ _EVENTS_AGAIN_S = 300.0  # while polling for want of watches: ask the system aga
 _EVENTS_SHARE, _POLLING_SHARE = 100, 10  # a look at everything may take 1 % of the time, with polling 10 %
 
 
+NOT_YET = "not watching yet"
+"""The reason while a watch is being set up for the first time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Watching:
     """How a folder is watched now. ``reason`` is for the status page and holds no path."""
@@ -52,7 +56,7 @@ class Watcher:
         check_s: float = 2.0,
     ) -> None:
         """``check_s``: how often to look whether the folder is still the same one, and whether a lost one is back."""
-        self.state = Watching("failed", "not watching yet")
+        self.state = Watching("failed", NOT_YET)
         self._root = root
         self._mode = mode
         self._poll_s, self._rescan_s, self._check_s = poll_s, rescan_s, check_s

@@ -94,8 +94,14 @@ Told = Callable[[int, int], None]
 async def everything(vault: Vault, told: Told = lambda *_: None, *, expected: int = 0) -> Outcome:
     """Look at all files. Raises ``VaultUnavailable`` when the folder cannot be read or lost its disk, and ``Vanished``
     when most notes are missing, unless so many (``expected``) were missing before."""
-    walk = await run_in(vault.shared.pool, vault.notes.tree.walk)
+    async with vault.notes.looking:
+        return await _everything(vault, told, expected)
+
+
+async def _everything(vault: Vault, told: Told, expected: int) -> Outcome:
+    # Rows first: what a tool makes between the two is found and not known, and not the other way round.
     known = await vault.db.read(catalogue.known)
+    walk = await run_in(vault.shared.pool, vault.notes.tree.walk)
     todo = plan(known, walk.found, walk.unread)
     missing = len(todo.gone)
     if missing > MANY and missing * 2 > len(known):
@@ -116,14 +122,18 @@ class Vanished(VaultUnavailable):
 
 async def these(vault: Vault, paths: Iterable[str]) -> Outcome:
     """Look at some files and folders: something happened there."""
-    asked = list(dict.fromkeys(paths))
+    async with vault.notes.looking:
+        return await _these(vault, list(dict.fromkeys(paths)))
+
+
+async def _these(vault: Vault, asked: Sequence[str]) -> Outcome:
+    known = await vault.db.read(lambda tx: _known_of(tx, asked))
     walks = await run_in(vault.shared.pool, lambda: [vault.notes.tree.walk_folder(path) for path in asked])
     walk = Walk(
         list({each.path: each for part in walks for each in part.found}.values()),
         list({each.path: each for part in walks for each in part.skipped}.values()),
         [each for part in walks for each in part.unread],
     )
-    known = await vault.db.read(lambda tx: _known_of(tx, asked))
     return await _apply(vault, plan(known, walk.found, walk.unread), walk, asked)
 
 
@@ -153,7 +163,7 @@ class _Run:
         if held is not None and held.hash == taken.hash and held.complete:
             catalogue.touch(tx, held.seq, taken.stamp, taken.read_ns)
             return
-        if held is not None and held.stamp != taken.stamp and 0 < held.read_ns - taken.read_ns < STALE_NS:
+        if held is not None and outdated(held, taken):
             return  # a tool wrote it after this was read, and has told the rows
         before = self.taken_over.get(taken.path)
         if held is None and before is None:  # the same text at another path, where it is gone: it was moved
@@ -187,7 +197,8 @@ async def _apply(
 
 def _move(tx: Writer, moved: Sequence[tuple[Known, str]]) -> None:
     for known, path in moved:
-        catalogue.move(tx, known.seq, path)
+        if catalogue.known(tx, [known.path]) == [known]:
+            catalogue.move(tx, known.seq, path)
 
 
 async def _read_all(run: _Run, reads: Sequence[Found], told: Told) -> None:
@@ -220,7 +231,9 @@ def batches(found: Sequence[Found]) -> Iterator[list[Found]]:
 def _settle(
     tx: Writer, gone: Sequence[Known], lost: Sequence[str], skipped: Sequence[LeftOut], asked: Sequence[str] | None
 ) -> None:
-    numbers = {each.seq for each in (*gone, *catalogue.known(tx, lost))}
+    # What a tool has moved or made again since it was listed is not gone.
+    unchanged = [each for each in gone if catalogue.known(tx, [each.path]) == [each]]
+    numbers = {each.seq for each in (*unchanged, *catalogue.known(tx, lost))}
     if numbers:
         catalogue.drop(tx, sorted(numbers))
     catalogue.skip(tx, skipped, asked)
@@ -230,6 +243,11 @@ def model_of(vault: Vault, tx: Reader) -> str | None:
     """The model whose vectors the vault holds: before it is loaded, the one it held."""
     model = vault.shared.embedder.identity
     return model.key if model else tx.value("SELECT value FROM vault_info WHERE key = 'model'")
+
+
+def outdated(held: Known, taken: Intake) -> bool:
+    """Whether a row tells of a later version of a file than this reading."""
+    return held.stamp != taken.stamp and 0 < held.read_ns - taken.read_ns < STALE_NS
 
 
 def _name(path: str) -> str:

@@ -10,11 +10,12 @@ import time
 from collections.abc import Sequence
 from contextlib import aclosing
 
+from vaults.context import run_in
 from vaults.domain.notes import catalogue, overwriting, reconcile, recovery
 from vaults.domain.notes.reconcile import Outcome, Vanished
 from vaults.errors import StrongroomError, VaultUnavailable
 from vaults.files.notebook import Progress
-from vaults.files.watching import Watcher, Watching
+from vaults.files.watching import Watcher
 from vaults.vault import Vault
 
 AGAIN_S = 2.0
@@ -28,38 +29,43 @@ async def tend(vault: Vault) -> None:
     """Keep the index with the files until cancelled. Never raises for what happens to files or disk."""
     settings = vault.notes.settings
     if settings.watch == "off":
-        await _look(vault, "off", None)
+        await _look(vault, None)
         return
     watcher = Watcher(vault.notes.root, settings.watch, poll_s=settings.poll_s, rescan_s=settings.rescan_s)
+    vault.notes.watcher = watcher
     async with aclosing(watcher.changes()) as changes:
         async for changed in changes:
             rescan = changed.rescan or vault.notes.progress.phase == "unavailable"
             started = time.monotonic()
-            await _look(vault, _words(watcher.state), None if rescan else sorted(changed.paths))
+            await _look(vault, None if rescan else sorted(changed.paths))
             if rescan:
                 watcher.scanned(time.monotonic() - started)
 
 
-def _words(state: Watching) -> str:
-    return f"{state.mode}: {state.reason}" if state.reason else state.mode
-
-
-async def _look(vault: Vault, watching: str, paths: Sequence[str] | None) -> None:
+async def _look(vault: Vault, paths: Sequence[str] | None) -> None:
     """One look at everything (None) or some paths, with everything that follows from it. A failure is told in the
     vault's status and tried again with the next look."""
     try:
-        await recovery.recover(vault)
-        outcome = await (_everything(vault, watching) if paths is None else reconcile.these(vault, paths))
-        await overwriting.notice(vault, outcome.changed)
+        await _tidy(vault)
+        outcome = await (_everything(vault) if paths is None else reconcile.these(vault, paths))
+        looked_at = paths if paths is not None else await vault.db.read(overwriting.touched)
+        await overwriting.notice(vault, [*outcome.changed, *looked_at])
     except VaultUnavailable as failure:
-        vault.notes.tell(Progress("unavailable", watching=watching, reason=failure.message))
+        vault.notes.tell(Progress("unavailable", reason=failure.message))
         await asyncio.sleep(RETRY_S)
         return
     except StrongroomError as failure:  # the disk is full, or the database busy: the next look tries again
-        vault.notes.tell(Progress("ready", watching=watching, reason=failure.message))
+        vault.notes.tell(Progress("ready", reason=failure.message))
         return
-    vault.notes.tell(Progress("ready", watching=watching))
+    vault.notes.tell(Progress("ready"))
     _follow(vault, outcome)
+
+
+async def _tidy(vault: Vault) -> None:
+    """Finish what killed processes had begun, and clear away what they have left: before the first look, so that it
+    finds what that brings back, and whenever there was something to finish."""
+    if await recovery.recover(vault) or vault.notes.progress.phase != "ready":
+        await run_in(vault.shared.pool, vault.notes.tree.sweep)
 
 
 def _follow(vault: Vault, outcome: Outcome) -> None:
@@ -69,10 +75,10 @@ def _follow(vault: Vault, outcome: Outcome) -> None:
         vault.shared.heard(vault.name, outcome.paths)
 
 
-async def _everything(vault: Vault, watching: str) -> Outcome:
+async def _everything(vault: Vault) -> Outcome:
     def told(done: int, total: int) -> None:
         if vault.notes.progress.phase != "ready":  # a later look at everything is nobody's wait
-            vault.notes.tell(Progress("scanning", done, total, watching))
+            vault.notes.tell(Progress("scanning", done, total))
 
     told(0, 0)
     try:
