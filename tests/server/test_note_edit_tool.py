@@ -9,7 +9,8 @@ import pytest
 
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
-from tests.noted import folder, put
+from tests.noted import folder, indexed, put
+from vaults.domain.notes import journal
 
 NOTE = "---\ntitle: Plan # why\n---\n# Plan\n\n## Log\n- one\n\n## Rest\ntext\n"
 
@@ -100,6 +101,16 @@ async def _changes(services: Services) -> int:
         return int(await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM note_changes")))
 
 
+async def test_the_history_says_who_did_what_in_which_session(ask: Asking, root: Path, services: Services) -> None:
+    put(root, {"plan.md": NOTE})
+    done = await ask("note_edit", path="plan", content="two", section="Log", session="s-1")
+    async with services.pool.lease(services.roster.entry("main")) as vault:
+        record = await vault.db.read(lambda tx: journal.find(tx, done.content["change"]))
+    assert record is not None
+    assert (record.tool, record.session, record.author) == ("note_edit", "s-1", "owner")
+    assert record.summary == "added to plan.md"
+
+
 async def test_a_dry_run_shows_the_diff_and_writes_nothing(ask: Asking, root: Path, services: Services) -> None:
     put(root, {"plan.md": NOTE})
     shown = await ask("note_edit", path="plan", content="two", section="Log", dry_run=True)
@@ -187,6 +198,19 @@ async def test_a_dated_note_begins_as_its_template(opening: Opening, tmp_path: P
         (root / "Templates/Day.md").unlink()
         done = await ask("note_edit", path="@daily:2026-03-02", content="hi", section="Log")
         assert any("Templates/Day" in warning for warning in done.content["warnings"])
+
+
+async def test_a_template_of_the_usual_name_serves_too(opening: Opening, tmp_path: Path) -> None:
+    root = folder(tmp_path)
+    put(root, {"Templates/Daily note.md": "# {{title}}\n\n## Log\n", "Templates/Weekly.md": "x", "daily.md": "no"})
+    put(root, {"_templates/weekly template.md": "y"})
+    async with opening() as services:
+        ask = asker(services)
+        await indexed(services, 4)
+        done = await ask("note_edit", path="@daily:2026-03-01", content="hi", section="Log", format="bullet")
+        assert (root / done.content["path"]).read_text() == "# 2026-03-01\n\n## Log\n\n- hi\n"
+        done = await ask("note_edit", path="@weekly:2026-W10", content="hi")  # which of the two is not ours to say
+        assert (root / done.content["path"]).read_text() == "hi\n"
 
 
 async def test_what_no_note_can_hold_is_refused(ask: Asking, root: Path) -> None:

@@ -61,6 +61,7 @@ async def test_odd_properties_are_refused(ask: Asking, root: Path) -> None:
     assert (await ask("frontmatter_update", path="broken", set={"b": 1})).code == "conflict"
     stale = await ask("frontmatter_update", path="a", set={"b": 1}, etag="0" * 16, keep_conflict=True)
     assert stale.code == "conflict"
+    assert (root / stale.content["error"]["details"]["kept"]).read_text() == "---\nb: 1\n---\n"
     assert (root / "a.md").read_bytes() == NOTE
 
 

@@ -13,7 +13,7 @@ from server.services import Services
 from tests.conftest import Asking, asker, local
 from tests.noted import folder, put
 from vaults.domain.notes import amending
-from vaults.domain.notes.committing import Committed
+from vaults.domain.notes.committing import Committed, commit
 from vaults.domain.notes.journal import Change
 from vaults.vault import Vault
 
@@ -68,7 +68,7 @@ async def test_a_save_from_outside_in_between_is_a_conflict(
     ask: Asking, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(root, {"plan.md": "# Plan\n"})
-    commit, saves = amending.commit, ["theirs 1\n", "theirs 2\n"]
+    saves = ["theirs 1\n", "theirs 2\n"]
 
     async def after_a_save(vault: Vault, actor: object, change: Change) -> Committed:
         if saves and change.files[0].path == "plan.md":
@@ -92,8 +92,6 @@ async def test_a_save_from_outside_in_between_is_a_conflict(
 async def test_a_file_from_outside_at_a_new_name_stays(
     ask: Asking, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commit = amending.commit
-
     async def after_a_save(vault: Vault, actor: object, change: Change) -> Committed:
         put(root, {"plan.md": "theirs\n"})
         return await commit(vault, actor, change)  # type: ignore[arg-type]

@@ -68,15 +68,16 @@ def _entry(content: str, now: datetime) -> str:
 
 
 async def begun(vault: Vault, meant: Dated, edit: Edit, now: datetime) -> Fresh:
-    """What a dated note begins with: its template, if the vault's settings name one. A section that is missing is
-    made: nobody could have made it before."""
+    """What a dated note begins with: its template, if the vault has one. A section that is missing is made: nobody
+    could have made it before."""
     revise = partial(_revised, edit=replace(edit, create_section=True), now=now)
-    if meant.template is None:
-        return Fresh(revise=revise)
     try:
-        found = await templating.template(vault, meant.template)
+        named = meant.template
+        found = await (templating.template(vault, named) if named else templating.usual(vault, meant.kind))
     except NotFound:
         missing = f"the template {meant.template}, which the vault's settings name, is not there"
         return Fresh(warnings=[missing], revise=revise)
+    if found is None:
+        return Fresh(revise=revise)
     moment = datetime.combine(meant.day, now.timetz())
     return Fresh(*templating.instance(found.text, meant.path, moment), revise)

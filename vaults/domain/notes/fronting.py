@@ -38,4 +38,5 @@ async def update(vault: Vault, actor: Actor, asked: Asked, terms: Terms) -> Chan
         changed = region(text, new)
         return Revision(new, "changed properties of", warnings, changed.text, changed.first_line, changed.last_line)
 
-    return await amend(vault, actor, Amendment(await path_of(vault, asked.path), revise), terms)
+    words = updated("", asked.set)[0] if terms.keep_conflict else ""
+    return await amend(vault, actor, Amendment(await path_of(vault, asked.path), revise, words), terms)

@@ -50,6 +50,15 @@ async def template(vault: Vault, said: str) -> Template:
     return Template(note.path, note.text)
 
 
+async def usual(vault: Vault, kind: str) -> Template | None:
+    """The template of a vault's dated notes, where no settings name one: the only one that is called ``daily``,
+    ``daily note`` or ``daily template``, and so for the other kinds."""
+    keys = [name_key(f"{kind}{further}") for further in ("", " note", " template")]
+    found = await vault.db.read(lambda tx: [each.path for each in catalogue.candidates(tx, keys)])
+    fitting = [path for path in found if _is_template(path) and name_key(PurePosixPath(path).stem) in keys]
+    return await template(vault, fitting[0]) if len(fitting) == 1 else None
+
+
 def _named(tx: Reader, path: str) -> list[str]:
     """Paths of the templates a path may mean; the note at the path itself before all."""
     named = [each.path for each in catalogue.candidates(tx, [name_key(path)])]
