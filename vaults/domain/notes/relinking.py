@@ -61,12 +61,14 @@ class Relinking:
 
     move: Move
     others: Iterable[Candidate]
+    _keys: set[str] = field(init=False)
     _before: dict[str, list[Candidate]] = field(init=False)
     _after: dict[str, list[Candidate]] = field(init=False)
     _known: dict[tuple[str, str, str, bool], str | None] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         rest = [each for each in self.others if each.path not in (self.move.before.path, self.move.after.path)]
+        self._keys = self.move.keys
         self._before = _by_key([*rest, self.move.before])
         self._after = _by_key([*rest, self.move.after])
 
@@ -90,6 +92,8 @@ class Relinking:
         if not link.target:
             return None
         own = source == self.move.before.path
+        if not own and name_key(link.page) not in self._keys:
+            return None  # most links of most notes
         known = (link.kind, link.target, source if own else folder_of(source), bracketed)
         if known not in self._known:
             self._known[known] = self._target(link, source, exists, bracketed=bracketed)
