@@ -82,6 +82,11 @@ class LateWrites:
         """Looks at everything still kept, whatever its time."""
         return self.due(float("inf"))
 
+    def hold(self, late: Late) -> None:
+        """Takes back what could not be kept yet: ``due`` tells of it again."""
+        with self._lock:
+            self._found.append(late)
+
     def __len__(self) -> int:
         """Files held open, and reports not fetched yet."""
         return len(self._kept) + len(self._found)

@@ -12,10 +12,10 @@ A kill after 1 is carried through when the vault is next opened (``recovery``); 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from vaults.context import run_in
 from vaults.db.sql import Writer
@@ -24,10 +24,12 @@ from vaults.domain.notes import catalogue, intake, journal, lateness, placing
 from vaults.domain.notes.intake import Intake
 from vaults.domain.notes.journal import Change, FileChange, Names
 from vaults.domain.notes.placing import Placed
-from vaults.domain.notes.reconcile import model_of
+from vaults.domain.notes.reconcile import model_of, outdated
 from vaults.domain.notes.versions import BaseGone, Packed
 from vaults.files.tree import Content, Stamp
 from vaults.vault import Vault
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,12 @@ async def commit(vault: Vault, actor: Actor, change: Change) -> Committed:
     """Make a change. The caller holds ``vault.notes.writing()`` since before it read the files. Raises ``Conflict``
     (a file is not what was read), ``AlreadyExists``, ``StorageFull``, ``ReadOnly``: then nothing is changed."""
     vault.check_writable()
-    # Once begun it is carried through, whoever stops waiting, and nobody else writes before it is.
-    task = asyncio.create_task(_commit(vault, actor, change))
+    return await carried_through(_commit(vault, actor, change))
+
+
+async def carried_through(work: Coroutine[Any, Any, T]) -> T:
+    """What ``work`` returns. Once begun it goes on to its end, whoever stops waiting, and nobody else writes before."""
+    task = asyncio.create_task(work)
     try:
         return await asyncio.shield(task)
     finally:
@@ -68,7 +74,7 @@ async def _commit(vault: Vault, actor: Actor, change: Change) -> Committed:
     placed = Placed(vault.notes.tree)
     try:
         await run_in(pool, placed.all, change.files, await preparing)
-        readings = _stamped(drawn.readings, placed.done)
+        readings = _stamped(drawn.readings, placed)
         await vault.db.write(lambda tx: _record(vault, tx, seq, change, readings))
     except BaseException:
         await run_in(pool, placed.take_back)
@@ -124,10 +130,11 @@ RECENT = 256
 """Versions remembered as kept: what a change begins with is mostly what the one before it left."""
 
 
-def _stamped(readings: Sequence[Intake], done: Sequence[tuple[FileChange, Stamp]]) -> list[Intake]:
-    """The readings, now that the files are in place."""
-    stamps, now = {each.target: stamp for each, stamp in done}, time.time_ns()
-    return [intake.placed(taken, stamps[taken.path], now) for taken in readings]
+def _stamped(readings: Sequence[Intake], placed: Placed) -> list[Intake]:
+    """The readings, now that the files are in place. Each is as old as its file: what is read off a file after that is
+    what another program wrote, and counts more."""
+    stamps = {each.target: stamp for each, stamp in placed.done}
+    return [intake.placed(taken, stamps[taken.path], placed.since[taken.path]) for taken in readings]
 
 
 def _record(vault: Vault, tx: Writer, seq: int, change: Change, readings: Sequence[Intake]) -> None:
@@ -146,6 +153,9 @@ def index(vault: Vault, tx: Writer, files: Sequence[FileChange], readings: Seque
         taken = by_path.get(each.target)
         if taken is None:
             catalogue.drop(tx, [held.seq] if held else [])
+            continue
+        if there and outdated(there, taken):  # the watcher was quicker, and saw what another program wrote since
+            catalogue.drop(tx, [held.seq] if held and held.seq != there.seq else [])
             continue
         if each.to and held and there and there.seq != held.seq:  # the watcher was quicker
             catalogue.drop(tx, [there.seq])

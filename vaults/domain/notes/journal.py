@@ -229,6 +229,30 @@ def overwritten(tx: Reader, path: str, since: str) -> list[str]:
     return [row[0] for row in rows]
 
 
+def touched(tx: Reader, first: int, limit: int) -> list[str]:
+    """Where notes are that tools changed from a change on, the last ones first."""
+    rows = tx.all(
+        "SELECT COALESCE(f.to_path, f.path) FROM note_changes c JOIN note_change_files f ON f.change = c.seq"
+        " WHERE c.seq >= ? AND c.state = 'done' ORDER BY c.seq DESC LIMIT ?",
+        (first, limit),
+    )
+    return list(dict.fromkeys(row[0] for row in rows))
+
+
+def through(tx: Reader, path: str, numbers: range, limit: int) -> list[tuple[int, FileRecord]]:
+    """What some changes did to the file at a path, or that they put there or took away; newest first."""
+    one = (
+        "SELECT f.change, f.path, f.to_path, f.before, f.after, f.overwritten FROM note_change_files f"
+        " JOIN note_changes c ON c.seq = f.change"
+        " WHERE f.{} = :path AND f.change >= :first AND f.change < :beyond AND c.state = 'done'"
+    )
+    rows = tx.all(
+        f"{one.format('path')} UNION {one.format('to_path')} ORDER BY 1 DESC LIMIT :limit",
+        {"path": path, "first": numbers.start, "beyond": numbers.stop, "limit": limit},
+    )
+    return [(int(row[0]), FileRecord(*row[1:])) for row in rows]
+
+
 def prune(tx: Writer, settings: NotesSettings) -> None:
     """Forget the oldest changes above what is kept, and versions that none names any more. Now and then."""
     last = int(tx.value("SELECT MAX(seq) FROM note_changes") or 0)

@@ -7,12 +7,14 @@ see it.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from vaults.context import run_in
-from vaults.errors import StrongroomError
+from vaults.errors import AlreadyExists, StrongroomError
 from vaults.files.late import Late
 from vaults.files.paths import conflict_path
 from vaults.vault import Vault
@@ -37,10 +39,16 @@ async def _watch(vault: Vault) -> None:
 
 
 def _keep_copies(vault: Vault, found: Sequence[Late]) -> None:
+    now = datetime.now(UTC)
     for late in found:
-        name = conflict_path(late.path, datetime.now(UTC))
         try:
-            vault.notes.tree.create(name, late.data)
-        except StrongroomError:
-            # The disk is full, or the folder went away: the program that wrote it has its words still open.
-            continue
+            _keep_copy(vault, late, now)
+        except StrongroomError:  # the disk is full, or the folder went away: the next look tries again
+            vault.notes.late.hold(late)
+
+
+def _keep_copy(vault: Vault, late: Late, now: datetime) -> None:
+    for attempt in itertools.count():
+        with suppress(AlreadyExists):
+            vault.notes.tree.create(conflict_path(late.path, now, attempt), late.data)
+            return

@@ -7,24 +7,27 @@ next is told, and its version can be restored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Reader, Writer
-from vaults.domain.notes import journal
+from vaults.domain.notes import catalogue, journal
 from vaults.domain.notes.intake import digest
-from vaults.domain.notes.journal import Record
 from vaults.errors import StrongroomError
 from vaults.vault import Vault
 
 SINCE = timedelta(minutes=15)
 """How old a change may be for its disappearance to be an accident."""
 
-LATEST = 10
+LATEST = 12
 """Changes of a note that are looked at."""
+
+MANY = 200
+"""Notes that tools changed lately, looked at beside those that changed on disk."""
 
 BYTES = 1024 * 1024
 """Longer notes are compared by nobody: an editor that holds one open is rare, and comparing is slow."""
@@ -35,54 +38,122 @@ def since() -> str:
     return clock.text(datetime.now(UTC) - SINCE)
 
 
-async def notice(vault: Vault, paths: Sequence[str]) -> None:
-    """Look whether notes that changed on disk lost what tools wrote into them lately."""
-    recent = await vault.db.read(lambda tx: _recent(tx, paths, since()))
-    for path, changes in recent.items():
-        lost = await run_in(vault.shared.pool, _lost, vault, path, changes)
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One file of a change: digests before and after, and where it was then."""
+
+    seq: int
+    target: str
+    before: str | None
+    after: str | None
+    marked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Break:
+    """A version that no tool made, ``found``, came after ``left``, which one did. ``steps``: what tools did up to
+    then, newest first. ``found`` None: it is what stands on disk."""
+
+    left: bytes
+    found: bytes | None
+    steps: list[tuple[_Step, bytes, bytes]]
+
+
+async def notice(vault: Vault, paths: Iterable[str]) -> None:
+    """Look whether notes that changed on disk lost what tools wrote into them lately. Also between two changes by
+    tools: one may have been based on what another program had saved just before, unseen by anybody else."""
+    for path, breaks, hash_ in await vault.db.read(lambda tx: _broken(tx, paths)):
+        lost = await run_in(vault.shared.pool, _lost, vault, path, breaks, hash_)
         if lost:
-            await vault.db.write(partial(_mark, path=path, lost=lost))
+            await vault.db.write(partial(_mark, lost=lost))
 
 
-def _mark(tx: Writer, path: str, lost: Sequence[int]) -> None:
-    for seq in lost:
-        journal.mark_overwritten(tx, seq, path)
+def touched(tx: Reader) -> list[str]:
+    """Notes that tools changed lately: what to look at when nobody told of any."""
+    return journal.touched(tx, _recent(tx).start, MANY)
 
 
-Versions = tuple[int, str, bytes, bytes]
-"""A change: its number, the digest of the version after it, the versions before and after."""
+def _recent(tx: Reader) -> range:
+    """The numbers of the changes that are looked after."""
+    return range(journal.after(tx, since()), int(tx.value("SELECT COALESCE(MAX(seq), 0) FROM note_changes")) + 1)
 
 
-def _recent(tx: Reader, paths: Sequence[str], moment: str) -> dict[str, list[Versions]]:
-    if tx.one("SELECT 1 FROM note_changes WHERE at >= ? LIMIT 1", (moment,)) is None:
-        return {}
-    found: dict[str, list[Versions]] = {}
-    for path in paths:
-        changes = [each for each in journal.made(tx, path, LATEST) if each.at >= moment]
-        versions = [pair for each in changes if (pair := _versions(tx, each, path)) is not None]
-        if versions:
-            found[path] = versions
+def _mark(tx: Writer, lost: Iterable[_Step]) -> None:
+    for step in lost:
+        journal.mark_overwritten(tx, step.seq, step.target)
+
+
+def _broken(tx: Reader, paths: Iterable[str]) -> list[tuple[str, list[_Break], str]]:
+    """Notes in whose recent versions some were made by no tool, with the digest of what stands there."""
+    recent, found = _recent(tx), []
+    for path in dict.fromkeys(paths) if recent else ():
+        steps = _steps(tx, path, recent)
+        known = next(iter(catalogue.known(tx, [path])), None) if steps else None
+        if known is not None and (breaks := _breaks(tx, steps, known.hash)):
+            found.append((path, breaks, known.hash))
     return found
 
 
-def _versions(tx: Reader, change: Record, path: str) -> Versions | None:
-    each = next((each for each in change.files if each.target == path), None)
-    if each is None or each.overwritten or each.after is None:
-        return None
-    before, after = journal.version(tx, each.before) or b"", journal.version(tx, each.after)
-    return (change.seq, each.after, before, after) if after is not None and len(after) <= BYTES else None
+def _steps(tx: Reader, path: str, recent: range) -> list[_Step]:
+    """What tools did lately to the note that is at a path now, wherever it was then; newest first."""
+    steps: list[_Step] = []
+    while recent and len(steps) < LATEST:
+        for seq, each in journal.through(tx, path, recent, LATEST):
+            if each.target != path:  # it was moved away: what is here now came from nowhere
+                return steps
+            steps.append(_Step(seq, path, each.before, each.after, each.overwritten is not None))
+            if each.before is None:
+                return steps
+            if each.path != path:
+                recent, path = range(recent.start, seq), each.path
+                break
+        else:
+            return steps
+    return steps
 
 
-def _lost(vault: Vault, path: str, changes: Sequence[Versions]) -> list[int]:
-    """Numbers of the changes of which nothing is left in the note. Blocking."""
+def _breaks(tx: Reader, steps: Sequence[_Step], now: str) -> list[_Break]:
+    names = [now, *(step.before for step in steps)]
+    found = []
+    for place, step in enumerate(steps):
+        if names[place] == step.after or all(each.marked for each in steps[place:]):
+            continue
+        left = _text(tx, step.after)
+        version = _text(tx, names[place]) if place else b""
+        texts = [(each, _text(tx, each.before), _text(tx, each.after)) for each in steps[place:] if not each.marked]
+        whole = [(each, before or b"", after) for each, before, after in texts if after is not None]
+        if left is not None and version is not None and whole:
+            found.append(_Break(left, version if place else None, whole))
+    return found
+
+
+def _text(tx: Reader, name: str | None) -> bytes | None:
+    data = journal.version(tx, name)
+    return data if data is not None and len(data) <= BYTES else None
+
+
+def _lost(vault: Vault, path: str, breaks: Sequence[_Break], hash_: str) -> list[_Step]:
+    """The changes of which another program left nothing. Blocking."""
+    lost: dict[int, _Step] = {}
+    for each in breaks:
+        found = each.found if each.found is not None else _on_disk(vault, path, hash_)
+        if found is None:
+            continue
+        left, now = _lines(each.left), _lines(found)
+        for step, before, after in each.steps:
+            was, became = _lines(before), _lines(after)
+            if _is_lost(was, became, now) and not _is_lost(was, became, left):
+                lost[step.seq] = step
+    return list(lost.values())
+
+
+def _on_disk(vault: Vault, path: str, hash_: str) -> bytes | None:
+    """What stands there, unless that is another version by now: then it is looked at again."""
     try:
         data = vault.notes.tree.read(path, BYTES).data
     except StrongroomError:
-        return []
-    name, now = digest(data), _lines(data)
-    if any(name == after for _, after, _, _ in changes):
-        return []  # it is what a tool wrote
-    return [seq for seq, _, before, after in changes if _is_lost(_lines(before), _lines(after), now)]
+        return None
+    return data if digest(data) == hash_ else None
 
 
 def _is_lost(before: set[bytes], after: set[bytes], now: set[bytes]) -> bool:

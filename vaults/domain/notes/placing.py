@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from vaults.domain.notes.journal import FileChange
 from vaults.errors import Conflict, Internal, NotFound
@@ -15,10 +16,12 @@ CHUNK = 64
 
 @dataclass(slots=True)
 class Placed:
-    """Files that are in place: each with the version that stands there now (of a removed one, that which stood)."""
+    """Files that are in place: each with the version that stands there now (of a removed one, that which stood).
+    ``since``: the last moment, in nanoseconds, before each was, by path."""
 
     tree: Tree
     done: list[tuple[FileChange, Stamp]] = field(default_factory=list)
+    since: dict[str, int] = field(default_factory=dict)
     folders: set[str] = field(default_factory=set)
 
     def all(self, files: Sequence[FileChange], first: Sequence[Prepared]) -> None:
@@ -37,10 +40,10 @@ class Placed:
         try:
             for each, step in zip(files, steps, strict=True):
                 self.folders.update(step.folders)
-                stamp = step.publish_unsynced()
+                self.since[each.target] = time.time_ns()
+                self.done.append((_first_step(each), step.publish_unsynced()))
                 if each.to is not None and each.after != each.before and each.after is not None:
-                    stamp = self.tree.replace(each.to, each.after, stamp)
-                self.done.append((each, stamp))
+                    self.done[-1] = (each, self.tree.replace(each.to, each.after, self.done[-1][1]))
         finally:
             for step in steps:
                 step.discard()
@@ -54,6 +57,11 @@ class Placed:
                 _take_back(self.tree, each, stamp)
             except (Conflict, NotFound):
                 continue
+
+
+def _first_step(each: FileChange) -> FileChange:
+    """What is done of a change when its file has only got its new name."""
+    return each if each.to is None else replace(each, after=each.before)
 
 
 def prepared(tree: Tree, files: Sequence[FileChange]) -> list[Prepared]:

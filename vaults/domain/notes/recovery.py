@@ -12,18 +12,24 @@ from collections.abc import Sequence
 from vaults.context import run_in
 from vaults.db.sql import Reader
 from vaults.domain.notes import journal, placing, reconcile
+from vaults.domain.notes.committing import carried_through
 from vaults.domain.notes.intake import digest
 from vaults.domain.notes.journal import FileChange, FileRecord, Record
 from vaults.domain.notes.placing import Placed
-from vaults.errors import NotFound, StrongroomError
-from vaults.files.tree import Content
+from vaults.errors import AlreadyExists, Conflict, InvalidArgument, NotFound, ReadOnly, TooLarge
+from vaults.files.tree import Content, Stamp
 from vaults.vault import Vault
 
 
 async def recover(vault: Vault) -> int:
-    """Finish every interrupted change; returns how many there were."""
+    """Finish every interrupted change; returns how many there were. Raises ``StorageFull``, ``ReadOnly``,
+    ``VaultUnavailable``: then a change is still to be finished, and half of it may stand."""
     if not await vault.db.read(journal.pending):
         return 0
+    return await carried_through(_recover(vault))
+
+
+async def _recover(vault: Vault) -> int:
     async with vault.notes.writing():
         records = await vault.db.read(journal.pending)
         for record in records:
@@ -62,9 +68,13 @@ def _carry(vault: Vault, record: Record, versions: dict[str, bytes]) -> bool:
     try:
         first = placing.prepared(tree, steps[: placing.CHUNK])
         Placed(tree).all(steps, first)
-    except StrongroomError:
-        return False  # the disk is full, or yet another edit came: what stands there stays, the versions are kept
+    except (AlreadyExists, Conflict, InvalidArgument, NotFound):
+        return False  # yet another edit came: what stands there stays, the versions are kept
     return whole
+
+
+_ODD = Content(b"\0 stands for what is no version of a note", Stamp(0, 0, 0, 0))
+"""A folder, a link, a pipe, or what may not be read: its owner has put it there since."""
 
 
 def _content(vault: Vault, path: str, limit: int) -> Content | None:
@@ -72,6 +82,8 @@ def _content(vault: Vault, path: str, limit: int) -> Content | None:
         return vault.notes.tree.read(path, limit)
     except NotFound:
         return None
+    except (InvalidArgument, ReadOnly, TooLarge):
+        return _ODD
 
 
 def _is(content: Content | None, version: str | None) -> bool:

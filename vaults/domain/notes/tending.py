@@ -13,7 +13,7 @@ from contextlib import aclosing
 from vaults.context import run_in
 from vaults.domain.notes import catalogue, overwriting, reconcile, recovery
 from vaults.domain.notes.reconcile import Outcome, Vanished
-from vaults.errors import StrongroomError, VaultUnavailable
+from vaults.errors import ReadOnly, StorageFull, StrongroomError, VaultUnavailable
 from vaults.files.notebook import Progress
 from vaults.files.watching import Watcher
 from vaults.vault import Vault
@@ -46,7 +46,7 @@ async def _look(vault: Vault, paths: Sequence[str] | None) -> None:
     """One look at everything (None) or some paths, with everything that follows from it. A failure is told in the
     vault's status and tried again with the next look."""
     try:
-        await _tidy(vault)
+        unfinished = await _tidy(vault)
         outcome = await (_everything(vault) if paths is None else reconcile.these(vault, paths))
         looked_at = paths if paths is not None else await vault.db.read(overwriting.touched)
         await overwriting.notice(vault, [*outcome.changed, *looked_at])
@@ -57,15 +57,20 @@ async def _look(vault: Vault, paths: Sequence[str] | None) -> None:
     except StrongroomError as failure:  # the disk is full, or the database busy: the next look tries again
         vault.notes.tell(Progress("ready", reason=failure.message))
         return
-    vault.notes.tell(Progress("ready"))
+    vault.notes.tell(Progress("ready", reason=unfinished))
     _follow(vault, outcome)
 
 
-async def _tidy(vault: Vault) -> None:
+async def _tidy(vault: Vault) -> str | None:
     """Finish what killed processes had begun, and clear away what they have left: before the first look, so that it
-    finds what that brings back, and whenever there was something to finish."""
-    if await recovery.recover(vault) or vault.notes.progress.phase != "ready":
-        await run_in(vault.shared.pool, vault.notes.tree.sweep)
+    finds what that brings back, and whenever there was something to finish. Returns why it could not be: the next look
+    tries again, and what is there can be found meanwhile."""
+    try:
+        if await recovery.recover(vault) or vault.notes.progress.phase != "ready":
+            await run_in(vault.shared.pool, vault.notes.tree.sweep)
+    except (StorageFull, ReadOnly) as failure:
+        return failure.message
+    return None
 
 
 def _follow(vault: Vault, outcome: Outcome) -> None:
