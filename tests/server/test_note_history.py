@@ -154,7 +154,11 @@ async def test_a_move_is_not_taken_back_over_another_note(desk: Desk) -> None:
     assert outcome.code == "conflict"
     assert "A.md" in outcome.content["error"]["message"]
     assert desk.text("x.md") == "[[b]]"
-    (desk.root / "A.md").unlink()
+    (desk.root / "A.md").rename(desk.root / "a.md")
+    outcome = await desk.ask("history", action="undo", ref=moved["change"])
+    assert outcome.code == "conflict"
+    assert outcome.content["error"]["details"]["paths"] == ["b.md"]
+    (desk.root / "a.md").unlink()
     await desk.done("note_move", path="b", to="B")
     again = await desk.ask("history", action="undo", ref=moved["change"])
     assert again.code == "conflict"

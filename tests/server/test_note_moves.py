@@ -130,6 +130,19 @@ async def test_a_note_that_no_index_knows_moves_with_a_warning(desk: Desk) -> No
     assert desk.text("x.md") == "[[Bar]]"
 
 
+async def test_a_link_by_alias_that_the_new_name_would_catch_is_spelled_out(desk: Desk) -> None:
+    await desk.put(
+        {
+            "c/Deep.md": "---\naliases: [Topic]\n---\n",
+            "d/Deep.md": "another of that name",
+            "Foo.md": "",
+            "x.md": "[[Topic]]",
+        }
+    )
+    await desk.done("note_move", path="Foo", to="Topic")
+    assert desk.text("x.md") == "[[c/Deep]]"
+
+
 async def test_links_are_read_from_the_files_not_from_the_index(desk: Desk) -> None:
     await desk.put({"Foo.md": "", "x.md": "[[Foo]]", "y.md": "[[Foo]]", "z.md": "[[Foo]]"})
     (desk.root / "x.md").write_text("inserted before, unseen\n[[Foo]] [[Foo]]")
