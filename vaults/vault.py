@@ -170,7 +170,7 @@ class Vault:
         """Make the folder of notes, once: one that is missing later was taken away, and is not made up for."""
         if await self.db.read(lambda tx: tx.one("SELECT 1 FROM vault_info WHERE key = 'notes'")):
             return
-        with contextlib.suppress(ReadOnly, PermissionError):  # then there is none, and nothing to lose
+        with contextlib.suppress(ReadOnly, OSError):  # then there is none, and nothing to lose
             if self.entry.path is None:
                 self.notes.root.mkdir(mode=0o700, exist_ok=True)
             await self.db.write(

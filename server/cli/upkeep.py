@@ -23,7 +23,7 @@ def verify(
     vault: Annotated[str | None, typer.Option(help="this vault only; default: every vault")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
 ) -> None:
-    """Prove that memories, passages, text index and vectors agree. Exit code 1: they do not."""
+    """Prove that notes, memories, passages, text index and vectors agree. Exit code 1: they do not."""
     from dataclasses import asdict
 
     from server.cli.output import say_json
@@ -58,7 +58,7 @@ async def _verify_one(services: Services, name: str) -> Report:
     try:
         async with services.pool.lease(services.roster.entry(name)) as vault:
             with progress(f"verifying {name}") as advance:
-                return await verify(vault, lambda done, total: advance(done, total, f"{done} memories"))
+                return await verify(vault, lambda done, total: advance(done, total, f"{done} compared"))
     except StrongroomError as failure:
         finding = Finding(failure.code, "error", 1, failure.message, failure.hint or "restore a backup")
         return Report(name, agrees=False, memories=0, passages=0, vectors=0, owed=0, findings=[finding])
@@ -69,24 +69,27 @@ def _show(report: Report) -> None:
 
     verdict = "agrees" if report.agrees else "DISAGREES"
     say(
-        f"{report.vault}: {verdict}; {report.memories} memories, {report.passages} passages,"
-        f" {report.vectors} vectors, {report.owed} owed"
+        f"{report.vault}: {verdict}; {report.memories} memories, {report.notes} notes,"
+        f" {report.passages} passages, {report.vectors} vectors, {report.owed} owed"
     )
     for finding in report.findings:
         say(f"  {finding.severity} {finding.code} ({finding.count}): {finding.message}; {finding.todo}")
 
 
 def reindex(ctx: typer.Context, vault: Annotated[str, typer.Option(help="the vault")]) -> None:
-    """Build everything derived anew from the memories: passages, text index, vectors. Safe beside a running server,
-    and to be stopped and run again."""
-    from server.cli.output import say
+    """Build everything derived anew from memories and notes: passages, text index, vectors. Safe beside a running
+    server, and to be stopped and run again."""
+    from server.cli.output import note, say
     from server.cli.session import load_settings, run_async
 
     loaded = load_settings(ctx)
     done = run_async(_reindex(loaded, vault))
-    say(f"{done.memories} memories, {done.passages} passages, {done.owed} without a vector yet")
+    counts = f"{done.memories} memories, {done.notes} notes, {done.passages} passages"
+    say(f"{counts}, {done.owed} without a vector yet")
+    if done.problem:
+        note(f"strongroom: the notes were left as they are: {done.problem}")
     off = loaded.settings.embedding.engine == "off"
-    raise typer.Exit(1 if done.owed and not off else 0)
+    raise typer.Exit(1 if done.problem or (done.owed and not off) else 0)
 
 
 async def _reindex(loaded: Loaded, name: str) -> Reindexed:

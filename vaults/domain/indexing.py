@@ -15,6 +15,12 @@ from vaults.index.passages import Passage
 
 KIND = "memory"
 
+ORPHANED = (
+    "NOT (x.kind = 'memory' AND EXISTS (SELECT 1 FROM memories m WHERE m.seq = x.item)"
+    " OR x.kind = 'note' AND EXISTS (SELECT 1 FROM notes n WHERE n.seq = x.item))"
+)
+"""Whether a row ``x`` that names an item names one that is gone."""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:

@@ -1,4 +1,4 @@
-"""Building everything derived anew from the memories: passages, full-text rows, tags, vectors.
+"""Building everything derived anew from memories and notes: passages, full-text rows, tags, links, tasks, vectors.
 
 Short transactions, so that a server goes on serving the vault; keyword search finds everything at every moment. The
 first step queues every passage for the model, so a run that is killed leaves nothing but debts, which a server
@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from vaults.db.sql import Reader, Writer
 from vaults.domain import indexing
 from vaults.domain.memory import derived_title
+from vaults.domain.notes import rebuilding
 from vaults.index import embeddings, passages
 from vaults.vault import Vault
 
@@ -30,10 +31,13 @@ class Reindexed:
     memories: int
     passages: int
     owed: int
+    notes: int = 0
+    problem: str | None = None
+    """Why the notes were left as they were."""
 
 
 Progress = Callable[[str, int, int], None]
-"""Told now and then: what is being built (``passages`` or ``vectors``), how many, of how many."""
+"""Told now and then: what is being built (``passages``, ``notes`` or ``vectors``), how many, of how many."""
 
 
 async def reindex(vault: Vault, progress: Progress = lambda *_: None) -> Reindexed:
@@ -46,10 +50,16 @@ async def reindex(vault: Vault, progress: Progress = lambda *_: None) -> Reindex
         after, count = page
         done += count
         progress("passages", done, max(total, done))
+    problem = await rebuilding.rebuild(vault, lambda count, of: progress("notes", count, of))
     await vault.projection.forget_snapshot()
-    await _pay(vault, progress)
-    held = await vault.db.read(lambda tx: int(tx.value("SELECT COUNT(*) FROM passages")))
-    return Reindexed(done, held, await vault.db.read(embeddings.owed_count))
+    await pay(vault, progress)
+    held, notes, owed = await vault.db.read(_sizes)
+    return Reindexed(done, held, owed, notes, problem)
+
+
+def _sizes(tx: Reader) -> tuple[int, int, int]:
+    passages_, notes = (int(tx.value(f"SELECT COUNT(*) FROM {table}")) for table in ("passages", "notes"))
+    return passages_, notes, embeddings.owed_count(tx)
 
 
 async def recut(vault: Vault) -> None:
@@ -73,15 +83,15 @@ def _recut(vault: Vault, tx: Writer, after: int) -> int | None:
 
 
 def _drop(tx: Writer) -> None:
-    orphans = tx.all(
-        "SELECT DISTINCT p.item FROM passages p WHERE p.kind = 'memory'"
-        " AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.seq = p.item)"
-    )
+    orphans = tx.all(f"SELECT DISTINCT x.kind, x.item FROM passages x WHERE {indexing.ORPHANED}")
     embeddings.forget_all(tx)
     passages.rebuild_text(tx)  # before rows change: the triggers below need an index that knows the old ones
-    passages.remove(tx, indexing.KIND, [int(row[0]) for row in orphans])
+    for kind, item in orphans:
+        passages.remove(tx, kind, [int(item)])
     for table in ("item_tags", "item_fields"):
-        tx.run(f"DELETE FROM {table} WHERE kind = 'memory' AND item NOT IN (SELECT seq FROM memories)")
+        tx.run(f"DELETE FROM {table} AS x WHERE {indexing.ORPHANED}")
+    for table in ("note_names", "note_links", "note_tasks"):
+        tx.run(f"DELETE FROM {table} WHERE note NOT IN (SELECT seq FROM notes)")
     embeddings.owe(tx, [int(row[0]) for row in tx.all("SELECT seq FROM passages")])
     tx.run("DELETE FROM vault_info WHERE key = 'recut'")
 
@@ -104,7 +114,7 @@ def _rebuild(vault: Vault, tx: Writer, after: int) -> tuple[int, int] | None:
     return (page[-1].item.number, len(page)) if page else None
 
 
-async def _pay(vault: Vault, progress: Progress) -> None:
+async def pay(vault: Vault, progress: Progress) -> None:
     """Have the vectors paid, and say how far it is. Gives up where nobody makes progress."""
     if vault.shared.embedder.state().status == "off":
         return

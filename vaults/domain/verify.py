@@ -1,14 +1,15 @@
 """Does a vault agree with itself? Rows, passages, full text, vectors and their projection, each against its source.
 
-Reading only, in one snapshot, beside whatever else uses the vault. A vector that is owed is no disagreement: the queue
+Reading only, beside whatever else uses the vault. A vector that is owed is no disagreement: the queue
 knows of it. Everything found here is derived, so ``reindex`` repairs it, but for damage of the file itself.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +19,8 @@ from vaults.db.failures import translated
 from vaults.db.sql import Reader, Row, Writer
 from vaults.domain import indexing
 from vaults.domain.indexing import Source
+from vaults.domain.notes import auditing, proving, settling
+from vaults.domain.notes.intake import LeftOut
 from vaults.index import embeddings, facets, neighbours, passages
 from vaults.index.projection import SNAPSHOT
 from vaults.index.scripts import grams
@@ -54,23 +57,34 @@ class Report:
     vectors: int
     owed: int
     findings: list[Finding]
+    notes: int = 0
 
 
 Counts = dict[str, int]
 Progress = Callable[[int, int], None]
-"""Told now and then: memories compared, of how many."""
+"""Told now and then: memories, and then notes, compared, of how many."""
 
 _MESSAGES = {
     "database_damaged": "the database file is damaged",
     "rows_dangling": "rows refer to rows that are gone",
     "source_changed": "memories differ from the hash that was taken of them",
     "tags_differ": "memories differ from the tags that searches filter by",
-    "passages_missing": "memories have no passages",
+    "notes_unavailable": "the notes folder cannot be read; no note was compared",
+    "notes_unindexed": "files are not in the index",
+    "notes_gone": "notes in the index have no file, or one that is left out",
+    "notes_stale": "the index knows another text than the file holds",
+    "notes_differ": "notes differ from what is read of their file",
+    "links_differ": "links, tasks, tags or fields differ from what is read of their note",
+    "skipped_differ": "files are listed as left out for what is no reason now",
+    "notes_unfinished": "long notes wait for their links and tasks to be read",
+    "changes_unfinished": "changes of notes were begun and not ended",
+    "versions_damaged": "kept versions of notes cannot be read",
+    "passages_missing": "memories or notes have no passages",
     "passages_stale": "passages were cut from an earlier text of their memory",
-    "passages_differ": "passages are not what is cut from their memory",
+    "passages_differ": "passages are not what is cut from their memory or note",
     "neighbours_differ": "passages do not know the text around them",
-    "passages_orphaned": "passages belong to memories that are gone",
-    "tags_orphaned": "tags or fields belong to memories that are gone",
+    "passages_orphaned": "passages belong to memories or notes that are gone",
+    "tags_orphaned": "tags or fields belong to memories or notes that are gone",
     "text_index_differs": "the full-text index does not match the passages",
     "vectors_missing": "passages have no vector, and none is queued",
     "vectors_stale": "vectors belong to an earlier text or another model, and no new one is queued",
@@ -81,39 +95,71 @@ _MESSAGES = {
     "vectors_owed": "passages wait for their vector; keyword search finds them",
     "vectors_given_up": "passages were refused by the model; keyword search finds them",
     "snapshot_unused": "the saved vector index is from another state and will be built anew",
+    "notes_behind": "files were saved just now and are not in the index yet",
+    "folders_unread": "folders of notes cannot be listed; what is known of them was not compared",
+    "notes_skipped": "files are left out of the index",
+    "versions_missing": "changes name versions of notes that are not kept; they cannot be taken back",
+    "versions_unnamed": "versions of notes are kept that no change names",
 }
 _NOTICES = {
     "vectors_owed": "a running server pays them; or run: strongroom reindex --vault {vault}",
     "vectors_given_up": REINDEX,
     "snapshot_unused": "nothing",
+    "notes_behind": "a running server reads them in a moment",
+    "notes_unfinished": "a running server reads them in a moment",
+    "folders_unread": "let the server read them",
+    "notes_skipped": "run: strongroom doctor --verbose --vault {vault}",
+    "versions_missing": "nothing",
+    "versions_unnamed": "nothing; they are forgotten in time",
 }
+_TODO = {
+    "database_damaged": "restore a backup",
+    "versions_damaged": "restore a backup",
+    "notes_unavailable": "bring the folder back",
+    "changes_unfinished": "run: strongroom doctor --repair --vault {vault}",
+}
+REASONS = 3
+"""Files that a finding names, of those that are left out."""
 
 
 async def verify(vault: Vault, progress: Progress = lambda *_: None) -> Report:
-    """Compare everything with what it was derived from. Takes about a second per 20,000 memories."""
+    """Compare everything with what it was derived from. Takes about a second per 20,000 memories, and as long as to
+    index the notes."""
     limit = vault.shared.index.passage_tokens
+    skipped: list[LeftOut] = []
     counts = await run_in(vault.shared.pool, _check_file, vault.db.path, vault.shared.storage)
     if not counts["database_damaged"]:
-        counts |= await vault.db.read(lambda tx: _read(tx, limit, progress))
-        if not counts["change_clock_behind"]:
-            counts |= await _vectors(vault)
-    memories, cut, vectors = await vault.db.read(_sizes)
+        await settling.settled(vault)
+        found = Counter(await vault.db.read(lambda tx: _read(tx, limit, progress)))
+        if not found["change_clock_behind"]:
+            found.update(await _vectors(vault))
+        proof = await proving.prove(vault, progress)
+        found.update(proof.counts)
+        found.update(await auditing.audit(vault))
+        skipped, counts = proof.skipped, counts | found
+    memories, notes, cut, vectors = await vault.db.read(_sizes)
     findings = [_finding(code, counts[code], vault.name) for code in _MESSAGES if counts.get(code)]
+    findings += [_left_out(skipped, vault.name)] if skipped else []
     agrees = all(finding.severity != "error" for finding in findings)
-    return Report(vault.name, agrees, memories, cut, vectors, counts.get("vectors_owed", 0), findings)
+    return Report(vault.name, agrees, memories, cut, vectors, counts.get("vectors_owed", 0), findings, notes)
 
 
-def _sizes(tx: Reader) -> tuple[int, int, int]:
-    row = tx.one(
-        "SELECT (SELECT COUNT(*) FROM memories), (SELECT COUNT(*) FROM passages), (SELECT COUNT(*) FROM embeddings)"
-    )
-    return (int(row[0]), int(row[1]), int(row[2])) if row else (0, 0, 0)
+def _sizes(tx: Reader) -> tuple[int, ...]:
+    tables = ("memories", "notes", "passages", "embeddings")
+    return tuple(int(tx.value(f"SELECT COUNT(*) FROM {table}")) for table in tables)
 
 
 def _finding(code: str, count: int, vault: str) -> Finding:
     severity: Literal["error", "notice"] = "notice" if code in _NOTICES else "error"
-    todo = _NOTICES.get(code, "restore a backup" if code == "database_damaged" else REINDEX)
+    todo = _NOTICES.get(code, _TODO.get(code, REINDEX))
     return Finding(code, severity, count, _MESSAGES[code], todo.format(vault=vault))
+
+
+def _left_out(skipped: list[LeftOut], vault: str) -> Finding:
+    finding = _finding("notes_skipped", len(skipped), vault)
+    some = ", ".join(f"{each.path} ({each.reason})" for each in skipped[:REASONS])
+    more = ", …" if len(skipped) > REASONS else ""
+    return replace(finding, message=f"{finding.message}: {some}{more}")
 
 
 def _check_file(path: Path, settings: StorageSettings) -> Counts:
@@ -153,13 +199,9 @@ _QUEUED = "EXISTS (SELECT 1 FROM embedding_queue q WHERE q.passage = p.seq)"
 _ANY = "EXISTS (SELECT 1 FROM embeddings e WHERE e.passage = p.seq)"
 
 _COUNTED = {
-    "passages_orphaned": (
-        "SELECT COUNT(*) FROM passages p WHERE p.kind = 'memory'"
-        " AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.seq = p.item)"
-    ),
+    "passages_orphaned": f"SELECT COUNT(*) FROM passages x WHERE {indexing.ORPHANED}",
     "tags_orphaned": " + ".join(
-        f"(SELECT COUNT(*) FROM {table} WHERE kind = 'memory' AND item NOT IN (SELECT seq FROM memories))"
-        for table in ("item_tags", "item_fields")
+        f"(SELECT COUNT(*) FROM {table} x WHERE {indexing.ORPHANED})" for table in ("item_tags", "item_fields")
     ).join(("SELECT ", "")),
     "vectors_missing": f"SELECT COUNT(*) FROM passages p WHERE NOT {_ANY} AND NOT {_QUEUED}",
     "vectors_stale": f"SELECT COUNT(*) FROM passages p WHERE {_ANY} AND NOT {_OWN} AND NOT {_QUEUED}",
