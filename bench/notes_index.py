@@ -158,7 +158,8 @@ def _restart(ready: ground.Ground, count: int, changed: tuple[str, int] | None =
         seconds = served.await_index(count)
         whole = time.perf_counter() - began
         if changed is not None:
-            found: dict[str, Any] = served.search(changed[0], "keyword", limit=1)
+            # As many as there are: what a search counts is bounded by how many it is asked for.
+            found: dict[str, Any] = served.search(changed[0], "keyword", limit=2 * changed[1])
             if found["total"] != changed[1]:
                 raise RuntimeError(f"called ready with {found['total']} of {changed[1]} changed notes in the index")
     return seconds, whole
