@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from vaults.db.sql import Writer
+from vaults.db.sql import Reader, Writer
 
 
 def store(tx: Writer, kind: str, item: int, tags: Sequence[str], fields: Mapping[str, object]) -> None:
@@ -15,6 +15,13 @@ def store(tx: Writer, kind: str, item: int, tags: Sequence[str], fields: Mapping
     tx.many("INSERT INTO item_tags (kind, item, tag) VALUES (?, ?, ?)", rows)
     pairs = [(kind, item, field, value) for field, value in fields_of(fields)]
     tx.many("INSERT INTO item_fields (kind, item, field, value) VALUES (?, ?, ?, ?)", pairs)
+
+
+def differ(tx: Reader, kind: str, item: int, tags: Sequence[str], fields: Mapping[str, object]) -> bool:
+    """Whether the item has other tags or fields than these."""
+    held = {row[0] for row in tx.all("SELECT tag FROM item_tags WHERE kind = ? AND item = ?", (kind, item))}
+    pairs = set(tx.all("SELECT field, value FROM item_fields WHERE kind = ? AND item = ?", (kind, item)))
+    return held != set(tags) or pairs != set(fields_of(fields))
 
 
 FIELD_VALUE = 200

@@ -138,7 +138,8 @@ def put(tx: Writer, taken: Intake, model: str | None, max_tokens: int, seq: int 
     _names(tx, number, taken)
     if taken.links is not None:
         _links(tx, number, taken)
-        facets.store(tx, KIND, number, with_ancestors(taken.tags), taken.frontmatter)
+        if facets.differ(tx, KIND, number, with_ancestors(taken.tags), taken.frontmatter):
+            facets.store(tx, KIND, number, with_ancestors(taken.tags), taken.frontmatter)
     new = splicing.splice(tx, taken.item(number), taken.labels, taken.blocks, max_tokens)
     return splicing.owe(tx, model, new)
 
@@ -169,25 +170,32 @@ def _names(tx: Writer, number: int, taken: Intake) -> None:
 
 
 def _links(tx: Writer, number: int, taken: Intake) -> None:
-    for table in ("note_links", "note_tasks"):
-        tx.run(f"DELETE FROM {table} WHERE note = ?", (number,))
-    tx.many(
-        "INSERT INTO note_links (note, ordinal, kind, line, target, target_key, heading, block, alias, embed)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            (number, place, link.kind, link.line, link.target, name_key(link.page), link.heading, link.block,
-             link.alias, int(link.embed))
-            for place, link in enumerate(taken.links or ())
-        ],
-    )  # fmt: skip
-    tx.many(
-        "INSERT INTO note_tasks (note, ordinal, line, status, text, heading, due, tags)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            (number, place, task.line, task.status, task.text, task.heading, task.due, _json(list(task.tags)))
-            for place, task in enumerate(taken.tasks or ())
-        ],
-    )
+    links = [
+        (number, place, link.kind, link.line, link.target, name_key(link.page), link.heading, link.block, link.alias,
+         int(link.embed))
+        for place, link in enumerate(taken.links or ())
+    ]  # fmt: skip
+    _rewrite(tx, "note_links", _LINK, links, number)
+    tasks = [
+        (number, place, task.line, task.status, task.text, task.heading, task.due, _json(list(task.tags)))
+        for place, task in enumerate(taken.tasks or ())
+    ]
+    _rewrite(tx, "note_tasks", _TASK, tasks, number)
+
+
+_LINK = "note, ordinal, kind, line, target, target_key, heading, block, alias, embed"
+_TASK = "note, ordinal, line, status, text, heading, due, tags"
+
+
+def _rewrite(tx: Writer, table: str, columns: str, rows: Sequence[Row], number: int) -> None:
+    """Make ``rows`` what a table holds of a note, from the first that differs on: most edits change few or none."""
+    held = tx.all(f"SELECT {columns} FROM {table} WHERE note = ? ORDER BY ordinal", (number,))
+    same = next((place for place, (old, new) in enumerate(zip(held, rows, strict=False)) if old != new), None)
+    first = min(len(held), len(rows)) if same is None else same
+    if len(held) > first:
+        tx.run(f"DELETE FROM {table} WHERE note = ? AND ordinal >= ?", (number, first))
+    marks = ", ".join("?" * (columns.count(",") + 1))
+    tx.many(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows[first:])
 
 
 def move(tx: Writer, seq: int, path: str) -> None:

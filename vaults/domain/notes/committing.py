@@ -25,7 +25,7 @@ from vaults.domain.notes.intake import Intake
 from vaults.domain.notes.journal import Change, FileChange, Names
 from vaults.domain.notes.placing import Placed
 from vaults.domain.notes.reconcile import model_of, outdated
-from vaults.domain.notes.versions import BaseGone, Packed
+from vaults.domain.notes.versions import Forgotten, Packed
 from vaults.files.tree import Content, Stamp
 from vaults.vault import Vault
 
@@ -80,6 +80,8 @@ async def _commit(vault: Vault, actor: Actor, change: Change) -> Committed:
         await run_in(pool, placed.take_back)
         await vault.db.write(lambda tx: journal.fail(tx, seq))
         raise
+    if placed.hides:
+        await run_in(pool, placed.finish)
     lateness.keep(vault)
     vault.nudge()
     vault.shared.heard(vault.name, [path for each in change.files for path in (each.path, each.to) if path])
@@ -105,7 +107,7 @@ async def _begin(vault: Vault, actor: Actor, change: Change, drawn: _Drawn) -> t
     kept = drawn.versions
     try:
         begun = await vault.db.write(lambda tx: journal.begin(tx, actor, change, drawn.names, kept))
-    except BaseGone:  # another process has pruned the journal since
+    except Forgotten:  # the journal was pruned since
         kept = await run_in(vault.shared.pool, journal.packed, change, drawn.names, {})
         begun = await vault.db.write(lambda tx: journal.begin(tx, actor, change, drawn.names, kept))
     for each in kept:
@@ -151,7 +153,7 @@ def index(vault: Vault, tx: Writer, files: Sequence[FileChange], readings: Seque
         held = next(iter(catalogue.known(tx, [each.path])), None)
         there = next(iter(catalogue.known(tx, [each.target])), None) if each.to else held
         taken = by_path.get(each.target)
-        if taken is None:
+        if taken is None or _left_out(vault, each):
             catalogue.drop(tx, [held.seq] if held else [])
             continue
         if there and outdated(there, taken):  # the watcher was quicker, and saw what another program wrote since
@@ -162,3 +164,8 @@ def index(vault: Vault, tx: Writer, files: Sequence[FileChange], readings: Seque
             there = None
         number = there or held
         catalogue.put(tx, taken, model, vault.shared.index.passage_tokens, number.seq if number else None)
+
+
+def _left_out(vault: Vault, each: FileChange) -> bool:
+    """Whether a file lies where the owner wants nothing indexed; only new places are asked about."""
+    return (each.before is None or each.to is not None) and not vault.notes.tree.covers(each.target)

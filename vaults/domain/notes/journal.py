@@ -109,7 +109,7 @@ def begin(tx: Writer, actor: Actor, change: Change, names: Names, found: list[Pa
             change.undoes,
         ),
     )  # fmt: skip
-    versions.store(tx, found)
+    versions.store(tx, found, (name for pair in names for name in pair if name))
     tx.many(
         "INSERT INTO note_change_files (change, ordinal, path, to_path, before, after) VALUES (?, ?, ?, ?, ?, ?)",
         [

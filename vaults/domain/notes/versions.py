@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from vaults.db.sql import Reader, Row, Writer
@@ -87,16 +87,15 @@ def _ends_alike(one: bytes, other: bytes, last: int, step: int) -> bool:
     return one[len(one) - last - step : len(one) - last] == other[len(other) - last - step : len(other) - last]
 
 
-class BaseGone(Exception):
-    """A version was packed as the difference from one that is no longer kept: pack it whole."""
+class Forgotten(Exception):
+    """A version that was taken for kept is not any more: pack all of them whole."""
 
 
-def store(tx: Writer, found: list[Packed]) -> None:
-    """Keep versions. Raises ``BaseGone``."""
-    here = {each.hash for each in found}
-    for base in {each.base for each in found if each.base} - here:
-        if tx.one("SELECT 1 FROM note_versions WHERE hash = ?", (base,)) is None:
-            raise BaseGone
+def store(tx: Writer, found: list[Packed], names: Iterable[str]) -> None:
+    """Keep versions, so that all of ``names`` are kept. Raises ``Forgotten``."""
+    sought = {*names, *(each.base for each in found if each.base)} - {each.hash for each in found}
+    if any(tx.one("SELECT 1 FROM note_versions WHERE hash = ?", (name,)) is None for name in sought):
+        raise Forgotten
     tx.many(
         "INSERT INTO note_versions (hash, size, data, base, depth) VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT (hash) DO NOTHING",

@@ -88,6 +88,8 @@ CREATE TABLE note_changes (
     git     TEXT                                    -- the commit that holds it; '' while one is owed
 ) STRICT;
 CREATE INDEX note_changes_unfinished ON note_changes (seq) WHERE state = 'pending';
+CREATE INDEX note_changes_by_undone ON note_changes (undoes) WHERE undoes IS NOT NULL;
+CREATE INDEX note_changes_by_commit ON note_changes (git) WHERE git IS NOT NULL;
 CREATE INDEX note_changes_uncommitted ON note_changes (seq) WHERE git = '';
 
 -- canonical: the files of a change. before NULL: it was made; after NULL: it was removed; to_path: it was moved there
