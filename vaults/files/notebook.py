@@ -49,6 +49,8 @@ class Notebook:
         self.late = LateWrites()
         self.tree = Tree(root, settings.exclude, self.late)
         self.settings = settings
+        self.refused: set[int] = set()
+        """Numbers of changes that failed and are still to be taken back, or to be called failed in the journal."""
         self.progress = Progress()
         self.watcher: Watcher | None = None
         self.looking = asyncio.Lock()

@@ -73,7 +73,12 @@ def make_folder(folder: int, name: str) -> None:
 
 def outgoing(folder: int, expected: Stamp) -> Place:
     """A hidden name under which a file that is being removed can be looked at."""
-    return Place(folder, f".strongroom-out-{_version(expected)}-{secrets.token_hex(4)}.tmp")
+    return Place(folder, outgoing_name(expected, secrets.token_hex(4)))
+
+
+def outgoing_name(expected: Stamp, mark: str) -> str:
+    """That name; ``mark``: 8 hex digits, or more, that tell it from others."""
+    return f".strongroom-out-{_version(expected)}-{mark[:8]}.tmp"
 
 
 def drop(temporary: Temporary) -> None:

@@ -18,7 +18,7 @@ from vaults.files.collisions import find_collision, refuse_collision
 from vaults.files.failures import changed, gone, typed
 from vaults.files.folders import Folder, Folders, Root, enter, segments
 from vaults.files.ignoring import Rules
-from vaults.files.late import LateWrites
+from vaults.files.late import LateWrites, still_open
 from vaults.files.paths import is_note
 from vaults.files.placing import Creation, Moving, NewName, Removal
 from vaults.files.publishing import Prepared
@@ -112,6 +112,14 @@ class Tree:
     def move(self, path: str, to: str, expected: Stamp) -> Stamp:
         """Another name, within one file system. Raises Conflict as ``replace``, AlreadyExists as ``create``."""
         return self.prepare_move(path, to, expected).publish()
+
+    def forget(self, hidden: str, path: str, expected: Stamp) -> None:
+        """Removes what was moved out of sight, and was ``path`` before; what is written into it late is kept."""
+        names = _file(hidden)
+        with typed(path), self._root.folder(names[:-1]) as folder:
+            if self._late is not None:
+                self._late.keep(path, still_open(Place(folder, names[-1])), expected)
+            os.unlink(names[-1], dir_fd=folder)
 
     # Changing: prepared beside something else, published later
 

@@ -26,6 +26,7 @@ from vaults.domain.notes.journal import Change, FileChange, Names
 from vaults.domain.notes.placing import Placed
 from vaults.domain.notes.reconcile import model_of, outdated
 from vaults.domain.notes.versions import Forgotten, Packed
+from vaults.errors import StrongroomError
 from vaults.files.tree import Content, Stamp
 from vaults.vault import Vault
 
@@ -77,8 +78,7 @@ async def _commit(vault: Vault, actor: Actor, change: Change) -> Committed:
         readings = _stamped(drawn.readings, placed)
         await vault.db.write(lambda tx: _record(vault, tx, seq, change, readings))
     except BaseException:
-        await run_in(pool, placed.take_back)
-        await vault.db.write(lambda tx: journal.fail(tx, seq))
+        await _give_up(vault, seq, placed)
         raise
     if placed.hides:
         await run_in(pool, placed.finish)
@@ -86,6 +86,16 @@ async def _commit(vault: Vault, actor: Actor, change: Change) -> Committed:
     vault.nudge()
     vault.shared.heard(vault.name, [path for each in change.files for path in (each.path, each.to) if path])
     return Committed(identity, seq, {taken.path: intake.etag_of(taken.hash) for taken in readings})
+
+
+async def _give_up(vault: Vault, seq: int, placed: Placed) -> None:
+    """Take back what was put in place, and say so in the journal. What a full disk refuses of that ``recovery`` does
+    later: the caller is told that nothing was changed."""
+    vault.notes.refused.add(seq)
+    with suppress(StrongroomError):
+        await run_in(vault.shared.pool, placed.take_back)
+        await vault.db.write(lambda tx: journal.fail(tx, seq))
+        vault.notes.refused.discard(seq)
 
 
 @dataclass(frozen=True, slots=True)

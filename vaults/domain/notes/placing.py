@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from vaults.domain.notes.intake import digest
 from vaults.domain.notes.journal import FileChange
-from vaults.errors import Conflict, Internal, NotFound
+from vaults.errors import AlreadyExists, Conflict, Internal, NotFound, StrongroomError
+from vaults.files.paths import joined, parent
+from vaults.files.temporary import outgoing_name
 from vaults.files.tree import Prepared, Stamp, Tree
 
 CHUNK = 64
@@ -48,6 +52,18 @@ class Placed:
             for step in steps:
                 step.discard()
 
+    @property
+    def hides(self) -> bool:
+        """Whether files are out of sight only."""
+        return any(each.after is None for each, _ in self.done)
+
+    def finish(self) -> None:
+        """Let go for good of what was removed, now that nothing will be taken back."""
+        for each, stamp in self.done:
+            if each.after is None:
+                with suppress(StrongroomError):  # a sweep clears it away
+                    self.tree.forget(_hidden(each, stamp), each.path, stamp)
+
     def take_back(self) -> None:
         """Undo what was put in place, newest first. A file that another program has changed since stays as that
         program left it: its words count more than our tidiness, and the versions are in the journal."""
@@ -55,7 +71,7 @@ class Placed:
             each, stamp = self.done.pop()
             try:
                 _take_back(self.tree, each, stamp)
-            except (Conflict, NotFound):
+            except (AlreadyExists, Conflict, NotFound):
                 continue
 
 
@@ -82,9 +98,14 @@ def _prepared(tree: Tree, each: FileChange) -> Prepared:
         return tree.prepare_move(each.path, each.to, _stamp(each))
     if each.before is None and each.after is not None:
         return tree.prepare_create(each.path, each.after)
-    if each.after is None:
-        return tree.prepare_remove(each.path, _stamp(each))
+    if each.after is None:  # out of sight first: to make it anew, if need be, would take space that a full disk has not
+        return tree.prepare_move(each.path, _hidden(each, _stamp(each)), _stamp(each))
     return tree.prepare(each.path, each.after, _stamp(each))
+
+
+def _hidden(each: FileChange, stamp: Stamp) -> str:
+    """Where a file that is removed is until the change is done."""
+    return joined(parent(each.path), outgoing_name(stamp, digest(each.path.encode())))
 
 
 def _stamp(each: FileChange) -> Stamp:
@@ -97,7 +118,7 @@ def _take_back(tree: Tree, each: FileChange, stamp: Stamp) -> None:
     if each.before is None:
         tree.remove(each.path, stamp)
     elif each.after is None:
-        tree.create(each.path, each.before)
+        tree.move(_hidden(each, stamp), each.path, stamp)
     else:
         if each.after != each.before:
             stamp = tree.replace(each.target, each.before, stamp)

@@ -2,7 +2,8 @@
 
 Whoever commits holds the writing lock, so a change that is still begun once the lock is ours has nobody left. It is
 carried through where every file is as it was before or after; where another program has written since, it is taken
-back instead: its caller was never answered.
+back instead: its caller was never answered. So is one whose caller was refused, when the disk was too full to say so in
+the journal.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ async def _finish(vault: Vault, record: Record) -> None:
         await vault.db.write(lambda tx: journal.finish(tx, record.seq, git_owed=vault.notes.settings.history != "off"))
     else:
         await vault.db.write(lambda tx: journal.fail(tx, record.seq))
+    vault.notes.refused.discard(record.seq)
 
 
 def _versions(tx: Reader, record: Record) -> dict[str, bytes]:
@@ -57,7 +59,7 @@ def _carry(vault: Vault, record: Record, versions: dict[str, bytes]) -> bool:
     limit, tree = 1 << 30, vault.notes.tree
     ahead: list[FileChange] = []
     back: list[FileChange] = []
-    whole = True
+    whole = record.seq not in vault.notes.refused
     for each in record.files:
         here, there = _content(vault, each.path, limit), _content(vault, each.target, limit)
         forward = _forward(each, here, there, versions)
@@ -67,7 +69,9 @@ def _carry(vault: Vault, record: Record, versions: dict[str, bytes]) -> bool:
     steps = ahead if whole else list(reversed(back))
     try:
         first = placing.prepared(tree, steps[: placing.CHUNK])
-        Placed(tree).all(steps, first)
+        placed = Placed(tree)
+        placed.all(steps, first)
+        placed.finish()
     except (AlreadyExists, Conflict, InvalidArgument, NotFound):
         return False  # yet another edit came: what stands there stays, the versions are kept
     return whole

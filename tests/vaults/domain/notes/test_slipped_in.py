@@ -188,3 +188,30 @@ async def test_words_written_late_into_several_versions_are_all_kept(desk: Desk)
     lateness._keep_copies(desk.vault, desk.vault.notes.late.close())
     copies = "".join(path.read_text() for path in desk.root.glob("log.conflict-*"))
     assert all(f"late words {number}" in copies for number in range(3))
+
+
+@pytest.mark.parametrize("tool", ["note_delete", "note_write", "note_edit", "note_move"])
+async def test_what_was_refused_for_want_of_space_is_not_done_later(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, tool: str
+) -> None:
+    """The rows cannot be written, nor that it failed."""
+    await desk.put({"log.md": LOG, "other.md": "[[log]]\n"})
+    before, write, count = desk.digests(), desk.vault.db.write, 0
+
+    async def full(work: Callable[..., Any]) -> Any:
+        nonlocal count
+        count += 1
+        if count > 1:
+            raise StorageFull("the disk is full")
+        return await write(work)
+
+    more = {"note_delete": {"confirm": True}, "note_move": {"to": "new.md"}}.get(tool, {"content": "words"})
+    monkeypatch.setattr(desk.vault.db, "write", full)
+    path = "fresh.md" if tool == "note_write" else "log.md"
+    assert (await desk.ask(tool, path=path, **more)).code == "storage_full"
+    assert desk.digests() == before
+    monkeypatch.setattr(desk.vault.db, "write", write)
+    assert await recovery.recover(desk.vault) == 1
+    assert desk.digests() == before
+    assert await _states(desk) == ["failed"]
+    assert (await desk.ask(tool, path=path, **more)).ok

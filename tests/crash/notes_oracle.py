@@ -1,0 +1,109 @@
+"""What must hold of a vault of notes after whatever happened to the process that changed it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.conftest import asker
+from tests.crash.notes_work import opened
+from vaults.db.sql import Reader
+from vaults.domain.notes import intake, journal
+from vaults.domain.notes.intake import digest
+from vaults.domain.verify import verify
+from vaults.files.tree import Content
+from vaults.vault import Vault
+
+WORD = re.compile(r"\b[a-z]+word\d*\b")
+"""Words that tell notes and edits apart."""
+
+Files = Mapping[str, bytes]
+
+
+def files_of(root: Path) -> dict[str, bytes]:
+    """Every file of a folder, hidden ones too, by path inside it."""
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def notes_of(data: Path) -> Path:
+    return data / "vaults" / "main" / "notes"
+
+
+async def check(data: Path, states: Sequence[Files], acknowledged: Sequence[str] = (), **flags: Any) -> int:
+    """Open the vault anew and hold it against the states it may be in: the one after the last acknowledged change, or
+    the one after the next, wholly. ``acknowledged``: ids of changes. Returns which state it is in."""
+    async with opened(data, flags) as services, services.pool.lease(services.roster.entry("main")) as vault:
+        assert await vault.notes.settled(20.0)
+        assert vault.notes.progress.reason is None, vault.notes.progress
+        found = files_of(notes_of(data))
+        possible = range(len(acknowledged), min(len(acknowledged) + 2, len(states)))
+        now = next((number for number in possible if found == states[number]), None)
+        assert now is not None, _difference(found, states[len(acknowledged)])
+        await agrees(vault, found)
+        for identity in acknowledged:
+            record = await vault.db.read(lambda tx, identity=identity: journal.find(tx, identity))
+            assert record is not None, "an acknowledged change is not in the journal"
+            assert record.state == "done", record
+        ask = asker(services)
+        for path, data_ in found.items():
+            for word in set(WORD.findall(data_.decode())):
+                hits = (await ask("search", query=word, mode="keyword", limit=10)).content["hits"]
+                assert path in {hit["id"] for hit in hits}, (path, word)
+        gone = {word for state in states for data_ in state.values() for word in WORD.findall(data_.decode())}
+        for word in gone - {word for data_ in found.values() for word in WORD.findall(data_.decode())}:
+            assert not (await ask("search", query=word, mode="keyword", limit=10)).content["hits"], word
+        return now
+
+
+def _difference(found: Files, state: Files) -> str:
+    names = sorted(set(found) ^ set(state))
+    return f"names: {names}; other bytes: {sorted(n for n in set(found) & set(state) if found[n] != state[n])}"
+
+
+async def agrees(vault: Vault, files: Files) -> None:
+    """Database sound, nothing begun and not ended, and rows, names, links and tasks as read from these very bytes."""
+    await _paid(vault)
+    sound = await vault.db.exclusively(lambda raw: raw.execute("PRAGMA integrity_check").fetchall())
+    assert sound == [("ok",)]
+    assert not await vault.db.exclusively(lambda raw: raw.execute("PRAGMA foreign_key_check").fetchall())
+    assert not await vault.db.read(journal.pending)
+    assert not await vault.db.read(lambda tx: journal.owed_to_git(tx, 1)), vault.notes.history_state
+    report = await verify(vault)
+    assert report.agrees, report.findings
+    rows = await vault.db.read(_rows)
+    notes = {path: data for path, data in files.items() if path.lower().endswith((".md", ".markdown"))}
+    assert {path: row[0] for path, row in rows.items()} == {path: digest(data) for path, data in notes.items()}
+    for path, data in notes.items():
+        stamp = vault.notes.tree.stamp(path)
+        assert stamp is not None
+        fresh = intake.taken(path, Content(data, stamp), 0)
+        links = [(link.line, link.target) for link in fresh.links or ()]
+        assert rows[path][1:] == (fresh.title, links, [task.text for task in fresh.tasks or ()]), path
+
+
+async def _paid(vault: Vault) -> None:
+    """Until what is owed behind the answers is done."""
+    async with asyncio.timeout(30):
+        vault.nudge()
+        while vault.busy:
+            await asyncio.wait({vault._paying})  # type: ignore[arg-type]
+
+
+def _rows(tx: Reader) -> dict[str, tuple[str, str, list[tuple[int, str]], list[str]]]:
+    return {
+        path: (
+            hash_,
+            title,
+            [
+                (int(line), target)
+                for line, target in tx.all(
+                    "SELECT line, target FROM note_links WHERE note = ? ORDER BY ordinal", (seq,)
+                )
+            ],
+            [row[0] for row in tx.all("SELECT text FROM note_tasks WHERE note = ? ORDER BY ordinal", (seq,))],
+        )
+        for seq, path, hash_, title in tx.all("SELECT seq, path, hash, title FROM notes")
+    }

@@ -1,0 +1,98 @@
+"""The process that changes notes and is killed: each kind of work, said line by line, on a pipe.
+
+It is forked from a server that has imported everything already, waits until a tracer has been attached, and only then
+begins: so the first system call that is counted is one of the change itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from auth.principal import owner
+from auth.roles import Role
+from server import vault_admin
+from server.call import Caller
+from server.dispatch import Outcome, dispatch
+from server.services import Services, open_services
+from server.settings import load
+from server.tools import discover
+from tests.fakes import HashEmbedder
+
+HUB = "projects/hub.md"
+MOVED = "archive/old/centre.md"
+LINKING = 5
+PR_SET_PTRACER = 0x59616D61
+
+SEED: Mapping[str, str] = {
+    HUB: "---\naliases: [Middle]\n---\n# Hub\n\nSee [[hub#Plan]] and [self](hub.md).\n\n## Plan\n\n- hubword one\n",
+    **{
+        f"linking/from{n}.md": f"# From {n}\n\n[[hub]] and [[projects/hub#Plan|the plan]]"
+        f" and [md](../projects/hub.md) fromword{n}\n"
+        for n in range(LINKING)
+    },
+    "log.md": "# Log\n\n## Notes\n\n- logword first\n\n## After\n\nuntouched afterword\n",
+    "doomed.md": "# Doomed\n\ndoomedword and [[hub]]\n",
+    "bystander.md": "# Bystander\r\n\r\nbystanderword [[log]]\r\n",
+}
+
+
+@asynccontextmanager
+async def opened(data: Path, flags: Mapping[str, Any] | None = None) -> AsyncIterator[Services]:
+    """Services over ``data`` with a small model, vault main and its notes followed by polling: events need no kill."""
+    flags = {"storage.reserve_mb": 0, **(flags or {})}
+    loaded = load(data, flags=flags, environment={})
+    async with open_services(loaded.settings, data, discover(), load_model=HashEmbedder) as services:
+        if not services.roster.known("main"):
+            await vault_admin.create(services, "main")
+        async with services.pool.lease(services.roster.entry("main")) as vault:
+            await vault.notes.settled(20.0)
+        yield services
+
+
+async def ask(services: Services, tool: str, **arguments: Any) -> Outcome:
+    return await dispatch(services, Caller(owner("cli"), "main", Role.ADMIN, "cli"), tool, arguments)
+
+
+CHANGES: Mapping[str, list[tuple[str, dict[str, Any]]]] = {
+    "create": [
+        ("note_write", {"path": f"made/new/note{n}.md", "content": f"# New {n}\n\nnewword{n}\n"}) for n in (0, 1)
+    ],
+    "edit": [
+        ("note_edit", {"path": "log.md", "section": "Notes", "content": f"editword{n}", "format": "bullet"})
+        for n in (0, 1)
+    ],
+    "delete": [("note_delete", {"path": "doomed.md", "confirm": True})],
+    "move": [("note_move", {"path": HUB, "to": MOVED})],
+}
+
+
+def work(data: str, kind: str, flags: dict[str, Any], pipe: Connection) -> None:
+    """Open the vault, say ``ready``, wait for the word, make the changes of ``kind``, close. Everything is said."""
+    ctypes.CDLL(None).prctl(PR_SET_PTRACER, -1, 0, 0, 0)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    asyncio.run(_work(Path(data), kind, flags, pipe))
+    pipe.send(("closed", None))
+
+
+async def _work(data: Path, kind: str, flags: dict[str, Any], pipe: Connection) -> None:
+    if kind == "open":  # the word comes first: what is done at opening is to be seen
+        await _told(pipe)
+        async with opened(data, flags):
+            return
+    async with opened(data, flags) as services:
+        await _told(pipe)
+        for number, (tool, arguments) in enumerate(CHANGES[kind]):
+            outcome = await ask(services, tool, **arguments)
+            pipe.send((number, outcome.code or outcome.content["change"]))
+
+
+async def _told(pipe: Connection) -> None:
+    pipe.send(("ready", os.getpid()))
+    await asyncio.to_thread(pipe.recv)

@@ -1,0 +1,70 @@
+"""Notes on a disk without space, and on one that can only be read: nothing is lost, and reading goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _may_mount() -> bool:
+    if shutil.which("unshare") is None:
+        return False
+    return not subprocess.run(["unshare", "-Urm", "true"], check=False, capture_output=True).returncode
+
+
+pytestmark = pytest.mark.skipif(not _may_mount(), reason="this system lets nobody mount for himself")
+
+
+def _run(folder: Path, *steps: str) -> list[dict[str, Any]]:
+    """Run shell commands where a small disk is mounted at ``folder``; their JSON lines."""
+    folder.mkdir()
+    script = " && ".join([f"mount -t tmpfs -o size=12m small {folder}", *steps])
+    command = ["unshare", "-Urm", "sh", "-c", script]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def _step(kind: str, data: Path, *more: str) -> str:
+    return " ".join([sys.executable, "-m", "tests.crash.small_disk", kind, str(data), *more])
+
+
+async def _filled(tmp_path: Path, amounts: list[int]) -> None:
+    data = tmp_path / "disk" / "data"
+    steps = _step("made", data), _step("full", data, *map(str, amounts))
+    tried = await asyncio.to_thread(_run, tmp_path / "disk", *steps)
+    assert {each["code"] for each in tried} == {None, "storage_full"}
+    for each in tried:
+        assert each["searched"], each
+        assert each["read"], each
+        assert each["same"] == (each["code"] is not None), each
+        assert each["same_later"], "what was refused came later"
+        assert each["again"] is None, "it does not work again with space"
+
+
+async def test_a_change_that_finds_no_space_is_refused_and_nothing_is_lost(tmp_path: Path) -> None:
+    await _filled(tmp_path, [0, 48, 1024])
+
+
+@pytest.mark.crash
+async def test_a_change_is_whole_or_refused_with_any_space_left(tmp_path: Path) -> None:
+    await _filled(tmp_path, [*range(0, 64, 4), 96, 128, 192, 256, 384, 512, 1024])
+
+
+async def test_notes_on_a_disk_that_can_only_be_read_are_read_and_searched(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    lock = f"mount -o remount,ro {disk}"
+    tried = await asyncio.to_thread(_run, disk, _step("made", disk / "data"), lock, _step("locked", disk / "data"))
+    assert [each["code"] for each in tried] == ["read_only"] * 4
+    assert all(each["same"] and each["read"] and each["searched"] for each in tried)
