@@ -44,15 +44,17 @@ SEED: Mapping[str, str] = {
 
 
 @asynccontextmanager
-async def opened(data: Path, flags: Mapping[str, Any] | None = None) -> AsyncIterator[Services]:
-    """Services over ``data`` with a small model, vault main and its notes followed by polling: events need no kill."""
+async def opened(
+    data: Path, flags: Mapping[str, Any] | None = None, patience_s: float = 20.0
+) -> AsyncIterator[Services]:
+    """Services over ``data`` with a small model and vault main, as soon as its notes are indexed."""
     flags = {"storage.reserve_mb": 0, **(flags or {})}
     loaded = load(data, flags=flags, environment={})
     async with open_services(loaded.settings, data, discover(), load_model=HashEmbedder) as services:
         if not services.roster.known("main"):
             await vault_admin.create(services, "main")
         async with services.pool.lease(services.roster.entry("main")) as vault:
-            await vault.notes.settled(20.0)
+            await vault.notes.settled(patience_s)
         yield services
 
 

@@ -87,7 +87,7 @@ async def full(data: Path, amounts: list[int]) -> None:
 
 async def locked(data: Path) -> None:
     before = files_of(notes_of(data))
-    async with opened(data) as services:
+    async with opened(data, patience_s=0.1) as services:  # who cannot write follows nothing
         for tool, arguments in changes("locked"):
             outcome = await ask(services, tool, **arguments)
             found = await ask(services, "search", query="bystanderword", mode="keyword")

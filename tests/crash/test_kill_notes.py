@@ -1,0 +1,214 @@
+"""Processes killed while they change notes. The quick ones run always; sweeps over system calls: ``make crash``.
+
+``STRONGROOM_CRASH_POINTS`` says how many kill points of each call are tried, spread over all there are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.crash.notes_oracle import Files, check, files_of, notes_of
+from tests.crash.notes_work import CHANGES, SEED, ask, opened, work
+from tests.noted import folder, put
+
+ROOT = Path(__file__).resolve().parents[2]
+SWEEP = int(os.environ.get("STRONGROOM_CRASH_POINTS", "12"))
+CALLS = (
+    "pwrite64",
+    "write",
+    "fsync",
+    "fdatasync",
+    "openat",
+    "rename",
+    "renameat",
+    "renameat2",
+    "unlinkat",
+    "linkat",
+    "mkdirat",
+)
+PATIENCE_S = 30
+MIDST = {"create": "renameat2", "edit": "renameat2", "delete": "renameat2", "move": "renameat2"}
+"""Calls between the steps of a change, after its journal entry."""
+
+ALWAYS = ("pwrite64", "fsync", "renameat2")
+"""Calls that no change can do without."""
+
+GIT = {"notes.history": "auto"}
+
+strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+forking = multiprocessing.get_context("forkserver")
+forking.set_forkserver_preload(["tests.crash.notes_work"])
+
+
+class Child:
+    """A process at work. ``kill``: the system call before which it is killed, and the how manieth in one thread."""
+
+    def __init__(self, data: Path, kind: str, kill: tuple[str, int] | None = None, **flags: Any) -> None:
+        self.said: list[tuple[Any, Any]] = []
+        self._ours, theirs = forking.Pipe()
+        self._process = forking.Process(target=work, args=(str(data), kind, flags, theirs))
+        self._process.start()
+        theirs.close()
+        assert self._next() is not None
+        with self._traced(kill):
+            self._ours.send("go")
+            while self._next() is not None:
+                pass
+            self._process.join(PATIENCE_S)
+        self.killed = ("closed", None) not in self.said
+        self.acknowledged = [id_ for number, id_ in self.said if isinstance(number, int)]
+
+    def _next(self) -> tuple[Any, Any] | None:
+        try:
+            assert self._ours.poll(PATIENCE_S), "the child hangs"
+            self.said.append(self._ours.recv())
+        except (EOFError, ConnectionResetError):
+            return None
+        return self.said[-1]
+
+    @contextmanager
+    def _traced(self, kill: tuple[str, int] | None) -> Iterator[None]:
+        if kill is None:
+            yield
+            return
+        call, when = kill
+        inject = f"inject={call}:signal=KILL:when={when}"
+        command = ["strace", "-f", "-o", "/dev/null", "-e", f"trace={call}", "-e", inject, "-p", str(self._process.pid)]
+        tracer = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        assert tracer.stderr is not None
+        assert "attached" in tracer.stderr.readline()
+        try:
+            yield
+        finally:
+            tracer.communicate(timeout=PATIENCE_S)
+
+
+async def states_of(template: Path, kind: str) -> list[Files]:
+    """The files before the changes of a kind, and after each of them."""
+    data = template.with_name(f"clean-{kind}")
+    shutil.copytree(template, data)
+    found: list[Files] = [files_of(notes_of(data))]
+    async with opened(data) as services:
+        for tool, arguments in CHANGES[kind]:
+            outcome = await ask(services, tool, **arguments)
+            assert outcome.ok, outcome.text
+            found.append(files_of(notes_of(data)))
+    shutil.rmtree(data)
+    return found
+
+
+@pytest.fixture
+async def template(tmp_path: Path) -> Path:
+    """A vault whose notes are all indexed, to be copied for each kill."""
+    data = tmp_path / "template"
+    put(folder(data), SEED)
+    async with opened(data):
+        pass
+    return data
+
+
+async def _killed_at(data: Path, template: Path, kind: str, kill: tuple[str, int], states: list[Files]) -> int | None:
+    """The state that a run which was killed has left; None when it was not killed."""
+    shutil.copytree(template, data)
+    child = await asyncio.to_thread(Child, data, kind, kill)
+    left = await check(data, states, child.acknowledged)
+    shutil.rmtree(data)
+    return left if child.killed else None
+
+
+@strace
+@pytest.mark.parametrize(("kind", "call"), MIDST.items())
+async def test_a_kill_between_two_steps_of_a_change_carries_it_through(
+    tmp_path: Path, template: Path, kind: str, call: str
+) -> None:
+    states = await states_of(template, kind)
+    left = await _killed_at(tmp_path / "data", template, kind, (call, 1), states)
+    assert left == 1, "the journal had begun it"
+
+
+@strace
+async def test_a_kill_while_a_kill_is_being_recovered_from_changes_nothing(tmp_path: Path, template: Path) -> None:
+    await _killed_twice(tmp_path, template, ("renameat2", 3), ("renameat2", 2))
+
+
+@pytest.mark.crash
+@strace
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("kind", CHANGES)
+async def test_a_kill_at_any_call_leaves_each_change_whole_or_absent(
+    tmp_path: Path, template: Path, kind: str, call: str
+) -> None:
+    states = await states_of(template, kind)
+    left: list[int] = []
+    for point in range(1, SWEEP + 1):
+        now = await _killed_at(tmp_path / f"{point}", template, kind, (call, point), states)
+        if now is None:
+            break
+        left.append(now)
+    assert left or call not in ALWAYS, "the sweep killed nothing: is the call still made?"
+
+
+@pytest.mark.crash
+@strace
+@pytest.mark.parametrize("call", ["pwrite64", "write", "fsync", "renameat", "renameat2", "unlinkat"])
+@pytest.mark.parametrize("first", range(1, 8, 3))
+async def test_a_second_kill_at_any_call_of_the_recovery(tmp_path: Path, template: Path, first: int, call: str) -> None:
+    for point in range(1, SWEEP + 1):
+        if not await _killed_twice(tmp_path / f"{point}", template, ("renameat2", first), (call, point)):
+            break
+
+
+async def _killed_twice(tmp_path: Path, template: Path, first: tuple[str, int], second: tuple[str, int]) -> bool:
+    """A move killed in its midst, and the process that recovers from it too, if it comes so far."""
+    tmp_path.mkdir(exist_ok=True)
+    states = await states_of(template, "move")
+    data = tmp_path / "data"
+    shutil.copytree(template, data)
+    assert (await asyncio.to_thread(Child, data, "move", first)).killed
+    recovering = await asyncio.to_thread(Child, data, "open", second)
+    assert await check(data, states) == 1
+    shutil.rmtree(data)
+    return recovering.killed
+
+
+@pytest.mark.crash
+@strace
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+@pytest.mark.parametrize(
+    "call", ["openat", "write", "fsync", "rename", "unlink", "link", "mkdir", "pwrite64", "renameat2"]
+)
+async def test_a_kill_while_git_is_written_loses_no_commit(tmp_path: Path, template: Path, call: str) -> None:
+    states = await states_of(template, "edit")
+    for point in range(1, 4 * SWEEP + 1, 4):
+        data = tmp_path / f"{point}"
+        shutil.copytree(template, data)
+        child = await asyncio.to_thread(Child, data, "edit", (call, point), **GIT)
+        left = await check(data, states, child.acknowledged, **GIT)
+        await asyncio.to_thread(_holds, data, states[left])
+        shutil.rmtree(data)
+        if not child.killed:
+            break
+
+
+def _holds(data: Path, files: Files) -> None:
+    """The repository is sound, free of locks, and its last commit holds what the tools left."""
+    repository = data / "vaults" / "main" / "history.git"
+    assert not list(repository.rglob("*.lock"))
+    git = ["git", "--git-dir", str(repository)]
+    refs = subprocess.run([*git, "for-each-ref", "--format=%(objectname)"], check=False, capture_output=True, text=True)
+    if not refs.stdout:
+        assert files["log.md"] == SEED["log.md"].encode()
+        return
+    subprocess.run([*git, "fsck", "--strict"], check=True, capture_output=True)
+    held = subprocess.run([*git, "show", f"{refs.stdout.split()[-1]}:log.md"], check=True, capture_output=True).stdout
+    assert held == files["log.md"]
