@@ -17,7 +17,7 @@ from functools import partial
 
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.notes import comparing, readings, reconcile, seeing, settling
+from vaults.domain.notes import comparing, reader, readings, reconcile, seeing, settling
 from vaults.domain.notes.intake import LeftOut
 from vaults.domain.notes.seeing import Seen
 from vaults.errors import VaultUnavailable
@@ -71,7 +71,7 @@ async def prove(vault: Vault, progress: Progress = lambda *_: None) -> Proof:
 
 async def _compare(vault: Vault, walk: Walk, proof: Proof, progress: Progress) -> None:
     doubtful: list[str] = []
-    batches, done = [[each.path for each in batch] for batch in reconcile.batches(walk.found)], 0
+    batches, done = [[reader.anew(each.path) for each in batch] for batch in reconcile.batches(walk.found)], 0
     async with aclosing(readings.read_all(vault, batches)) as stream:
         async for count, found in stream:
             seen = seeing.seen(found)

@@ -14,18 +14,38 @@ from typing import BinaryIO
 from vaults.domain.notes import intake
 from vaults.domain.notes.intake import TOO_LONG, Intake, LeftOut
 from vaults.errors import NotFound, StrongroomError, TooLarge
-from vaults.files.tree import Tree
+from vaults.files.tree import Stamp, Tree
 from vaults.markdown.source import NotText
 
 LENGTH = struct.Struct("<Q")
 """What stands before every message between the processes."""
 
 
+Wanted = tuple[str, str | None]
+"""The path of a note, and the digest of the text that is known of it."""
+
+
+def anew(path: str) -> Wanted:
+    """A note to be read whatever is known of it."""
+    return path, None
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """A file that was written again as it was."""
+
+    path: str
+    stamp: Stamp
+    read_ns: int
+
+
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """Notes as the indexes take them. ``odd``: files that are no notes; ``unreadable``: unknown for now."""
+    """Notes as the indexes take them. ``same``: files whose bytes are as they were known; ``odd``: files that are no
+    notes; ``unreadable``: unknown for now."""
 
     taken: list[Intake] = field(default_factory=list)
+    same: list[Same] = field(default_factory=list)
     odd: list[LeftOut] = field(default_factory=list)
     unreadable: list[LeftOut] = field(default_factory=list)
 
@@ -45,13 +65,16 @@ def packed(value: object) -> bytes:
     return LENGTH.pack(len(data)) + data
 
 
-def read(tree: Tree, paths: Sequence[str], job: Job) -> Readings:
+def read(tree: Tree, wanted: Sequence[Wanted], job: Job) -> Readings:
     """Read files for the index; what cannot be read is noted with the reason. Blocking."""
     found = Readings()
-    for path in paths:
+    for path, known in wanted:
         now = time.time_ns()
         try:
             content = tree.read(path, job.max_note)
+            if known is not None and intake.digest(content.data) == known:
+                found.same.append(Same(path, content.stamp, now))
+                continue
             found.taken.append(intake.cut(intake.taken(path, content, now), job.passage_tokens))
         except NotFound:
             continue  # gone since it was listed: that is noticed in its turn

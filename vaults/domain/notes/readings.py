@@ -16,7 +16,7 @@ from pathlib import Path
 
 from vaults.context import run_in
 from vaults.domain.notes import reader
-from vaults.domain.notes.reader import Job, Readings
+from vaults.domain.notes.reader import Job, Readings, Wanted
 from vaults.vault import Vault
 
 MANY = 600
@@ -29,7 +29,7 @@ _CHILD = "from vaults.domain.notes.reader import serve; serve()"
 """What a process runs. Not as a module: what it gives back would be of one called __main__."""
 
 
-async def read_all(vault: Vault, batches: Sequence[list[str]]) -> AsyncGenerator[tuple[int, Readings], None]:
+async def read_all(vault: Vault, batches: Sequence[list[Wanted]]) -> AsyncGenerator[tuple[int, Readings], None]:
     """Read batches of notes, and how many each was of; in any order."""
     count = sum(map(len, batches))
     many = count >= MANY and (os.cpu_count() or 1) > 1
@@ -44,7 +44,7 @@ def job_of(vault: Vault) -> Job:
     return Job(str(vault.notes.root), vault.notes.settings.max_note, vault.shared.index.passage_tokens)
 
 
-async def _by_thread(vault: Vault, batches: Sequence[list[str]]) -> AsyncGenerator[tuple[int, Readings], None]:
+async def _by_thread(vault: Vault, batches: Sequence[list[Wanted]]) -> AsyncGenerator[tuple[int, Readings], None]:
     """One batch ahead of whoever writes them down."""
     pool, tree, job = vault.shared.pool, vault.notes.tree, job_of(vault)
     ahead: asyncio.Task[Readings] | None = None
@@ -60,7 +60,7 @@ async def _by_thread(vault: Vault, batches: Sequence[list[str]]) -> AsyncGenerat
             await asyncio.gather(ahead, return_exceptions=True)
 
 
-async def _by_processes(vault: Vault, batches: Sequence[list[str]]) -> AsyncGenerator[tuple[int, Readings], None]:
+async def _by_processes(vault: Vault, batches: Sequence[list[Wanted]]) -> AsyncGenerator[tuple[int, Readings], None]:
     waiting = list(reversed(batches))
     done: asyncio.Queue[tuple[int, Readings]] = asyncio.Queue(2 * PROCESSES)
     count = min(PROCESSES, os.cpu_count() or 1, len(batches))
@@ -74,7 +74,7 @@ async def _by_processes(vault: Vault, batches: Sequence[list[str]]) -> AsyncGene
         await asyncio.gather(*feeding, return_exceptions=True)
 
 
-async def _feed(vault: Vault, waiting: list[list[str]], done: asyncio.Queue[tuple[int, Readings]]) -> None:
+async def _feed(vault: Vault, waiting: list[list[Wanted]], done: asyncio.Queue[tuple[int, Readings]]) -> None:
     """Have one process read batch after batch. When it fails, whatever it was given is read here."""
     job = job_of(vault)
     async with contextlib.AsyncExitStack() as stack:
@@ -111,7 +111,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     await process.wait()
 
 
-async def _asked(process: asyncio.subprocess.Process, batch: list[str]) -> Readings | None:
+async def _asked(process: asyncio.subprocess.Process, batch: list[Wanted]) -> Readings | None:
     """What a process read; None when it is gone."""
     assert process.stdin is not None
     assert process.stdout is not None

@@ -14,7 +14,7 @@ from functools import partial
 
 from vaults.context import run_in
 from vaults.db.sql import Writer
-from vaults.domain.notes import catalogue, readings, reconcile, settling
+from vaults.domain.notes import catalogue, reader, readings, reconcile, settling
 from vaults.domain.notes.intake import KIND, Intake
 from vaults.errors import VaultUnavailable
 from vaults.index import passages
@@ -41,7 +41,7 @@ async def rebuild(vault: Vault, progress: Progress = lambda *_: None) -> str | N
 
 async def _renew_all(vault: Vault, progress: Progress) -> None:
     walk = await run_in(vault.shared.pool, vault.notes.tree.walk)
-    batches, done = [[each.path for each in batch] for batch in reconcile.batches(walk.found)], 0
+    batches, done = [[reader.anew(each.path) for each in batch] for batch in reconcile.batches(walk.found)], 0
     async with aclosing(readings.read_all(vault, batches)) as stream:
         async for count, found in stream:
             await vault.db.write(partial(_renew, vault, found.taken))

@@ -17,6 +17,7 @@ from vaults.db.sql import Reader, Writer
 from vaults.domain.notes import catalogue, readings
 from vaults.domain.notes.catalogue import Known
 from vaults.domain.notes.intake import Intake, LeftOut
+from vaults.domain.notes.reader import Readings
 from vaults.errors import VaultUnavailable
 from vaults.files.tree import Found, Stamp, Walk
 from vaults.vault import Vault
@@ -37,11 +38,13 @@ MANY = 20
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do. ``moved``: notes that are at another path now, and nothing else changed."""
+    """What to do. ``moved``: notes that are at another path now, and nothing else changed. ``held``: of notes to be
+    read the digests of the texts that are known whole: where the text is still that, there is nothing to do."""
 
     read: list[Found] = field(default_factory=list)
     moved: list[tuple[Known, Found]] = field(default_factory=list)
     gone: list[Known] = field(default_factory=list)
+    held: dict[str, str] = field(default_factory=dict)
 
 
 def plan(known: Iterable[Known], found: Iterable[Found], unread: Sequence[str] = ()) -> Plan:
@@ -59,6 +62,7 @@ def plan(known: Iterable[Known], found: Iterable[Found], unread: Sequence[str] =
         read=[*changed, *(each for each in new if each.path not in arrived)],
         moved=moved,
         gone=[each for each in gone if each.path not in left],
+        held={each.path: before[each.path].hash for each in changed if before[each.path].complete},
     )
 
 
@@ -149,14 +153,19 @@ class _Run:
     vault: Vault
     left: dict[str, Known]
     taken_over: Mapping[str, Known]
+    known: Mapping[str, str]
     changed: list[str] = field(default_factory=list)
     odd: list[LeftOut] = field(default_factory=list)
     unreadable: list[LeftOut] = field(default_factory=list)
     owed: bool = False
 
-    def put(self, tx: Writer, readings: Sequence[Intake]) -> None:
-        for taken in readings:
+    def put(self, tx: Writer, found: Readings) -> None:
+        for taken in found.taken:
             self._put(tx, taken)
+        for same in found.same:
+            for held in catalogue.known(tx, [same.path]):
+                if held.hash == self.known[same.path]:
+                    catalogue.touch(tx, held.seq, same.stamp, same.read_ns)
 
     def _put(self, tx: Writer, taken: Intake) -> None:
         held = next(iter(catalogue.known(tx, [taken.path])), None)
@@ -183,7 +192,7 @@ async def _apply(
     """Carry a plan out, in short transactions. ``asked``: the paths that were looked at; None: all."""
     renamed = {there.path: known for known, there in todo.moved if _name(known.path) != _name(there.path)}
     plain = [(known, there.path) for known, there in todo.moved if there.path not in renamed]
-    run = _Run(vault, {each.path: each for each in todo.gone}, renamed)
+    run = _Run(vault, {each.path: each for each in todo.gone}, renamed, todo.held)
     if plain:
         await vault.db.write(lambda tx: _move(tx, plain))
     reads = [*todo.read, *(there for _, there in todo.moved if there.path in renamed)]
@@ -203,11 +212,11 @@ def _move(tx: Writer, moved: Sequence[tuple[Known, str]]) -> None:
 
 async def _read_all(run: _Run, reads: Sequence[Found], told: Told) -> None:
     """Read while what was read before is written down."""
-    paths = [[each.path for each in batch] for batch in batches(reads)]
+    wanted = [[(each.path, run.known.get(each.path)) for each in batch] for batch in batches(reads)]
     done = 0
-    async with aclosing(readings.read_all(run.vault, paths)) as stream:
+    async with aclosing(readings.read_all(run.vault, wanted)) as stream:
         async for count, found in stream:
-            await run.vault.db.write(partial(run.put, readings=found.taken))
+            await run.vault.db.write(partial(run.put, found=found))
             run.odd += found.odd
             run.unreadable += found.unreadable
             done += count

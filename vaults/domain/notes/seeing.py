@@ -39,7 +39,7 @@ def look_at_all(vault: Vault, paths: Sequence[str]) -> list[Seen]:
 def _look(vault: Vault, path: str) -> Seen:
     walk = vault.notes.tree.walk_folder(path)
     if any(each.path == path for each in walk.found):
-        found = seen(reader.read(vault.notes.tree, [path], readings.job_of(vault)))
+        found = seen(reader.read(vault.notes.tree, [reader.anew(path)], readings.job_of(vault)))
         return found[0] if found else Seen(path)
     if walk.unread:
         return Seen(path, left_out="its folder cannot be read", closed=True)
