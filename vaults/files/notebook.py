@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -23,6 +24,9 @@ WAIT_S = 20.0
 """Seconds a write waits for the writes before it."""
 
 _POLL_S = 0.005
+
+STEP_S = 0.25
+"""Seconds between two looks whether there is anything to wait for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +131,10 @@ class Notebook:
             self._settled.clear()
 
     async def settled(self, seconds: float) -> bool:
-        """Whether the index follows the files, within so many seconds."""
-        if not self._settled.is_set():
+        """Whether the index follows the files, within so many seconds. Does not wait for a folder that is not there."""
+        until = time.monotonic() + seconds
+        while not self._settled.is_set() and self.now.phase != "unavailable" and time.monotonic() < until:
             with suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
+                async with asyncio.timeout(min(STEP_S, seconds)):
                     await self._settled.wait()
         return self._settled.is_set()
