@@ -19,7 +19,7 @@ from vaults.index.passages import Passage
 LONG = 16_384
 """Characters from which a block is parted."""
 
-SHORTEST = 4_096
+SHORTEST = 2_048
 """Characters a part has at least."""
 
 SHORT = 700
@@ -28,8 +28,9 @@ SHORT = 700
 SEPARATOR = " › "
 """Between the title of a note and the headings above a passage."""
 
-_BORDER = 8
-"""One line in so many may be a border: parts are of 4 to 16 KB, mostly nearer to the first."""
+_APART = 2_560
+"""Characters from one line that may be a border to the next, on average. Well above half of ``SHORTEST``: where an edit
+has moved a border, the next one is mostly the same again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,18 +130,20 @@ def _shared(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _parts(text: str, first: int, last: int) -> Iterator[str]:
+    """A stretch in parts that end before a line chosen by its own content, at most ``LONG`` but for one endless line.
+    The odds of a line are by its length, so that borders lie as near to each other in texts of long lines."""
     if last - first <= LONG:
         yield text[first:last]
         return
-    begin = at = first
-    while at < last:
-        end = text.find("\n", at, last) + 1 or last
-        long_enough = end - begin >= SHORTEST
-        if long_enough and (
-            end - begin >= LONG or zlib.crc32(text[at:end].encode("utf-8", "surrogatepass")) % _BORDER == 0
-        ):
-            yield text[begin:end]
-            begin = end
-        at = end
+    begin = first
+    while last - begin > SHORTEST:
+        border = text.find("\n", begin + SHORTEST - 1, last) + 1 or last
+        while border < last and border - begin < LONG:
+            end = text.find("\n", border, last) + 1 or last
+            if zlib.crc32(text[border:end].encode("utf-8", "surrogatepass")) * _APART < (end - border) << 32:
+                break
+            border = end
+        yield text[begin:border]
+        begin = border
     if begin < last:
         yield text[begin:last]
