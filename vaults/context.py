@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -54,3 +54,15 @@ async def run_in(executor: Executor, fn: Callable[P, T], /, *args: P.args, **kwa
     """
     work = functools.partial(contextvars.copy_context().run, functools.partial(fn, *args, **kwargs))
     return await asyncio.get_running_loop().run_in_executor(executor, work)
+
+
+async def carried_through(work: Coroutine[Any, Any, T]) -> T:
+    """What ``work`` returns. Once begun it goes on to its end, whoever stops waiting; a caller that is cancelled leaves
+    only then."""
+    task = asyncio.create_task(work)
+    try:
+        return await asyncio.shield(task)
+    finally:
+        while not task.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait({task})

@@ -12,25 +12,22 @@ A kill after 1 is carried through when the vault is next opened (``recovery``); 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
-from vaults.context import run_in
+from vaults.context import carried_through, run_in
 from vaults.db.sql import Writer
 from vaults.domain.memory import Actor
-from vaults.domain.notes import catalogue, intake, journal, lateness, placing
+from vaults.domain.notes import catalogue, intake, journal, lateness, placing, recovery
 from vaults.domain.notes.intake import Intake
-from vaults.domain.notes.journal import Change, FileChange, Names
+from vaults.domain.notes.journal import Change, FileChange, Names, Unfinished
 from vaults.domain.notes.placing import Placed
 from vaults.domain.notes.reconcile import model_of, outdated
 from vaults.domain.notes.versions import Forgotten, Packed
 from vaults.errors import StrongroomError
 from vaults.files.tree import Content, Stamp
 from vaults.vault import Vault
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +44,6 @@ async def commit(vault: Vault, actor: Actor, change: Change) -> Committed:
     (a file is not what was read), ``AlreadyExists``, ``StorageFull``, ``ReadOnly``: then nothing is changed."""
     vault.check_writable()
     return await carried_through(_commit(vault, actor, change))
-
-
-async def carried_through(work: Coroutine[Any, Any, T]) -> T:
-    """What ``work`` returns. Once begun it goes on to its end, whoever stops waiting, and nobody else writes before."""
-    task = asyncio.create_task(work)
-    try:
-        return await asyncio.shield(task)
-    finally:
-        while not task.done():
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait({task})
 
 
 async def _commit(vault: Vault, actor: Actor, change: Change) -> Committed:
@@ -115,11 +101,18 @@ def _drawn_up(change: Change, held: Mapping[str, int]) -> _Drawn:
 async def _begin(vault: Vault, actor: Actor, change: Change, drawn: _Drawn) -> tuple[int, str]:
     """Write the change down; returns its number and id."""
     kept = drawn.versions
+
+    async def begin() -> tuple[int, str]:
+        return await vault.db.write(lambda tx: journal.begin(tx, actor, change, drawn.names, kept))
+
     try:
-        begun = await vault.db.write(lambda tx: journal.begin(tx, actor, change, drawn.names, kept))
+        begun = await begin()
+    except Unfinished:
+        await recovery.finish_all(vault)
+        begun = await begin()
     except Forgotten:  # the journal was pruned since
         kept = await run_in(vault.shared.pool, journal.packed, change, drawn.names, {})
-        begun = await vault.db.write(lambda tx: journal.begin(tx, actor, change, drawn.names, kept))
+        begun = await begin()
     for each in kept:
         vault.notes.kept[each.hash] = each.depth
     while len(vault.notes.kept) > RECENT:

@@ -98,8 +98,15 @@ def packed(change: Change, names: Names, held: Mapping[str, int]) -> list[Packed
     return versions.packed([(each.before, each.after) for each in change.files], names, held)
 
 
+class Unfinished(Exception):
+    """A change was begun and not ended, and whoever made it is gone. Were its files changed now, it could not be
+    carried through any more."""
+
+
 def begin(tx: Writer, actor: Actor, change: Change, names: Names, found: list[Packed]) -> tuple[int, str]:
-    """Write down what is about to be done; returns the change's number and id."""
+    """Write down what is about to be done; returns the change's number and id. Raises ``Unfinished``."""
+    if tx.one("SELECT 1 FROM note_changes WHERE state = 'pending' LIMIT 1"):
+        raise Unfinished
     identity = str(uuid7())
     seq = tx.insert(
         "INSERT INTO note_changes (id, at, who, author, tool, session, summary, state, undoes)"

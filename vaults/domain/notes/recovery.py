@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vaults.context import run_in
+from vaults.context import carried_through, run_in
 from vaults.db.sql import Reader
 from vaults.domain.notes import journal, placing, reconcile
-from vaults.domain.notes.committing import carried_through
 from vaults.domain.notes.intake import digest
 from vaults.domain.notes.journal import FileChange, FileRecord, Record
 from vaults.domain.notes.placing import Placed
@@ -32,9 +31,14 @@ async def recover(vault: Vault) -> int:
 
 async def _recover(vault: Vault) -> int:
     async with vault.notes.writing():
-        records = await vault.db.read(journal.pending)
-        for record in records:
-            await _finish(vault, record)
+        return await finish_all(vault)
+
+
+async def finish_all(vault: Vault) -> int:
+    """As ``recover``, for who holds the writing lock."""
+    records = await vault.db.read(journal.pending)
+    for record in records:
+        await _finish(vault, record)
     return len(records)
 
 

@@ -215,3 +215,23 @@ async def test_what_was_refused_for_want_of_space_is_not_done_later(
     assert desk.digests() == before
     assert await _states(desk) == ["failed"]
     assert (await desk.ask(tool, path=path, **more)).ok
+
+
+async def test_what_was_interrupted_is_finished_before_its_files_are_changed_again(desk: Desk) -> None:
+    """An agent is back before anybody has looked: the move that was killed is whole all the same."""
+    await desk.put({"hub.md": "# Hub\n", "one.md": "[[hub]]\n", "two.md": "[[hub]]\n"})
+    await _begun(
+        desk,
+        FileChange("hub.md", b"# Hub\n", b"# Hub\n", "centre.md"),
+        FileChange("one.md", b"[[hub]]\n", b"[[centre]]\n"),
+        FileChange("two.md", b"[[hub]]\n", b"[[centre]]\n"),
+    )
+    (desk.root / "hub.md").rename(desk.root / "centre.md")
+    (desk.root / "one.md").write_text("[[centre]]\n")
+    for path in ("one.md", "two.md"):
+        outcome = await desk.ask("note_edit", path=path, content="words")
+        if not outcome.ok:
+            assert outcome.code == "conflict"
+            await desk.done("note_edit", path=path, content="words")
+    assert [desk.text(path) for path in ("one.md", "two.md")] == ["[[centre]]\n\nwords\n"] * 2
+    assert "pending" not in await _states(desk)
