@@ -7,7 +7,7 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vaults import heap
@@ -61,6 +61,11 @@ class Pool:
         self._beside = asyncio.Semaphore(self.beside)
         self._arrivals = asyncio.Lock()  # whoever holds it is the next to get a place; the others queue behind
         self._freed = asyncio.Event()
+
+    def onlooking(self) -> Pool:
+        """The same vaults for somebody who only looks: nothing goes on in them while they are open. Close this one
+        first."""
+        return Pool(self._data, replace(self._shared, chores=(), resident=None, parting=None))
 
     def folder_of(self, entry: VaultEntry) -> Path:
         """Where a vault's state lies: in the data folder, or in ``.strongroom`` of a folder served in place."""

@@ -24,6 +24,7 @@ MODULES = {
     "export": "moving",
     "verify": "upkeep",
     "reindex": "upkeep",
+    "doctor": "doctor",
     "model": "models",
     "config": "configuration",
     "version": "about",

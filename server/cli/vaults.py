@@ -89,10 +89,12 @@ def info(ctx: typer.Context, name: Name, as_json: Json = False) -> None:
     if as_json:
         say_json(found)
         return
-    memories, embedding = found["memories"], found["embedding"]
+    memories, embedding, notes = found["memories"], found["embedding"], found["notes"]
     say(f"vault      {name} ({found['state']}, created {found['created_at']})")
     say(f"folder     {found['folder']}")
     say(f"memories   {memories['living']}, {memories['archived']} archived, {memories['superseded']} superseded")
+    say(f"notes      {notes['notes']} in {found['notes_folder']}, {notes['skipped']} files left out")
+    say(f"watching   {notes['watching']}" + (f", {notes['state']}" if notes["state"] != "ready" else ""))
     say(f"passages   {found['index']['passages']}, {embedding['pending']} without a vector yet")
     say(f"size       {found['storage_bytes']:,} bytes")
 
@@ -101,10 +103,17 @@ async def _info(loaded: Loaded, name: str) -> dict[str, Any]:
     from dataclasses import asdict
 
     from server.cli.session import open_vault
+    from vaults.domain.notes import settling
     from vaults.domain.status import status
 
     async with open_vault(loaded, name) as vault:
-        return {**_line(vault.entry), **asdict(await status(vault, None)), "folder": str(vault.folder)}
+        await settling.settled(vault)
+        return {
+            **_line(vault.entry),
+            **asdict(await status(vault, None)),
+            "folder": str(vault.folder),
+            "notes_folder": str(vault.notes.root),
+        }
 
 
 def archive(ctx: typer.Context, name: Name) -> None:

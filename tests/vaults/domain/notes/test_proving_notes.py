@@ -3,6 +3,7 @@ reindexing repairs it."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from server.services import Services
 from tests.conftest import Asking, Opening, asker
 from tests.noted import folder, indexed, put
 from tests.vaults.domain.notes.proved import NOTES, aged, errors, notices
-from vaults.domain.notes import proving, settling
+from vaults.domain.notes import journal, proving, settling
 from vaults.domain.reindexing import reindex
 from vaults.domain.verify import verify
 from vaults.vault import Vault
@@ -174,23 +175,38 @@ async def test_a_folder_that_cannot_be_read_is_an_error_and_costs_no_note(vault:
     assert await errors(vault) == set()
 
 
-async def test_changes_that_were_not_ended_and_versions_are_looked_at(vault: Vault, ask: Asking) -> None:
-    assert (await ask("note_edit", path="harbour.md", content="More.")).ok
-    plant = vault.db.write
-    await plant(lambda tx: tx.run("UPDATE note_changes SET state = 'pending'"))
-    assert await errors(vault) == {"changes_unfinished"}
-    async with vault.notes.writing():  # it is somebody's who is at it
-        ...
-    await plant(lambda tx: tx.run("UPDATE note_changes SET state = 'done'"))
-    assert await errors(vault) == set()
-    await plant(lambda tx: tx.run("INSERT INTO note_versions VALUES ('ghost', 1, x'00', NULL, 0)"))
-    report = await verify(vault)
-    assert notices(report)["versions_unnamed"] == 1
-    assert {found.code for found in report.findings if found.severity == "error"} == {"versions_damaged"}
-    await plant(lambda tx: tx.run("DELETE FROM note_versions"))
-    report = await verify(vault)
-    assert report.agrees
-    assert notices(report)["versions_missing"] == 2
+async def test_changes_that_were_not_ended_and_versions_are_looked_at(opening: Opening, tmp_path: Path) -> None:
+    aged(folder(tmp_path), NOTES)
+    async with opening({"notes.watch": "off"}) as services:
+        async with services.pool.lease(services.roster.entry("main")) as vault:
+            await indexed(services, len(NOTES))
+            assert (await asker(services)("note_edit", path="harbour.md", content="More.")).ok
+            plant = vault.db.write
+            await plant(lambda tx: tx.run("UPDATE note_changes SET state = 'pending'"))
+            assert await errors(vault) == {"changes_unfinished"}
+            await plant(lambda tx: tx.run("UPDATE note_changes SET state = 'done'"))
+            assert await errors(vault) == set()
+            await plant(lambda tx: tx.run("INSERT INTO note_versions VALUES ('ghost', 1, x'00', NULL, 0)"))
+            report = await verify(vault)
+            assert notices(report)["versions_unnamed"] == 1
+            assert {found.code for found in report.findings if found.severity == "error"} == {"versions_damaged"}
+            await plant(lambda tx: tx.run("DELETE FROM note_versions"))
+            report = await verify(vault)
+            assert report.agrees
+            assert notices(report)["versions_missing"] == 2
+
+
+async def test_a_change_that_somebody_is_making_is_no_finding(opening: Opening, tmp_path: Path) -> None:
+    async with opening({"notes.watch": "off"}) as services:
+        async with services.pool.lease(services.roster.entry("main")) as vault:
+            assert (await asker(services)("note_write", path="a.md", content="More.")).ok
+            await vault.db.write(lambda tx: tx.run("UPDATE note_changes SET state = 'pending'"))
+            async with vault.notes.writing():
+                looking = asyncio.create_task(errors(vault))
+                while not (looking.done() or vault.notes._lock._waiters):
+                    await vault.db.read(journal.pending)  # whoever proves comes to where it has to wait
+                await vault.db.write(lambda tx: tx.run("UPDATE note_changes SET state = 'done'"))
+            assert await looking == set()
 
 
 async def test_a_vault_beside_a_server_that_follows_the_files(opening: Opening, tmp_path: Path) -> None:

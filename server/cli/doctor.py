@@ -1,0 +1,133 @@
+"""``strongroom doctor``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from ops.doctor.check import Check
+    from server.services import Services
+    from server.settings import Loaded
+    from vaults.registry import VaultEntry
+
+SHOWN = 20
+"""Details of a check that are shown, unless all are asked for."""
+
+COLORS = {"ok": "green", "notice": "cyan", "warning": "yellow", "error": "red"}
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("doctor")(doctor)
+
+
+def doctor(
+    ctx: typer.Context,
+    vault: Annotated[str | None, typer.Option(help="this vault only; default: every vault")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="do what is safe first, then look")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="all details")] = False,
+) -> None:
+    """Look whether installation and vaults are well, and say what helps. Exit code 1: there are warnings or errors."""
+    from dataclasses import asdict
+
+    from ops.doctor.check import is_well
+    from server.cli.output import note, say_json
+    from server.cli.session import run_async
+
+    checks, repaired = run_async(_doctor(ctx, vault, repair=repair))
+    if as_json:
+        say_json({"well": is_well(checks), "checks": [asdict(each) for each in checks], "repaired": repaired})
+    else:
+        for line in repaired:
+            note(f"repaired: {line}")
+        _show(checks, None if verbose else SHOWN)
+    raise typer.Exit(0 if is_well(checks) else 1)
+
+
+async def _doctor(ctx: typer.Context, vault: str | None, *, repair: bool) -> tuple[list[Check], list[str]]:
+    from ops.doctor.check import Check
+    from ops.doctor.machine import Machine, examine_machine
+    from server.cli.session import load_settings
+    from vaults.errors import InvalidArgument
+
+    try:
+        loaded = load_settings(ctx)
+    except InvalidArgument as failure:
+        todo = "mend the setting; strongroom config check looks again"
+        return [Check("settings", "error", failure.message.removeprefix("Validation error: "), todo)], []
+    settings = loaded.settings
+    checks = [Check("settings", "ok", f"{len(loaded.sources)} are set, the others are as they come")]
+    checks += examine_machine(Machine(loaded.data, settings.storage, settings.embedding))
+    control = next(each for each in checks if each.name == "control_db")
+    if control.status in ("error", "notice"):
+        return checks, []  # which vaults there are is not known
+    found, repaired = await _vaults(loaded, vault, repair=repair)
+    return checks + found, repaired
+
+
+async def _vaults(loaded: Loaded, vault: str | None, *, repair: bool) -> tuple[list[Check], list[str]]:
+    from ops.doctor.vaults import examine_vault
+    from server.cli.session import open_all
+    from vaults.errors import NotFound
+
+    async with open_all(loaded) as services:
+        entries = [each for each in services.roster.entries() if vault in (None, each.name)]
+        if vault is not None and not entries:
+            raise NotFound(f"no vault {vault}", hint="vault list shows what there is")
+        repaired = [line for entry in entries for line in await _repair(services, entry)] if repair else []
+        await services.pool.close()
+        onlookers = services.pool.onlooking()
+        try:
+            return [check for entry in entries for check in await examine_vault(onlookers, entry)], repaired
+        finally:
+            await onlookers.close()
+
+
+async def _repair(services: Services, entry: VaultEntry) -> list[str]:
+    from ops.doctor.repairing import repair
+    from vaults.errors import StrongroomError
+
+    try:
+        async with services.pool.lease(entry) as vault:
+            return [f"{entry.name}: {line}" for line in await repair(vault)]
+    except StrongroomError:
+        return []  # it does not open: the check of that says why
+
+
+def _show(checks: Sequence[Check], limit: int | None) -> None:
+    if sys.stdout.isatty():
+        _show_table(checks, limit)
+        return
+    from server.cli.output import say
+
+    for each in checks:
+        about = f"{each.vault}: {each.name}" if each.vault else each.name
+        todo = f"; {each.todo}" if each.todo else ""
+        say(f"{each.status:7} {about}: {each.message}{todo}")
+        for line in _details(each, limit):
+            say(f"          {line}")
+
+
+def _show_table(checks: Sequence[Check], limit: int | None) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for head in ("", "VAULT", "CHECK", "FOUND", "WHAT HELPS"):
+        table.add_column(head, overflow="fold")
+    for each in checks:
+        found = "\n".join([each.message, *_details(each, limit)])
+        status = Text(each.status, style=COLORS[each.status])
+        table.add_row(status, each.vault or "", each.name, Text(found), Text(each.todo))
+    Console().print(table)
+
+
+def _details(check: Check, limit: int | None) -> list[str]:
+    shown = check.details[:limit]
+    left = len(check.details) - len(shown)
+    return [*shown, *([f"… and {left:,} more: --verbose shows all"] if left else [])]
