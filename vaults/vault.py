@@ -285,18 +285,23 @@ class Vault:
             return
 
     def check_writable(self) -> None:
-        """Before a write. Raises ``VaultQuarantined`` when the files were taken away under us: a database that lost
-        its name would accept writes and lose them. Raises ``StorageFull`` while the disk is below its reserve, which
-        lets owners delete and recover. Raises ``ReadOnly`` on a read-only file system."""
+        """Before a write. As ``check_there``; raises ``StorageFull`` while the disk is below its reserve, which lets
+        owners delete and recover."""
+        self.check_there()
+        disk = os.statvfs(self.folder)
+        if disk.f_bavail * disk.f_frsize < self.shared.storage.reserve_mb * 1024 * 1024:
+            raise StorageFull("the disk is nearly full; nothing was written", hint="free space; reading still works")
+
+    def check_there(self) -> None:
+        """Before a write that frees space. Raises ``VaultQuarantined`` when the files were taken away under us: a
+        database that lost its name would accept writes and lose them. Raises ``ReadOnly`` on a read-only file system.
+        """
         if not self._in_place():
             raise VaultQuarantined(
                 f"the files of vault {self.name} were moved or deleted", hint="restore a backup", reason="missing"
             )
-        disk = os.statvfs(self.folder)
-        if disk.f_flag & os.ST_RDONLY:
+        if os.statvfs(self.folder).f_flag & os.ST_RDONLY:
             raise ReadOnly("the vault's files cannot be written", hint="the operator must check mount and owner")
-        if disk.f_bavail * disk.f_frsize < self.shared.storage.reserve_mb * 1024 * 1024:
-            raise StorageFull("the disk is nearly full; nothing was written", hint="free space; reading still works")
 
     def _in_place(self) -> bool:
         try:

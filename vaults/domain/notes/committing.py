@@ -42,7 +42,10 @@ class Committed:
 async def commit(vault: Vault, actor: Actor, change: Change) -> Committed:
     """Make a change. The caller holds ``vault.notes.writing()`` since before it read the files. Raises ``Conflict``
     (a file is not what was read), ``AlreadyExists``, ``StorageFull``, ``ReadOnly``: then nothing is changed."""
-    vault.check_writable()
+    if any(len(each.after or b"") > len(each.before or b"") for each in change.files):
+        vault.check_writable()
+    else:
+        vault.check_there()  # what frees space is what the reserve is for
     return await carried_through(_commit(vault, actor, change))
 
 

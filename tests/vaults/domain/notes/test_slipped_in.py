@@ -235,3 +235,14 @@ async def test_what_was_interrupted_is_finished_before_its_files_are_changed_aga
             await desk.done("note_edit", path=path, content="words")
     assert [desk.text(path) for path in ("one.md", "two.md")] == ["[[centre]]\n\nwords\n"] * 2
     assert "pending" not in await _states(desk)
+
+
+async def test_a_nearly_full_disk_refuses_what_grows_and_lets_notes_be_deleted(opening: Opening) -> None:
+    async with desk_in(opening) as desk:
+        await desk.put({"log.md": LOG, "big.md": "# Big\n"})
+    async with desk_in(opening, {"storage.reserve_mb": 1 << 40}) as desk:
+        assert (await desk.ask("note_write", path="new.md", content="x")).code == "storage_full"
+        assert (await desk.ask("note_edit", path="log.md", content="x")).code == "storage_full"
+        await desk.done("note_edit", path="log.md", action="remove", search="- first\n")
+        await desk.done("note_delete", path="big.md", confirm=True)
+        assert list(desk.digests()) == ["log.md"]
