@@ -112,7 +112,9 @@ def _replace(
     passages.delete(tx, [row.seq for row in held[first:last] if row.seq not in kept])
     numbers, new = _write(tx, shared, fresh, gone, _ordinals(tx, held, span, len(fresh), kept))
     before, after = held[max(0, first - 2 * REACH) : first], held[last : last + 2 * REACH]
-    _tell(tx, [row.seq for row in before], numbers, [row.seq for row in after])
+    line = [*(row.seq for row in before), *numbers, *(row.seq for row in after)]
+    if len(line) > 1 or not new:  # a new one that stands alone says so already
+        _tell(tx, line, len(before), len(before) + len(numbers))
     return new
 
 
@@ -161,15 +163,10 @@ def _renumber(tx: Writer, held: Sequence[Row], span: tuple[int, int], count: int
     tx.many("UPDATE passages SET ordinal = ? WHERE seq = ?", places)
 
 
-def _tell(tx: Writer, before: Sequence[int], middle: Sequence[int], after: Sequence[int]) -> None:
-    """Write down what stands around the new ones, and around the ``REACH`` on either side of them."""
-    line = [*before, *middle, *after]
-    low, high = max(0, len(before) - REACH), min(len(line), len(before) + len(middle) + REACH)
-    if len(line) > 1 or not middle:
-        tx.many(
-            "UPDATE passages SET near = ? WHERE seq = ?",
-            [(near(line, place), line[place]) for place in range(low, high)],
-        )
+def _tell(tx: Writer, line: Sequence[int], first: int, last: int) -> None:
+    """Write down what stands around ``line[first:last]``, the new ones, and around the ``REACH`` on either side."""
+    places = range(max(0, first - REACH), min(len(line), last + REACH))
+    tx.many("UPDATE passages SET near = ? WHERE seq = ?", [(near(line, place), line[place]) for place in places])
 
 
 def owe(tx: Writer, model: str | None, numbers: Sequence[int]) -> bool:
