@@ -88,7 +88,9 @@ async def _work(data: Path, kind: str, flags: dict[str, Any], pipe: Connection) 
         await _told(pipe)
         async with opened(data, flags):
             return
-    async with opened(data, flags) as services:
+    async with opened(
+        data, flags, patience_s=1.0
+    ) as services:  # where another process follows the files, this never does
         await _told(pipe)
         for number, (tool, arguments) in enumerate(CHANGES[kind]):
             outcome = await ask(services, tool, **arguments)

@@ -181,6 +181,27 @@ async def _killed_twice(tmp_path: Path, template: Path, first: tuple[str, int], 
     return recovering.killed
 
 
+@strace
+@pytest.mark.parametrize(
+    "point", [2, pytest.param(1, marks=pytest.mark.crash), pytest.param(5, marks=pytest.mark.crash)]
+)
+async def test_what_another_process_was_killed_in_is_finished_by_the_one_that_lives(
+    tmp_path: Path, template: Path, point: int
+) -> None:
+    states = await states_of(template, "move")
+    data = tmp_path / "data"
+    shutil.copytree(template, data)
+    async with opened(data) as services:
+        assert (await asyncio.to_thread(Child, data, "move", ("renameat2", point))).killed
+        # An edit of a note in the midst of it: at once, or after a look at what the other process has left.
+        edits = [await ask(services, "note_edit", path="linking/from4.md", content="editword9") for _ in range(2)]
+        assert edits[-1].ok, edits[-1].text
+        words = sum(edit.ok for edit in edits)
+    after = dict(states[1])
+    after["linking/from4.md"] += b"\n" + b"editword9\n" * words
+    assert await check(data, [after]) == 0
+
+
 @pytest.mark.crash
 @strace
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
