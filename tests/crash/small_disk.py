@@ -62,11 +62,12 @@ async def attempt(services: Services, data: Path, free: int, number: int) -> dic
         await reconcile.everything(vault)
         later = files_of(notes_of(data))
         await agrees(vault, later)
+    kept = later == (before if outcome.code else after)
     again = (await ask(services, tool, **arguments)).code if outcome.code else None
     if tool == "note_move":
         await ask(services, "note_delete", path=f"hub{free}.md", confirm=True)
     return {
-        "free": free, "tool": tool, "code": outcome.code, "same": after == before, "same_later": later == after,
+        "free": free, "tool": tool, "code": outcome.code, "same": after == before, "kept": kept,
         "recovered": recovered, "searched": bool(found.ok and found.content["hits"]), "read": read.ok, "again": again,
     }  # fmt: skip
 

@@ -48,8 +48,9 @@ async def _filled(tmp_path: Path, amounts: list[int]) -> None:
     for each in tried:
         assert each["searched"], each
         assert each["read"], each
-        assert each["same"] == (each["code"] is not None), each
-        assert each["same_later"], "what was refused came later"
+        # An edit whose row finds no space may have to wait for it until its file is as it was.
+        assert each["same"] == (each["code"] is not None) or each["tool"] == "note_edit", each
+        assert each["kept"], "what was refused stands, or what was said to be done does not"
         assert each["again"] is None, "it does not work again with space"
 
 
