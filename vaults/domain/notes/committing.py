@@ -21,7 +21,7 @@ from vaults.db.sql import Writer
 from vaults.domain.memory import Actor
 from vaults.domain.notes import catalogue, intake, journal, lateness, placing, recovery
 from vaults.domain.notes.intake import Intake
-from vaults.domain.notes.journal import Change, FileChange, Names, Unfinished
+from vaults.domain.notes.journal import Begun, Change, FileChange, Names, Unfinished
 from vaults.domain.notes.placing import Placed
 from vaults.domain.notes.reconcile import model_of, outdated
 from vaults.domain.notes.versions import Forgotten, Packed
@@ -54,7 +54,7 @@ async def _commit(vault: Vault, actor: Actor, change: Change) -> Committed:
     preparing = asyncio.create_task(run_in(pool, placing.prepared, vault.notes.tree, change.files[: placing.CHUNK]))
     try:
         drawn = await run_in(pool, _drawn_up, change, dict(vault.notes.kept))
-        seq, identity = await _begin(vault, actor, change, drawn)
+        begun = await _begin(vault, actor, change, drawn)
     except BaseException:
         await asyncio.gather(preparing, return_exceptions=True)
         if not preparing.cancelled() and preparing.exception() is None:
@@ -65,16 +65,16 @@ async def _commit(vault: Vault, actor: Actor, change: Change) -> Committed:
     try:
         await run_in(pool, placed.all, change.files, await preparing)
         readings = _stamped(drawn.readings, placed)
-        await vault.db.write(lambda tx: _record(vault, tx, seq, change, readings))
+        await vault.db.write(lambda tx: _record(vault, tx, begun.seq, change, readings))
     except BaseException:
-        await _give_up(vault, seq, placed)
+        await _give_up(vault, begun.seq, placed)
         raise
     if placed.hides:
         await run_in(pool, placed.finish)
     lateness.keep(vault)
     vault.nudge()
     vault.shared.heard(vault.name, [path for each in change.files for path in (each.path, each.to) if path])
-    return Committed(identity, seq, {taken.path: intake.etag_of(taken.hash) for taken in readings})
+    return Committed(begun.id, begun.seq, {taken.path: intake.etag_of(taken.hash) for taken in readings})
 
 
 async def _give_up(vault: Vault, seq: int, placed: Placed) -> None:
@@ -101,23 +101,21 @@ def _drawn_up(change: Change, held: Mapping[str, int]) -> _Drawn:
     return _Drawn(names, journal.packed(change, names, held), _readings(change.files))
 
 
-async def _begin(vault: Vault, actor: Actor, change: Change, drawn: _Drawn) -> tuple[int, str]:
-    """Write the change down; returns its number and id."""
-    kept = drawn.versions
+async def _begin(vault: Vault, actor: Actor, change: Change, drawn: _Drawn) -> Begun:
+    """Write the change down."""
 
-    async def begin() -> tuple[int, str]:
-        return await vault.db.write(lambda tx: journal.begin(tx, actor, change, drawn.names, kept))
+    async def begin(found: list[Packed]) -> Begun:
+        return await vault.db.write(lambda tx: journal.begin(tx, actor, change, drawn.names, found))
 
-    try:
-        begun = await begin()
-    except Unfinished:
-        await recovery.finish_all(vault)
-        begun = await begin()
-    except Forgotten:  # the journal was pruned since
-        kept = await run_in(vault.shared.pool, journal.packed, change, drawn.names, {})
-        begun = await begin()
-    for each in kept:
-        vault.notes.kept[each.hash] = each.depth
+    begun, found = None, drawn.versions
+    while begun is None:
+        try:
+            begun = await begin(found)
+        except Unfinished:
+            await recovery.finish_all(vault)
+        except Forgotten:  # the journal was pruned since, or another process knows more
+            found = await run_in(vault.shared.pool, journal.packed, change, drawn.names, {})
+    vault.notes.kept.update(begun.kept)
     while len(vault.notes.kept) > RECENT:
         del vault.notes.kept[next(iter(vault.notes.kept))]
     return begun
@@ -173,5 +171,5 @@ def index(vault: Vault, tx: Writer, files: Sequence[FileChange], readings: Seque
 
 
 def _left_out(vault: Vault, each: FileChange) -> bool:
-    """Whether a file lies where the owner wants nothing indexed; only new places are asked about."""
-    return (each.before is None or each.to is not None) and not vault.notes.tree.covers(each.target)
+    """Whether a file lies where the owner wants nothing indexed."""
+    return not vault.notes.tree.covers(each.target)

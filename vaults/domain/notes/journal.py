@@ -103,8 +103,17 @@ class Unfinished(Exception):
     carried through any more."""
 
 
-def begin(tx: Writer, actor: Actor, change: Change, names: Names, found: list[Packed]) -> tuple[int, str]:
-    """Write down what is about to be done; returns the change's number and id. Raises ``Unfinished``."""
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A change that is written down: its number and id, and its versions that are kept, as ``versions.store`` says."""
+
+    seq: int
+    id: str
+    kept: Mapping[str, int]
+
+
+def begin(tx: Writer, actor: Actor, change: Change, names: Names, found: list[Packed]) -> Begun:
+    """Write down what is about to be done. Raises ``Unfinished``, ``Forgotten``."""
     if tx.one("SELECT 1 FROM note_changes WHERE state = 'pending' LIMIT 1"):
         raise Unfinished
     identity = str(uuid7())
@@ -116,7 +125,7 @@ def begin(tx: Writer, actor: Actor, change: Change, names: Names, found: list[Pa
             change.undoes,
         ),
     )  # fmt: skip
-    versions.store(tx, found, (name for pair in names for name in pair if name))
+    kept = versions.store(tx, found, (name for pair in names for name in pair if name))
     tx.many(
         "INSERT INTO note_change_files (change, ordinal, path, to_path, before, after) VALUES (?, ?, ?, ?, ?, ?)",
         [
@@ -124,7 +133,7 @@ def begin(tx: Writer, actor: Actor, change: Change, names: Names, found: list[Pa
             for place, (each, (before, after)) in enumerate(zip(change.files, names, strict=True))
         ],
     )
-    return seq, identity
+    return Begun(seq, identity, kept)
 
 
 def finish(tx: Writer, seq: int, *, git_owed: bool) -> None:

@@ -88,32 +88,58 @@ def _ends_alike(one: bytes, other: bytes, last: int, step: int) -> bool:
 
 
 class Forgotten(Exception):
-    """A version that was taken for kept is not any more: pack all of them whole."""
+    """A version that was taken for kept is not any more, or too many steps from a whole one: pack all of them whole."""
 
 
-def store(tx: Writer, found: list[Packed], names: Iterable[str]) -> None:
-    """Keep versions, so that all of ``names`` are kept. Raises ``Forgotten``."""
+def store(tx: Writer, found: list[Packed], names: Iterable[str]) -> dict[str, int]:
+    """Keep versions, so that all of ``names`` are kept; returns how many steps each of ``found`` is from a whole one. A
+    version that is kept already stays as it is, unless it is many steps away and comes whole. Raises ``Forgotten``."""
     sought = {*names, *(each.base for each in found if each.base)} - {each.hash for each in found}
-    if any(tx.one("SELECT 1 FROM note_versions WHERE hash = ?", (name,)) is None for name in sought):
+    if any(_depth(tx, name) is None for name in sought) or any(
+        (_depth(tx, each.base) or 0) >= ROW for each in found if each.base in sought
+    ):
         raise Forgotten
-    tx.many(
-        "INSERT INTO note_versions (hash, size, data, base, depth) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT (hash) DO NOTHING",
-        [(each.hash, each.size, each.data, each.base, each.depth) for each in found],
-    )
+    depths: dict[str, int] = {}
+    for each in found:
+        depth = _depth(tx, each.hash)
+        if depth is None or (depth >= ROW and each.base is None):
+            depth = (_depth(tx, each.base) or 0) + 1 if each.base else 0
+            tx.run(
+                "INSERT INTO note_versions (hash, size, data, base, depth) VALUES (?, ?, ?, ?, ?) ON CONFLICT (hash)"
+                " DO UPDATE SET data = excluded.data, base = excluded.base, depth = excluded.depth",
+                (each.hash, each.size, each.data, each.base, depth),
+            )
+        depths[each.hash] = depth
+    return depths
+
+
+def _depth(tx: Reader, name: str | None) -> int | None:
+    """How many steps a version that is kept is from a whole one."""
+    found: int | None = tx.value("SELECT depth FROM note_versions WHERE hash = ?", (name,))
+    return found
 
 
 def version(tx: Reader, name: str | None) -> bytes | None:
-    """The bytes of a version; None when there is none, or it is no longer kept."""
+    """The bytes of a version; None when there is none, or it is no longer kept as it was."""
     steps: list[bytes] = []
-    while name:
-        row = tx.one("SELECT data, base FROM note_versions WHERE hash = ?", (name,))
+    base = name
+    while base:
+        row = tx.one("SELECT data, base FROM note_versions WHERE hash = ?", (base,))
         if row is None:
             return None
         steps.append(row[0])
-        name = row[1]
+        base = row[1]
     if not steps:
         return None
+    try:
+        data = _put_together(steps)
+    except (zlib.error, struct.error):
+        return None
+    return data if digest(data) == name else None
+
+
+def _put_together(steps: list[bytes]) -> bytes:
+    """A version from what differs, the whole one last."""
     data = zlib.decompress(steps.pop())
     for step in reversed(steps):
         first, last = _ENDS.unpack_from(step)
@@ -123,7 +149,7 @@ def version(tx: Reader, name: str | None) -> bytes | None:
 
 def damaged(tx: Reader) -> int:
     """How many versions cannot be had again as they were. Reads each once: of one that is kept as a difference its own
-    checksum must do, for its base is looked at in its turn."""
+    checksum and length must do, for its base is looked at in its turn."""
     found, after = 0, ""
     while row := tx.one(
         "SELECT hash, size, data, base FROM note_versions WHERE hash > ? ORDER BY hash LIMIT 1", (after,)
@@ -137,10 +163,10 @@ def _is_whole(tx: Reader, row: Row) -> bool:
     name, size, data, base = row
     try:
         if base is not None:
-            zlib.decompress(data[_ENDS.size :])
-            return tx.one("SELECT 1 FROM note_versions WHERE hash = ?", (base,)) is not None
+            middle, ends = zlib.decompress(data[_ENDS.size :]), sum(_ENDS.unpack_from(data))
+            return ends + len(middle) == int(size) and _depth(tx, base) is not None
         whole = zlib.decompress(data)
-    except zlib.error:
+    except (zlib.error, struct.error):
         return False
     return len(whole) == int(size) and digest(whole) == str(name)
 

@@ -1,0 +1,263 @@
+"""Versions in the journal: each comes out byte for byte as it went in, as long as a change names it, and no longer."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.conftest import Opening
+from tests.vaults.domain.notes.notes_desk import Desk, desk_in
+from vaults.db.engine import sqlite
+from vaults.db.migrate import steps
+from vaults.db.sql import Writer
+from vaults.domain.memory import Actor
+from vaults.domain.notes import journal, versions
+from vaults.domain.notes.journal import Change, FileChange
+from vaults.domain.notes.versions import LONG, ROW, Forgotten, Packed, name_of
+from vaults.settings import NotesSettings
+
+ACTOR = Actor("tester", "tester")
+
+
+@pytest.fixture
+def tx() -> Writer:
+    return opened()
+
+
+def opened() -> Writer:
+    raw = sqlite.connect(":memory:", isolation_level=None)
+    raw.execute("PRAGMA foreign_keys=ON")
+    for step in steps("vault"):
+        raw.executescript(step.sql)
+    return Writer(raw)
+
+
+def noise(size: int, seed: int = 0) -> bytes:
+    """Bytes that do not compress."""
+    return random.Random(seed).randbytes(size)
+
+
+def keep(tx: Writer, before: bytes | None, after: bytes | None, kept: dict[str, int] | None = None) -> None:
+    """Record a change of one file; ``kept``: what is remembered of versions kept."""
+    held = {} if kept is None else kept
+    change = Change("note_edit", "edited", [FileChange("log.md", before, after)])
+    names = journal.named(change)
+    try:
+        begun = journal.begin(tx, ACTOR, change, names, journal.packed(change, names, held))
+    except Forgotten:
+        tx.run("DELETE FROM note_changes WHERE state = 'pending'")  # as a transaction that raises
+        begun = journal.begin(tx, ACTOR, change, names, journal.packed(change, names, {}))
+    held.update(begun.kept)
+    journal.finish(tx, begun.seq, git_owed=False)
+
+
+def longest(tx: Writer) -> int:
+    """Steps it takes to read whichever version takes most."""
+    bases: dict[str, str | None] = dict(tx.all("SELECT hash, base FROM note_versions"))
+    most = 0
+    for base in bases.values():
+        count, name = 0, base
+        while name is not None:
+            count, name = count + 1, bases[name]
+        most = max(most, count)
+    return most
+
+
+EDIT = st.tuples(st.floats(0, 1), st.integers(0, 3000), st.binary(max_size=200))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from([0, 100, LONG - 1, LONG, 3 * LONG]),
+    st.lists(EDIT, max_size=12),
+    st.sampled_from(["remembers", "forgets", "wrong"]),
+)
+def test_every_version_comes_out_as_it_went_in(size: int, edits: list[tuple[float, int, bytes]], memory: str) -> None:
+    """Also where one process forgets what it has kept, and where it believes in what is not there."""
+    tx = opened()
+    texts, kept = [noise(size)], dict[str, int]()
+    for where, taken, put in edits:
+        before = texts[-1]
+        first = int(where * len(before))
+        texts.append(before[:first] + put + before[first + taken :])
+        if memory == "forgets":
+            kept.clear()
+        if memory == "wrong":
+            kept.update({str(name_of(before)): 0, str(name_of(texts[-1])): 3})
+        keep(tx, before, texts[-1], kept)
+    for text in texts if edits else ():
+        assert versions.version(tx, name_of(text)) == text
+    assert versions.damaged(tx) == 0
+
+
+@pytest.mark.parametrize("cut", [0, 1, 5])
+@given(st.text(alphabet="ab", max_size=12), st.text(alphabet="ab", max_size=12))
+def test_what_two_begin_and_end_with_alike_does_not_overlap(cut: int, one: str, other: str) -> None:
+    before, after = one.encode(), (one[:cut] + other + one[cut:]).encode()
+    first, last = versions._alike(before, after)
+    assert first + last <= min(len(before), len(after))
+    assert before[:first] == after[:first]
+    assert before[len(before) - last :] == after[len(after) - last :]
+    assert after[: first + 1] != before[: first + 1] or first + last == min(len(before), len(after))
+
+
+def edits_of(count: int, size: int = 2 * LONG) -> list[bytes]:
+    """A long note that grows by a line at a time."""
+    start = noise(size)
+    return [start + b"".join(b"- line %d\n" % line for line in range(number)) for number in range(count)]
+
+
+@pytest.mark.parametrize("forgets_every", [0, 1, 7], ids=["remembers", "forgets", "now and then"])
+def test_reading_a_version_takes_a_bounded_number_of_steps(tx: Writer, forgets_every: int) -> None:
+    """However often a process starts anew, or writes so much else that it forgets what it had kept."""
+    texts, kept = edits_of(3 * ROW), dict[str, int]()
+    for number, (before, after) in enumerate(pairwise(texts)):
+        if forgets_every and number % forgets_every == 0:
+            kept.clear()
+        keep(tx, before, after, kept)
+    assert longest(tx) <= ROW
+    assert versions.version(tx, name_of(texts[0])) == texts[0]
+    assert versions.version(tx, name_of(texts[-1])) == texts[-1]
+    assert versions.size(tx) < 6 * len(texts[0])  # and they are kept as differences
+
+
+def test_two_processes_that_take_turns_keep_rows_short(tx: Writer) -> None:
+    texts = edits_of(3 * ROW)
+    memories: list[dict[str, int]] = [{}, {}]
+    for number, (before, after) in enumerate(pairwise(texts)):
+        keep(tx, before, after, memories[number % 2])
+    assert longest(tx) <= ROW
+    assert all(versions.version(tx, name_of(text)) == text for text in texts[::8])
+
+
+def test_a_process_that_is_wrong_about_what_is_kept_makes_no_row_longer(tx: Writer) -> None:
+    texts = edits_of(3 * ROW)
+    for before, after in pairwise(texts):
+        keep(tx, before, after, {str(name_of(before)): 0})
+    assert longest(tx) <= ROW
+
+
+def test_what_differs_much_or_is_short_is_kept_whole(tx: Writer) -> None:
+    whole = noise(LONG)
+    keep(tx, whole, noise(LONG, 1) + whole[:100])
+    keep(tx, b"short", b"short too")
+    assert longest(tx) == 0
+
+
+def test_a_version_whose_base_was_forgotten_is_packed_anew(tx: Writer) -> None:
+    before, after = edits_of(2)
+    names = [(name_of(before), name_of(after))]
+    found = versions.packed([(before, after)], names, {str(name_of(before)): 0})
+    assert [each.base for each in found] == [name_of(before)]
+    with pytest.raises(Forgotten):
+        versions.store(tx, found, [str(name_of(after))])
+    with pytest.raises(Forgotten):
+        versions.store(tx, [], [str(name_of(after))])
+    assert tx.value("SELECT COUNT(*) FROM note_versions") == 0
+
+
+def test_pruning_keeps_what_the_changes_left_need(tx: Writer) -> None:
+    texts, kept = edits_of(10), dict[str, int]()
+    for before, after in pairwise(texts):
+        keep(tx, before, after, kept)
+    tx.run("DELETE FROM note_changes WHERE seq < ?", (tx.value("SELECT MAX(seq) FROM note_changes"),))
+    versions.sweep(tx)
+    for text in texts[-2:]:
+        assert versions.version(tx, name_of(text)) == text
+    tx.run("DELETE FROM note_changes")
+    versions.sweep(tx)
+    assert tx.value("SELECT COUNT(*) FROM note_versions") == 0
+
+
+def test_changes_over_what_is_kept_are_forgotten_oldest_first_and_never_one_that_is_begun(tx: Writer) -> None:
+    limits = NotesSettings(versions=10)
+    first = journal.begin(tx, ACTOR, _change(0), journal.named(_change(0)), _packed(0))
+    tx.run("UPDATE note_changes SET state = 'failed' WHERE seq = ?", (first.seq,))
+    for number in range(1, journal.PRUNE_EVERY):
+        keep(tx, b"%d" % number, b"%d" % (number + 1))
+    tx.run("UPDATE note_changes SET state = 'pending' WHERE seq = ?", (first.seq,))
+    journal.prune(tx, limits)
+    left = [row[0] for row in tx.all("SELECT seq FROM note_changes ORDER BY seq")]
+    assert left == [first.seq, *range(journal.PRUNE_EVERY - 9, journal.PRUNE_EVERY + 1)]
+    assert versions.version(tx, name_of(b"0")) == b"0"
+    assert versions.version(tx, name_of(b"20")) is None
+
+
+def test_versions_over_their_megabytes_are_forgotten(tx: Writer) -> None:
+    limits = NotesSettings(versions=5000, versions_mb=1)
+    for number in range(journal.PRUNE_EVERY * 2):
+        keep(tx, None, noise(20_000, number))
+    assert versions.size(tx) > 2 << 20
+    journal.prune(tx, limits)
+    assert versions.size(tx) <= (1 << 20) + 20_000 * journal.PRUNE_EVERY
+    assert versions.version(tx, name_of(noise(20_000, journal.PRUNE_EVERY * 2 - 1))) is not None
+
+
+def _change(number: int) -> Change:
+    return Change("note_edit", "edited", [FileChange("log.md", b"%d" % number, b"%d" % (number + 1))])
+
+
+def _packed(number: int) -> list[Packed]:
+    return journal.packed(_change(number), journal.named(_change(number)), {})
+
+
+@pytest.mark.parametrize("of", ["whole", "difference"])
+def test_flipped_bytes_are_found_and_never_given_out(tx: Writer, of: str) -> None:
+    before, after = edits_of(2)
+    keep(tx, before, after)
+    text = before if of == "whole" else after
+    name = name_of(text)
+    data = bytes(tx.value("SELECT data FROM note_versions WHERE hash = ?", (name,)))
+    places: Sequence[int] = range(len(data)) if len(data) < 200 else random.Random(1).sample(range(len(data)), 60)
+    found = 0
+    for place in places:
+        wrong = bytearray(data)
+        wrong[place] ^= 0x10
+        tx.run("UPDATE note_versions SET data = ? WHERE hash = ?", (bytes(wrong), name))
+        told = versions.version(tx, name)
+        assert told in (None, text), place
+        assert versions.damaged(tx) or told == text, place  # some bits say nothing
+        found += versions.damaged(tx)
+    assert found > len(places) * 0.9
+    tx.run("UPDATE note_versions SET data = ? WHERE hash = ?", (data, name))
+    assert versions.damaged(tx) == 0
+
+
+def test_a_lost_base_and_cut_off_bytes_are_damage(tx: Writer) -> None:
+    before, after = edits_of(2)
+    keep(tx, before, after)
+    tx.run("UPDATE note_versions SET data = substr(data, 1, 7) WHERE base IS NOT NULL")
+    assert versions.damaged(tx) == 1
+    assert versions.version(tx, name_of(after)) is None
+    tx.run("DELETE FROM note_versions WHERE base IS NULL")
+    assert versions.damaged(tx) == 1
+
+
+def test_no_version_has_no_bytes(tx: Writer) -> None:
+    assert versions.version(tx, None) is None
+    assert versions.version(tx, "0" * 32) is None
+
+
+@pytest.fixture
+async def desk(opening: Opening) -> AsyncIterator[Desk]:
+    async with desk_in(opening, {"notes.versions": 1}) as found:
+        yield found
+
+
+async def test_the_text_of_a_forgotten_edit_is_kept_again_when_it_comes_again(desk: Desk) -> None:
+    await desk.put({"log.md": "# Log\n"})
+    for number in range(70):
+        await desk.done("note_write", path="log.md", content=f"# Log\n\nedit {number}\n", mode="overwrite")
+    done = await desk.done("note_write", path="log.md", content="# Log\n\nedit 3\n", mode="overwrite")
+    await desk.done("note_write", path="log.md", content="# Log\n\nlast\n", mode="overwrite")
+    for text in ("# Log\n\nedit 3\n", "# Log\n\nedit 69\n"):
+        assert await desk.vault.db.read(partial(versions.version, name=name_of(text.encode()))) == text.encode()
+    await desk.done("history", action="undo", ref=(await desk.done("history", action="log"))["changes"][0]["id"])
+    assert desk.text("log.md") == "# Log\n\nedit 3\n"
+    assert done["changed"]
