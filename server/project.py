@@ -14,7 +14,6 @@ from server.settings import Loaded
 from vaults import registry
 from vaults.db.connection import Database
 from vaults.errors import AlreadyExists, InvalidArgument
-from vaults.files.atomic import write_atomic
 from vaults.registry import VaultEntry, valid_name
 
 STATE = ".strongroom"
@@ -35,8 +34,7 @@ def state_of(folder: Path) -> Path:
     state = folder.resolve() / STATE
     try:
         state.mkdir(mode=0o700, exist_ok=True)
-        if not (state / ".gitignore").exists():
-            write_atomic(state / ".gitignore", b"*\n")
+        vault_admin.keep_out_of_git(state)
     except OSError as failure:
         raise InvalidArgument("--path", f"{folder} cannot be written: {failure.strerror}") from failure
     return state

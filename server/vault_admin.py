@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from auth.access import EVERY_VAULT
@@ -13,6 +13,7 @@ from vaults import registry
 from vaults.db.connection import Database
 from vaults.db.sql import Writer
 from vaults.errors import AlreadyExists, InvalidArgument
+from vaults.files.atomic import write_atomic
 from vaults.registry import NAME_RULE, VaultEntry, folder_of, valid_name
 from vaults.settings import StorageSettings
 from vaults.vault import prepare_files
@@ -43,10 +44,15 @@ async def register(
     attempt takes over, never a registered vault without them. ``also`` runs in the registering transaction."""
     if not valid_name(name):
         raise InvalidArgument("name", NAME_RULE)
-    if await control.read(lambda tx: any(entry.name == name for entry in registry.listed(tx))):
+    entries = await control.read(registry.listed)
+    if any(entry.name == name for entry in entries):
         raise AlreadyExists(f"vault {name} exists already")
+    if path is not None:
+        _check_place(path.resolve(), data.resolve(), entries)
     folder = folder_of(data, name, path)
     vault_id = await prepare_files(folder, storage)
+    if path is not None:
+        keep_out_of_git(folder)
 
     def write(tx: Writer) -> VaultEntry:
         entry = registry.create(tx, name, path, vault_id)
@@ -55,6 +61,29 @@ async def register(
         return entry
 
     return await control.write(write)
+
+
+def keep_out_of_git(state: Path) -> None:
+    """Have Git pass over a vault's state in a folder served in place: it is nobody's to commit."""
+    if not (state / ".gitignore").exists():
+        write_atomic(state / ".gitignore", b"*\n")
+
+
+def _check_place(where: Path, data: Path, entries: Sequence[VaultEntry]) -> None:
+    """Raise ``AlreadyExists`` or ``InvalidArgument`` for a folder whose notes another vault would serve, too, or that
+    would serve those of another: grants are for vaults, not for folders."""
+    others = [entry.path for entry in entries if entry.path is not None and entry.state == "active"]
+    if any(_holds(where, other) or _holds(other, where) for other in others):
+        raise AlreadyExists("another vault serves a folder in it, or around it", hint="choose folders side by side")
+    if where == data or data in where.parents or _holds(where, data):
+        raise InvalidArgument("path", "and the server's data folder must not lie in each other")
+
+
+def _holds(outer: Path, inner: Path) -> bool:
+    """Whether a look at the notes of one folder would come to another. It passes over what is hidden."""
+    if outer not in inner.parents:
+        return False
+    return not any(part.startswith(".") for part in inner.relative_to(outer).parts)
 
 
 async def archive(services: Services, name: str) -> VaultEntry:

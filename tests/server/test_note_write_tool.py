@@ -168,10 +168,22 @@ async def test_a_note_has_a_limit(opening: Opening, tmp_path: Path) -> None:
         assert (await ask("note_write", path="c", content="ü" * 512)).code == "too_large"
 
 
-async def test_a_path_that_is_left_out_is_said(opening: Opening, tmp_path: Path) -> None:
+async def test_what_is_left_out_is_out_of_reach(opening: Opening, tmp_path: Path) -> None:
+    folder = tmp_path / "vaults" / "main" / "notes" / "private"
     async with opening(flags={"notes.exclude": ("private/",)}) as services:
-        done = await asker(services)("note_write", path="private/a", content="x")
-        assert any("leave this path out" in warning for warning in done.content["warnings"])
+        ask = asker(services)
+        assert (await ask("note_write", path="private/a", content="x")).code == "invalid_argument"
+        assert not folder.exists()
+        folder.mkdir()
+        (folder / "diary.md").write_text("mine\n")
+        for tool, more in (("note_read", {}), ("note_edit", {"content": "x"}), ("note_delete", {"confirm": True})):
+            assert (await ask(tool, path="private/diary.md", **more)).code == "not_found", tool
+        assert (await ask("fetch", id="private/diary.md")).code == "not_found"
+        assert (await ask("note_write", path="open", content="x")).ok
+        moved = await ask("note_move", path="open", to="private/open")
+        assert moved.code == "invalid_argument"
+        assert "to" in moved.text
+        assert (folder / "diary.md").read_text() == "mine\n"
 
 
 async def test_a_dated_note_is_written_by_its_word(ask: Asking, root: Path) -> None:

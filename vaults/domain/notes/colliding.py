@@ -26,11 +26,18 @@ def check_free(vault: Vault, path: str) -> None:
     """Raise what stands in the way of a new note: ``InvalidArgument`` for a name that is not good on every system,
     ``AlreadyExists``, ``Conflict``. Blocking."""
     check_creatable(path)
+    check_covered(vault, "path", path)
     existing = vault.notes.tree.collision(path)
     if existing == path:
         raise _occupied(vault, path)
     if existing is not None:
         raise blocked(path, existing) if path.startswith(f"{existing}/") else clash(path, existing)
+
+
+def check_covered(vault: Vault, field: str, path: str) -> None:
+    """Raise ``InvalidArgument`` for a place where the owner wants no notes of agents."""
+    if not vault.notes.tree.covers(path):
+        raise InvalidArgument(field, "lies where this vault leaves files out: no tool reads or writes there")
 
 
 def _occupied(vault: Vault, path: str) -> AlreadyExists:

@@ -10,6 +10,7 @@ from vaults.db.sql import Reader
 from vaults.domain.memory import Actor
 from vaults.domain.notes import catalogue
 from vaults.domain.notes.changed import Changed
+from vaults.domain.notes.colliding import check_covered
 from vaults.domain.notes.committing import commit
 from vaults.domain.notes.journal import Change, FileChange
 from vaults.domain.notes.opening import Open, check_etag, made, opened
@@ -26,6 +27,9 @@ from vaults.vault import Vault
 
 NAMED = 20
 """Notes that a result names one by one."""
+
+PATIENCE_S = 30.0
+"""Seconds a move waits for the first look at the vault: some 20,000 new notes."""
 
 UNREAD = "the index is still reading the vault: links in notes it has not read yet may be missed"
 
@@ -54,6 +58,8 @@ class _Plan:
 async def move(vault: Vault, actor: Actor, asked: Asked) -> Changed:
     """Move a note. Raises ``Conflict`` (another note goes by that name, or a linking note was changed meanwhile),
     ``AlreadyExists``, ``NotFound``, ``InvalidArgument`` for a name that is not good everywhere."""
+    if asked.update_backlinks and vault.lease.held:  # links of notes that nobody has read cannot follow
+        await vault.notes.settled(PATIENCE_S)
     async with vault.notes.writing():
         note = await opened(vault, asked.path)
         check_etag(note, asked.etag)
@@ -85,6 +91,7 @@ def _destination(path: str, to: str) -> str:
 
 
 def _check_free(vault: Vault, path: str, to: str) -> None:
+    check_covered(vault, "to", to)
     existing = vault.notes.tree.collision(to)
     if existing == to:
         raise occupied(to)
@@ -95,8 +102,6 @@ def _check_free(vault: Vault, path: str, to: str) -> None:
 async def _moved(vault: Vault, actor: Actor, note: Open, to: str, asked: Asked) -> Changed:
     plan = await _planned(vault, note, to, update_backlinks=asked.update_backlinks)
     warnings = [*note.warnings, *plan.warnings]
-    if not await run_in(vault.shared.pool, vault.notes.tree.covers, to):
-        warnings.append(f"{to} lies where this vault leaves notes out: it will not be found any more")
     others = [each.path for each in plan.files[1 : 1 + NAMED]]
     if asked.dry_run:
         diff = await run_in(vault.shared.pool, shown, plan.files)
@@ -120,7 +125,7 @@ async def _planned(vault: Vault, note: Open, to: str, *, update_backlinks: bool)
     relinking = Relinking(this, others)
     linked = (rows, unread) if update_backlinks else ([], [])
     plan = await run_in(vault.shared.pool, _changes, vault, note, relinking, *linked)
-    if update_backlinks and vault.notes.progress.phase != "ready":
+    if update_backlinks and vault.lease.held and vault.notes.progress.phase != "ready":
         plan.warnings.append(UNREAD)
     return plan
 

@@ -65,7 +65,14 @@ def made(path: str, content: Content, warnings: Sequence[str] = ()) -> Open:
 
 
 async def _read(vault: Vault, path: str) -> Content:
-    return await run_in(vault.shared.pool, vault.notes.tree.read, path, vault.notes.settings.max_note)
+    return await run_in(vault.shared.pool, _content, vault, path)
+
+
+def _content(vault: Vault, path: str) -> Content:
+    """Raises ``NotFound`` also for what the owner leaves out: who hides a folder from searches hides it from agents."""
+    if not vault.notes.tree.covers(path):
+        raise NotFound(f"no note {path}")
+    return vault.notes.tree.read(path, vault.notes.settings.max_note)
 
 
 def _elsewhere(tx: Reader, path: str, wanted: str) -> list[str]:

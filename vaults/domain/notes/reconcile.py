@@ -7,7 +7,7 @@ at twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
@@ -47,14 +47,24 @@ class Plan:
     held: dict[str, str] = field(default_factory=dict)
 
 
-def plan(known: Iterable[Known], found: Iterable[Found], unread: Sequence[str] = ()) -> Plan:
+def plan(
+    known: Iterable[Known],
+    found: Iterable[Found],
+    unread: Sequence[str] = (),
+    *,
+    touched: Collection[str] = (),
+) -> Plan:
     """Compare what is known with what is there. ``unread``: folders that could not be listed; what is known of them
-    stays. Pure."""
+    stays. ``touched``: files something happened to, whatever their stamps say. Pure."""
     before = {each.path: each for each in known}
     now = {each.path: each for each in found}
     new = [each for path, each in now.items() if path not in before]
     gone = [each for path, each in before.items() if path not in now and not within(path, unread)]
-    changed = [now[path] for path, each in before.items() if path in now and not unchanged(each, now[path].stamp)]
+    changed = [
+        now[path]
+        for path, each in before.items()
+        if path in now and (path in touched or not unchanged(each, now[path].stamp))
+    ]
     by_stamp = {each.stamp: each for each in gone if unchanged(each, each.stamp)}
     moved = [(by_stamp.pop(each.stamp), each) for each in new if each.stamp in by_stamp]
     arrived, left = {there.path for _, there in moved}, {known.path for known, _ in moved}
@@ -138,7 +148,8 @@ async def _these(vault: Vault, asked: Sequence[str]) -> Outcome:
         list({each.path: each for part in walks for each in part.skipped}.values()),
         [each for part in walks for each in part.unread],
     )
-    return await _apply(vault, plan(known, walk.found, walk.unread), walk, asked)
+    todo = plan(known, walk.found, walk.unread, touched=frozenset(asked))
+    return await _apply(vault, todo, walk, asked)
 
 
 def _known_of(tx: Reader, paths: Sequence[str]) -> list[Known]:

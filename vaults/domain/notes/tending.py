@@ -14,6 +14,7 @@ from vaults.context import run_in
 from vaults.domain.notes import catalogue, overwriting, reconcile, recovery
 from vaults.domain.notes.reconcile import Outcome, Vanished
 from vaults.errors import ReadOnly, StorageFull, StrongroomError, VaultUnavailable
+from vaults.files.ignoring import IGNORE_FILE
 from vaults.files.notebook import Progress
 from vaults.files.watching import Watcher
 from vaults.vault import Vault
@@ -35,7 +36,7 @@ async def tend(vault: Vault) -> None:
     vault.notes.watcher = watcher
     async with aclosing(watcher.changes()) as changes:
         async for changed in changes:
-            rescan = changed.rescan or vault.notes.progress.phase == "unavailable"
+            rescan = changed.rescan or IGNORE_FILE in changed.paths or vault.notes.progress.phase == "unavailable"
             started = time.monotonic()
             await _look(vault, None if rescan else sorted(changed.paths))
             if rescan:

@@ -69,9 +69,17 @@ def _composed(asked: Asked, path: str, template: Template | None) -> tuple[str, 
     if template is not None:
         text, warnings = templating.instance(template.text, path, datetime.now(UTC).astimezone(), text)
     if asked.frontmatter:
-        text, further = updated(text, asked.frontmatter)
+        text, further = _with_properties(text, asked.frontmatter)
         warnings = [*warnings, *further]
     return ended(text, dominant_newline(text)), warnings
+
+
+def _with_properties(text: str, properties: Mapping[str, Any]) -> tuple[str, list[str]]:
+    try:
+        return updated(text, properties)
+    except InvalidArgument as failure:  # of frontmatter_update, where they are called otherwise
+        reason = failure.message.partition(" set ")[2] or failure.message
+        raise InvalidArgument("frontmatter", reason, hint=failure.hint) from failure
 
 
 def _in_style(text: str, before: str) -> str:
@@ -82,10 +90,8 @@ def _in_style(text: str, before: str) -> str:
 
 
 async def _compared(vault: Vault, actor: Actor, changed: Changed, text: str) -> Changed:
-    """With the notes that seem to be about the same, and a word where nobody will find the new one."""
+    """With the notes that seem to be about the same."""
     warnings = list(changed.warnings)
-    if not await run_in(vault.shared.pool, vault.notes.tree.covers, changed.path):
-        warnings.append("the vault's settings leave this path out: searches will not find the note")
     similar = await nearness.similar(vault, actor, changed.path, text.encode())
     if similar:
         named = ", ".join(each.path for each in similar)
