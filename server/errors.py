@@ -46,5 +46,9 @@ def as_content(failure: StrongroomError) -> dict[str, Any]:
 
 def as_text(failure: StrongroomError) -> str:
     """The same for a model that reads only text."""
-    hint = f" Hint: {failure.hint}." if failure.hint else ""
-    return f"{failure.code}: {failure.message}.{hint}"
+    hint = f" Hint: {_stopped(failure.hint)}" if failure.hint else ""
+    return f"{failure.code}: {_stopped(failure.message)}{hint}"
+
+
+def _stopped(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."

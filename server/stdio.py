@@ -16,7 +16,7 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -29,7 +29,7 @@ from uuid_utils import uuid7
 
 from auth.principal import Principal
 from server.call import Caller
-from server.mcp_bridge.unanswered import Message, Unanswered, parsed
+from server.mcp_bridge.unanswered import Message, Unanswered, parsed, refusal
 from server.mcp_bridge.views import first_preset, strictest
 from server.protocol import Context, make_protocol
 from server.services import Services
@@ -62,8 +62,8 @@ async def run_stdio(
     loop = asyncio.get_running_loop()
     with _wire() as (source, target), anyio.CancelScope() as scope, _ended_by_signals(loop, scope.cancel):
         owed = Unanswered(at_end=protocol.listening.close)
-        lines = _Lines(source, owed, services.settings.server.max_body)
         answers = _Answers(target, owed, scope.cancel)
+        lines = _Lines(source, owed, services.settings.server.max_body, answers.write)
         watching = asyncio.create_task(_watch_parent(os.getppid(), scope.cancel), name="parent")
         try:
             # The SDK asks of both no more than what they have.
@@ -125,12 +125,17 @@ def _wire() -> Iterator[tuple[IO[bytes], int]]:
         os.close(nothing)
 
 
+Answer = Callable[[str], Awaitable[None]]
+"""Sends one line."""
+
+
 class _Lines:
     """Lines of ``source`` as they come, until it ends and all is answered. One above ``limit`` bytes is dropped, like
     any that is no JSON."""
 
-    def __init__(self, source: IO[bytes], owed: Unanswered, limit: int) -> None:
+    def __init__(self, source: IO[bytes], owed: Unanswered, limit: int, answer: Answer) -> None:
         self._source = source
+        self._answer = answer
         self._owed = owed
         self._limit = limit
         self._loop = asyncio.get_running_loop()
@@ -143,6 +148,9 @@ class _Lines:
             if not line:
                 await self._owed.settled()
                 return
+            if "refused" in message:
+                await self._answer(refusal(message["id"]) + "\n")
+                continue
             self._owed.received(message)
             yield line.decode("utf-8", "replace")
 

@@ -24,6 +24,9 @@ SWEEP_AFTER_S = 2.0
 """Seconds after the start until vaults nobody asked for are opened: a command that ends at once never does, and the
 first calls of a server need not share the processor with it."""
 
+SETTLE_S = 60.0
+"""Seconds the sweep gives a vault to look at its files: some 40,000 new ones."""
+
 REST_S = 10.0
 """Seconds after which an open vault that nobody uses keeps only its vectors."""
 
@@ -234,11 +237,13 @@ class Pool:
             await vault.projection.drop()
 
     async def _sweep(self) -> None:
-        """After a start: finish the vectors an earlier process still owed, one vault at a time."""
+        """After a start: index what changed meanwhile, and finish the vectors that are owed, one vault at a time."""
         for entry in self._vaults_in():
             if (self.folder_of(entry) / DATABASE).is_file():
                 try:
                     async with self.lease(entry) as vault:
+                        if vault.lease.held:  # a look at its files that is broken off would have to begin again
+                            await vault.notes.settled(SETTLE_S)
                         owed = await _tend(vault)
                     if not owed and entry.name in self._idle():
                         await self._evict(entry.name)

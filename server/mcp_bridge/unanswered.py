@@ -29,9 +29,32 @@ def parsed(line: bytes) -> Message:
         return {}
     if not isinstance(message, dict):
         return {}
+    if _may_be_half(line) and not _is_unicode(message):
+        return {"method": None, "id": message.get("id"), "cancelled": None, "refused": True}
     params = message.get("params")
     cancelled = params.get("requestId") if isinstance(params, dict) else None
     return {"method": message.get("method"), "id": message.get("id"), "cancelled": cancelled}
+
+
+def _may_be_half(line: bytes) -> bool:
+    return b"\\ud" in line or b"\\uD" in line  # how a lone surrogate comes: nothing else can write one
+
+
+def _is_unicode(message: object) -> bool:
+    try:
+        json.dumps(message, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def refusal(number: object) -> str:
+    """The answer to a message whose text is none: the SDK would drop it without a word."""
+    error = {
+        "code": -32700,
+        "message": "Parse error: a string holds half of a surrogate pair, which is no Unicode text",
+    }
+    return json.dumps({"jsonrpc": "2.0", "id": number if isinstance(number, str | int) else None, "error": error})
 
 
 class Unanswered:

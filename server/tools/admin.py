@@ -50,8 +50,8 @@ def _status_text(status: Status) -> str:
     read = f" ({status.notes.done} of {status.notes.total} files read)" if scanning else ""
     owed = f", {status.embedding.pending} passages without a vector yet" if status.embedding.pending else ""
     return (
-        f"Vault {status.vault}: {status.memories.living} memories, {status.notes.notes} notes{read}{owed}; model {status.embedding.status};"
-        f" you are {status.you.role}."
+        f"Vault {status.vault}: {status.memories.living} memories, {status.notes.notes} notes{read}{owed};"
+        f" model {status.embedding.status}; you are {status.you.role}."
     )
 
 

@@ -13,6 +13,7 @@ from server.tools._spec import EDITS, REMOVES, Arguments, tool
 from vaults.domain.memory import Text
 from vaults.domain.notes import deleting, moving, past, undoing
 from vaults.domain.notes.changed import Changed
+from vaults.domain.notes.dated import path_of
 from vaults.domain.notes.past import Past
 
 Path = Annotated[Text, Field(min_length=1, max_length=1024, description="the note")]
@@ -133,16 +134,15 @@ async def history(call: Call, args: HistoryArguments) -> History:
     """What was done to notes, and taking it back. log lists changes, diff shows one (default: the last), undo takes one
     back in all its notes (default: your own last; undo an undo to redo), restore writes a note as it was around
     ref, deleted ones too."""
+    path = await path_of(call.vault, args.path) if args.path is not None else None
     if args.action == "log":
-        listed = await past.log(call.vault, args.path, args.limit, args.before)
+        listed = await past.log(call.vault, path, args.limit, args.before)
         more = True if listed.cursor else None
         return History(changes=listed.changes, cursor=listed.cursor, truncated=more, warnings=listed.warnings)
     if args.action == "diff":
-        found = await past.diff(call.vault, args.ref, args.path, args.max_tokens)
+        found = await past.diff(call.vault, args.ref, path, args.max_tokens)
         return History(ref=found.ref, diff=found.diff, truncated=found.truncated)
-    asked = undoing.Asked(
-        args.ref, args.path, args.version, args.dry_run, args.etag, args.session or call.caller.session
-    )
+    asked = undoing.Asked(args.ref, path, args.version, args.dry_run, args.etag, args.session or call.caller.session)
     act = undoing.undo if args.action == "undo" else undoing.restore
     done = await act(call.vault, call.actor, asked)
     return History(

@@ -61,7 +61,8 @@ edits = st.one_of(
             "tool": st.just("note_edit"),
             "action": st.just("replace"),
             "search": st.sampled_from(["ferry", "quay", "日本", "- ", "\n"]),
-            "replacement": st.sampled_from(["{}", "", "{}\n{}"]),
+            # With blanks around it, or what stands beside the place would become one word with it.
+            "replacement": st.sampled_from([" {} ", "", " {}\n{} "]),
             "occurrence": st.sampled_from(["first", "last", "all"]),
         }
     ),

@@ -210,3 +210,11 @@ def gone(pid):
         threading.Event().wait(0.02)
     os.kill(pid, signal.SIGKILL)
     return False
+
+
+def test_half_a_surrogate_pair_is_answered_and_a_whole_one_is_read(tmp_path):
+    half = lines(call(7, "remember", content="X")).replace(b"X", b"\\ud83d")
+    whole = half.replace(b'"id": 7', b'"id": 8').replace(b"\\ud83d", b"\\ud83d\\ude00")
+    found = answers(talk(tmp_path, INITIALIZE, INITIALIZED, half, whole)[0])
+    assert found[7]["error"]["code"] == -32700
+    assert not found[8]["result"].get("isError")

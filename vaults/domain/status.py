@@ -44,7 +44,8 @@ class IndexStatus:
 @dataclass(frozen=True, slots=True)
 class NotesStatus:
     """Notes that are indexed, and files that are not. ``state``: unread, scanning (``done`` of ``total`` files),
-    ready, or unavailable, with the reason. ``watching``: how changes by other programs are noticed."""
+    ready, or unavailable, with the reason. ``watching``: how changes by other programs are noticed. ``history``: how
+    changes by tools are kept in Git."""
 
     notes: int
     skipped: int
@@ -52,6 +53,7 @@ class NotesStatus:
     done: int
     total: int
     watching: str
+    history: str
     reason: str | None
 
 
@@ -101,7 +103,9 @@ def _notes(tx: Reader, vault: Vault) -> NotesStatus:
         now = replace(now, phase="ready", watching="by another process")
     held = int(tx.value("SELECT COUNT(*) FROM notes"))
     skipped = int(tx.value("SELECT COUNT(*) FROM notes_skipped"))
-    return NotesStatus(held, skipped, now.phase, now.done, now.total, now.watching, now.reason)
+    return NotesStatus(
+        held, skipped, now.phase, now.done, now.total, now.watching, vault.notes.history_state, now.reason
+    )
 
 
 def _counted(tx: Reader, params: dict[str, str], *, everything: bool) -> MemoryCounts:

@@ -75,7 +75,7 @@ class Notebook:
         if self.watcher is None:
             return self.progress
         state = self.watcher.state
-        told = replace(self.progress, watching=_words(state))
+        told = replace(self.progress, watching="starting" if state.reason == NOT_YET else _words(state))
         # Before it stands it is not lost: the folder may just be big.
         lost = state.mode == "failed" and self.progress.phase != "scanning" and state.reason != NOT_YET
         return replace(told, phase="unavailable", reason=state.reason) if lost else told

@@ -154,8 +154,8 @@ def heading_text(written: str) -> str:
 
 
 def _first_title(found: Scan, headings: tuple[Heading, ...]) -> str | None:
-    if not headings or headings[0].level != 1:
-        return None
+    if not headings or headings[0].level != 1 or any(each.level == 1 for each in headings[1:]):
+        return None  # one of several is a section of a note that is called as its file
     before = found.lines[found.body_start + 1 : headings[0].start + 1]
     return headings[0].text or None if not before.strip() else None
 

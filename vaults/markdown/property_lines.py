@@ -15,7 +15,10 @@ from vaults.errors import Conflict
 from vaults.markdown.source import unified
 
 REFUSAL = "The frontmatter of this note cannot be edited by key"
-BY_HAND = "Nothing was changed. Correct the lines between the --- marks first, by an edit of the note's text."
+BY_HAND = (
+    "nothing was changed; read the note whole, correct the lines between the --- marks, and write it back with"
+    " note_write, mode overwrite, and its etag"
+)
 
 DEFAULT_STEP = 2
 """Blanks that a nested line is indented by where the block shows no habit of its own."""
@@ -73,7 +76,7 @@ def entries(inner: str) -> list[Entry]:
 
 
 def refused(reason: str) -> Conflict:
-    return Conflict(f"{REFUSAL}: {reason}.", hint=BY_HAND)
+    return Conflict(f"{REFUSAL}: {reason}", hint=BY_HAND)
 
 
 def _composed(inner: str) -> Any:

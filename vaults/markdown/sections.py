@@ -15,7 +15,7 @@ LISTED = 50
 """Headings an error names at most."""
 
 _MARKS = re.compile(r"[*_`~=\[\]]+")
-_ARROW = re.compile(r"[ \t]+>[ \t]+")
+_ARROW = re.compile(r"[ \t]+[>›][ \t]+")  # the second is how search hits write it
 _LEVEL = re.compile(r"(#{1,6})[ \t]+(?=\S)")
 
 

@@ -78,6 +78,7 @@ def edits(draw: st.DrawFn) -> Edit:
 @given(notes(), edits())
 @settings(max_examples=600, deadline=None)
 @example("", Edit("add", None, "x"))
+@example("# Log\n\n# Log\n\n# Log", Edit("remove", None, None, pattern="^#+ .*", occurrence="all"))
 def test_nothing_but_the_region_changes(text: str, edit: Edit) -> None:
     try:
         edited = apply(text, edit, NOW)

@@ -80,7 +80,7 @@ def _elsewhere(draft: Draft, needle: str) -> NotFound | None:
 def _standing(draft: Draft, offset: int) -> NotFound:
     line = line_at(draft.text, offset)
     if offset < draft.outline.body_start:
-        hint = "frontmatter_update changes properties; an edit of the text does not touch them."
+        hint = "frontmatter_update changes properties, note_write with mode overwrite the whole note"
         return NotFound(f"search stands in the frontmatter (line {line}) only.", hint=hint, closest=[], line=line)
     mark = next((mark for mark in reversed(draft.outline.marks) if mark.start <= offset), None)
     under = f", under '{'#' * mark.level} {mark.text}'" if mark else ""

@@ -166,7 +166,7 @@ def report(draft: Draft) -> Edited:
         return Edited(text, line, line - 1, warnings, "")
     if start < end and not starts_line(text, start) and draft.text[start : start + 1] in ("", "\r", "\n"):
         start = after_ending(text, start)  # the line it goes in after is as it was
-    if start < end and starts_line(text, end) and starts_line(draft.text, last.end):
+    if start < end and starts_line(text, end) and (end == len(text) or starts_line(draft.text, last.end)):
         end = before_ending(text, end)
     number = line_at(text, start)
     region = text[line_start(text, start) : line_end(text, end, len(text))]
