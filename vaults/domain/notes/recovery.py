@@ -62,15 +62,15 @@ def _carry(vault: Vault, record: Record, versions: dict[str, bytes]) -> bool:
     """Put in place what is missing; whether the whole change stands now. Blocking."""
     limit, tree = 1 << 30, vault.notes.tree
     ahead: list[FileChange] = []
-    back: list[FileChange] = []
+    back: list[Sequence[FileChange] | None] = []
     whole = record.seq not in vault.notes.refused
     for each in record.files:
         here, there = _content(vault, each.path, limit), _content(vault, each.target, limit)
         forward = _forward(each, here, there, versions)
         whole = whole and forward is not None
         ahead += forward or []
-        back += _backward(each, here, there, versions)
-    steps = ahead if whole else list(reversed(back))
+        back.append(_backward(each, here, there, versions))
+    steps = ahead if whole else _taken_back(back)
     try:
         first = placing.prepared(tree, steps[: placing.CHUNK])
         placed = Placed(tree)
@@ -79,6 +79,11 @@ def _carry(vault: Vault, record: Record, versions: dict[str, bytes]) -> bool:
     except (AlreadyExists, Conflict, InvalidArgument, NotFound):
         return False  # yet another edit came: what stands there stays, the versions are kept
     return whole
+
+
+def _taken_back(back: Sequence[Sequence[FileChange] | None]) -> list[FileChange]:
+    """The steps back, last first; none where a version is not to be had: it would be taken back by half."""
+    return [] if None in back else [step for each in reversed(back) for step in each or ()]
 
 
 _ODD = Content(b"\0 stands for what is no version of a note", Stamp(0, 0, 0, 0))
@@ -101,30 +106,33 @@ def _is(content: Content | None, version: str | None) -> bool:
 def _forward(
     each: FileRecord, here: Content | None, there: Content | None, versions: dict[str, bytes]
 ) -> list[FileChange] | None:
-    """What is left to do for a file; None where it is neither as before nor as after."""
+    """What is left to do for a file; None where it is neither as before nor as after, or the version after is lost."""
+    if _is(there, each.after) and (here is None or each.to is None):
+        return []
     after = versions.get(each.after or "")
+    if (after is None) != (each.after is None):
+        return None
     if each.to is None:
-        if _is(here, each.after):
-            return []
-        if not _is(here, each.before):
-            return None
-        return [FileChange(each.path, here.data if here else None, after, stamp=here.stamp if here else None)]
+        change = FileChange(each.path, here.data if here else None, after, stamp=here.stamp if here else None)
+        return [change] if _is(here, each.before) else None
     if here is not None and _is(here, each.before) and there is None:
         return [FileChange(each.path, here.data, after, each.to, here.stamp)]
-    if here is None and there is not None and _is(there, each.before) and each.before != each.after:
+    if here is None and there is not None and _is(there, each.before):
         return [FileChange(each.to, there.data, after, stamp=there.stamp)]
-    return [] if here is None and _is(there, each.after) else None
+    return None
 
 
 def _backward(
     each: FileRecord, here: Content | None, there: Content | None, versions: dict[str, bytes]
-) -> Sequence[FileChange]:
-    """What takes a file back to where it was, if it is as after."""
-    before = versions.get(each.before or "")
-    if not _is(there, each.after) or (each.to and here is not None):
+) -> Sequence[FileChange] | None:
+    """What takes a file back to where it was, if it is as after, or has only got its new name; None where the version
+    before is lost."""
+    if each.to is not None and here is None and there is not None and _is(there, each.before):
+        return [FileChange(each.to, there.data, there.data, each.path, there.stamp)]
+    if not _is(there, each.after) or (each.to and here is not None) or each.before == each.after:
         return []
-    if each.to is None:
-        if each.before == each.after:
-            return []
-        return [FileChange(each.path, there.data if there else None, before, stamp=there.stamp if there else None)]
-    return [FileChange(each.to, there.data, before, each.path, there.stamp)] if there else []
+    before = versions.get(each.before or "")
+    if (before is None) != (each.before is None):
+        return None
+    data, stamp = (there.data, there.stamp) if there else (None, None)
+    return [FileChange(each.target, data, before, each.path if each.to else None, stamp)]
