@@ -121,7 +121,8 @@ async def test_links_of_others_stay_where_that_is_asked(desk: Desk) -> None:
     assert desk.text("Foo.md") == "[b](Bar.md)"
 
 
-async def test_a_note_that_no_index_knows_moves_with_a_warning(desk: Desk) -> None:
+async def test_a_note_that_no_index_knows_moves_with_a_warning(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moving, "PATIENCE_S", 0.01)
     await desk.put({"x.md": "[[Foo]]"})
     (desk.root / "Foo.md").write_text("# New\n")
     desk.vault.notes.tell(Progress("scanning"))
