@@ -159,12 +159,14 @@ def _known_of(tx: Reader, paths: Sequence[str]) -> list[Known]:
 
 @dataclass(slots=True)
 class _Run:
-    """A plan being carried out. ``left``: notes whose files are gone and that nothing took over yet, by path."""
+    """A plan being carried out. ``left``: notes whose files are gone and that nothing took over yet, by path;
+    ``texts``: the same by digest."""
 
     vault: Vault
     left: dict[str, Known]
     taken_over: Mapping[str, Known]
     known: Mapping[str, str]
+    texts: dict[str, list[Known]] = field(default_factory=dict)
     changed: list[str] = field(default_factory=list)
     odd: list[LeftOut] = field(default_factory=list)
     unreadable: list[LeftOut] = field(default_factory=list)
@@ -180,21 +182,30 @@ class _Run:
 
     def _put(self, tx: Writer, taken: Intake) -> None:
         held = next(iter(catalogue.known(tx, [taken.path])), None)
+        before = self.taken_over.get(taken.path)
+        if held is not None and before is not None:  # a tool has made it a row there; the old one is nobody's
+            self.left[before.path] = before
         if held is not None and held.hash == taken.hash and held.complete:
             catalogue.touch(tx, held.seq, taken.stamp, taken.read_ns)
             return
         if held is not None and outdated(held, taken):
             return  # a tool wrote it after this was read, and has told the rows
-        before = self.taken_over.get(taken.path)
-        if held is None and before is None:  # the same text at another path, where it is gone: it was moved
-            before = next((each for each in self.left.values() if each.hash == taken.hash), None)
-            if before is not None:
-                del self.left[before.path]
-        owed = catalogue.put(
-            tx, taken, model_of(self.vault, tx), self.vault.shared.index.passage_tokens, before.seq if before else None
-        )
+        number = self._number(tx, before or self._same_text(taken)) if held is None else None
+        owed = catalogue.put(tx, taken, model_of(self.vault, tx), self.vault.shared.index.passage_tokens, number)
         self.changed.append(taken.path)
         self.owed = self.owed or owed
+
+    def _same_text(self, taken: Intake) -> Known | None:
+        """A note with the same text at another path, where it is gone: it was moved."""
+        some = self.texts.get(taken.hash, [])
+        while some:
+            if (found := self.left.pop(some.pop().path, None)) is not None:
+                return found
+        return None
+
+    def _number(self, tx: Reader, before: Known | None) -> int | None:
+        """The row of a note that was moved, unless a tool has made another of it since it was listed."""
+        return before.seq if before is not None and catalogue.known(tx, [before.path]) == [before] else None
 
 
 async def _apply(
@@ -204,6 +215,8 @@ async def _apply(
     renamed = {there.path: known for known, there in todo.moved if _name(known.path) != _name(there.path)}
     plain = [(known, there.path) for known, there in todo.moved if there.path not in renamed]
     run = _Run(vault, {each.path: each for each in todo.gone}, renamed, todo.held)
+    for each in todo.gone:
+        run.texts.setdefault(each.hash, []).append(each)
     if plain:
         await vault.db.write(lambda tx: _move(tx, plain))
     reads = [*todo.read, *(there for _, there in todo.moved if there.path in renamed)]
@@ -217,7 +230,11 @@ async def _apply(
 
 def _move(tx: Writer, moved: Sequence[tuple[Known, str]]) -> None:
     for known, path in moved:
-        if catalogue.known(tx, [known.path]) == [known]:
+        if catalogue.known(tx, [known.path]) != [known]:
+            continue
+        if catalogue.known(tx, [path]):  # a tool has made it a row there since it was listed
+            catalogue.drop(tx, [known.seq])
+        else:
             catalogue.move(tx, known.seq, path)
 
 
