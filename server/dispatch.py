@@ -18,9 +18,10 @@ from uuid_utils import uuid7
 from auth.roles import Role
 from server import errors
 from server.call import Call, Caller
-from server.tools._spec import Arguments, ToolSpec
+from server.tools._spec import CONFIRMED, Arguments, ToolSpec
 from vaults.context import CallContext, bound
 from vaults.errors import (
+    ConfirmationRequired,
     Forbidden,
     Internal,
     InvalidArgument,
@@ -88,7 +89,7 @@ async def _serve(services: Services, caller: Caller, name: str, arguments: Mappi
     spec = _find(services, name)
     role = _authorise(services, caller, spec, arguments)
     with services.quotas.admit(caller.principal, caller.vault):
-        args = _validate(spec, arguments)
+        args = _validate(spec, _consented(caller, spec, arguments))
         entry = services.roster.entry(caller.vault)
         limit = services.settings.server.call_timeout_s
         context = CallContext(caller.principal.key, entry.vault_id, time.monotonic() + limit, caller.session)
@@ -119,6 +120,20 @@ def _authorise(services: Services, caller: Caller, spec: ToolSpec, arguments: Ma
     if caller.write_mode == "off" and spec.write_call(arguments):
         raise ReadOnly("writing is switched off for this connection")
     return role
+
+
+def _consented(caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments without the word that a person has agreed. Raises ``ConfirmationRequired`` where the connection
+    asks before it writes, and nobody has."""
+    agreed = arguments.get(CONFIRMED)
+    if caller.write_mode == "ask" and spec.write_call(arguments) and agreed is not True:
+        raise ConfirmationRequired(
+            f"{spec.name} writes, and here a person is asked first",
+            hint=f"ask them; if they agree, call again with {CONFIRMED}: true",
+        )
+    if isinstance(agreed, bool) and CONFIRMED not in spec.arguments.model_fields:
+        return {name: value for name, value in arguments.items() if name != CONFIRMED}
+    return arguments
 
 
 def _validate(spec: ToolSpec, arguments: Mapping[str, Any]) -> Arguments:

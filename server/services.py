@@ -24,7 +24,7 @@ from vaults import registry as vault_registry
 from vaults.db.connection import Database
 from vaults.db.migrate import migrate
 from vaults.domain import reindexing
-from vaults.domain.notes import keeping, tending
+from vaults.domain.notes import keeping, recovery, tending
 from vaults.embed.backend import Embedder
 from vaults.embed.cross import CrossEncoderService
 from vaults.embed.cross_model import CrossOptions
@@ -186,6 +186,7 @@ def _shared(
         observer=observer,
         chores=CHORES,
         resident=tending.tend,
+        mending=recovery.mend,
         parting=keeping.flush,
         heard=heard,
     )

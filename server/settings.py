@@ -54,7 +54,8 @@ class ServerSettings(Section):
     max_body: Annotated[int, Field(ge=65_536, description="bytes of a request body at most")] = 4 * 1024 * 1024
     call_timeout_s: Annotated[float, Field(gt=0, description="seconds a tool call may take")] = 60.0
     write_mode: Annotated[
-        Literal["auto", "ask", "off"], Field(description="off hides every writing tool; a vault may be stricter")
+        Literal["auto", "ask", "off"],
+        Field(description="ask: writes need confirmed: true; off hides every writing tool; a vault may be stricter"),
     ] = "auto"
 
 

@@ -68,7 +68,7 @@ class Pool:
     def onlooking(self) -> Pool:
         """The same vaults for somebody who only looks: nothing goes on in them while they are open. Close this one
         first."""
-        return Pool(self._data, replace(self._shared, chores=(), resident=None, parting=None))
+        return Pool(self._data, replace(self._shared, chores=(), resident=None, mending=None, parting=None))
 
     def folder_of(self, entry: VaultEntry) -> Path:
         """Where a vault's state lies: in the data folder, or in ``.strongroom`` of a folder served in place."""

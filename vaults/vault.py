@@ -72,8 +72,8 @@ def unheard(vault: str, paths: Sequence[str]) -> None:
 @dataclass(frozen=True, slots=True)
 class Shared:
     """What every vault of a process uses together: settings, one model of each kind, one pool of search threads, the
-    chores done before owed vectors are paid, ``resident``, what goes on as long as a vault is open, and ``parting``,
-    what is done before it closes."""
+    chores done before owed vectors are paid, ``mending``, what finishes a change that a kill interrupted, ``resident``,
+    what goes on as long as a vault is open, and ``parting``, what is done before it closes."""
 
     storage: StorageSettings
     embedding: EmbeddingSettings
@@ -89,6 +89,7 @@ class Shared:
     observer: Observer
     chores: tuple[Chore, ...] = ()
     resident: Chore | None = None
+    mending: Chore | None = None
     parting: Chore | None = None
     heard: Heard = unheard
 
@@ -159,6 +160,10 @@ class Vault:
             if held != self.entry.vault_id:
                 raise VaultQuarantined(f"the files of vault {self.name} belong to another vault", reason="foreign")
             await self._keep_notes_folder()
+            if alone and self.shared.mending is not None and await self.db.read(_is_torn):
+                # Before anybody is answered: half of a change may stand. What hinders it now is tried again later.
+                with contextlib.suppress(StrongroomError):
+                    await self.shared.mending(self)
             if alone and await self.db.read(owes_chores):
                 self.nudge()
             self.attend()
@@ -352,6 +357,10 @@ def _refuse_empty(tx: Reader) -> None:
     # A registered vault was never without tables; migrating would lay a new, empty one over what was lost.
     if tx.one("SELECT 1 FROM sqlite_master LIMIT 1") is None:
         raise _damaged()
+
+
+def _is_torn(tx: Reader) -> bool:
+    return tx.one("SELECT 1 FROM note_changes WHERE state = 'pending' LIMIT 1") is not None
 
 
 def owes_chores(tx: Reader) -> bool:

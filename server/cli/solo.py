@@ -21,7 +21,9 @@ def stdio(
     path: Annotated[Path | None, typer.Option(help="serve this folder in place; state in its .strongroom/")] = None,
     tools: Annotated[Literal["agent", "notes", "full"] | None, typer.Option(help="tools to show")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="as --write-mode off")] = False,
-    write_mode: Annotated[Literal["auto", "ask", "off"], typer.Option(help="whether tools may write")] = "auto",
+    write_mode: Annotated[
+        Literal["auto", "ask", "off"], typer.Option(help="may tools write; ask: a person agrees first")
+    ] = "auto",
 ) -> None:
     """Serve MCP on stdin and stdout. Without --vault and --path: the nearest folder above with .strongroom/, else
     vault main."""

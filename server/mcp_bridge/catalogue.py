@@ -43,7 +43,7 @@ def _wire(spec: ToolSpec, view: View) -> Tool:
     return Tool(
         name=spec.name,
         description=spec.description,
-        input_schema=spec.input_schema_for(role),
+        input_schema=spec.input_schema_for(role, write_mode),
         output_schema=spec.output_schema,
         annotations=ToolAnnotations(
             read_only_hint=not writes,

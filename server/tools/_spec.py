@@ -26,6 +26,9 @@ class Effect:
     idempotent: bool = True
 
 
+CONFIRMED = "confirmed"
+"""The argument that says a person agreed, on connections that ask before they write."""
+
 READS = Effect(writes=False)
 ADDS = Effect(writes=True)
 EDITS = Effect(writes=True, idempotent=False)
@@ -85,14 +88,15 @@ class ToolSpec:
         schema = simplified(self.arguments.model_json_schema())
         return {key: value for key, value in schema.items() if key != "description"}  # ours, not the model's
 
-    def input_schema_for(self, role: Role) -> dict[str, Any]:
-        """The schema as ``role`` sees it: only the actions it may take."""
-        if not self.actions:
-            return self.input_schema
-        schema = dict(self.input_schema)
-        properties = dict(schema["properties"])
-        properties["action"] = {**properties["action"], "enum": self.actions_for(role)}
-        return {**schema, "properties": properties}
+    def input_schema_for(self, role: Role, write_mode: str = "auto") -> dict[str, Any]:
+        """The schema as ``role`` sees it: only the actions it may take, and where writing asks, how to say that a
+        person agreed."""
+        properties = dict(self.input_schema["properties"])
+        if self.actions:
+            properties["action"] = {**properties["action"], "enum": self.actions_for(role)}
+        if write_mode == "ask" and self.writes_for(role):
+            properties[CONFIRMED] = {"type": "boolean", "description": "true once the person you work for agreed"}
+        return {**self.input_schema, "properties": properties}
 
     def actions_for(self, role: Role) -> list[str]:
         return [action for action, least in self.actions.items() if role >= least]

@@ -106,7 +106,7 @@ class EditArguments(Linking):
     format: Annotated[Format | None, Field(description="make content list items")] = None
     search: Annotated[Text | None, Field(max_length=100_000, description="exact text")] = None
     pattern: Annotated[Text | None, Field(max_length=1000, description="RE2 in place of search")] = None
-    replacement: Annotated[Text | None, Field(max_length=LONGEST, description="for search or pattern")] = None
+    replacement: Annotated[Text | None, Field(max_length=LONGEST, description="new text; \\1: a group")] = None
     occurrence: Annotated[Literal["first", "last", "all"], Field(description="which match")] = "first"
     guardrails: Annotated[
         Literal["warn", "strict", "off"] | None, Field(description="odd content: repair, refuse, take")

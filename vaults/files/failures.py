@@ -120,9 +120,10 @@ def blocked(path: str, existing: str) -> Conflict:
 
 def clash(path: str, existing: str) -> Conflict:
     """Another spelling of the same name, in case or Unicode form, is there already."""
+    rest = path.split("/")[existing.count("/") + 1 :]  # not by length: spellings of one name differ in it
     return Conflict(
         f"'{path}' cannot be made: '{existing}' exists, and some systems take the two names for one",
-        hint=f"use the existing spelling: '{existing}{path[len(existing) :]}'",
+        hint=f"use the existing spelling: '{'/'.join([existing, *rest])}'",
         path=path,
         existing=existing,
     )

@@ -66,7 +66,9 @@ CALLS = [
 async def _looked(owner, era):
     """Until the vault has looked at its files: how far it is differs from call to call."""
     status = owner.message("tools/call", {"name": "status", "arguments": {}}, era, "looked")
-    while (await owner.post(status, era=era)).json()["result"]["structuredContent"]["notes"]["state"] != "ready":
+    for _ in range(1000):
+        if (await owner.post(status, era=era)).json()["result"]["structuredContent"]["notes"]["state"] == "ready":
+            return
         await asyncio.sleep(0.01)
 
 

@@ -23,8 +23,8 @@ from vaults.vault import Vault
 SINCE = timedelta(minutes=15)
 """How old a change may be for its disappearance to be an accident."""
 
-LATEST = 12
-"""Changes of a note that are looked at."""
+LATEST = 200
+"""Changes of a note that are looked at: more than agents make between two looks at a note they hammer."""
 
 MANY = 200
 """Notes that tools changed lately, looked at beside those that changed on disk."""

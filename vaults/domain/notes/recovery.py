@@ -29,6 +29,11 @@ async def recover(vault: Vault) -> int:
     return await carried_through(_recover(vault))
 
 
+async def mend(vault: Vault) -> None:
+    """``recover``, for a vault that is being opened."""
+    await recover(vault)
+
+
 async def _recover(vault: Vault) -> int:
     async with vault.notes.writing():
         return await finish_all(vault)

@@ -1,0 +1,17 @@
+"""Texts that are one word to the encoder, such as a picture inside a note."""
+
+from __future__ import annotations
+
+import pytest
+
+from vaults.search import budget
+
+
+@pytest.mark.parametrize("text", ["QUJD" * 100_000, "語" * 90_000, "🎉" * 60_000, "|a" * 100_000, "[a](" * 80_000])
+def test_a_text_without_an_end_of_word_is_counted(text: str) -> None:
+    assert len(text) / 20 < budget.count(text) <= len(text.encode())
+
+
+def test_pieces_count_as_the_whole_does_but_for_their_borders() -> None:
+    text = "The quick brown fox jumps over the lazy dog. " * 2_000
+    assert abs(budget.count(text) - 2_000 * budget.count("The quick brown fox jumps over the lazy dog. ")) <= 2_010
