@@ -62,19 +62,24 @@ async def _by_thread(vault: Vault, batches: Sequence[list[Wanted]]) -> AsyncGene
 
 async def _by_processes(vault: Vault, batches: Sequence[list[Wanted]]) -> AsyncGenerator[tuple[int, Readings], None]:
     waiting = list(reversed(batches))
-    done: asyncio.Queue[tuple[int, Readings]] = asyncio.Queue(2 * PROCESSES)
+    done: asyncio.Queue[tuple[int, Readings] | Exception] = asyncio.Queue(2 * PROCESSES)
     count = min(PROCESSES, os.cpu_count() or 1, len(batches))
     feeding = [asyncio.create_task(_feed(vault, waiting, done), name="reader") for _ in range(count)]
     try:
         for _ in range(len(batches)):
-            yield await done.get()
+            found = await done.get()
+            if isinstance(found, Exception):
+                raise found
+            yield found
     finally:
         for task in feeding:
             task.cancel()
         await asyncio.gather(*feeding, return_exceptions=True)
 
 
-async def _feed(vault: Vault, waiting: list[list[Wanted]], done: asyncio.Queue[tuple[int, Readings]]) -> None:
+async def _feed(
+    vault: Vault, waiting: list[list[Wanted]], done: asyncio.Queue[tuple[int, Readings] | Exception]
+) -> None:
     """Have one process read batch after batch. When it fails, whatever it was given is read here."""
     job = job_of(vault)
     async with contextlib.AsyncExitStack() as stack:
@@ -82,10 +87,13 @@ async def _feed(vault: Vault, waiting: list[list[Wanted]], done: asyncio.Queue[t
         while waiting:
             batch = waiting.pop()
             readings = await _asked(process, batch) if process is not None else None
-            if readings is None:
-                process = None
-                readings = await run_in(vault.shared.pool, reader.read, vault.notes.tree, batch, job)
-            await done.put((len(batch), readings))
+            try:
+                if readings is None:
+                    process = None
+                    readings = await run_in(vault.shared.pool, reader.read, vault.notes.tree, batch, job)
+                await done.put((len(batch), readings))
+            except Exception as failure:  # noqa: BLE001  raised where it is waited for
+                await done.put(failure)
 
 
 async def _started(job: Job, stack: contextlib.AsyncExitStack) -> asyncio.subprocess.Process | None:

@@ -27,7 +27,18 @@ RETRY_S = 5.0
 
 
 async def tend(vault: Vault) -> None:
-    """Keep the index with the files until cancelled. Never raises for what happens to files or disk."""
+    """Keep the index with the files until cancelled. Never raises for what happens to files or disk; what else it
+    raises is told in the vault's status, and whoever runs it begins anew."""
+    try:
+        await _tend(vault)
+    except Exception as failure:
+        vault.notes.watcher = None
+        reason = f"following the files failed ({type(failure).__name__}); it begins again"
+        vault.notes.tell(Progress("unavailable", reason=reason))
+        raise
+
+
+async def _tend(vault: Vault) -> None:
     settings = vault.notes.settings
     if settings.watch == "off":
         await _look(vault, None)

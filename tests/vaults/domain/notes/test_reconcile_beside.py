@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
-from vaults.domain.notes import catalogue, readings, reconcile
+from vaults.domain.notes import catalogue, reader, readings, reconcile
 from vaults.domain.notes.intake import digest
 from vaults.domain.notes.reader import anew
 from vaults.files.tree import Walk
@@ -253,6 +253,28 @@ async def test_without_processes_to_be_had_threads_read(desk: Desk, monkeypatch:
 
     monkeypatch.setattr(asyncio, "create_subprocess_exec", none)
     await desk.put(MANY)
+    await agrees(desk)
+
+
+async def test_what_fails_in_reading_fails_the_look_and_does_not_hang_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _few(monkeypatch)
+
+    def broken(*_: Any) -> Any:
+        raise RuntimeError("a fault of ours")
+
+    async def gone(*_: Any) -> None:
+        return None
+
+    monkeypatch.setattr(readings, "_started", gone)
+    monkeypatch.setattr(reader, "read", broken)
+    (desk.root / "a.md").write_text("# A\n")
+    async with asyncio.timeout(5):
+        with pytest.raises(RuntimeError):
+            await reconcile.everything(desk.vault)
+    monkeypatch.undo()
+    await desk.look()
     await agrees(desk)
 
 
