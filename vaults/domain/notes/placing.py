@@ -47,7 +47,9 @@ class Placed:
                 self.since[each.target] = time.time_ns()
                 self.done.append((_first_step(each), step.publish_unsynced()))
                 if each.to is not None and each.after != each.before and each.after is not None:
-                    self.done[-1] = (each, self.tree.replace(each.to, each.after, self.done[-1][1]))
+                    # Unsynced, too: what fails after a change took place could not be told from what prevented it.
+                    with self.tree.prepare(each.to, each.after, self.done[-1][1]) as edit:
+                        self.done[-1] = (each, edit.publish_unsynced())
         finally:
             for step in steps:
                 step.discard()

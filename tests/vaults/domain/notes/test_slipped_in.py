@@ -16,7 +16,7 @@ from vaults.domain.notes import journal, lateness, overwriting, reconcile, recov
 from vaults.domain.notes.intake import digest
 from vaults.domain.notes.journal import Change, FileChange
 from vaults.errors import StorageFull
-from vaults.files.stamps import Stamp
+from vaults.files.tree import Prepared, Stamp
 
 LOG = "# Log\n\n## Notes\n\n- first\n\n## End\n"
 ACTOR = Actor("tester", "cli:tester")
@@ -117,12 +117,14 @@ async def test_a_save_between_file_and_row_is_what_the_index_holds(
 
 async def test_a_move_that_fails_half_way_is_taken_back(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     await desk.put({"hub.md": "# Hub\n\n[me](hub.md)\n", "other.md": "# Other\n\n[[hub]]\n"})
-    before = desk.digests()
+    before, prepare = desk.digests(), desk.vault.notes.tree.prepare
 
-    def full(path: str, data: bytes, expected: Stamp) -> Stamp:
-        raise StorageFull("the disk is full")
+    def full(path: str, data: bytes, expected: Stamp) -> Prepared:
+        if path == "new/centre.md":
+            raise StorageFull("the disk is full")
+        return prepare(path, data, expected)
 
-    monkeypatch.setattr(desk.vault.notes.tree, "replace", full)
+    monkeypatch.setattr(desk.vault.notes.tree, "prepare", full)
     refused = await desk.ask("note_move", path="hub.md", to="new/centre.md")
     assert refused.code == "storage_full"
     assert desk.digests() == before
