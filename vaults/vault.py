@@ -186,6 +186,7 @@ class Vault:
         """Stop background work, write what is worth keeping, close files and threads."""
         if self._later is not None:
             self._later.cancel()
+        await asyncio.sleep(0)  # what was asked for just now begins: only then can it end as it should
         for task in (self._resident, self._aside, self._paying):
             if task is not None:
                 task.cancel()

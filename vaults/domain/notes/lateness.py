@@ -33,9 +33,14 @@ async def _watch(vault: Vault) -> None:
     try:
         while len(late):
             await asyncio.sleep(LOOK_S)
-            await run_in(pool, _keep_copies, vault, late.due(time.monotonic()))
+            await run_in(pool, _keep_due, vault)
     finally:
         _keep_copies(vault, late.close())  # the vault is closing: now or never
+
+
+def _keep_due(vault: Vault) -> None:
+    # Asked for on the thread: what waits for one when the vault closes has not been handed out yet.
+    _keep_copies(vault, vault.notes.late.due(time.monotonic()))
 
 
 def _keep_copies(vault: Vault, found: Sequence[Late]) -> None:
