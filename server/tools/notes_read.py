@@ -28,7 +28,7 @@ class NoteReadArguments(Arguments):
     ] = None
     pattern: Annotated[str | None, Field(max_length=1000, description="RE2 for headings of the sections")] = None
     from_line: Annotated[int, Field(ge=1, le=10**7, description="where to begin or go on")] = 1
-    max_lines: Annotated[int | None, Field(ge=1, le=100_000, description="for lines")] = None
+    max_lines: Annotated[int | None, Field(ge=1, le=100_000, description="lines at most")] = None
     max_tokens: MaxTokens = 4000
 
 
@@ -41,7 +41,8 @@ def _read_text(read: NoteRead) -> str:
     if read.outline is not None:
         said.append(f"{len(read.outline)} headings.")
     if read.next_line is not None:
-        said.append(f"Goes on at line {read.next_line}.")
+        outline = read.text is None and read.sections is None
+        said.append(f"{'part outline goes' if outline else 'Goes'} on at line {read.next_line}.")
     return " ".join([*said, *read.warnings])
 
 

@@ -3,7 +3,8 @@ r"""Lines of a note, numbered from 1. A line ends with ``\n``, ``\r\n`` or ``\r`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from vaults.search import budget
@@ -32,6 +33,41 @@ def span(text: str, first: int, number: int | None) -> tuple[int, int]:
                 break
         end = match.end()
     return start, end
+
+
+def start_of(text: str, line: int) -> int:
+    """The offset of a line; the end of the text for one beyond it."""
+    return span(text, line, None)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The first lines of a stretch of text. ``cut``: there is more of it, from ``next_line`` on; None where all that is
+    left is the rest of a line that is too long, of which ``warnings`` tell."""
+
+    text: str
+    first_line: int
+    cut: bool = False
+    next_line: int | None = None
+    warnings: Sequence[str] = ()
+
+
+def piece(stretch: str, first_line: int, max_tokens: int, max_lines: int | None = None) -> Piece:
+    """As many lines of a stretch of text, which begins at ``first_line``, as both limits leave."""
+    chosen = stretch if max_lines is None else stretch[: span(stretch, 1, max_lines)[1]]
+    taken = chosen[: fitting(chosen, max_tokens)]
+    if len(taken) == len(stretch):
+        return Piece(taken, first_line)
+    following = first_line + count(taken)
+    if taken[-1] in "\r\n":
+        return Piece(taken, first_line, True, following)
+    rest = _LINE.match(stretch, len(taken))
+    end = rest.end() if rest else len(stretch)
+    warning = (
+        f"line {following - 1} is longer than max_tokens and cut within: {end - len(taken)} characters of it are left"
+        " out; a larger max_tokens, or fetch with max_bytes, gives more of it"
+    )
+    return Piece(taken, first_line, True, following if end < len(stretch) else None, [warning])
 
 
 def fitting(text: str, max_tokens: int) -> int:

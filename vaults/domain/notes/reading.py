@@ -68,7 +68,8 @@ class OutlineEntry:
 
 @dataclass(frozen=True, slots=True)
 class SectionText:
-    """A section, its heading's own line included. Level 0: what stands before the first heading."""
+    """A section, its heading's own line included; ``line`` is the first of the text, a later one where reading went on
+    within. Level 0: what stands before the first heading."""
 
     heading: str
     level: int
@@ -141,6 +142,8 @@ def _checked(wanted: Wanted) -> Part | None:
             raise InvalidArgument(name, f"goes with part {of}, not with {part}")
     if part == "section" and wanted.heading is None:
         raise InvalidArgument("heading", "is required for part section")
+    if part == "outline" and wanted.max_lines is not None:
+        raise InvalidArgument("max_lines", "goes with parts that have text, not with part outline")
     return part
 
 
@@ -200,7 +203,7 @@ def _default(frame: NoteRead, text: str, wanted: Wanted) -> NoteRead:
     """The outline, and the text if it fits; without headings as much of the text as fits."""
     bare, frame = frame, _outline(frame, text, wanted)
     if not frame.outline:
-        return _full(frame, text, wanted)
+        return _text(frame, text, wanted)
     fitting = lines.fitting(text, wanted.max_tokens)
     if fitting == len(text):
         beside = sum(_MARKUP + len(entry.text) // 4 for entry in frame.outline)
@@ -224,40 +227,39 @@ def _outline(frame: NoteRead, text: str, wanted: Wanted) -> NoteRead:
     return replace(frame, outline=entries)
 
 
-def _full(frame: NoteRead, text: str, wanted: Wanted) -> NoteRead:
-    return _cut(frame, text, 0, len(text), wanted.max_tokens)
-
-
-def _lines(frame: NoteRead, text: str, wanted: Wanted) -> NoteRead:
-    start, end = lines.span(text, wanted.from_line, wanted.max_lines)
-    shown = _cut(frame, text, start, end, wanted.max_tokens)
-    more = end < len(text) and not shown.truncated
-    return replace(shown, truncated=True, next_line=lines.count(text[:end]) + 1) if more else shown
+def _text(frame: NoteRead, text: str, wanted: Wanted) -> NoteRead:
+    """Lines of the note from ``from_line`` on."""
+    start = lines.start_of(text, wanted.from_line)
+    first = lines.count(text[:start]) + 1
+    return _shown(frame, lines.piece(text[start:], first, wanted.max_tokens, wanted.max_lines))
 
 
 def _section(frame: NoteRead, text: str, wanted: Wanted) -> NoteRead:
     parsed = markdown.skimmed(text)
     found = sections.find(text, parsed, wanted.heading or "")
     others = [each.heading.line for each in sections.all_matching(text, parsed, wanted.heading or "")[1:]]
-    shown = _cut(frame, text, found.start, found.end, wanted.max_tokens)
+    first, start = found.heading.line, found.start
+    if wanted.from_line > 1:
+        last = first + lines.count(text[found.start : found.end]) - 1
+        if not first <= wanted.from_line <= last:
+            raise InvalidArgument("from_line", f"is outside the section, which has lines {first} to {last}")
+        first, start = wanted.from_line, lines.start_of(text, wanted.from_line)
+    shown = _shown(frame, lines.piece(text[start : found.end], first, wanted.max_tokens, wanted.max_lines))
     if not others:
         return shown
     warning = f"more headings of this name in lines {', '.join(map(str, others[:10]))}: 'Parent > Heading' names one"
     return replace(shown, warnings=[*shown.warnings, warning])
 
 
-def _cut(frame: NoteRead, text: str, start: int, end: int, max_tokens: int) -> NoteRead:
-    """A stretch of the text, up to a line within the budget."""
-    first, part = lines.count(text[:start]) + 1, text[start:end]
-    size = lines.fitting(part, max_tokens)
-    shown = replace(frame, text=part[:size], first_line=first)
-    if size == len(part):
-        return shown
-    following = first + lines.count(part[:size])
-    if part[size - 1] in "\r\n":
-        return replace(shown, truncated=True, next_line=following)
-    warning = f"line {first} is longer than max_tokens and cut within"
-    return replace(shown, truncated=True, next_line=following, warnings=[*shown.warnings, warning])
+def _shown(frame: NoteRead, piece: lines.Piece) -> NoteRead:
+    return replace(
+        frame,
+        text=piece.text,
+        first_line=piece.first_line,
+        truncated=piece.cut,
+        next_line=piece.next_line,
+        warnings=[*frame.warnings, *piece.warnings],
+    )
 
 
 Stretch: TypeAlias = tuple[str, int, int, int, int]
@@ -265,23 +267,30 @@ Stretch: TypeAlias = tuple[str, int, int, int, int]
 
 
 def _sections(frame: NoteRead, text: str, wanted: Wanted) -> NoteRead:
-    """Sections whose headings match, each whole and once; without a pattern all, each to the next heading."""
+    """Sections whose headings match, each whole and once; without a pattern all, each to the next heading. From
+    ``from_line`` on: of a section that holds it, what follows there."""
     stretches = _matching(text, wanted.pattern) if wanted.pattern is not None else _flat(text)
     if not stretches:
         raise NotFound("no heading matches", hint="part outline lists them", path=frame.path)
+    begin = lines.start_of(text, wanted.from_line)
+    ahead = [each for each in stretches if each[-1] > begin]
+    if not ahead:
+        warning = f"no section that matches goes beyond line {wanted.from_line - 1}"
+        return replace(frame, sections=[], warnings=[*frame.warnings, warning])
     shown: list[SectionText] = []
-    left, plenty = wanted.max_tokens, budget.surely_within([text], wanted.max_tokens)
-    for heading, level, line, start, end in stretches:
-        if line < wanted.from_line:
-            continue
-        part = text[start:end]
-        size = lines.fitting(part, max(1, left))
-        if size < len(part) and shown:
-            return replace(frame, sections=shown, truncated=True, next_line=line)
-        shown.append(SectionText(heading, level, line, part[:size]))
-        if size < len(part):
-            return replace(frame, sections=shown, truncated=True, next_line=line + lines.count(part[:size]))
-        left -= 0 if plenty else _MARKUP + budget.count(part)
+    left, room, plenty = wanted.max_tokens, wanted.max_lines, budget.surely_within([text], wanted.max_tokens)
+    for place, (heading, level, line, start, end) in enumerate(ahead, 1):
+        first, most = max(line, wanted.from_line), room if room is None else max(1, room)
+        piece = lines.piece(text[max(start, begin) : end], first, max(1, left), most)
+        if shown and (piece.cut or room == 0):
+            return replace(frame, sections=shown, truncated=True, next_line=first)
+        shown.append(SectionText(heading, level, first, piece.text))
+        if piece.cut:
+            following = piece.next_line or next((each[2] for each in ahead[place:]), None)
+            warnings = [*frame.warnings, *piece.warnings]
+            return replace(frame, sections=shown, truncated=True, next_line=following, warnings=warnings)
+        left -= 0 if plenty else _MARKUP + budget.count(piece.text)
+        room = room if room is None else room - lines.count(piece.text)
     return replace(frame, sections=shown)
 
 
@@ -316,6 +325,6 @@ _READERS: dict[Part | None, Callable[[NoteRead, str, Wanted], NoteRead]] = {
     "outline": _outline,
     "section": _section,
     "sections": _sections,
-    "full": _full,
-    "lines": _lines,
+    "full": _text,
+    "lines": _text,
 }
