@@ -121,17 +121,18 @@ def _temporaries(root: Path, before: float) -> Iterator[str]:
 
 
 async def history(vault: Vault) -> Check:
-    """Whether changes can be committed, where they are."""
+    """Whether changes can be committed, where they are: what is there is opened, and its last commit read."""
     name, settings = "history", vault.notes.settings
     if settings.history == "off":
         return Check(name, "ok", f"no Git history; the last {settings.versions:,} changes can be undone")
     try:
         async with vault.notes.history_turn:
-            await keeping.readable(vault)
+            kept = await keeping.readable(vault)
+            if kept is not None:
+                await run_in(vault.shared.pool, kept.log, None, 1)
     except HistoryUnavailable as failure:
-        return Check(
-            name, "error", f"the Git history is unavailable: {failure.reason}", "changes are saved all the same"
-        )
+        message = f"the Git history is unavailable: {failure.reason}"
+        return Check(name, "warning", message, "mend the repository; changes are saved and can be undone all the same")
     owed = int(await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM note_changes WHERE git = ''")))
     if owed:
         return Check(name, "notice", f"{owed:,} changes are not committed yet", "a running server commits them")

@@ -174,12 +174,27 @@ async def test_how_changes_are_noticed_is_said(
                     assert "cifs" in (await note_checks.watching(vault)).message
 
 
-async def test_a_history_that_cannot_be_used_is_an_error(opening: Opening, tmp_path: Path) -> None:
+async def test_a_history_that_cannot_be_used_is_warned_of(opening: Opening, tmp_path: Path) -> None:
     async with opening({"notes.history": "auto"}) as services:
         async with services.pool.lease(services.roster.entry("main")) as vault:
             assert (await note_checks.history(vault)).status == "ok"
             (folder(tmp_path) / ".git").write_text("no repository")
-            assert (await note_checks.history(vault)).status == "error"
+            assert (await note_checks.history(vault)).status == "warning"
+
+
+async def test_a_history_whose_objects_are_lost_is_warned_of(opening: Opening) -> None:
+    async with opening({"notes.history": "auto"}) as services:
+        ask = asker(services)
+        assert (await ask("note_write", path="a.md", content="x", commit=True)).ok
+        async with services.pool.lease(services.roster.entry("main")) as vault:
+            assert (await note_checks.history(vault)).status == "ok"
+            objects = vault.folder / "history.git" / "objects"
+            objects.rename(objects.with_name("lost"))
+            objects.mkdir()
+            vault.notes.history = None
+            check = await note_checks.history(vault)
+            assert (check.status, is_well([check])) == ("warning", False)
+            assert check.message == "the Git history is unavailable: objects of the history are missing"
 
 
 async def test_onlookers_leave_a_vault_as_it_is(opening: Opening, tmp_path: Path) -> None:
