@@ -35,8 +35,8 @@ class FetchArguments(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The items, in the order asked. For one id its fields stand at the top, too, as connectors expect. ``remaining``:
-    what max_bytes left no room for."""
+    """The items, in the order asked. For one id its fields stand at the top, too, as connectors expect. ``truncated``:
+    there is more of a text, or of what was asked for. ``remaining``: what max_bytes left no room for."""
 
     items: list[Item]
     missing: list[str] = field(default_factory=list)
@@ -57,7 +57,8 @@ def _fetched_text(fetched: Fetched) -> str:
         + (f", more from line {item.next_line}" if item.next_line else "")
         for item in fetched.items
     ]
-    cut = ["Cut at max_bytes: fetch fewer, or from a later line."] if fetched.truncated else []
+    short = bool(fetched.remaining) or any(item.truncated for item in fetched.items)
+    cut = ["Cut at max_bytes: fetch fewer, or from a later line."] if short else []
     rest = fetched.remaining or []
     left = [f"Not returned: {len(rest)}, from {rest[0]} on"] if rest else []
     gone = [f"Not found: {', '.join(fetched.missing)}"] if fetched.missing else []
@@ -79,7 +80,7 @@ async def fetch(call: Call, args: FetchArguments) -> Fetched:
 
 
 def _answer(found: Found) -> Fetched:
-    cut = bool(found.remaining) or any(item.truncated for item in found.items)
+    cut = found.partial or bool(found.remaining) or any(item.truncated for item in found.items)
     return Fetched(found.items, found.missing, cut, found.remaining or None, found.warnings)
 
 

@@ -22,14 +22,13 @@ DryRun = Annotated[bool, Field(description="only show what would change")]
 
 
 def _moved_text(changed: Changed) -> str:
+    if changed.diff is not None:
+        links = f" {changed.links} links would follow." if changed.links else ""
+        return f"Would be {changed.path}.{links} See diff.{_said(changed)}"
     if not changed.changed:
-        return _unchanged(changed)
+        return f"Nothing to change.{_said(changed)}"
     links = f" {changed.links} links follow." if changed.links else ""
     return f"Now {changed.path} (etag {changed.etag}).{links}{_said(changed)}"
-
-
-def _unchanged(changed: Changed) -> str:
-    return (changed.diff or "Nothing to change.") + _said(changed)
 
 
 def _said(changed: Changed) -> str:
@@ -63,7 +62,8 @@ class DeleteArguments(Arguments):
 
 
 def _deleted_text(changed: Changed) -> str:
-    return f"Deleted {changed.path}.{_said(changed)}" if changed.changed else _unchanged(changed)
+    done = f"Deleted {changed.path}." if changed.changed else f"Would delete {changed.path}. See diff."
+    return done + _said(changed)
 
 
 @tool(role=Role.WRITER, effect=REMOVES, preset="notes", text=_deleted_text)
@@ -114,7 +114,8 @@ def _history_text(history: History) -> str:
         also = f" Also: {', '.join(history.others)}." if history.others else ""
         etag = f" (etag {history.etag})" if history.etag else " is gone"
         return f"{history.path}{etag}. Change {history.change}.{also}"
-    return history.diff or "Nothing to change."
+    nothing = "No change to show." if history.truncated is not None else "Nothing to change."
+    return history.diff or nothing
 
 
 def _line(each: Past) -> str:

@@ -105,9 +105,10 @@ async def test_a_stale_etag_or_a_dry_run_moves_nothing(desk: Desk) -> None:
     before = desk.digests()
     stale = await desk.ask("note_move", path="Foo", to="Bar", etag="0" * 16)
     assert stale.code == "conflict"
-    dry = await desk.done(
-        "note_move", path="Foo", to="Bar", dry_run=True, etag=stale.content["error"]["details"]["etag"]
-    )
+    etag = stale.content["error"]["details"]["etag"]
+    shown = await desk.ask("note_move", path="Foo", to="Bar", dry_run=True, etag=etag)
+    assert shown.text == "Would be Bar.md. 1 links would follow. See diff."
+    dry = shown.content
     assert dry["changed"] is False
     assert "rename to Bar.md" in dry["diff"]
     assert "+[[Bar]]" in dry["diff"]
@@ -211,8 +212,10 @@ async def test_a_note_is_only_deleted_when_that_is_confirmed(desk: Desk) -> None
     await desk.put({"a/Foo.md": "# Called so\n", "x.md": "\n[[Foo]] [[Foo]]", "y.md": "[[Called so]]"})
     asked = await desk.ask("note_delete", path="a/Foo")
     assert asked.code == "confirmation_required"
-    dry = await desk.done("note_delete", path="a/Foo", dry_run=True)
-    assert "-# Called so" in dry["diff"]
+    dry = await desk.ask("note_delete", path="a/Foo", dry_run=True)
+    assert "-# Called so" in dry.content["diff"]
+    assert dry.text.startswith("Would delete a/Foo.md. See diff.\nWarning: 3 links")
+    assert "# Called so" not in dry.text
     named = await desk.ask("note_delete", path="Called so", confirm=True)
     assert named.code == "not_found"
     assert named.content["error"]["details"]["closest"] == ["a/Foo.md"]

@@ -52,13 +52,14 @@ class Item:
 @dataclass(slots=True)
 class Found:
     """Items in the order asked. ``full``: ``max_bytes`` cut the last of them; ``remaining``: those it left no room
-    for."""
+    for; ``partial``: a pattern matches more notes than were taken."""
 
     items: list[Item] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     remaining: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     full: bool = False
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,10 @@ async def _targets(vault: Vault, actor: Actor, refs: Sequence[str], found: Found
             targets.append(_Target(plain, memory=memories.get(plain)))
         elif (paths := await _globbed(vault, ref, room)) is not None:
             if len(paths) > room:
-                found.warnings.append(f"{ref}: more than {GLOBBED} notes match: the first of them are taken")
+                found.partial = True
+                found.warnings.append(
+                    f"{ref}: more than {GLOBBED} notes match: these are the first; narrow the pattern"
+                )
             elif not paths:
                 found.missing.append(ref)
             targets += [_Target(path, path) for path in paths[:room]]

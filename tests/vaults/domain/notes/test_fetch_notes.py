@@ -126,6 +126,19 @@ async def test_the_budget_ends_the_list_at_a_line(ask: Asking, tmp_path: Path, n
     assert "cut within" in cut["warnings"][0]
 
 
+async def test_a_pattern_that_matches_more_than_are_taken_is_truncated(
+    ask: Asking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "GLOBBED", 2)
+    for said in ({"id": "**/*.md"}, {"refs": ["**/*.md"]}):
+        some = await ask("fetch", **said)
+        assert (len(some.content["items"]), some.content["truncated"]) == (2, True)
+        assert "more than 2 notes match" in some.text
+        assert "Cut at max_bytes" not in some.text
+    one = (await ask("fetch", refs=["plan.m?"])).content
+    assert (len(one["items"]), one["truncated"]) == (1, False)
+
+
 async def test_what_lies_outside_is_never_read(ask: Asking, tmp_path: Path) -> None:
     (tmp_path / "outside.md").write_text("the secret")
     (folder(tmp_path) / "link.md").symlink_to(tmp_path / "outside.md")
