@@ -72,7 +72,7 @@ async def test_a_diff_shows_one_change_within_the_tokens_allowed(desk: Desk) -> 
     whole = await desk.done("history", action="diff", ref=second, max_tokens=100)
     assert whole["truncated"] is True
     assert len(whole["diff"]) < 500
-    assert (await desk.ask("history", action="diff", path="never")).text == "Nothing to change."
+    assert (await desk.ask("history", action="diff", path="never")).code == "not_found"
     assert (await desk.ask("history", action="diff", ref=second, path="never")).code == "not_found"
 
 

@@ -217,6 +217,15 @@ def commit_of(tx: Reader, seq: int) -> str | None:
     return found
 
 
+def held_by(tx: Reader, commit: str) -> list[str]:
+    """Ids of the changes that a commit holds, by the beginning of its id; newest first."""
+    rows = tx.all(
+        "SELECT id FROM note_changes WHERE substr(git, 1, ?) = ? AND state = 'done' ORDER BY seq DESC",
+        (len(commit), commit),
+    )
+    return [row[0] for row in rows]
+
+
 def excuse(tx: Writer, seq: int) -> None:
     """No commit will hold this change: its versions are not kept any more, or git takes no such name."""
     tx.run("UPDATE note_changes SET git = NULL WHERE seq = ?", (seq,))

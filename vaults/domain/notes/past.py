@@ -13,6 +13,7 @@ from vaults.context import run_in
 from vaults.db.sql import Reader
 from vaults.domain.notes import journal, keeping
 from vaults.domain.notes.journal import FileChange, Record
+from vaults.domain.notes.opening import opened
 from vaults.domain.notes.showing import shown
 from vaults.errors import InvalidArgument, NotFound
 from vaults.files.paths import note_path
@@ -160,10 +161,12 @@ class Difference:
 
 async def diff(vault: Vault, ref: str | None, path: str | None, max_tokens: int) -> Difference:
     """What a change or a commit did to a note, or to all it concerns. Without ``ref`` the last change. Raises
-    ``NotFound``, also for versions that are not kept any more."""
+    ``NotFound``, also for versions that are not kept any more, and for a note that neither is nor was there."""
     wanted = note_path(path) if path is not None else None
-    record = await vault.db.read(lambda tx: made(tx, ref) if ref is not None else last(tx, wanted))
+    record = await vault.db.read(lambda tx: named(tx, ref, wanted) if ref is not None else last(tx, wanted))
     if record is None and ref is None:
+        if wanted is not None and (found := (await opened(vault, wanted)).path) != wanted:
+            return await diff(vault, None, found, max_tokens)
         return Difference(None, "", truncated=False)
     if record is not None:
         found, files = record.id, await vault.db.read(lambda tx: _versions(tx, record, wanted))
@@ -188,6 +191,22 @@ def made(tx: Reader, ref: str) -> Record | None:
     if record is None and _COMMIT.fullmatch(ref.lower()):
         return None
     raise NotFound(f"no change {ref[:64]}", hint="log lists changes with their ids")
+
+
+def of_commit(tx: Reader, ref: str) -> Record | None:
+    """The one change that a commit holds; None for a commit that holds none of ours. Raises ``InvalidArgument`` with
+    the ids where it holds several."""
+    held = journal.held_by(tx, ref.lower())
+    if len(held) > 1:
+        named = ", ".join(held[:PATHS])
+        raise InvalidArgument("ref", f"is a commit of {len(held)} changes", hint=f"use the id of one: {named}")
+    return journal.find(tx, held[0]) if held else None
+
+
+def named(tx: Reader, ref: str, path: str | None) -> Record | None:
+    """``made``; a commit that is named without a note stands for the change it holds."""
+    record = made(tx, ref)
+    return of_commit(tx, ref) if record is None and path is None else record
 
 
 def _versions(tx: Reader, record: Record, path: str | None) -> list[FileChange]:

@@ -85,7 +85,7 @@ def _chosen(tx: Reader, actor: Actor, asked: Asked) -> tuple[Record, list[_Step]
 
 
 def _named(tx: Reader, ref: str) -> Record:
-    record = past.made(tx, ref)
+    record = past.named(tx, ref, None)
     if record is None:
         raise InvalidArgument("ref", "must be the id of a change", hint="restore brings a version of a commit back")
     return record
@@ -223,7 +223,7 @@ async def _wanted(vault: Vault, asked: Asked) -> tuple[str, bytes | None]:
     """The version that is asked for, and where it goes."""
     path = note_path(asked.path) if asked.path is not None else None
     ref = asked.ref
-    record = await vault.db.read(lambda tx: past.made(tx, ref) if ref is not None else past.last(tx, path))
+    record = await vault.db.read(lambda tx: past.named(tx, ref, path) if ref is not None else past.last(tx, path))
     if record is not None:
         return await vault.db.read(lambda tx: _version(tx, record, path, asked.version))
     if ref is None:
