@@ -46,8 +46,9 @@ class Status:
 
 
 def _status_text(status: Status) -> str:
-    scanning = status.notes.state == "scanning"
-    read = f" ({status.notes.done} of {status.notes.total} files read)" if scanning else ""
+    notes = status.notes
+    scanned = {"unread": " so far (files not read yet)", "scanning": f" ({notes.done} of {notes.total} files read)"}
+    read = scanned.get(notes.state, "")
     owed = f", {status.embedding.pending} passages without a vector yet" if status.embedding.pending else ""
     return (
         f"Vault {status.vault}: {status.memories.living} memories, {status.notes.notes} notes{read}{owed};"

@@ -14,7 +14,7 @@ from vaults.domain.memory import hashed
 from vaults.domain.notes import catalogue
 from vaults.domain.notes.intake import KIND
 from vaults.domain.notes.reading import TITLE, bounded
-from vaults.errors import InvalidArgument
+from vaults.errors import InvalidArgument, StrongroomError
 from vaults.files.paths import located
 from vaults.index.facets import field_text
 from vaults.markdown.resolve import folded
@@ -102,6 +102,8 @@ async def found(vault: Vault, wanted: Wanted, limit: int, max_tokens: int, curso
     count = len(texts)
     if not budget.surely_within(texts, max_tokens):
         count = await run_in(vault.shared.pool, budget.fitting, texts, max_tokens)
+    if not total:
+        warnings += await no_folder(vault, wanted.folder)
     more = count < len(rows)
     last = rows[count - 1] if more else None
     following = cursors.written(wanted.digest, last[catalogue.WIDTH], last[catalogue.WIDTH + 1]) if last else None
@@ -177,6 +179,21 @@ def folder_of(said: str | None) -> str:
         return located(plain) if plain else ""
     except InvalidArgument as failure:
         raise InvalidArgument("folder", failure.message.rpartition(": path ")[2], hint=failure.hint) from None
+
+
+async def no_folder(vault: Vault, said: str | None) -> list[str]:
+    """What to tell whoever looks into a folder that is not there; one that holds no note is."""
+    folder = folder_of(said)
+    if not folder:
+        return []
+    try:
+        existing = await run_in(vault.shared.pool, vault.notes.tree.collision, folder)
+    except StrongroomError:
+        return []  # whether it is there cannot be said now
+    if existing == folder:
+        return []
+    other = f"; there is '{existing}'" if existing and not folder.startswith(existing) else ""
+    return [f"no folder '{folder}'{other}"]
 
 
 def in_folder(column: str) -> str:

@@ -13,7 +13,7 @@ from vaults.domain import cursors
 from vaults.domain.memory import hashed
 from vaults.domain.notes import catalogue
 from vaults.domain.notes.dated import path_of
-from vaults.domain.notes.finding import folder_of, in_folder, lag, tag_key
+from vaults.domain.notes.finding import folder_of, in_folder, lag, no_folder, tag_key
 from vaults.errors import InvalidArgument
 from vaults.files.paths import note_path
 from vaults.markdown.task_edits import STATUSES
@@ -84,6 +84,8 @@ async def listed(vault: Vault, wanted: Wanted, limit: int, max_tokens: int, curs
     count = len(texts)
     if not budget.surely_within(texts, max_tokens):
         count = await run_in(vault.shared.pool, budget.fitting, texts, max_tokens)
+    if not total:
+        warnings += await no_folder(vault, wanted.folder)
     more = count < len(rows)
     following = cursors.written(wanted.digest, rows[count - 1][7], rows[count - 1][8]) if more else None
     return Tasks(tasks[:count], total, more, following, warnings)
