@@ -366,7 +366,9 @@ def _is_torn(tx: Reader) -> bool:
 
 def owes_chores(tx: Reader) -> bool:
     """Whether a vault owes itself work that a chore does."""
-    uncommitted = tx.one("SELECT 1 FROM note_changes WHERE git = '' LIMIT 1")
+    uncommitted = tx.one(
+        "SELECT 1 FROM note_changes WHERE git = '' UNION ALL SELECT 1 FROM notes WHERE complete = 0 LIMIT 1"
+    )
     return tx.one("SELECT 1 FROM vault_info WHERE key = 'recut'") is not None or uncommitted is not None
 
 

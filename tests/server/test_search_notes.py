@@ -61,6 +61,12 @@ async def test_a_hit_names_the_note_and_the_section(ask: Asking) -> None:
     assert deeper["section"] == "Food › At night"
 
 
+async def test_what_the_frontmatter_says_and_what_the_file_is_called_is_found(ask: Asking) -> None:
+    assert await _ids(ask, "gone") == ["eels.md"]
+    assert (await _ids(ask, "bittern"))[0] == "birds/bittern.md"
+    assert "Trips/odd #1?.md" in await _ids(ask, "odd")
+
+
 async def test_the_address_of_a_hit_can_be_fetched(ask: Asking) -> None:
     hit = (await ask("search", query="trip", mode="keyword")).content["hits"][0]
     assert hit["url"] == "note://Trips/odd%20%231%3F.md"

@@ -83,6 +83,11 @@ def blocks(text: str, title: str, marks: Sequence[Mark], start: int) -> list[Blo
     return [block for block in found if block.text] or [_block((title,), "")]
 
 
+def with_properties(found: list[Block], title: str, properties: str) -> list[Block]:
+    """A note's blocks after one for what its frontmatter says."""
+    return [_block((title,), properties), *(block for block in found if block.text)] if properties else found
+
+
 def _block(titles: Sequence[str], text: str) -> Block:
     title, text = SEPARATOR.join(titles), text.strip()
     digest = hashlib.blake2b(f"{title}\0{text}".encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()

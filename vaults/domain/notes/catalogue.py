@@ -221,9 +221,10 @@ def drop(tx: Writer, numbers: Sequence[int]) -> None:
     tx.many("DELETE FROM notes WHERE seq = ?", [(number,) for number in numbers])
 
 
-def incomplete(tx: Reader) -> list[str]:
-    """Notes whose links and tasks are still to be read, by path."""
-    return [row[0] for row in tx.all("SELECT path FROM notes WHERE complete = 0")]
+def incomplete(tx: Reader, before_ns: int | None = None) -> list[str]:
+    """Notes whose links and tasks are still to be read, by path: all, or those last read before a moment."""
+    rows = tx.all("SELECT path, read_ns FROM notes WHERE complete = 0")
+    return [row[0] for row in rows if before_ns is None or int(row[1]) < before_ns]
 
 
 def skip(tx: Writer, skipped: Iterable[LeftOut], asked: Sequence[str] | None = None) -> None:

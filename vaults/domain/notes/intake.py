@@ -13,7 +13,7 @@ from vaults import clock
 from vaults.domain.memory import GLOBAL
 from vaults.files.paths import key
 from vaults.files.tree import Content, Stamp
-from vaults.index.blocks import Block, Mark, blocks
+from vaults.index.blocks import Block, Mark, blocks, with_properties
 from vaults.index.items import Item
 from vaults.markdown import note as markdown
 from vaults.markdown.note import Heading, Link, Task
@@ -27,6 +27,9 @@ an edit of a long log must not wait for all of it to be parsed."""
 
 ETAG = 16
 """Hex digits of the SHA-256 that callers see."""
+
+PROPERTIES = 2_000
+"""Characters of its properties by which a note is searched."""
 
 LABELS = 20
 """Tags and aliases a passage is found by, beside its text."""
@@ -69,7 +72,8 @@ class Intake:
         """Words the note is found by beside its text."""
         said = self.frontmatter.get("tags")
         named = [str(each) for each in said] if isinstance(said, list) else [said] if isinstance(said, str) else []
-        return " ".join([*named, *self.aliases][:LABELS])
+        stem = PurePosixPath(self.path).stem
+        return " ".join([*named, *self.aliases, *([stem] if stem != self.title else [])][:LABELS])
 
     def item(self, number: int) -> Item:
         """What its passages carry."""
@@ -104,10 +108,27 @@ def taken(path: str, content: Content, read_ns: int, *, whole: bool = True) -> I
         dated=_moment(parsed.created) is not None,
         created_at=_moment(parsed.created) or modified,
         modified_at=modified,
-        blocks=blocks(text, title, marks(parsed.headings), parsed.body_start),
+        blocks=with_properties(
+            blocks(text, title, marks(parsed.headings), parsed.body_start), title, properties(parsed.frontmatter)
+        ),
         links=parsed.links if whole else None,
         tasks=parsed.tasks if whole else None,
     )
+
+
+def properties(frontmatter: dict[str, Any]) -> str:
+    """What the frontmatter says in words, a line for each property, but for what a note is called and labelled: that is
+    searched as such."""
+    lines = []
+    for name, value in frontmatter.items():
+        values = value if isinstance(value, list) else [value]
+        words = [str(each) for each in values if isinstance(each, str | int | float) and not isinstance(each, bool)]
+        if words and name.lower() not in _CALLED:
+            lines.append(f"{name}: {', '.join(words)}")
+    return "\n".join(lines)[:PROPERTIES]
+
+
+_CALLED = {"title", "alias", "aliases", "tag", "tags"}
 
 
 def placed(taken: Intake, stamp: Stamp, read_ns: int) -> Intake:

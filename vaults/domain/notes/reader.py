@@ -75,7 +75,10 @@ def read(tree: Tree, wanted: Sequence[Wanted], job: Job) -> Readings:
             if known is not None and intake.digest(content.data) == known:
                 found.same.append(Same(path, content.stamp, now))
                 continue
-            found.taken.append(intake.cut(intake.taken(path, content, now), job.passage_tokens))
+            taken = intake.taken(path, content, now)
+            # Of a long one the transaction cuts what changed, which is little: it grows by a line at a time.
+            short = len(content.data) <= intake.LONG
+            found.taken.append(intake.cut(taken, job.passage_tokens) if short else taken)
         except NotFound:
             continue  # gone since it was listed: that is noticed in its turn
         except TooLarge:

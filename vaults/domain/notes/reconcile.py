@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from vaults.context import run_in
@@ -39,7 +39,7 @@ MANY = 20
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What to do. ``moved``: notes that are at another path now, and nothing else changed. ``held``: of notes to be
-    read the digests of the texts that are known whole: where the text is still that, there is nothing to do."""
+    read the digests of the texts that are known: where the text is still that, there is nothing to do."""
 
     read: list[Found] = field(default_factory=list)
     moved: list[tuple[Known, Found]] = field(default_factory=list)
@@ -72,7 +72,7 @@ def plan(
         read=[*changed, *(each for each in new if each.path not in arrived)],
         moved=moved,
         gone=[each for each in gone if each.path not in left],
-        held={each.path: before[each.path].hash for each in changed if before[each.path].complete},
+        held={each.path: before[each.path].hash for each in changed},
     )
 
 
@@ -137,10 +137,17 @@ class Vanished(VaultUnavailable):
 async def these(vault: Vault, paths: Iterable[str]) -> Outcome:
     """Look at some files and folders: something happened there."""
     async with vault.notes.looking:
-        return await _these(vault, list(dict.fromkeys(paths)))
+        return await _apply(vault, *await _looked_at(vault, list(dict.fromkeys(paths))))
 
 
-async def _these(vault: Vault, asked: Sequence[str]) -> Outcome:
+async def whole(vault: Vault, paths: Iterable[str]) -> Outcome:
+    """Read some notes with all that stands in them, though their text is known."""
+    async with vault.notes.looking:
+        todo, walk, asked = await _looked_at(vault, list(dict.fromkeys(paths)))
+        return await _apply(vault, replace(todo, held={}), walk, asked)
+
+
+async def _looked_at(vault: Vault, asked: Sequence[str]) -> tuple[Plan, Walk, Sequence[str]]:
     known = await vault.db.read(lambda tx: _known_of(tx, asked))
     walks = await run_in(vault.shared.pool, lambda: [vault.notes.tree.walk_folder(path) for path in asked])
     walk = Walk(
@@ -148,8 +155,7 @@ async def _these(vault: Vault, asked: Sequence[str]) -> Outcome:
         list({each.path: each for part in walks for each in part.skipped}.values()),
         [each for part in walks for each in part.unread],
     )
-    todo = plan(known, walk.found, walk.unread, touched=frozenset(asked))
-    return await _apply(vault, todo, walk, asked)
+    return plan(known, walk.found, walk.unread, touched=frozenset(asked)), walk, asked
 
 
 def _known_of(tx: Reader, paths: Sequence[str]) -> list[Known]:

@@ -22,6 +22,9 @@ from vaults.vault import Vault
 AGAIN_S = 2.0
 """Seconds until most notes, missing of a sudden, are looked for once more."""
 
+QUIET_S = 1.5
+"""Seconds without an edit after which a long note is read whole."""
+
 RETRY_S = 5.0
 """Seconds after a failure until everything is looked at again."""
 
@@ -106,6 +109,10 @@ async def _everything(vault: Vault) -> Outcome:
 
 
 async def complete(vault: Vault) -> None:
-    """A chore: read links and tasks of long notes that tools changed."""
-    if paths := await vault.db.read(catalogue.incomplete):
-        await reconcile.these(vault, paths)
+    """A chore: read links and tasks of long notes that tools changed, once nobody has for a moment: to read one takes
+    as long as ten edits of it."""
+    quiet = time.time_ns() - int(QUIET_S * 1e9)
+    if paths := await vault.db.read(lambda tx: catalogue.incomplete(tx, quiet)):
+        await reconcile.whole(vault, paths)
+    if await vault.db.read(catalogue.incomplete):
+        vault.nudge_in(QUIET_S)

@@ -291,4 +291,7 @@ async def test_a_long_note_keeps_what_was_known_of_it_until_it_is_read_whole(
     await _commit(desk, Change("note_edit", "edited", [_edit(desk, "log.md", after=longer.encode())]))
     assert await _facts(desk, "log.md") == known | {"complete": False}
     await tending.complete(desk.vault)
+    assert await _facts(desk, "log.md") == known | {"complete": False}, "it may be edited again at once"
+    monkeypatch.setattr(tending, "QUIET_S", 0)
+    await tending.complete(desk.vault)
     assert await _facts(desk, "log.md") == {"links": 2, "tasks": 2, "tags": '["tag", "more"]', "complete": True}
