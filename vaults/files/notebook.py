@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from vaults.errors import Overloaded, ReadOnly
+from vaults.errors import Overloaded, ReadOnly, VaultUnavailable
 from vaults.files.late import LateWrites
 from vaults.files.tree import Tree
 from vaults.files.watching import NOT_YET, Watcher, Watching
@@ -106,6 +106,10 @@ class Notebook:
     async def _hold(self) -> int:
         try:
             descriptor = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError as failure:
+            raise VaultUnavailable(
+                "the vault's folder is not there", hint="the operator must check that it is mounted"
+            ) from failure
         except OSError as failure:
             raise ReadOnly("the vault's files cannot be written") from failure
         try:
