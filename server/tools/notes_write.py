@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from datetime import date
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from auth.roles import Role
 from server.call import Call
@@ -26,7 +27,15 @@ GRAPH = "auto_link and suggest_links take effect with the graph, which this serv
 
 Path = Annotated[Text, Field(min_length=1, max_length=1100, description="such as projects/plan.md; @daily, @memory")]
 
-Day = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", max_length=10)]
+
+def _of_calendar(day: str) -> str:
+    try:
+        return date.fromisoformat(day).isoformat()
+    except ValueError:
+        raise ValueError("must be a day of the calendar, YYYY-MM-DD") from None
+
+
+Day = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", max_length=10), AfterValidator(_of_calendar)]
 
 
 class Changing(Arguments):

@@ -125,6 +125,35 @@ async def test_a_task_is_added_after_the_others(ask: Asking, root: Path) -> None
     assert "+- [ ] later" in shown.content["diff"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "field", "said"),
+    [
+        ({"action": "toggle", "path": "a"}, "line", "line or text must be given"),
+        ({"action": "add", "path": "a", "text": "x", "due": "2026-02-31"}, "due", "a day of the calendar"),
+        ({"due_after": "2026-13-01"}, "due_after", "a day of the calendar"),
+        ({"due_before": "0000-01-01"}, "due_before", "a day of the calendar"),
+        ({"action": "add", "path": "a", "text": "  "}, "text", "text is needed"),
+        ({"action": "add", "path": "a", "text": "- [ ]"}, "text", "text is needed"),
+    ],
+)
+async def test_what_is_wrong_with_a_task_is_said_in_the_words_of_the_tool(
+    ask: Asking, root: Path, arguments: dict[str, str], field: str, said: str
+) -> None:
+    refused = await ask("tasks", **arguments)
+    assert refused.content["error"]["details"]["field"] == field
+    assert said in refused.text
+    assert (root / "a.md").read_bytes() == NOTE
+
+
+async def test_a_task_copied_with_its_box_gets_one_box(ask: Asking, root: Path) -> None:
+    for text, box in (("- [ ] already", "- [ ]"), ("1. [x] already", "1. [x]"), ("[/] already", "[/]")):
+        added = await ask("tasks", action="add", path="a", text=text)
+        assert added.content["region"] == "- [ ] already"
+        assert f"a box of its own, {box}, which is left out" in added.text
+    plain = await ask("tasks", action="add", path="a", text="[link](b.md) [x]")
+    assert (plain.content["region"], plain.content["warnings"]) == ("- [ ] [link](b.md) [x]", [])
+
+
 async def test_readers_list_and_do_no_more(services: Services, root: Path) -> None:
     row = ("ro", "local", "main", Role.READER.label, "2026-01-01T00:00:00Z")
     await services.board.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))

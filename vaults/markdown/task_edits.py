@@ -22,6 +22,15 @@ MAX_LISTED = 5
 _MARKUP = re.compile(r"\A[ \t>]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+\[.\](?=\s|$)")
 
 
+_BOX = re.compile(r"(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)?\[.\](?=\s|$)")
+
+
+def unboxed(words: str) -> tuple[str, str]:
+    """What a task says, without the box it was copied with, and that box, '' for none."""
+    found = _BOX.match(words)
+    return (words[found.end() :].strip(), found[0]) if found else (words, "")
+
+
 def toggled(text: str, line: int | None = None, match: str | None = None, status: str | None = None) -> tuple[str, int]:
     """The text with one task's status changed, and the task's line (from 1).
 
@@ -31,7 +40,7 @@ def toggled(text: str, line: int | None = None, match: str | None = None, status
     several tasks fit or when the line now holds another.
     """
     if line is None and not (match and match.strip()):
-        raise InvalidArgument("line", "or match must be given: which task is meant")
+        raise InvalidArgument("line", "or text must be given: which task is meant")
     wanted = None if status is None else _status(status)
     found = list(tasks(scan(text), text, ()))
     task = _by_words(found, match or "") if line is None else _by_line(found, line, match)

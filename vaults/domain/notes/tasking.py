@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vaults.domain.memory import Actor
 from vaults.domain.notes import editing
@@ -13,7 +13,7 @@ from vaults.domain.notes.regions import region
 from vaults.domain.notes.terms import Amendment, Revision, Terms
 from vaults.errors import InvalidArgument
 from vaults.markdown.edit.draft import Edit
-from vaults.markdown.task_edits import STATUSES, toggled
+from vaults.markdown.task_edits import STATUSES, toggled, unboxed
 from vaults.vault import Vault
 
 
@@ -41,15 +41,21 @@ class Toggle:
 
 async def add(vault: Vault, actor: Actor, new: New, terms: Terms) -> Changed:
     """Put a task after those of the section, or of the note. Raises as ``editing.edit``."""
-    text = new.text.strip()
-    if not text or "\n" in text or "\r" in text:
+    text, box = unboxed(new.text.strip())
+    if not text:
+        raise InvalidArgument("text", "is needed: what the task is")
+    if "\n" in text or "\r" in text:
         raise InvalidArgument("text", "must be one line")
     status = STATUSES.get(new.status, new.status)
     if len(status) != 1 or not status.isprintable() or status in "[]":
         raise InvalidArgument("status", f"must be one character, or one of {', '.join(STATUSES)}")
     due = f" 📅 {new.due}" if new.due and f"📅 {new.due}" not in text else ""
     edit = Edit("add", new.section, f"[{status}] {text}{due}", guardrails=vault.notes.settings.guardrails)
-    return await editing.edit(vault, actor, editing.Asked(new.path, edit, "task"), terms)
+    changed = await editing.edit(vault, actor, editing.Asked(new.path, edit, "task"), terms)
+    if not box:
+        return changed
+    warning = f"text began with a box of its own, {box}, which is left out: status sets it"
+    return replace(changed, warnings=[*changed.warnings, warning])
 
 
 async def toggle(vault: Vault, actor: Actor, wanted: Toggle, terms: Terms) -> Changed:
