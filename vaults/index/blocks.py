@@ -25,6 +25,9 @@ SHORTEST = 2_048
 SHORT = 700
 """Characters up to which stretches are joined: with the title above it, what a passage holds at most."""
 
+TINY = 200
+"""Characters up to which sections side by side are joined."""
+
 SEPARATOR = " › "
 """Between the title of a note and the headings above a passage."""
 
@@ -112,11 +115,13 @@ def _stretches(title: str, marks: Sequence[Mark], start: int, end: int) -> Itera
 
 
 def _joined(stretches: Iterable[_Stretch]) -> Iterator[_Stretch]:
-    """Short stretches together, as long as what they share above them says something: a passage of ten words is found
-    by its words alone, and costs as much as a long one."""
+    """Short stretches together: what stands below a heading with it, and sections side by side only where they hold a
+    line or two. A passage of ten words costs as much as a long one; but one of several matters has the meaning of
+    none of them."""
     held: _Stretch | None = None
     for each in stretches:
-        if held is not None and each.end - held.start <= SHORT:
+        below = held is not None and each.titles[: len(held.titles)] == held.titles
+        if held is not None and each.end - held.start <= (SHORT if below else TINY):
             held = _Stretch(_shared(held.titles, each.titles), held.start, each.end)
             continue
         if held is not None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaults.domain.notes.intake import marks
-from vaults.index.blocks import LONG, SEPARATOR, SHORT, SHORTEST, Block, Mark, blocks
+from vaults.index.blocks import LONG, SEPARATOR, SHORT, SHORTEST, TINY, Block, Mark, blocks
 from vaults.markdown import note as markdown
 
 LINES = st.one_of(
@@ -79,15 +79,15 @@ def test_short_stretches_are_one_block_under_what_they_share() -> None:
     assert "second" in found[0].text
 
 
-@given(st.lists(st.integers(1, 2 * SHORT), min_size=1, max_size=12))
+@given(st.lists(st.integers(1, 2 * TINY), min_size=1, max_size=12))
 def test_joined_stretches_are_short_and_two_in_a_row_could_not_be_joined(sizes: Sequence[int]) -> None:
     pieces = [f"## {number}\n" + "w" * size + "\n" for number, size in enumerate(sizes)]
     found = blocks_of("".join(pieces), "Note")
     for block in found:
-        assert len(block.text) <= SHORT or block.text.count("## ") == 1
+        assert len(block.text) <= TINY or block.text.count("## ") == 1
     for one, other in pairwise(found):
         first_piece = other.text.split("\n## ")[0]
-        assert len(one.text) + len(first_piece) + 2 > SHORT
+        assert len(one.text) + len(first_piece) + 2 > TINY
 
 
 def log(lines: int, seed: int = 1, headings: int = 0, width: int = 60) -> list[str]:
@@ -172,3 +172,8 @@ def test_a_text_of_equal_lines_is_parted_too(line: str) -> None:
 def test_a_note_of_one_endless_line_is_one_block() -> None:
     found = blocks_of("word " * 10_000)
     assert len(found) == 1
+
+
+def test_sections_side_by_side_keep_to_themselves() -> None:
+    text = "## One\n\n" + "first " * 30 + "\n\n## Two\n\n" + "second " * 30
+    assert [block.title for block in blocks_of(text, "Note")] == ["Note › One", "Note › Two"]
