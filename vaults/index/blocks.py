@@ -119,14 +119,15 @@ def _joined(stretches: Iterable[_Stretch]) -> Iterator[_Stretch]:
     line or two. A passage of ten words costs as much as a long one; but one of several matters has the meaning of
     none of them."""
     held: _Stretch | None = None
+    top: tuple[str, ...] = ()
     for each in stretches:
-        below = held is not None and each.titles[: len(held.titles)] == held.titles
-        if held is not None and each.end - held.start <= (SHORT if below else TINY):
+        limit = SHORT if each.titles[: len(top)] == top else TINY
+        if held is not None and each.end - held.start <= limit:
             held = _Stretch(_shared(held.titles, each.titles), held.start, each.end)
             continue
         if held is not None:
             yield held
-        held = each
+        held, top = each, each.titles
     if held is not None:
         yield held
 
