@@ -34,6 +34,8 @@ async def test_fifty_vaults_come_and_go_without_a_trace(opening: Opening) -> Non
             assert (await ask("remember", content=f"canary of {name}")).ok
             hits = (await ask("recall", query="canary")).content["hits"]
             assert [hit["content"] for hit in hits] == [f"canary of {name}"]
+            async with services.pool.lease(services.roster.entry(name)) as vault:
+                assert await vault.notes.settled(5)  # its watch stands: whether it does must not make the difference
 
         for name in names[:4]:
             await use(name)
