@@ -63,6 +63,10 @@ class Call:
             workspace=workspace_key(workspace) if workspace else None,
         )
 
+    def session(self, named: str | None) -> str | None:
+        """The session a call belongs to: the one it names, else its connection's."""
+        return named or self.caller.session
+
     @property
     def role(self) -> Role:
         return self.caller.role

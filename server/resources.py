@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from server.call import Caller
 from server.dispatch import Outcome, dispatch
 from server.services import Services
 from vaults.errors import InvalidArgument, NotFound, TooLarge
-from vaults.files.paths import key, note_path
+from vaults.files.paths import SCHEME, address, key, note_path
 
 STATUS = "vault://status"
 MARKDOWN, JSON = "text/markdown", "application/json"
@@ -25,7 +25,6 @@ COMPLETIONS = 100
 SUBSCRIPTIONS = 50
 """URIs a caller may listen to at once."""
 
-_NOTE = "note://"
 _LISTED, _LISTED_TOKENS = 50, 20_000
 _LOOKED_AT, _LOOKED_AT_TOKENS = 200, 100_000
 _NOTE_BYTES = 1_000_000
@@ -83,17 +82,12 @@ def memory_uri(memory_id: str) -> str:
     return f"memory://{memory_id}"
 
 
-def note_uri(path: str) -> str:
-    """The URI of a note: its path, with everything encoded that means something in a URI."""
-    return f"{_NOTE}{quote(path)}"
-
-
 def note_key(uri: str) -> str | None:
     """Equal for the URIs of one note, however they encode its path; None for what is no URI of a note."""
-    if not uri.startswith(_NOTE):
+    if not uri.startswith(SCHEME):
         return None
     try:
-        return key(note_path(unquote(uri.removeprefix(_NOTE), errors="strict")))
+        return key(note_path(unquote(uri.removeprefix(SCHEME), errors="strict")))
     except (InvalidArgument, UnicodeDecodeError):
         return None
 
@@ -126,7 +120,7 @@ async def read(services: Services, caller: Caller, uri: str) -> Contents:
     if uri == STATUS:
         status = await _asked(services, caller, "status", {})
         return Contents(uri, JSON, json.dumps(status, ensure_ascii=False, indent=2), {})
-    if uri.startswith(_NOTE):
+    if uri.startswith(SCHEME):
         return await _note(services, caller, uri)
     memory_id = _memory_id(uri)
     found = await _asked(services, caller, "memory_get", {"ids": [memory_id]})
@@ -161,8 +155,8 @@ async def check_readable(services: Services, caller: Caller, uris: Iterable[str]
     asked = [uri for uri in dict.fromkeys(uris) if uri != STATUS]
     if len(asked) > SUBSCRIPTIONS:
         raise InvalidArgument("resourceSubscriptions", f"must be at most {SUBSCRIPTIONS} URIs")
-    notes = [uri for uri in asked if uri.startswith(_NOTE)]
-    if ids := [_memory_id(uri) for uri in asked if not uri.startswith(_NOTE)]:
+    notes = [uri for uri in asked if uri.startswith(SCHEME)]
+    if ids := [_memory_id(uri) for uri in asked if not uri.startswith(SCHEME)]:
         found = await _asked(services, caller, "memory_get", {"ids": ids})
         if found["missing"]:
             raise _absent()
@@ -239,7 +233,7 @@ def _entry(memory: Mapping[str, Any]) -> Entry:
 
 
 def _note_entry(note: Mapping[str, Any]) -> Entry:
-    return Entry(note_uri(note["path"]), note["title"], note["path"], MARKDOWN, note["size"], note["modified_at"])
+    return Entry(address(note["path"]), note["title"], note["path"], MARKDOWN, note["size"], note["modified_at"])
 
 
 def _document(memory: Mapping[str, Any]) -> str:

@@ -36,7 +36,7 @@ from vaults.search.endpoint import Expander
 from vaults.vault import Heard, Shared
 
 CONTROL = "control.db"
-CHORES = (reindexing.recut, tending.complete, keeping.keep)
+CHORES = (reindexing.RECUT, tending.COMPLETE, keeping.KEEP)
 SEARCH_THREADS = 4
 """FAISS and tokenizer calls at once: they release the interpreter, and two cores are kept busy by two."""
 
@@ -186,7 +186,7 @@ def _shared(
         observer=observer,
         chores=CHORES,
         resident=tending.tend,
-        mending=recovery.mend,
+        mending=recovery.MEND,
         parting=keeping.flush,
         heard=heard,
     )

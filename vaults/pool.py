@@ -15,7 +15,7 @@ from vaults.context import run_in
 from vaults.errors import Overloaded, StrongroomError, VaultQuarantined
 from vaults.index import embeddings
 from vaults.registry import VaultEntry, folder_of
-from vaults.vault import DATABASE, Shared, Vault, owes_chores
+from vaults.vault import DATABASE, Shared, Vault
 
 QUARANTINE_S = 15.0
 """Seconds after which a quarantined vault is looked at again: a repair needs no restart."""
@@ -259,7 +259,7 @@ async def _tend(vault: Vault) -> int:
     """Have owed vectors paid, and chores done, also those another process left; returns how many vectors are owed."""
     try:
         owed = await vault.db.read(embeddings.owed_count)
-        chores = await vault.db.read(owes_chores)
+        chores = await vault.db.read(vault.owes_chores)
     except StrongroomError:
         return 0
     if owed or chores:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from uuid_utils import uuid7
 
@@ -58,8 +58,17 @@ WAITING_PASSAGES = 16
 """Passages of one write whose vectors are waited for; a longer document is answered ``pending``."""
 
 
-Chore: TypeAlias = "Callable[[Vault], Coroutine[None, None, None]]"
-"""Work a vault may owe itself, done in the background by the process that holds its lease."""
+Work: TypeAlias = "Callable[[Vault], Coroutine[Any, Any, object]]"
+"""Something that is done with an open vault, and not for a caller."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chore:
+    """Work a vault may owe itself, done by the process that holds its lease. ``owed``: whether it does."""
+
+    owed: Callable[[Reader], bool]
+    do: Work
+
 
 Heard = Callable[[str, Sequence[str]], None]
 """Told the name of a vault and the paths of notes that changed on disk."""
@@ -88,9 +97,9 @@ class Shared:
     pool: Executor
     observer: Observer
     chores: tuple[Chore, ...] = ()
-    resident: Chore | None = None
+    resident: Work | None = None
     mending: Chore | None = None
-    parting: Chore | None = None
+    parting: Work | None = None
     heard: Heard = unheard
 
 
@@ -112,8 +121,8 @@ class Vault:
         self._model: str | None = None
         self._owes = False
         self._paying: asyncio.Task[None] | None = None
-        self._resident: asyncio.Task[None] | None = None
-        self._aside: asyncio.Task[None] | None = None
+        self._resident: asyncio.Task[object] | None = None
+        self._aside: asyncio.Task[object] | None = None
         self._later: asyncio.TimerHandle | None = None
 
     @property
@@ -160,11 +169,12 @@ class Vault:
             if held != self.entry.vault_id:
                 raise VaultQuarantined(f"the files of vault {self.name} belong to another vault", reason="foreign")
             await self._keep_notes_folder()
-            if alone and self.shared.mending is not None and await self.db.read(_is_torn):
+            mending = self.shared.mending
+            if alone and mending is not None and await self.db.read(mending.owed):
                 # Before anybody is answered: half of a change may stand. What hinders it now is tried again later.
                 with contextlib.suppress(StrongroomError):
-                    await self.shared.mending(self)
-            if alone and await self.db.read(owes_chores):
+                    await mending.do(self)
+            if alone and await self.db.read(self.owes_chores):
                 self.nudge()
             self.attend()
         except BaseException:
@@ -267,10 +277,14 @@ class Vault:
         if idle and self.shared.resident is not None and self.lease.try_acquire():
             self._resident = asyncio.create_task(self.shared.resident(self), name="resident")
 
-    def aside(self, work: Chore) -> None:
+    def aside(self, work: Work) -> None:
         """Have something finished soon after a call, in whatever process; one such work at a time."""
         if self._aside is None or self._aside.done():
             self._aside = asyncio.create_task(work(self), name="aside")
+
+    def owes_chores(self, tx: Reader) -> bool:
+        """Whether there is a chore to do here."""
+        return any(chore.owed(tx) for chore in self.shared.chores)
 
     @property
     def busy(self) -> bool:
@@ -282,7 +296,8 @@ class Vault:
             while self._owes:  # also what came to be owed meanwhile
                 self._owes = False
                 for chore in self.shared.chores:
-                    await chore(self)
+                    if await self.db.read(chore.owed):
+                        await chore.do(self)
                 await backfill.pay(self.db, self.shared.embedder)
                 await self.adopt_model()
                 await backfill.pay(self.db, self.shared.embedder)
@@ -340,7 +355,7 @@ async def prepare_files(folder: Path, settings: StorageSettings) -> str:
         await db.close()
 
 
-def _failed(task: asyncio.Task[None]) -> bool:
+def _failed(task: asyncio.Task[object]) -> bool:
     return task.cancelled() or task.exception() is not None
 
 
@@ -358,18 +373,6 @@ def _refuse_empty(tx: Reader) -> None:
     # A registered vault was never without tables; migrating would lay a new, empty one over what was lost.
     if tx.one("SELECT 1 FROM sqlite_master LIMIT 1") is None:
         raise _damaged()
-
-
-def _is_torn(tx: Reader) -> bool:
-    return tx.one("SELECT 1 FROM note_changes WHERE state = 'pending' LIMIT 1") is not None
-
-
-def owes_chores(tx: Reader) -> bool:
-    """Whether a vault owes itself work that a chore does."""
-    uncommitted = tx.one(
-        "SELECT 1 FROM note_changes WHERE git = '' UNION ALL SELECT 1 FROM notes WHERE complete = 0 LIMIT 1"
-    )
-    return tx.one("SELECT 1 FROM vault_info WHERE key = 'recut'") is not None or uncommitted is not None
 
 
 def _quick_check(raw: object) -> None:

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
+from server.tools._notes import DryRun, Etag
 from server.tools._spec import EDITS, REMOVES, Arguments, tool
 from vaults.domain.memory import Text
 from vaults.domain.notes import deleting, moving, past, undoing
@@ -17,8 +18,6 @@ from vaults.domain.notes.dated import path_of
 from vaults.domain.notes.past import Past
 
 Path = Annotated[Text, Field(min_length=1, max_length=1024, description="the note")]
-Etag = Annotated[str | None, Field(max_length=64, description="refuse if the note has another one by now")]
-DryRun = Annotated[bool, Field(description="only show what would change")]
 
 
 def _moved_text(changed: Changed) -> str:
@@ -48,9 +47,7 @@ class MoveArguments(Arguments):
 async def note_move(call: Call, args: MoveArguments) -> Changed:
     """Move or rename a note, and every link to it in the vault with it: headings, block ids and aliases of links stay,
     and so do links by title. One change, which `history` undoes as a whole. Nothing is overwritten."""
-    asked = moving.Asked(
-        args.path, args.to, args.update_backlinks, args.dry_run, args.etag, args.session or call.caller.session
-    )
+    asked = moving.Asked(args.path, args.to, args.update_backlinks, args.dry_run, args.etag, call.session(args.session))
     return await moving.move(call.vault, call.actor, asked)
 
 
@@ -69,7 +66,7 @@ def _deleted_text(changed: Changed) -> str:
 @tool(role=Role.WRITER, effect=REMOVES, preset="notes", text=_deleted_text)
 async def note_delete(call: Call, args: DeleteArguments) -> Changed:
     """Delete a note. Says which links pointed to it; `history` with action undo brings it back."""
-    asked = deleting.Asked(args.path, args.confirm, args.dry_run, args.etag, args.session or call.caller.session)
+    asked = deleting.Asked(args.path, args.confirm, args.dry_run, args.etag, call.session(args.session))
     return await deleting.delete(call.vault, call.actor, asked)
 
 
@@ -143,7 +140,7 @@ async def history(call: Call, args: HistoryArguments) -> History:
     if args.action == "diff":
         found = await past.diff(call.vault, args.ref, path, args.max_tokens)
         return History(ref=found.ref, diff=found.diff, truncated=found.truncated)
-    asked = undoing.Asked(args.ref, path, args.version, args.dry_run, args.etag, args.session or call.caller.session)
+    asked = undoing.Asked(args.ref, path, args.version, args.dry_run, args.etag, call.session(args.session))
     act = undoing.undo if args.action == "undo" else undoing.restore
     done = await act(call.vault, call.actor, asked)
     return History(

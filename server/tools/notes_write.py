@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field
 from auth.roles import Role
 from server.call import Call
 from server.tools._filters import MaxTokens
+from server.tools._notes import DryRun, Etag
 from server.tools._spec import EDITS, Arguments, Effect, tool
 from vaults.domain.memory import Text
 from vaults.domain.notes import editing, fronting, tasking, tasklist, writing
@@ -40,8 +41,8 @@ Day = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", max_length=1
 
 class Changing(Arguments):
     path: Path
-    etag: Annotated[Text | None, Field(max_length=64, description="of the version you read")] = None
-    dry_run: Annotated[bool, Field(description="only show the diff")] = False
+    etag: Etag = None
+    dry_run: DryRun = False
     keep_conflict: Annotated[bool, Field(description="if stale, keep your text beside it")] = False
 
 
@@ -58,7 +59,7 @@ class Linking(Changing):
 
 def _terms(call: Call, args: Changing, name: str) -> Terms:
     wait = isinstance(args, Linking) and args.commit
-    session = args.session or call.caller.session
+    session = call.session(args.session)
     return Terms(name, args.etag, args.dry_run, args.keep_conflict, wait, session)
 
 
@@ -192,8 +193,8 @@ class TasksArguments(Arguments):
     limit: Annotated[int, Field(ge=1, le=500, description="list: tasks per page")] = 50
     cursor: Annotated[str | None, Field(max_length=500, description="list: from the page before")] = None
     max_tokens: MaxTokens = 4000
-    etag: Annotated[Text | None, Field(max_length=64, description="of the version you read")] = None
-    dry_run: Annotated[bool, Field(description="only show the diff")] = False
+    etag: Etag = None
+    dry_run: DryRun = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +242,7 @@ async def tasks(call: Call, args: TasksArguments) -> TaskResult:
         return await _list(call, args)
     if args.path is None:
         raise InvalidArgument("path", "is needed: the note of the task")
-    terms = Terms("tasks", args.etag, args.dry_run, session=args.session or call.caller.session)
+    terms = Terms("tasks", args.etag, args.dry_run, session=call.session(args.session))
     if args.action == "add":
         new = tasking.New(args.path, args.text or "", args.section, args.due, args.status or "open")
         changed = await tasking.add(call.vault, call.actor, new, terms)

@@ -6,17 +6,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote
 
 from vaults.context import run_in
 from vaults.domain import lifecycle
 from vaults.domain.memory import Actor, Memory
 from vaults.domain.notes import globbing, lines, reading
 from vaults.domain.notes.catalogue import Note
-from vaults.domain.notes.dated import SCHEME, path_of
+from vaults.domain.notes.dated import path_of
 from vaults.domain.notes.opening import Open, opened
 from vaults.errors import Conflict, InvalidArgument, NotFound, StrongroomError, TooLarge
-from vaults.files.paths import is_note
+from vaults.files.paths import SCHEME, address, is_note
 from vaults.vault import Vault
 
 GLOBBED = 200
@@ -207,5 +206,5 @@ def _of_note(note: Open, about: Note, portion: Portion, left: int, found: Found)
         "modified_at": about.modified_at,
     }  # fmt: skip
     following = lines.count(note.text[:stop]) + 1 if stop < len(note.text) else None
-    url = f"{SCHEME}{quote(note.path)}"
+    url = address(note.path)
     return Item(note.path, about.title, text, url, kept, about.etag, following is not None, following)

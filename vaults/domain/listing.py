@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain import cursors
+from vaults.domain import cursors, portions
 from vaults.domain.memory import COLUMNS, WIDTH, Memory, from_row
-from vaults.search import budget
 from vaults.search.filters import Filter
 from vaults.vault import Vault
 
@@ -56,8 +54,6 @@ async def listed(vault: Vault, only: Filter, order: Order, limit: int, cursor: s
     rows, total = await vault.db.read(read)
     memories = [from_row(row) for row in rows[:limit]]
     texts = [f"{memory.title}\n{memory.content}" for memory in memories]
-    count = len(texts)
-    if not budget.surely_within(texts, max_tokens):
-        count = await run_in(vault.shared.pool, budget.fitting, texts, max_tokens)
+    count = await portions.fitting(vault, texts, max_tokens)
     last = rows[count - 1] if count < len(rows) else None
     return Page(memories[:count], total, cursors.written(order, last[WIDTH + 1], last[WIDTH]) if last else None)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TypeVar
-from urllib.parse import unquote
 
-from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain import hits, indexing, storing
+from vaults.domain import hits, indexing, portions, storing
 from vaults.domain.hits import Hit, Shown
 from vaults.domain.memory import Actor, hashed
 from vaults.domain.notes import catalogue, intake
-from vaults.search import budget, fusion, pages
+from vaults.files.paths import addressed, is_note
+from vaults.search import fusion, pages
 from vaults.search.expression import words
 from vaults.search.facts import Key
 from vaults.search.filters import Filter
@@ -112,9 +111,7 @@ async def find_like(vault: Vault, actor: Actor, ref: str) -> tuple[Key, str]:
 
 def note_path_of(ref: str) -> str | None:
     """The path in what names a note: an address, or a path; None for what names something else."""
-    if ref.startswith("note://"):
-        return unquote(ref.removeprefix("note://"))
-    return ref if ref.lower().endswith((".md", ".markdown")) else None
+    return addressed(ref) or (ref if is_note(ref) else None)
 
 
 async def ranked(vault: Vault, ask: Ask, pick: Pick[T], timings: Timings | None = None) -> T:
@@ -196,9 +193,4 @@ def _has_field(tx: Reader, only: Filter, name: str) -> bool:
 async def fit(vault: Vault, shown: Sequence[Shown], max_tokens: int) -> list[Shown]:
     """As many as fit, best first; at least one."""
     texts = [f"{each.hit.title}\n{each.hit.content or each.hit.snippet or ''}" for each in shown]
-    if budget.surely_within(texts, max_tokens):
-        return list(shown)
-    if budget.is_quick(texts):
-        return list(shown[: budget.fitting(texts, max_tokens)])
-    count = await run_in(vault.shared.pool, budget.fitting, texts, max_tokens)
-    return list(shown[:count])
+    return list(shown[: await portions.fitting(vault, texts, max_tokens)])

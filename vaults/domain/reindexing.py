@@ -16,7 +16,7 @@ from vaults.domain import indexing
 from vaults.domain.memory import derived_title
 from vaults.domain.notes import rebuilding
 from vaults.index import embeddings, passages
-from vaults.vault import Vault
+from vaults.vault import Chore, Vault
 
 PAGE = 100
 POLL_S = 0.25
@@ -73,6 +73,9 @@ async def recut(vault: Vault) -> None:
 def is_recut_owed(tx: Reader) -> bool:
     """Whether passages are still cut as an older version cut them."""
     return tx.one("SELECT 1 FROM vault_info WHERE key = 'recut'") is not None
+
+
+RECUT = Chore(is_recut_owed, recut)
 
 
 def _recut(vault: Vault, tx: Writer, after: int) -> int | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from datetime import UTC, datetime
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from vaults.errors import InvalidArgument
 
@@ -56,6 +56,20 @@ def note_path(text: str) -> str:
 def is_note(path: str) -> bool:
     """Whether the suffix is a note's, in any case."""
     return path.lower().endswith(NOTE_SUFFIXES)
+
+
+SCHEME = "note://"
+"""What the address of a note begins with; it names no vault: that is the one the reader is in."""
+
+
+def address(path: str) -> str:
+    """The address of the note at ``path``, percent-encoded."""
+    return f"{SCHEME}{quote(path)}"
+
+
+def addressed(text: str) -> str | None:
+    """The path behind the address of a note; None for what is no address."""
+    return unquote(text.removeprefix(SCHEME)) if text.startswith(SCHEME) else None
 
 
 def check_creatable(path: str) -> None:

@@ -150,6 +150,8 @@ async def _seen(services: Services, who: str, query: str, **more: Any) -> set[in
 async def test_filters_hold_before_anything_is_cut_anew(opening: Opening, planted: Path) -> None:
     async with opening() as services:
         async with services.pool.lease(services.roster.entry("main")) as vault:
+            vault.nudge()  # vectors are paid, nothing is cut
+            await _finished(vault)
             assert await vault.db.read(reindexing.is_recut_owed)
         everything = {n for n, old in enumerate(OLD, 1) if not (old.archived or old.superseded or old.expired)}
         assert await _seen(services, "bob", "harbour") == everything - {4}
@@ -164,7 +166,7 @@ async def test_what_the_background_tells_is_all_there_and_no_vector_moves(
     opening: Opening, planted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vectors = await _kept(planted)
-    monkeypatch.setattr("server.services.CHORES", (reindexing.recut,))
+    monkeypatch.setattr("server.services.CHORES", (reindexing.RECUT,))
     async with opening() as services, services.pool.lease(services.roster.entry("main")) as vault:
         await _finished(vault)
         assert not await vault.db.read(reindexing.is_recut_owed)
@@ -191,7 +193,7 @@ async def test_a_vault_without_its_model_is_cut_anew_and_owes_nothing_more(
     opening: Opening, planted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vectors = await _kept(planted)
-    monkeypatch.setattr("server.services.CHORES", (reindexing.recut,))
+    monkeypatch.setattr("server.services.CHORES", (reindexing.RECUT,))
     async with opening({"embedding.engine": "off"}) as services:
         async with services.pool.lease(services.roster.entry("main")) as vault:
             await _finished(vault)
@@ -224,7 +226,7 @@ async def test_cutting_anew_that_was_cut_off_goes_on_at_the_next_opening(
         assert 4 not in await _seen(services, "bob", "harbour")
         await asker(services)("remember", content="Stored in between", parent="talk", position=1)
         await asker(services)("memory_forget", ids=["m2"])
-    monkeypatch.setattr("server.services.CHORES", (reindexing.recut,))
+    monkeypatch.setattr("server.services.CHORES", (reindexing.RECUT,))
     async with opening() as services, services.pool.lease(services.roster.entry("main")) as vault:
         await _finished(vault)
         assert not await vault.db.read(reindexing.is_recut_owed)

@@ -26,7 +26,7 @@ from vaults.domain.notes.placing import Placed
 from vaults.domain.notes.reconcile import model_of, outdated
 from vaults.domain.notes.versions import Forgotten, Packed
 from vaults.errors import StrongroomError
-from vaults.files.tree import Content, Stamp
+from vaults.files.tree import Content, Stamp, Tree
 from vaults.vault import Vault
 
 
@@ -53,7 +53,7 @@ async def _commit(vault: Vault, actor: Actor, change: Change) -> Committed:
     pool = vault.shared.pool
     preparing = asyncio.create_task(run_in(pool, placing.prepared, vault.notes.tree, change.files[: placing.CHUNK]))
     try:
-        drawn = await run_in(pool, _drawn_up, change, dict(vault.notes.kept))
+        drawn = await run_in(pool, _drawn_up, vault.notes.tree, change, dict(vault.notes.kept))
         begun = await _begin(vault, actor, change, drawn)
     except BaseException:
         await asyncio.gather(preparing, return_exceptions=True)
@@ -74,7 +74,10 @@ async def _commit(vault: Vault, actor: Actor, change: Change) -> Committed:
     lateness.keep(vault)
     vault.nudge()
     vault.shared.heard(vault.name, [path for each in change.files for path in (each.path, each.to) if path])
-    return Committed(begun.id, begun.seq, {taken.path: intake.etag_of(taken.hash) for taken in readings})
+    etags = {
+        each.target: intake.etag_of(after) for each, (_, after) in zip(change.files, drawn.names, strict=True) if after
+    }
+    return Committed(begun.id, begun.seq, etags)
 
 
 async def _give_up(vault: Vault, seq: int, placed: Placed) -> None:
@@ -96,9 +99,9 @@ class _Drawn:
     readings: list[Intake]
 
 
-def _drawn_up(change: Change, held: Mapping[str, int]) -> _Drawn:
+def _drawn_up(tree: Tree, change: Change, held: Mapping[str, int]) -> _Drawn:
     names = journal.named(change)
-    return _Drawn(names, journal.packed(change, names, held), _readings(change.files))
+    return _Drawn(names, journal.packed(change, names, held), _readings(tree, change.files))
 
 
 async def _begin(vault: Vault, actor: Actor, change: Change, drawn: _Drawn) -> Begun:
@@ -121,12 +124,13 @@ async def _begin(vault: Vault, actor: Actor, change: Change, drawn: _Drawn) -> B
     return begun
 
 
-def _readings(files: Sequence[FileChange]) -> list[Intake]:
-    """The files of a change as the indexes take them, before they are in place: without stamps."""
+def _readings(tree: Tree, files: Sequence[FileChange]) -> list[Intake]:
+    """The files of a change as the indexes take them, before they are in place: without stamps. Not those that lie
+    where the owner wants nothing indexed."""
     return [
         intake.taken(each.target, Content(each.after, NOWHERE), 0, whole=len(each.after) <= intake.LONG)
         for each in files
-        if each.after is not None
+        if each.after is not None and tree.covers(each.target)
     ]
 
 
@@ -157,7 +161,7 @@ def index(vault: Vault, tx: Writer, files: Sequence[FileChange], readings: Seque
         held = next(iter(catalogue.known(tx, [each.path])), None)
         there = next(iter(catalogue.known(tx, [each.target])), None) if each.to else held
         taken = by_path.get(each.target)
-        if taken is None or _left_out(vault, each):
+        if taken is None:  # removed, or left out
             catalogue.drop(tx, [held.seq] if held else [])
             continue
         if there and outdated(there, taken):  # the watcher was quicker, and saw what another program wrote since
@@ -168,8 +172,3 @@ def index(vault: Vault, tx: Writer, files: Sequence[FileChange], readings: Seque
             there = None
         number = there or held
         catalogue.put(tx, taken, model, vault.shared.index.passage_tokens, number.seq if number else None)
-
-
-def _left_out(vault: Vault, each: FileChange) -> bool:
-    """Whether a file lies where the owner wants nothing indexed."""
-    return not vault.notes.tree.covers(each.target)

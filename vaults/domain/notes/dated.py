@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from urllib.parse import unquote
 
 from vaults.context import run_in
 from vaults.errors import StrongroomError
+from vaults.files.paths import addressed
 from vaults.markdown import periodic
 from vaults.markdown.periodic import MAX_SETTINGS, Kind
 from vaults.markdown.source import NotText, decode
 from vaults.vault import Vault
 
-SCHEME = "note://"
 OBSIDIAN = ".obsidian/daily-notes.json"
 
 
@@ -40,8 +39,8 @@ def today() -> date:
 async def path_of(vault: Vault, said: str) -> str:
     """The path a caller means by a path, an address or the word for a dated note. Raises ``InvalidArgument`` for a
     date that cannot be read."""
-    if said.startswith(SCHEME):
-        return unquote(said.removeprefix(SCHEME))
+    if (path := addressed(said)) is not None:
+        return path
     meant = await dated(vault, said)
     return meant.path if meant else said
 

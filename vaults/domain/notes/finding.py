@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from vaults.context import run_in
 from vaults.db.sql import Reader, Row
-from vaults.domain import cursors
+from vaults.domain import cursors, portions
 from vaults.domain.memory import hashed
 from vaults.domain.notes import catalogue
 from vaults.domain.notes.intake import KIND
@@ -18,7 +18,6 @@ from vaults.errors import InvalidArgument, StrongroomError
 from vaults.files.paths import located
 from vaults.index.facets import field_text
 from vaults.markdown.resolve import folded
-from vaults.search import budget
 from vaults.vault import Vault
 
 SortBy = Literal["path", "title", "modified", "created", "size"]
@@ -99,9 +98,7 @@ async def found(vault: Vault, wanted: Wanted, limit: int, max_tokens: int, curso
     rows, total = await vault.db.read(lambda tx: _rows(tx, wanted, limit, after))
     lines = [_line(catalogue.from_row(row)) for row in rows[:limit]]
     texts = [_as_json(line) for line in lines]
-    count = len(texts)
-    if not budget.surely_within(texts, max_tokens):
-        count = await run_in(vault.shared.pool, budget.fitting, texts, max_tokens)
+    count = await portions.fitting(vault, texts, max_tokens)
     if not total:
         warnings += await no_folder(vault, wanted.folder)
     more = count < len(rows)

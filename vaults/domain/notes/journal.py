@@ -114,7 +114,7 @@ class Begun:
 
 def begin(tx: Writer, actor: Actor, change: Change, names: Names, found: list[Packed]) -> Begun:
     """Write down what is about to be done. Raises ``Unfinished``, ``Forgotten``."""
-    if tx.one("SELECT 1 FROM note_changes WHERE state = 'pending' LIMIT 1"):
+    if is_torn(tx):
         raise Unfinished
     identity = str(uuid7())
     seq = tx.insert(
@@ -146,9 +146,19 @@ def fail(tx: Writer, seq: int) -> None:
     tx.run("UPDATE note_changes SET state = 'failed' WHERE seq = ?", (seq,))
 
 
+def is_torn(tx: Reader) -> bool:
+    """Whether a change was begun and not ended: it is being made, or half of it may stand."""
+    return tx.one("SELECT 1 FROM note_changes WHERE state = 'pending' LIMIT 1") is not None
+
+
 def pending(tx: Reader) -> list[Record]:
     """Changes that were begun and not ended, oldest first: whoever made them was killed."""
     return _records(tx, "c.state = 'pending' ORDER BY c.seq", ())
+
+
+def owes_git(tx: Reader) -> bool:
+    """Whether there are changes that no commit holds yet."""
+    return tx.one("SELECT 1 FROM note_changes WHERE git = '' AND state = 'done' LIMIT 1") is not None
 
 
 def owed_to_git(tx: Reader, limit: int) -> list[Record]:

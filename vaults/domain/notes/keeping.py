@@ -20,7 +20,7 @@ from vaults.history import place
 from vaults.history.errors import HistoryUnavailable
 from vaults.history.git import GitHistory, open_history
 from vaults.history.trees import keepable
-from vaults.vault import Vault
+from vaults.vault import Chore, Vault
 
 BATCH_S = 60.0
 """Seconds in which changes by one author become one commit, where ``batch`` is set."""
@@ -38,6 +38,9 @@ LOCK_WAIT_S, LOCK_POLL_S = 5.0, 0.01
 async def keep(vault: Vault) -> None:
     """A chore: commit what is owed, oldest first. A batch that is still open is looked at again when it is full."""
     await _keep(vault, now=datetime.now(UTC))
+
+
+KEEP = Chore(journal.owes_git, keep)
 
 
 async def flush(vault: Vault) -> None:

@@ -11,7 +11,7 @@ from vaults.domain.notes import catalogue, journal
 from vaults.domain.notes.intake import digest, etag_of
 from vaults.domain.notes.overwriting import since as recently
 from vaults.errors import Conflict, InvalidArgument, NotFound
-from vaults.files.paths import key, located, note_path
+from vaults.files.paths import key, note_path
 from vaults.files.tree import Content, Stamp
 from vaults.markdown.source import NotText, Source, decode
 from vaults.vault import Vault
@@ -116,8 +116,3 @@ def check_etag(note: Open, etag: str | None) -> None:
             etag=note.etag,
             text=note.text[:SHOWN],
         )
-
-
-def folder_path(text: str) -> str:
-    """A folder a caller names; '' for all notes. Raises ``InvalidArgument``."""
-    return located(text.strip("/")) if text.strip("/") else ""

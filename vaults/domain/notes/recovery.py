@@ -18,20 +18,18 @@ from vaults.domain.notes.journal import FileChange, FileRecord, Record
 from vaults.domain.notes.placing import Placed
 from vaults.errors import AlreadyExists, Conflict, InvalidArgument, NotFound, ReadOnly, TooLarge
 from vaults.files.tree import Content, Stamp
-from vaults.vault import Vault
+from vaults.vault import Chore, Vault
 
 
 async def recover(vault: Vault) -> int:
     """Finish every interrupted change; returns how many there were. Raises ``StorageFull``, ``ReadOnly``,
     ``VaultUnavailable``: then a change is still to be finished, and half of it may stand."""
-    if not await vault.db.read(journal.pending):
+    if not await vault.db.read(journal.is_torn):
         return 0
     return await carried_through(_recover(vault))
 
 
-async def mend(vault: Vault) -> None:
-    """``recover``, for a vault that is being opened."""
-    await recover(vault)
+MEND = Chore(journal.is_torn, recover)
 
 
 async def _recover(vault: Vault) -> int:

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from vaults.context import run_in
 from vaults.db.sql import Reader, Row
-from vaults.domain import cursors
+from vaults.domain import cursors, portions
 from vaults.domain.memory import hashed
 from vaults.domain.notes import catalogue
 from vaults.domain.notes.dated import path_of
@@ -17,7 +16,6 @@ from vaults.domain.notes.finding import folder_of, in_folder, lag, no_folder, ta
 from vaults.errors import InvalidArgument
 from vaults.files.paths import note_path
 from vaults.markdown.task_edits import STATUSES
-from vaults.search import budget
 from vaults.vault import Vault
 
 Params: TypeAlias = dict[str, Any]
@@ -81,9 +79,7 @@ async def listed(vault: Vault, wanted: Wanted, limit: int, max_tokens: int, curs
     rows, total = await vault.db.read(lambda tx: _rows(tx, wanted, path, limit, after))
     tasks = [_task(row) for row in rows[:limit]]
     texts = [f"{task.path} {task.heading} {task.text}" for task in tasks]
-    count = len(texts)
-    if not budget.surely_within(texts, max_tokens):
-        count = await run_in(vault.shared.pool, budget.fitting, texts, max_tokens)
+    count = await portions.fitting(vault, texts, max_tokens)
     if not total:
         warnings += await no_folder(vault, wanted.folder)
     more = count < len(rows)

@@ -17,7 +17,7 @@ from vaults.errors import ReadOnly, StorageFull, StrongroomError, VaultUnavailab
 from vaults.files.ignoring import IGNORE_FILE
 from vaults.files.notebook import Progress
 from vaults.files.watching import Watcher
-from vaults.vault import Vault
+from vaults.vault import Chore, Vault
 
 AGAIN_S = 2.0
 """Seconds until most notes, missing of a sudden, are looked for once more."""
@@ -116,3 +116,6 @@ async def complete(vault: Vault) -> None:
         await reconcile.whole(vault, paths)
     if await vault.db.read(catalogue.incomplete):
         vault.nudge_in(QUIET_S)
+
+
+COMPLETE = Chore(lambda tx: bool(catalogue.incomplete(tx)), complete)
