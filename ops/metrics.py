@@ -75,6 +75,7 @@ SEARCH_TIME = HistogramOf("strongroom_search_stage_seconds", "Time of one search
 DRIFT = GaugeOf("strongroom_index_pending_passages", "Passages without a vector yet, in open vaults", mode="livemax")
 OPEN = GaugeOf("strongroom_open_vaults", "Vaults open, counted once per process that has one open")
 QUARANTINED = GaugeOf("strongroom_quarantined_vaults", "Vaults that are not opened because damaged", mode="livemax")
+LOST = CounterOf("strongroom_events_lost_total", "Calls that the activity log of their vault could not take")
 LAG = HistogramOf("strongroom_loop_lag_seconds", "How late the event loop came back", LAG_SECONDS)
 DROPPED = CounterOf("strongroom_log_lines_dropped_total", "Log lines that stderr could not take")
 BUILD = GaugeOf("strongroom_build_info", "Always 1; the label says what runs", ("version",), mode="livemax")
@@ -93,6 +94,7 @@ DECLARED: tuple[CounterOf | GaugeOf | HistogramOf, ...] = (
     DRIFT,
     OPEN,
     QUARANTINED,
+    LOST,
     LAG,
     DROPPED,
     BUILD,
@@ -142,6 +144,7 @@ class Metrics:
             OPEN.made(registry),
             QUARANTINED.made(registry),
         )
+        self._lost = LOST.made(registry)
         self._lag, self._dropped = LAG.made(registry), DROPPED.made(registry)
         BUILD.made(registry).labels(version).set(1)
 
@@ -193,3 +196,6 @@ class Metrics:
 
     def index_drift(self, pending: int) -> None:
         self._drift.set(pending)
+
+    def events_lost(self, count: int) -> None:
+        self._lost.inc(count)

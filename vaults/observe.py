@@ -29,6 +29,9 @@ class Observer(Protocol):
     def index_drift(self, pending: int) -> None:
         """Passages still without a vector, over the open vaults."""
 
+    def events_lost(self, count: int) -> None:
+        """So many calls could not be written into the activity log; the calls themselves were served."""
+
 
 class NullObserver:
     """Listens to nothing: for tests and one-off commands."""
@@ -40,3 +43,4 @@ class NullObserver:
     def open_vaults(self, count: int) -> None: ...
     def quarantined(self, count: int) -> None: ...
     def index_drift(self, pending: int) -> None: ...
+    def events_lost(self, count: int) -> None: ...

@@ -53,6 +53,7 @@ def test_what_storage_reports_can_be_read():
     metrics.open_vaults(2)
     metrics.quarantined(1)
     metrics.index_drift(7)
+    metrics.events_lost(3)
     metrics.lagged(0.004)
     metrics.lines_dropped(2)
     figures = {
@@ -62,6 +63,7 @@ def test_what_storage_reports_can_be_read():
         "strongroom_open_vaults": 2,
         "strongroom_quarantined_vaults": 1,
         "strongroom_index_pending_passages": 7,
+        "strongroom_events_lost_total": 3,
         "strongroom_loop_lag_seconds_count": 1,
         "strongroom_log_lines_dropped_total": 2,
     }
