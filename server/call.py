@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from auth.principal import Principal
 from auth.roles import Role
 from vaults.domain.memory import Actor, workspace_key
+from vaults.ledger.visiting import Session
 from vaults.vault import Vault
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ async def no_progress(done: float, total: float | None, message: str | None) -> 
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Who asks, for which vault, through which door. Made by a door from a verified principal; ``role`` is the
-    effective one in ``vault`` and is checked again in dispatch."""
+    effective one in ``vault`` and is checked again in dispatch. ``session`` is the handle the connection names,
+    ``connection`` what tells it from others of the same principal where it lasts (stdio)."""
 
     principal: Principal
     vault: str
@@ -36,9 +38,20 @@ class Caller:
     workspace: str | None = None
     session: str | None = None
     client: str | None = None
+    connection: str = ""
     era: str = ""
     request_id: str = ""
     progress: Progress = no_progress
+
+    @property
+    def actor(self) -> Actor:
+        """The caller as storage needs it."""
+        principal, workspace = self.principal, self.workspace
+        return Actor(
+            identity="owner" if principal.is_owner else f"{principal.issuer}|{principal.subject}",
+            name=principal.subject,
+            workspace=workspace_key(workspace) if workspace else None,
+        )
 
     def in_role(self, role: Role) -> Caller:
         """The same caller with the role dispatch found."""
@@ -47,25 +60,17 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a tool gets besides its arguments."""
+    """What a tool gets besides its arguments. ``session`` is the one this call belongs to."""
 
     services: Services
     caller: Caller
     vault: Vault
+    session: Session
 
     @property
     def actor(self) -> Actor:
         """The caller as storage needs it."""
-        principal, workspace = self.caller.principal, self.caller.workspace
-        return Actor(
-            identity="owner" if principal.is_owner else f"{principal.issuer}|{principal.subject}",
-            name=principal.subject,
-            workspace=workspace_key(workspace) if workspace else None,
-        )
-
-    def session(self, named: str | None) -> str | None:
-        """The session a call belongs to: the one it names, else its connection's."""
-        return named or self.caller.session
+        return self.caller.actor
 
     @property
     def role(self) -> Role:

@@ -1,4 +1,4 @@
-"""The one door to every vault: find → authorise → admit → validate → lease → run → shape → record.
+"""The one door to every vault: find → authorise → admit → lease → session → validate → run → shape → record.
 
 HTTP, stdio and the command line all come through here; nothing reaches a vault otherwise. ``dispatch`` never raises
 for a failed call: the failure is the outcome.
@@ -18,6 +18,7 @@ from uuid_utils import uuid7
 from auth.roles import Role
 from server import errors
 from server.call import Call, Caller
+from server.chronicle import Chronicle, Page, session_of
 from server.tools._spec import CONFIRMED, Arguments, ToolSpec
 from vaults.context import CallContext, bound
 from vaults.errors import (
@@ -89,17 +90,27 @@ async def _serve(services: Services, caller: Caller, name: str, arguments: Mappi
     spec = _find(services, name)
     role = _authorise(services, caller, spec, arguments)
     with services.quotas.admit(caller.principal, caller.vault):
-        args = _validate(spec, _consented(caller, spec, arguments))
         entry = services.roster.entry(caller.vault)
         limit = services.settings.server.call_timeout_s
-        context = CallContext(caller.principal.key, entry.vault_id, time.monotonic() + limit, caller.session)
+        until = time.monotonic() + limit
         try:
-            with bound(context):
-                async with asyncio.timeout(limit), services.pool.lease(entry) as vault:
-                    result = await spec.run(Call(services, caller.in_role(role), vault), args)
+            async with asyncio.timeout(limit), services.pool.lease(entry) as vault:
+                session = await session_of(vault, caller, arguments)
+                call = Call(services, caller.in_role(role), vault, session)
+                context = CallContext(caller.principal.key, entry.vault_id, until, session.id)
+                with bound(context), Chronicle(vault, session, spec, arguments).kept() as page:
+                    return await _run(call, spec, arguments, page)
         except TimeoutError as failure:
             raise Timeout(f"{name} took longer than {limit:g} s", hint="ask for less at once") from failure
-        return Outcome(spec.output.dump_python(result, mode="json", exclude_none=True), spec.text(result))
+
+
+async def _run(call: Call, spec: ToolSpec, arguments: Mapping[str, Any], page: Page) -> Outcome:
+    args = _validate(spec, _consented(call.caller, spec, arguments))
+    result = await spec.run(call, args)
+    page.noted = spec.noted(args, result)
+    content: dict[str, Any] = spec.output.dump_python(result, mode="json", exclude_none=True)
+    page.result = content
+    return Outcome(content, spec.text(result))
 
 
 def _find(services: Services, name: str) -> ToolSpec:

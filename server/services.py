@@ -137,6 +137,7 @@ async def open_services(
         heralds = Heralds()
         pool = Pool(data, _shared(stack, settings, embedder, observer, heralds.tell), roster.entries)
         stack.push_async_callback(pool.close)
+        stack.push_async_callback(pool.part)
         pool.start()
         yield Services(
             settings=settings,
@@ -189,6 +190,8 @@ def _shared(
         mending=recovery.MEND,
         parting=keeping.flush,
         heard=heard,
+        sessions=settings.sessions,
+        telemetry=settings.telemetry,
     )
 
 

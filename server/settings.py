@@ -22,12 +22,15 @@ from vaults.errors import InvalidArgument
 from vaults.settings import (
     EmbeddingSettings,
     ExpansionSettings,
+    HygieneSettings,
     IndexSettings,
     NotesSettings,
     RerankSettings,
     SearchSettings,
     Section,
+    SessionSettings,
     StorageSettings,
+    TelemetrySettings,
 )
 
 PREFIX = "STRONGROOM_"
@@ -72,6 +75,9 @@ class Settings(Section):
     notes: NotesSettings = NotesSettings()
     rerank: RerankSettings = RerankSettings()
     expansion: ExpansionSettings = ExpansionSettings()
+    sessions: SessionSettings = SessionSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+    hygiene: HygieneSettings = HygieneSettings()
     ops: OpsSettings = OpsSettings()
 
 

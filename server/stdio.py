@@ -18,7 +18,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import IO, Any, cast
 
@@ -29,11 +29,12 @@ from uuid_utils import uuid7
 
 from auth.principal import Principal
 from server.call import Caller
+from server.chronicle import session_of
 from server.mcp_bridge.unanswered import Message, Unanswered, parsed, refusal
 from server.mcp_bridge.views import first_preset, strictest
 from server.protocol import Context, make_protocol
 from server.services import Services
-from vaults.errors import NotFound
+from vaults.errors import NotFound, StrongroomError
 
 PARENT_POLL_S = 1.0
 _WAITING_LINES = 64
@@ -58,19 +59,22 @@ async def run_stdio(
 
     Main thread, once per process. Close ``services`` after it: a write under way is finished then.
     """
-    protocol = make_protocol(services, _Identity(services, principal, vault, preset, write_mode, workspace).of)
+    identity = _Identity(services, principal, vault, preset, write_mode, workspace)
+    protocol = make_protocol(services, identity.of)
     loop = asyncio.get_running_loop()
     with _wire() as (source, target), anyio.CancelScope() as scope, _ended_by_signals(loop, scope.cancel):
         owed = Unanswered(at_end=protocol.listening.close)
         answers = _Answers(target, owed, scope.cancel)
         lines = _Lines(source, owed, services.settings.server.max_body, answers.write)
         watching = asyncio.create_task(_watch_parent(os.getppid(), scope.cancel), name="parent")
+        staying = asyncio.create_task(_stay(identity), name="session")
         try:
             # The SDK asks of both no more than what they have.
             async with stdio_server(cast("Any", lines), cast("Any", answers)) as (incoming, outgoing):
                 await protocol.server.run(incoming, outgoing, protocol.server.create_initialization_options())
         finally:
             watching.cancel()
+            staying.cancel()
             protocol.listening.close()
             answers.close()
 
@@ -85,8 +89,14 @@ class _Identity:
     preset: str | None
     write_mode: str
     workspace: str | None
+    connection: str = field(default_factory=lambda: str(uuid7()))
 
     def of(self, ctx: Context) -> Caller:
+        """The caller of a request."""
+        return self.caller(ctx.protocol_version)
+
+    def caller(self, era: str) -> Caller:
+        """Raises ``NotFound`` when the vault is gone."""
         entry = self.services.roster.entry(self.vault)
         role = self.services.role_in(self.principal, self.vault)
         if role is None:
@@ -98,9 +108,10 @@ class _Identity:
             transport="stdio",
             preset=first_preset(self.preset, self.principal.preset, entry.preset),
             write_mode=strictest(self.services.settings.server.write_mode, entry.write_mode, self.write_mode),
-            era=ctx.protocol_version,
+            era=era,
             request_id=str(uuid7()),
             workspace=self.workspace,
+            connection=self.connection,
         )
 
 
@@ -234,6 +245,17 @@ def _ended_by_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None])
     finally:
         for each in added:
             loop.remove_signal_handler(each)
+
+
+async def _stay(identity: _Identity) -> None:
+    """Be in a session from the start, and show from time to time that this process is still there."""
+    services = identity.services
+    while True:
+        with suppress(StrongroomError):  # the vault is gone or shut: calls are told, and it may come back
+            caller = identity.caller("")
+            async with services.pool.lease(services.roster.entry(caller.vault)) as vault:
+                await session_of(vault, caller, {})
+        await asyncio.sleep(services.settings.sessions.heartbeat_s)
 
 
 async def _watch_parent(parent: int, stop: Callable[[], None]) -> None:

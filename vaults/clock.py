@@ -31,3 +31,13 @@ def parsed(value: str, field: str) -> str:
 def in_days(days: float) -> str:
     """The moment ``days`` from now."""
     return text(datetime.now(UTC) + timedelta(days=days))
+
+
+def ago(seconds: float) -> str:
+    """The moment ``seconds`` before now."""
+    return text(datetime.now(UTC) - timedelta(seconds=seconds))
+
+
+def age_s(moment: str) -> float:
+    """Seconds since a stored moment; none for one that is still to come, because somebody set the clock back."""
+    return max(0.0, (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds())

@@ -137,6 +137,11 @@ class Pool:
             await asyncio.shield(self._close_aside(slot))
         self._quarantine.pop(name, None)
 
+    async def part(self) -> None:
+        """The process ends: pause the sessions it serves. Before ``close``."""
+        opened = [slot.opening.result() for slot in self._slots.values() if _is_open(slot)]
+        await asyncio.gather(*(vault.ledger.part() for vault in opened))
+
     async def close(self) -> None:
         """Stop the rounds and close every vault."""
         self._closed = True

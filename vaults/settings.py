@@ -8,13 +8,20 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from vaults.durations import parse_duration
 
 
 class Section(BaseModel):
     """A frozen group of settings; an unknown key is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _duration(value: str) -> str:
+    parse_duration(value)
+    return value
 
 
 class StorageSettings(Section):
@@ -145,3 +152,50 @@ class ExpansionSettings(Section):
     ] = None
     timeout_s: Annotated[float, Field(gt=0, le=30, description="seconds the endpoint may take")] = 2.0
     cache: Annotated[int, Field(ge=0, description="answers kept")] = 1024
+
+
+class SessionSettings(Section):
+    idle_s: Annotated[
+        float, Field(ge=1, description="seconds without a call after which a session over HTTP is paused")
+    ] = 1800.0
+    stale_s: Annotated[
+        float, Field(ge=1, description="seconds without a heartbeat after which a session over stdio is paused")
+    ] = 60.0
+    heartbeat_s: Annotated[float, Field(ge=0.1, description="seconds between two heartbeats over stdio")] = 30.0
+    max_active: Annotated[
+        int, Field(ge=1, description="sessions one caller has open in a vault; above, the longest silent is paused")
+    ] = 1000
+
+
+class TelemetrySettings(Section):
+    keep: Annotated[str, AfterValidator(_duration), Field(description="how long events of calls are kept")] = "90d"
+    query_context: Annotated[
+        bool, Field(description="keep what searches asked for, 500 characters at most, beside the event of the call")
+    ] = False
+
+
+class HygieneSettings(Section):
+    secrets: Annotated[
+        Literal["refuse", "redact", "off"],
+        Field(description="a memory that holds a token, key or password: refused, stored without it, or stored as it is"),
+    ] = "refuse"
+    contradiction: Annotated[
+        float, Field(gt=0, le=1, description="cosine from which a memory is read for a contradiction; 1: never")
+    ] = 0.7
+    echo_s: Annotated[
+        float, Field(ge=0, description="seconds in which text that was just read is not stored again; 0: never")
+    ] = 3600.0
+    unread: Annotated[
+        str, AfterValidator(_duration), Field(description="how long a memory goes unread before its confidence fades")
+    ] = "7d"
+    half_life: Annotated[
+        str, AfterValidator(_duration), Field(description="time in which the confidence of an unread memory halves")
+    ] = "30d"
+    floor: Annotated[float, Field(ge=0, le=1, description="confidence below which none fades")] = 0.1
+    never_read: Annotated[
+        str, AfterValidator(_duration), Field(description="age from which a memory nobody read is reported")
+    ] = "30d"
+    superseded: Annotated[
+        str, AfterValidator(_duration), Field(description="how long superseded memories are kept before they are deleted")
+    ] = "90d"
+    sweep_s: Annotated[float, Field(ge=1, description="seconds between two sweeps of what ran out")] = 3600.0

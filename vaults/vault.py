@@ -8,7 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -33,6 +33,7 @@ from vaults.errors import (
 from vaults.files.notebook import Notebook
 from vaults.index import backfill, embeddings
 from vaults.index.projection import Projection
+from vaults.ledger.ledger import Ledger
 from vaults.observe import Observer
 from vaults.registry import VaultEntry
 from vaults.search.endpoint import Expander
@@ -46,7 +47,9 @@ from vaults.settings import (
     NotesSettings,
     RerankSettings,
     SearchSettings,
+    SessionSettings,
     StorageSettings,
+    TelemetrySettings,
 )
 
 DATABASE = "vault.db"
@@ -101,6 +104,8 @@ class Shared:
     mending: Chore | None = None
     parting: Work | None = None
     heard: Heard = unheard
+    sessions: SessionSettings = field(default_factory=SessionSettings)
+    telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
 
 
 class Vault:
@@ -116,6 +121,7 @@ class Vault:
         self.rankings = Rankings()
         self.lease = Lease(folder / ".lease")
         self.notes = Notebook(notes_root(entry, folder), folder, shared.notes)
+        self.ledger = Ledger(self.db, shared.sessions, shared.observer)
         self.accesses: Counter[int] = Counter()
         self._file: tuple[int, int] | None = None
         self._model: str | None = None
@@ -206,6 +212,7 @@ class Vault:
                 with contextlib.suppress(StrongroomError):  # it stays owed, and is done when the vault is next open
                     await self.shared.parting(self)
             await self.settle()
+            await self.ledger.close()
         finally:
             await self.projection.drop()
             await self.db.close()
@@ -214,6 +221,7 @@ class Vault:
     async def settle(self) -> None:
         """Write down counters and, in the process that holds the lease, a vector snapshot."""
         accesses, self.accesses = self.accesses, Counter()
+        await self.ledger.flush()
         try:
             if accesses:
                 await self.db.write(lambda tx: _count_accesses(tx, accesses))

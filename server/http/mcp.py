@@ -41,6 +41,7 @@ _ABOUT_CALLER = {
     b"x-strongroom-client": "client",
 }
 _LABEL = 200
+_PROGRAM = re.compile(rb"[A-Za-z0-9._-]{1,60}")
 _ASKED = {f"tools={preset}".encode(): preset for preset in PRESETS}
 _READ = frozenset({b"accept", b"content-type"})
 """What the SDK reads besides its own headers. It goes through all of them a dozen times per request, and nothing
@@ -153,11 +154,14 @@ def caller_of(scope: Scope, services: Services) -> Caller:
     admission: Admission = scope["state"]["strongroom"]
     era = DEFAULT_NEGOTIATED_VERSION
     about: dict[str, str] = {}
+    program: str | None = None
     for name, value in scope["headers"]:
         if name == b"mcp-protocol-version":
             era = _ERAS.get(value, "")
         elif name in _ABOUT_CALLER:
             about[_ABOUT_CALLER[name]] = _label(name, value)
+        elif name == b"user-agent":
+            program = _program(value)
     try:
         entry = services.roster.entry(admission.vault)
     except NotFound as failure:  # archived since the gate looked
@@ -173,7 +177,7 @@ def caller_of(scope: Scope, services: Services) -> Caller:
         request_id=str(uuid7()),
         workspace=about.get("workspace"),
         session=about.get("session"),
-        client=about.get("client"),
+        client=about.get("client") or program,
     )
 
 
@@ -198,6 +202,11 @@ def _label(name: bytes, value: bytes) -> str:
         said = f"Validation error: {name.decode()} must be 1 to {_LABEL} printable characters"
         raise Refusal(400, "invalid_argument", said, reason="header")
     return text
+
+
+def _program(agent: bytes) -> str | None:
+    """The program that calls, by the first word of its user agent: it tells the sessions of one person apart."""
+    return (found := _PROGRAM.match(agent)) and found[0].decode("ascii")
 
 
 def _wants_stream(scope: Scope, body: bytes) -> bool:

@@ -36,14 +36,14 @@ class Catalogue:
 
 
 def _wire(spec: ToolSpec, view: View) -> Tool:
-    role, _, write_mode = view
+    role, preset, write_mode = view
     # Where writing is off only reading actions are left, and those are a reader's.
     role = Role.READER if write_mode == "off" and spec.actions else role
     writes = spec.writes_for(role)
     return Tool(
         name=spec.name,
         description=spec.description,
-        input_schema=spec.input_schema_for(role, write_mode),
+        input_schema=spec.input_schema_for(role, preset, write_mode),
         output_schema=spec.output_schema,
         annotations=ToolAnnotations(
             read_only_hint=not writes,

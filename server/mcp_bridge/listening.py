@@ -35,7 +35,7 @@ from mcp_types import (
 
 from auth.roles import Role
 from server import resources
-from server.call import Call, Caller
+from server.call import Caller
 from server.services import Services
 from vaults.domain import visibility
 from vaults.errors import Overloaded, StrongroomError, VaultUnavailable
@@ -142,7 +142,7 @@ class Listening:
         try:
             async with self._services.pool.lease(self._services.roster.entry(name)) as vault:
                 room.seen_by.update(await visibility.seen_by(vault, ids))
-                who = {stream: Call(self._services, stream.caller, vault).actor.identity for stream in room.streams}
+                who = {stream: stream.caller.actor.identity for stream in room.streams}
         except StrongroomError:
             return  # the write is done and reports itself; of what cannot be looked up nobody is told
         for memory_id in ids:

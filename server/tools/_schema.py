@@ -2,7 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
+
+_CHECKS = frozenset({"minLength", "minItems", "additionalProperties", "propertyNames", "maxProperties", "pattern"})
+"""What only a validator needs: a call that breaks it is told so in words."""
+
+_OF_EACH = _CHECKS | {"description", "maxLength"}
+_LOWEST = frozenset({"minimum", "exclusiveMinimum"})
+
+
+def shown(schema: dict[str, Any], left_out: Collection[str]) -> dict[str, Any]:
+    """An input schema as it is put before a model, which pays for every word: without the arguments ``left_out``, the
+    bounds no model trips over, and defaults that mean nothing is asked for."""
+    properties = {name: _brief(value) for name, value in schema["properties"].items() if name not in left_out}
+    return {**schema, "properties": properties}
+
+
+def _brief(schema: dict[str, Any]) -> dict[str, Any]:
+    dropped = _CHECKS | (_LOWEST if "maximum" in schema else set())
+    out = {key: value for key, value in schema.items() if key not in dropped}
+    if not out.get("default", True):
+        del out["default"]
+    if schema.get("type") == "object":
+        out.pop("maxLength", None)
+    if "items" in out:
+        out["items"] = {key: value for key, value in out["items"].items() if key not in _OF_EACH}
+    return out
 
 
 def simplified(schema: dict[str, Any]) -> dict[str, Any]:

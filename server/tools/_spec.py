@@ -6,12 +6,13 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, TypeVar, get_type_hints
+from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from auth.roles import Role
-from server.tools._schema import inlined, simplified
+from server.tools._schema import inlined, shown, simplified
+from vaults.ledger.entries import Noted
 
 Preset = Literal["agent", "notes", "full"]
 PRESETS: tuple[Preset, ...] = ("agent", "notes", "full")
@@ -34,6 +35,11 @@ ADDS = Effect(writes=True)
 EDITS = Effect(writes=True, idempotent=False)
 REMOVES = Effect(writes=True, destructive=True)
 
+
+def unremarkable(args: object, result: object) -> None:
+    """For calls of which the activity log says no more than the tool's name."""
+
+
 A = TypeVar("A", bound="Arguments")
 R = TypeVar("R")
 
@@ -49,7 +55,8 @@ class Arguments(BaseModel):
 @dataclass(frozen=True)
 class ToolSpec:
     """One tool. ``preset`` is the least preset that lists it; ``actions`` gives the role of each action where a tool
-    has an argument ``action``; ``text`` says the result in a few words for the model."""
+    has an argument ``action``; ``text`` says the result in a few words for the model. ``rare``: arguments that the
+    preset agent takes but does not show; ``noted``: what the activity log says of a call that succeeded."""
 
     name: str
     description: str
@@ -62,6 +69,8 @@ class ToolSpec:
     run: Callable[[Any, Any], Awaitable[Any]]
     text: Callable[[Any], str]
     actions: Mapping[str, Role] = field(default_factory=dict)
+    rare: tuple[str, ...] = ()
+    noted: Callable[[Any, Any], Noted | None] = unremarkable
 
     @property
     def writes(self) -> bool:
@@ -85,18 +94,20 @@ class ToolSpec:
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
+        """Everything the tool takes."""
         schema = simplified(self.arguments.model_json_schema())
         return {key: value for key, value in schema.items() if key != "description"}  # ours, not the model's
 
-    def input_schema_for(self, role: Role, write_mode: str = "auto") -> dict[str, Any]:
-        """The schema as ``role`` sees it: only the actions it may take, and where writing asks, how to say that a
-        person agreed."""
-        properties = dict(self.input_schema["properties"])
+    def input_schema_for(self, role: Role, preset: str = "full", write_mode: str = "auto") -> dict[str, Any]:
+        """The schema as ``role`` is shown it: only the actions it may take, and where writing asks, how to say that a
+        person agreed. ``session`` is taken by every tool, so the instructions name it once."""
+        schema = shown(self.input_schema, {"session", *(self.rare if preset == PRESETS[0] else ())})
+        properties = schema["properties"]
         if self.actions:
             properties["action"] = {**properties["action"], "enum": self.actions_for(role)}
         if write_mode == "ask" and self.writes_for(role):
             properties[CONFIRMED] = {"type": "boolean", "description": "true once the person you work for agreed"}
-        return {**self.input_schema, "properties": properties}
+        return schema
 
     def actions_for(self, role: Role) -> list[str]:
         return [action for action, least in self.actions.items() if role >= least]
@@ -119,13 +130,21 @@ class ToolSpec:
         return self.writes and (not self.actions or self.least_role(arguments) > Role.READER)
 
 
+class More(TypedDict, total=False):
+    """Fields of ``ToolSpec`` that few tools set."""
+
+    actions: Mapping[str, Role]
+    rare: tuple[str, ...]
+    noted: Callable[[Any, Any], Noted | None]
+
+
 def tool(
     *,
     role: Role,
     text: Callable[[Any], str],
     effect: Effect = READS,
     preset: Preset = "agent",
-    actions: Mapping[str, Role] | None = None,
+    **more: Unpack[More],
 ) -> Callable[[Callable[[Any, A], Awaitable[R]]], ToolSpec]:
     """Make a tool of ``async def name(call, args: Arguments) -> Result``. Its docstring is what the model reads."""
 
@@ -142,7 +161,7 @@ def tool(
             result=hints["return"],
             run=run,
             text=text,
-            actions=actions or {},
+            **more,
         )
 
     return make

@@ -47,7 +47,7 @@ class MoveArguments(Arguments):
 async def note_move(call: Call, args: MoveArguments) -> Changed:
     """Move or rename a note, and every link to it in the vault with it: headings, block ids and aliases of links stay,
     and so do links by title. One change, which `history` undoes as a whole. Nothing is overwritten."""
-    asked = moving.Asked(args.path, args.to, args.update_backlinks, args.dry_run, args.etag, call.session(args.session))
+    asked = moving.Asked(args.path, args.to, args.update_backlinks, args.dry_run, args.etag, call.session.id)
     return await moving.move(call.vault, call.actor, asked)
 
 
@@ -66,7 +66,7 @@ def _deleted_text(changed: Changed) -> str:
 @tool(role=Role.WRITER, effect=REMOVES, preset="notes", text=_deleted_text)
 async def note_delete(call: Call, args: DeleteArguments) -> Changed:
     """Delete a note. Says which links pointed to it; `history` with action undo brings it back."""
-    asked = deleting.Asked(args.path, args.confirm, args.dry_run, args.etag, call.session(args.session))
+    asked = deleting.Asked(args.path, args.confirm, args.dry_run, args.etag, call.session.id)
     return await deleting.delete(call.vault, call.actor, asked)
 
 
@@ -140,7 +140,7 @@ async def history(call: Call, args: HistoryArguments) -> History:
     if args.action == "diff":
         found = await past.diff(call.vault, args.ref, path, args.max_tokens)
         return History(ref=found.ref, diff=found.diff, truncated=found.truncated)
-    asked = undoing.Asked(args.ref, path, args.version, args.dry_run, args.etag, call.session(args.session))
+    asked = undoing.Asked(args.ref, path, args.version, args.dry_run, args.etag, call.session.id)
     act = undoing.undo if args.action == "undo" else undoing.restore
     done = await act(call.vault, call.actor, asked)
     return History(

@@ -59,7 +59,7 @@ class Linking(Changing):
 
 def _terms(call: Call, args: Changing, name: str) -> Terms:
     wait = isinstance(args, Linking) and args.commit
-    session = call.session(args.session)
+    session = call.session.id
     return Terms(name, args.etag, args.dry_run, args.keep_conflict, wait, session)
 
 
@@ -95,10 +95,13 @@ class WriteArguments(Linking):
     template: Annotated[Text | None, Field(max_length=1100, description="template note to begin with")] = None
 
 
-@tool(role=Role.WRITER, effect=EDITS, text=_changed_text)
+_SELDOM = ("keep_conflict", "commit", "auto_link", "suggest_links")
+
+
+@tool(role=Role.WRITER, effect=EDITS, text=_changed_text, rare=(*_SELDOM, "template"))
 async def note_write(call: Call, args: WriteArguments) -> Changed:
-    """Make a new note, or overwrite a whole one. To change a part, use note_edit. Names notes that are about the same,
-    so you can add to one of them instead."""
+    """Make a new note, or overwrite a whole one. To change a part, use note_edit. Names notes about the same, to add
+    to one of them instead."""
     asked = writing.Asked(args.path, args.content, args.frontmatter, args.mode, args.template)
     changed = await writing.write(call.vault, call.actor, asked, _terms(call, args, "note_write"))
     changed.warnings.extend(args.warnings)
@@ -125,7 +128,7 @@ class EditArguments(Linking):
     create_section: Annotated[bool, Field(description="make the section if missing")] = False
 
 
-@tool(role=Role.WRITER, effect=EDITS, text=_changed_text)
+@tool(role=Role.WRITER, effect=EDITS, text=_changed_text, rare=(*_SELDOM, "guardrails", "preserve_nesting"))
 async def note_edit(call: Call, args: EditArguments) -> Changed:
     """Change a part of a note and no other byte of it. Usual case: path, content and section append to that section.
     To @daily or @memory, content alone is logged under the present time. Without search or pattern, replace puts
@@ -242,7 +245,7 @@ async def tasks(call: Call, args: TasksArguments) -> TaskResult:
         return await _list(call, args)
     if args.path is None:
         raise InvalidArgument("path", "is needed: the note of the task")
-    terms = Terms("tasks", args.etag, args.dry_run, session=call.session(args.session))
+    terms = Terms("tasks", args.etag, args.dry_run, session=call.session.id)
     if args.action == "add":
         new = tasking.New(args.path, args.text or "", args.section, args.due, args.status or "open")
         changed = await tasking.add(call.vault, call.actor, new, terms)

@@ -23,7 +23,8 @@ CREATE TABLE sessions (
     ended_at       TEXT
 ) STRICT;
 CREATE INDEX sessions_by_name ON sessions (owner, name);
-CREATE INDEX sessions_by_status ON sessions (status, seen_at);
+CREATE INDEX sessions_active ON sessions (owner, seen_at) WHERE status = 'active';
+CREATE INDEX sessions_by_time ON sessions (seen_at);
 
 -- canonical: one row for each call, and one for each resource claimed or given back; kept for telemetry.keep
 CREATE TABLE events (

@@ -1,0 +1,209 @@
+"""The ledger of an open vault: which session a call belongs to, and what was done, written in batches.
+
+A call never waits for its row: events are kept in memory for ``FLUSH_S`` and share one transaction. A process that is
+killed loses what it had not written by then, of the log and of nothing else; what cannot be written is counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from vaults import clock
+from vaults.db.connection import Database
+from vaults.db.sql import Writer
+from vaults.errors import NotFound, ReadOnly, StrongroomError
+from vaults.ledger import rows, sweeping
+from vaults.ledger.entries import Entry
+from vaults.ledger.rows import Placed
+from vaults.ledger.sweeping import Cutoffs
+from vaults.ledger.visiting import Session, Visitor, begun, is_ours
+from vaults.observe import Observer
+from vaults.settings import SessionSettings
+
+FLUSH_S = 0.5
+"""Seconds an event waits for others to share its transaction."""
+
+WAITING = 10_000
+"""Events kept while they cannot be written; older ones are lost, and counted."""
+
+PRESENT = 20_000
+"""Sessions remembered between calls; a forgotten one is found again by its row."""
+
+SWEEP_S = 60.0
+"""Seconds between two sweeps, as long as there are calls."""
+
+
+class Ledger:
+    """One per open vault, used on its event loop."""
+
+    def __init__(self, db: Database, settings: SessionSettings, observer: Observer) -> None:
+        self._db = db
+        self._settings = settings
+        self._observer = observer
+        self._present: OrderedDict[tuple[str, str], Session] = OrderedDict()
+        self._touched: dict[str, Session] = {}
+        self._entries: list[Entry] = []
+        self._writing = asyncio.Lock()
+        self._timer: asyncio.TimerHandle | None = None
+        self._flushing: asyncio.Task[None] | None = None
+        self._swept = float("-inf")
+        self.lost = 0
+
+    async def attend(self, visitor: Visitor) -> Session:
+        """The session of a caller that names none: the one it was in a while ago, or a new one."""
+        known = self._present.get((visitor.owner, visitor.name))
+        if known is None or known.idle:
+            known = await self._db.read(
+                lambda tx: rows.by_name(tx, visitor, visitor.name, clock.ago(visitor.idle_s))
+            ) or begun(visitor, visitor.name)
+        return self._enter(known)
+
+    async def open_named(self, visitor: Visitor, name: str) -> Session:
+        """The session a client calls ``name``, a handle of ours or a name of its own; begun if it is its own and
+        new. Raises ``NotFound`` for a handle that is not this caller's."""
+        if is_ours(name):
+            return await self.find(visitor, name)
+        known = self._present.get((visitor.owner, name))
+        if known is None or known.completed:
+            known = await self._db.read(lambda tx: rows.by_name(tx, visitor, name, "")) or begun(visitor, name)
+        return self._enter(known)
+
+    async def find(self, visitor: Visitor, handle: str) -> Session:
+        """The session somebody speaks of. Raises ``NotFound``, alike for made up, expired and another's."""
+        known = self._present.get((visitor.owner, handle))
+        if known is None:
+            known = await self._db.read(
+                lambda tx: rows.by_handle(tx, visitor, handle) or rows.by_name(tx, visitor, handle, "")
+            )
+        if known is None:
+            raise NotFound("no such session", hint="leave session out, or take the handle session_resume gives")
+        return self._enter(known)
+
+    def _enter(self, session: Session) -> Session:
+        key = (session.owner, session.name)
+        session = self._same(key, session)
+        session.touch()
+        if not session.completed:
+            for each in (key, (session.owner, session.id)):
+                self._present[each] = session
+                self._present.move_to_end(each)
+            while len(self._present) > 2 * PRESENT:
+                self._present.popitem(last=False)
+        self._touched[session.id] = session
+        self._begin_timer()
+        return session
+
+    def _same(self, key: tuple[str, str], session: Session) -> Session:
+        """While a row was looked for, another call may have found it, or begun the same session."""
+        present = self._present.get(key)
+        unwritten = present is not None and session.seq is None and not present.idle and not present.completed
+        return present if present is not None and (unwritten or present.id == session.id) else session
+
+    def end(self, session: Session, status: str) -> None:
+        """A session was paused or completed: a later call without a handle begins another when it was completed."""
+        session.completed = status == "completed"
+        for handle in (session.name, session.id):
+            self._present.pop((session.owner, handle), None)
+        self._touched.pop(session.id, None)
+
+    def record(self, entry: Entry) -> None:
+        """Write an event down, soon."""
+        self._entries.append(entry)
+        self._lose(len(self._entries) - WAITING)
+        self._begin_timer()
+
+    def _keep_for_later(self, entries: list[Entry], touched: dict[str, Session]) -> None:
+        self._entries[:0] = entries
+        self._touched = dict([*touched.items(), *self._touched.items()][-PRESENT:])
+        self._lose(len(self._entries) - WAITING)
+
+    def _lose(self, count: int) -> None:
+        if count > 0:
+            del self._entries[:count]
+            self._count_lost(count)
+
+    def _count_lost(self, count: int) -> None:
+        self.lost += count
+        self._observer.events_lost(count)
+
+    def _begin_timer(self) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(FLUSH_S, self._begin_flush)
+
+    def _begin_flush(self) -> None:
+        self._timer = None
+        self._flushing = asyncio.create_task(self.flush(), name="ledger")
+
+    async def flush(self) -> None:
+        """Write what waits. Never raises for what happens to disk or database: it is tried again with the next."""
+        with contextlib.suppress(StrongroomError):
+            await self._flush()
+
+    async def row(self, session: Session) -> int:
+        """The row of a session, written if need be. Raises what keeps it from being written."""
+        if session.seq is None:
+            self._touched[session.id] = session
+            await self._flush()
+        assert session.seq is not None
+        return session.seq
+
+    async def _flush(self) -> None:
+        async with self._writing:
+            entries, self._entries = self._entries, []
+            touched, self._touched = self._touched, {}
+            if not entries and not touched:
+                return
+            started = time.monotonic()
+            keep = self._write if started - self._swept < SWEEP_S else self._write_and_sweep
+            try:
+                placed = await self._db.write(lambda tx: keep(tx, list(touched.values()), entries))
+            except StrongroomError as failure:
+                if isinstance(failure, ReadOnly):  # and it will stay so: nothing is to be hoarded
+                    self._count_lost(len(entries))
+                else:
+                    self._keep_for_later(entries, touched)
+                raise
+            if keep == self._write_and_sweep:
+                self._swept = started
+            for handle, session in touched.items():
+                session.seq, session.id = placed[handle]
+
+    def _write(self, tx: Writer, sessions: Sequence[Session], entries: Sequence[Entry]) -> Placed:
+        placed = dict(rows.put(tx, sessions))
+        for owner in {session.owner for session in sessions if session.seq is None}:
+            rows.hold_down(tx, owner, self._settings.max_active)
+        known = {handle: seq for handle, (seq, _) in placed.items()}
+        rows.add(tx, entries, {**rows.numbers(tx, {e.session for e in entries} - known.keys()), **known})
+        return placed
+
+    def _write_and_sweep(self, tx: Writer, sessions: Sequence[Session], entries: Sequence[Entry]) -> Placed:
+        placed = self._write(tx, sessions, entries)
+        sweeping.sweep(tx, self.cutoffs())
+        return placed
+
+    def cutoffs(self) -> Cutoffs:
+        """When sessions count as left, as of now."""
+        return Cutoffs.of(self._settings)
+
+    async def part(self) -> None:
+        """The process ends: pause the sessions it was serving, and give back what they claimed."""
+        present, self._present = list(self._present.values()), OrderedDict()
+        await self.flush()
+        ids = {session.seq for session in present if session.seq is not None and not session.idle}
+        with contextlib.suppress(StrongroomError):
+            if ids:
+                await self._db.write(lambda tx: sweeping.pause(tx, ids))
+
+    async def close(self) -> None:
+        """Write the rest; what cannot be written now is lost, and counted."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._flushing is not None:
+            await asyncio.gather(self._flushing, return_exceptions=True)
+        await self.flush()
+        self._lose(len(self._entries))
