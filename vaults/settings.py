@@ -122,6 +122,10 @@ class NotesSettings(Section):
         Literal["off", "auto", "batch"],
         Field(description="Git commits: off, one for each change, or one for all of a minute by the same writer"),
     ] = "off"
+    repository: Annotated[
+        str | None,
+        Field(description="folder in a Git repository memories speak of; default: that of notes served in place"),
+    ] = None
     versions: Annotated[int, Field(ge=1, description="changes kept, with the versions before and after them")] = 5000
     versions_mb: Annotated[int, Field(ge=1, description="MB of versions kept at most, compressed")] = 256
     guardrails: Annotated[
@@ -177,7 +181,9 @@ class TelemetrySettings(Section):
 class HygieneSettings(Section):
     secrets: Annotated[
         Literal["refuse", "redact", "off"],
-        Field(description="a memory that holds a token, key or password: refused, stored without it, or stored as it is"),
+        Field(
+            description="a memory that holds a token, key or password: refused, stored without it, or stored as it is"
+        ),
     ] = "refuse"
     contradiction: Annotated[
         float, Field(gt=0, le=1, description="cosine from which a memory is read for a contradiction; 1: never")
@@ -196,6 +202,8 @@ class HygieneSettings(Section):
         str, AfterValidator(_duration), Field(description="age from which a memory nobody read is reported")
     ] = "30d"
     superseded: Annotated[
-        str, AfterValidator(_duration), Field(description="how long superseded memories are kept before they are deleted")
+        str,
+        AfterValidator(_duration),
+        Field(description="how long superseded memories are kept before they are deleted"),
     ] = "90d"
     sweep_s: Annotated[float, Field(ge=1, description="seconds between two sweeps of what ran out")] = 3600.0

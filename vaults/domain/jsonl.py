@@ -190,6 +190,7 @@ def as_line(one: Exported) -> bytes:
 _COPIED = (
     "type", "tags", "keywords", "metadata", "entity", "author", "workspace", "thread", "applies_to", "parent",
     "position", "confidence", "occurred_at", "visibility", "tier", "archived_at", "archived_reason",
+    "anchor_commit",
 )  # fmt: skip
 
 

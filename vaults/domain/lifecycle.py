@@ -10,7 +10,7 @@ from typing import Any
 
 from vaults import clock
 from vaults.db.sql import Reader, Writer
-from vaults.domain import indexing, storing
+from vaults.domain import anchors, indexing, storing
 from vaults.domain.memory import COLUMNS, WIDTH, Actor, Memory, MemoryFields, derived_title, from_row
 from vaults.errors import Conflict, Forbidden, InvalidArgument, NotFound, StorageFull
 from vaults.index import passages
@@ -79,18 +79,23 @@ async def forget(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | N
     def write(tx: Writer) -> list[str]:
         done = []
         for memory_id in dict.fromkeys(ids):
-            seq = storing.find(tx, memory_id, actor)
-            now = clock.now()
-            tx.run(
-                "UPDATE memories SET archived_at = ?, archived_reason = ?, updated_at = ?, version = version + 1"
-                " WHERE seq = ? AND archived_at IS NULL",
-                (now, reason, now, seq),
-            )
-            indexing.describe(tx, seq)
+            put_away(tx, storing.find(tx, memory_id, actor), reason)
             done.append(memory_id)
         return done
 
     return await vault.db.write(write)
+
+
+def put_away(tx: Writer, seq: int, reason: str | None) -> str:
+    """Archive the memory with this number, which must be there; returns its id."""
+    now = clock.now()
+    tx.run(
+        "UPDATE memories SET archived_at = ?, archived_reason = ?, updated_at = ?, version = version + 1"
+        " WHERE seq = ? AND archived_at IS NULL",
+        (now, reason, now, seq),
+    )
+    indexing.describe(tx, seq)
+    return str(tx.value("SELECT id FROM memories WHERE seq = ?", (seq,)))
 
 
 async def purge(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
@@ -165,6 +170,7 @@ def _refuse_anothers(tx: Reader, seq: int, actor: Actor) -> None:
 _IDENTIFY = ("content", "workspace", "applies_to", "parent", "position", "visibility")
 _PLAIN = (
     "type", "entity", "author", "thread", "applies_to", "parent", "position", "confidence", "visibility", "tier",
+    "anchor_commit",
 )  # fmt: skip
 
 
@@ -245,6 +251,7 @@ async def supersede(
     more = ("parent", "position", "confidence", "visibility", "tier")
     values = {name: getattr(old, name) for name in (*kept, *more)}
     prepared = storing.prepare(vault, actor, MemoryFields(content=new.content, title=new.title, **values))
+    prepared = await anchors.anchored(vault, prepared)
     vectors = await vault.embed_now([passage.embedded for passage in prepared.passages])
     await vault.adopt_model()
     model = vault.shared.embedder.identity

@@ -15,7 +15,7 @@ SLUG_BYTES = 100
 _FIELDS = (
     "id", "external_id", "title", "type", "tags", "keywords", "entity", "author", "workspace", "thread", "applies_to",
     "parent", "position", "confidence", "occurred_at", "created_at", "updated_at", "expires_at", "visibility", "tier",
-    "archived_at", "archived_reason", "supersedes", "superseded_by", "metadata",
+    "archived_at", "archived_reason", "supersedes", "superseded_by", "anchor_commit", "metadata",
 )  # fmt: skip
 
 # JSON strings are YAML strings but for these, which YAML wants escaped.

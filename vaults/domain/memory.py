@@ -56,20 +56,31 @@ def _applies_to(value: str) -> str:
     raise ValueError("must be global, file:<path> or area:<name>")
 
 
-METADATA_DEPTH = 32
-"""Levels of metadata: more than people write, far fewer than any serialiser on the way back gives up at."""
+JSON_DEPTH = 32
+"""Levels of JSON kept: more than people write, far fewer than any serialiser on the way back gives up at."""
 
 
-def _bounded_json(value: dict[str, Any]) -> dict[str, Any]:
-    if _depth(value) > METADATA_DEPTH:
-        raise ValueError(f"must be at most {METADATA_DEPTH} levels deep")
+def bounded_json(value: dict[str, Any], kilobytes: int) -> dict[str, Any]:
+    """The object, if it can be kept. Raises ``ValueError`` when it is too deep, too long as JSON, or none."""
+    if _depth(value) > JSON_DEPTH:
+        raise ValueError(f"must be at most {JSON_DEPTH} levels deep")
     try:
         size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8"))
     except (ValueError, RecursionError, UnicodeEncodeError):
         raise ValueError("must be plain JSON: no NaN, no lone surrogates, not too deep") from None
-    if size > 10_240:
-        raise ValueError("must be at most 10 KB as JSON")
+    if size > kilobytes * 1024:
+        raise ValueError(f"must be at most {kilobytes} KB as JSON")
     return value
+
+
+def _metadata(value: dict[str, Any]) -> dict[str, Any]:
+    return bounded_json(value, 10)
+
+
+def _full_commit(text: str) -> str:
+    if not re.fullmatch(r"(?:[0-9a-f]{40}|[0-9a-f]{64})", text.lower()):
+        raise ValueError("must be a full commit id, 40 or 64 hexadecimal digits")
+    return text.lower()
 
 
 def _depth(value: Any) -> int:
@@ -90,12 +101,15 @@ Content = Annotated[Filled, Field(max_length=51_200, description="what to rememb
 Title = Annotated[Filled, Field(max_length=500, description="one line; cut from the content if absent")]
 Tags = Annotated[list[Tag], Field(max_length=20, description="labels to filter by")]
 Keywords = Annotated[list[Tag], Field(max_length=20, description="further words it should be found by")]
-Metadata = Annotated[dict[str, Any], AfterValidator(_bounded_json), Field(description="JSON kept beside it, ≤ 10 KB")]
+Metadata = Annotated[dict[str, Any], AfterValidator(_metadata), Field(description="JSON kept beside it, ≤ 10 KB")]
 AppliesTo = Annotated[
     str, Field(max_length=500, description="global, file:<path> or area:<name>"), AfterValidator(_applies_to)
 ]
 Confidence = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, description="0 guess … 1 certain")]
 Position = Annotated[int, Field(ge=0, le=2**53, description="place in the parent; default: after the last")]
+Commit = Annotated[
+    str, Field(max_length=64, description="full id of the commit it speaks of"), AfterValidator(_full_commit)
+]
 TtlDays = Annotated[float, Field(gt=0, le=36_500, allow_inf_nan=False, description="days until it expires")]
 
 
@@ -123,6 +137,7 @@ class MemoryFields(BaseModel):
     visibility: Annotated[Visibility, Field(description="private: only you find it")] = "shared"
     tier: Annotated[Tier, Field(description="how close at hand")] = "warm"
     external_id: Annotated[Label | None, Field(description="your own id for it, unique in the vault")] = None
+    anchor_commit: Commit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +181,14 @@ class Memory:
     version: int
     created_at: str
     updated_at: str
+    anchor_commit: str | None
 
 
 COLUMNS = (
     "m.id, m.type, m.title, m.content, m.tags, m.keywords, m.metadata, m.entity, m.author, m.workspace, m.thread,"
     " m.applies_to, m.parent, m.position, m.confidence, m.occurred_at, m.expires_at, m.visibility, m.tier,"
     " m.archived_at, m.archived_reason, m.superseded_by, m.supersedes, m.external_id, m.version, m.created_at,"
-    " m.updated_at"
+    " m.updated_at, m.anchor_commit"
 )
 """The columns of ``Memory``, in its order, from alias ``m``."""
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from vaults import clock
 from vaults.db.sql import Reader, Writer
-from vaults.domain import lifecycle, storing
+from vaults.domain import anchors, lifecycle, storing
 from vaults.domain.memory import Actor, MemoryFields
 from vaults.domain.storing import Near, OnDuplicate, Prepared, Room, Stored, boundless
 from vaults.index import embeddings
@@ -42,6 +42,7 @@ async def remember(
     vectors = await vault.embed_now(texts) if texts else None
     await vault.adopt_model()
     model = vault.shared.embedder.identity
+    prepared = await anchors.anchored(vault, prepared)
     similar = await _similar(vault, actor, vectors, last) if vectors else []
 
     def write(tx: Writer) -> Stored:

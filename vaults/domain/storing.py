@@ -72,6 +72,7 @@ class Prepared:
     duplicate_key: str | None
     passages: list[Passage]
     request_hash: str
+    anchor_commit: str | None
 
 
 def prepare(vault: Vault, actor: Actor, fields: MemoryFields, created_at: str | None = None) -> Prepared:
@@ -93,6 +94,7 @@ def prepare(vault: Vault, actor: Actor, fields: MemoryFields, created_at: str | 
         duplicate_key=_duplicate_key(actor, fields, workspace),
         passages=passages.passages_of(fields.title or "", fields.content, labels, vault.shared.index.passage_tokens),
         request_hash=hashed(fields.model_dump(mode="json"), actor.workspace),
+        anchor_commit=fields.anchor_commit,
     )
 
 
@@ -157,10 +159,10 @@ def insert(
     seq = tx.insert(
         "INSERT INTO memories (id, external_id, type, title, title_derived, content, content_hash, duplicate_key, tags,"
         " keywords, metadata, entity, author, stored_by, workspace, thread, applies_to, parent, position, confidence,"
-        " occurred_at, expires_at, visibility, tier, version, created_at, updated_at) VALUES"
+        " occurred_at, expires_at, visibility, tier, anchor_commit, version, created_at, updated_at) VALUES"
         " (:id, :external_id, :type, :title, :title_derived, :content, :content_hash, :duplicate_key, :tags, :keywords,"
         " :metadata, :entity, :author, :stored_by, :workspace, :thread, :applies_to, :parent, :position, :confidence,"
-        " :occurred_at, :expires_at, :visibility, :tier, 1, :created_at, :created_at)",
+        " :occurred_at, :expires_at, :visibility, :tier, :anchor_commit, 1, :created_at, :created_at)",
         {
             "id": identity, "external_id": fields.external_id, "type": fields.type, "title": prepared.title,
             "title_derived": int(prepared.title_derived), "content": fields.content,
@@ -172,7 +174,7 @@ def insert(
             "position": _position(tx, actor, fields), "confidence": fields.confidence,
             "occurred_at": prepared.occurred_at, "expires_at": prepared.expires_at,
             "visibility": fields.visibility, "tier": fields.tier,
-            "created_at": prepared.created_at,
+            "anchor_commit": prepared.anchor_commit, "created_at": prepared.created_at,
         },
     )  # fmt: skip
     ready = indexing.index(tx, indexing.source(tx, seq), prepared.passages, vectors, model)

@@ -62,6 +62,8 @@ class Notebook:
         self.kept: dict[str, int] = {}
         self.history: Any = None
         """The Git history once it is open; ``domain.notes.keeping`` opens and uses it, one at a time."""
+        self.repository: Any = None
+        """The Git repository the folder lies in; ``domain.anchors`` opens and reads it."""
         self.history_turn = asyncio.Lock()
         self.history_problem: str | None = None
         """Why changes cannot be committed now. They are saved all the same, and committed later."""

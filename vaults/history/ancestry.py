@@ -1,0 +1,116 @@
+"""Which commits the state of a repository goes back to. Reads its objects and references, and nothing else."""
+
+from __future__ import annotations
+
+import heapq
+import re
+import threading
+import time
+from collections.abc import Collection
+from pathlib import Path
+
+from vaults.history import place
+from vaults.history.errors import HistoryUnavailable, guarded
+from vaults.history.objects import Objects
+from vaults.history.place import Place
+from vaults.history.refs import Refs
+from vaults.history.walking import Bounds
+
+BOUNDS = Bounds(commits=50_000, seconds=2.0)
+
+SLACK_S = 86_400
+"""Seconds by which a parent's clock may have been ahead of its child's."""
+
+REMEMBERED = 10_000
+"""Answers kept: what a commit goes back to never changes."""
+
+_PARENT = re.compile(rb"^parent ([0-9a-f]{40})$", re.MULTILINE)
+_COMMITTED = re.compile(rb"^committer .*?(-?\d{1,12})(?: [+-]\d+)?$", re.MULTILINE)
+
+
+def open_repository(folder: Path) -> Repository | None:
+    """The repository whose worktree holds ``folder``; None where there is none. Blocking. Raises
+    ``HistoryUnavailable`` for one that is damaged or another user's."""
+    with guarded("opening the repository"):
+        around = place.surrounding(folder)
+    return Repository(around) if around else None
+
+
+class Repository:
+    """One repository. Blocking; may be asked from any thread. Every failure is ``HistoryUnavailable``."""
+
+    def __init__(self, where: Place) -> None:
+        self._where = where
+        self._objects = Objects(where.common / "objects")
+        self._refs = Refs(where.private, where.common)
+        self._turn = threading.Lock()
+        self._known: dict[tuple[str, str], bool] = {}
+
+    def head(self) -> str | None:
+        """The commit that is checked out; None before the first."""
+        with guarded("reading the repository"):
+            return self._refs.head()
+
+    def outside(self, commits: Collection[str], head: str) -> frozenset[str] | None:
+        """Those of ``commits`` that ``head`` does not go back to, as far as that can be told: in a long history, or
+        a clone that holds only part of it, a commit that was not met is not called outside. None: ``head`` is no
+        commit of this repository."""
+        with self._turn, guarded("reading the repository"):
+            if self._lineage(head) is None:
+                return None
+            asked = {commit for commit in commits if (head, commit) not in self._known}
+            if asked:
+                self._learn(asked, head)
+            return frozenset(commit for commit in commits if self._known.get((head, commit)) is False)
+
+    def _learn(self, asked: set[str], head: str) -> None:
+        if len(self._known) > REMEMBERED:
+            self._known.clear()
+        times = {commit: found[0] for commit in asked if (found := self._lineage(commit)) is not None}
+        met, complete = self._walk(head, set(times), min(times.values(), default=0) - SLACK_S)
+        self._known.update({(head, commit): True for commit in met})
+        if complete:
+            self._known.update({(head, commit): False for commit in times.keys() - met})
+        if not self._partial():
+            self._known.update({(head, commit): False for commit in asked - times.keys()})
+
+    def _walk(self, head: str, wanted: set[str], oldest: int) -> tuple[set[str], bool]:
+        """Which of ``wanted`` are met on the way back to ``oldest``, and whether no commit on it was left out. Newest
+        first, by the time they were committed: parents are hardly ever newer than their children."""
+        met: set[str] = set()
+        seen, heap, complete = {head}, [(0, head)], True
+        ends = time.monotonic() + BOUNDS.seconds
+        while heap and met != wanted:
+            if len(seen) > BOUNDS.commits or time.monotonic() > ends:
+                return met, False
+            _, commit = heapq.heappop(heap)
+            met |= {commit} & wanted
+            found = self._lineage(commit)
+            for parent in found[1] if found else ():
+                if parent in seen:
+                    continue
+                seen.add(parent)
+                before = self._lineage(parent)
+                if before is None:
+                    complete = False
+                elif before[0] >= oldest:
+                    heapq.heappush(heap, (-before[0], parent))
+        return met, complete
+
+    def _lineage(self, commit: str) -> tuple[int, list[str]] | None:
+        """When a commit was made, in seconds, and its parents; None when it is not here, or is no commit."""
+        if len(commit) != 40:
+            return None
+        found = self._objects.find(commit)
+        if found is None or found.kind != "commit":
+            return None
+        head, _, _ = found.data.partition(b"\n\n")
+        made = _COMMITTED.search(head)
+        if made is None:
+            raise HistoryUnavailable("an object of the history is damaged")
+        return int(made[1]), [parent.decode() for parent in _PARENT.findall(head)]
+
+    def _partial(self) -> bool:
+        """Whether commits may be missing rightly: a shallow clone, or one that borrows from another."""
+        common = self._where.common
+        return (common / "shallow").exists() or (common / "objects" / "info" / "alternates").exists()
