@@ -192,6 +192,7 @@ def _shared(
         heard=heard,
         sessions=settings.sessions,
         telemetry=settings.telemetry,
+        hygiene=settings.hygiene,
     )
 
 

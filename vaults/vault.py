@@ -33,7 +33,9 @@ from vaults.errors import (
 from vaults.files.notebook import Notebook
 from vaults.index import backfill, embeddings
 from vaults.index.projection import Projection
+from vaults.ledger import accesses as reads
 from vaults.ledger.ledger import Ledger
+from vaults.ledger.retrieved import Retrieved
 from vaults.observe import Observer
 from vaults.registry import VaultEntry
 from vaults.search.endpoint import Expander
@@ -43,6 +45,7 @@ from vaults.search.vocabulary import Vocabulary
 from vaults.settings import (
     EmbeddingSettings,
     ExpansionSettings,
+    HygieneSettings,
     IndexSettings,
     NotesSettings,
     RerankSettings,
@@ -106,6 +109,7 @@ class Shared:
     heard: Heard = unheard
     sessions: SessionSettings = field(default_factory=SessionSettings)
     telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
+    hygiene: HygieneSettings = field(default_factory=HygieneSettings)
 
 
 class Vault:
@@ -123,6 +127,7 @@ class Vault:
         self.notes = Notebook(notes_root(entry, folder), folder, shared.notes)
         self.ledger = Ledger(self.db, shared.sessions, shared.observer)
         self.accesses: Counter[int] = Counter()
+        self.retrieved = Retrieved()
         self._file: tuple[int, int] | None = None
         self._model: str | None = None
         self._owes = False
@@ -224,7 +229,7 @@ class Vault:
         await self.ledger.flush()
         try:
             if accesses:
-                await self.db.write(lambda tx: _count_accesses(tx, accesses))
+                await self.db.write(lambda tx: reads.write(tx, accesses))
             if self.lease.held and await self.projection.save():
                 await self.db.write(embeddings.prune_removals)
         except (ReadOnly, StorageFull, VaultUnavailable):
@@ -387,12 +392,3 @@ def _quick_check(raw: object) -> None:
     found = raw.execute("PRAGMA quick_check(1)").fetchone()  # type: ignore[attr-defined]
     if found[0] != "ok":
         raise _damaged()
-
-
-def _count_accesses(tx: Writer, accesses: Counter[int]) -> None:
-    tx.many(
-        "INSERT INTO memory_accesses (memory, accessed_at, times) SELECT seq, :now, :times FROM memories"
-        " WHERE seq = :memory ON CONFLICT (memory) DO UPDATE SET"
-        " accessed_at = excluded.accessed_at, times = memory_accesses.times + excluded.times",
-        [{"memory": memory, "now": clock.now(), "times": times} for memory, times in accesses.items()],
-    )

@@ -1,0 +1,1 @@
+"""Keeping memories clean without a model: secrets, contradictions, echoes, fading, sweeping, findings."""

@@ -1,0 +1,18 @@
+"""How often memories were read, and when last: counted as they are, written down now and then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from vaults import clock
+from vaults.db.sql import Writer
+
+
+def write(tx: Writer, accesses: Mapping[int, int]) -> None:
+    """Add readings, by number of the memory, to those there are."""
+    tx.many(
+        "INSERT INTO memory_accesses (memory, accessed_at, times) SELECT seq, :now, :times FROM memories"
+        " WHERE seq = :memory ON CONFLICT (memory) DO UPDATE SET"
+        " accessed_at = excluded.accessed_at, times = memory_accesses.times + excluded.times",
+        [{"memory": memory, "now": clock.now(), "times": times} for memory, times in accesses.items()],
+    )
