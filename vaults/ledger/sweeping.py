@@ -24,21 +24,30 @@ class Cutoffs:
         """As of now."""
         return cls(clock.ago(settings.idle_s), clock.ago(settings.stale_s), clock.ago(-settings.idle_s))
 
+    @property
+    def params(self) -> dict[str, str]:
+        """What ``STALE`` is bound to."""
+        return {"remote": self.remote, "local": self.local, "ahead": self.ahead}
 
-_STALE = (
+
+STALE = (
     "status = 'active' AND (seen_at > :ahead OR seen_at < CASE transport WHEN 'stdio' THEN :local ELSE :remote END)"
 )
+"""Whether a row of sessions says it is active, and nobody is in it any more."""
 
 
 def has_stale(tx: Reader, cutoffs: Cutoffs) -> bool:
     """Whether there is anything to sweep."""
-    return tx.one(f"SELECT 1 FROM sessions WHERE {_STALE} LIMIT 1", _params(cutoffs)) is not None
+    return tx.one(f"SELECT 1 FROM sessions WHERE {STALE} LIMIT 1", cutoffs.params) is not None
 
 
 def sweep(tx: Writer, cutoffs: Cutoffs) -> int:
     """Pause stale sessions and release the claims of every session that is not active; how many were paused."""
-    paused = tx.run(f"UPDATE sessions SET status = 'paused', ended_at = seen_at WHERE {_STALE}", _params(cutoffs))
-    tx.run("DELETE FROM claims WHERE session IN (SELECT seq FROM sessions WHERE status <> 'active')")
+    paused = tx.run(f"UPDATE sessions SET status = 'paused', ended_at = seen_at WHERE {STALE}", cutoffs.params)
+    tx.run(
+        "DELETE FROM claims WHERE NOT EXISTS"
+        " (SELECT 1 FROM sessions s WHERE s.seq = claims.session AND s.status = 'active')"
+    )
     return paused
 
 
@@ -53,7 +62,3 @@ def pause(tx: Writer, sessions: Iterable[int]) -> None:
     for session in sessions:
         if tx.value("SELECT status FROM sessions WHERE seq = ?", (session,)) == "active":
             end(tx, session, "paused")
-
-
-def _params(cutoffs: Cutoffs) -> dict[str, str]:
-    return {"remote": cutoffs.remote, "local": cutoffs.local, "ahead": cutoffs.ahead}
