@@ -12,13 +12,13 @@ from contextlib import asynccontextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
+from server.endpoint import endpoint_of, token_in
 from vaults.domain.exports import Format, staged
 from vaults.domain.jsonl import Exported, LineReader, MemoryLine, RawLine, Rejected, identified, parse
 from vaults.domain.memory import Memory, derived_title, hashed
 from vaults.domain.transfer import Rejection, RejectionReport, Tally, opened
-from vaults.errors import InvalidArgument, StrongroomError, VaultUnavailable
+from vaults.errors import StrongroomError, VaultUnavailable
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -48,7 +48,7 @@ async def connect(url: str, token_file: Path, vault: str) -> AsyncIterator[Remot
     from mcp.client.streamable_http import streamable_http_client
     from mcp.shared.exceptions import MCPError
 
-    endpoint, token = endpoint_of(url, vault), _token(token_file)
+    endpoint, token = endpoint_of(url, vault), token_in(token_file)
     headers = {"Authorization": f"Bearer {token}"}
     try:
         async with (
@@ -69,24 +69,6 @@ def _cause(failure: Exception, far: tuple[type[Exception], ...], endpoint: str) 
     if isinstance(single, far):
         return VaultUnavailable(f"{endpoint} cannot be reached, or refuses the token")
     return single
-
-
-def endpoint_of(url: str, vault: str) -> str:
-    """The MCP endpoint: ``url`` itself when it names one, else the vault's below it."""
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise InvalidArgument("--url", "must be an http or https URL")
-    return url if parts.path.endswith("/mcp") else f"{url.rstrip('/')}/v/{vault}/mcp"
-
-
-def _token(file: Path) -> str:
-    try:
-        token = file.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        raise InvalidArgument("--token-file", f"{file} cannot be read") from None
-    if not token:
-        raise InvalidArgument("--token-file", f"{file} is empty")
-    return token
 
 
 class Remote:

@@ -1,4 +1,5 @@
-"""Resources of a vault: ``memory://{id}``, ``note://{path}`` and ``vault://status``. Knows no protocol.
+"""Resources of a vault: ``memory://{id}``, ``note://{path}``, ``vault://status``, and the latest session and handoff.
+Knows no protocol.
 
 Every look goes through dispatch by way of a tool, so authorisation, quota, deadline and log are those of any call. A
 URI names no vault: it is read in the vault the caller is in.
@@ -14,12 +15,25 @@ from typing import Any
 from urllib.parse import unquote
 
 from server.call import Caller
-from server.dispatch import Outcome, dispatch
+from server.dispatch import dispatch
+from server.inquiry import Refused, inquire
 from server.services import Services
 from vaults.errors import InvalidArgument, NotFound, TooLarge
 from vaults.files.paths import SCHEME, address, key, note_path
 
 STATUS = "vault://status"
+SESSION = "session://latest"
+HANDOFF = "handoff://latest"
+STANDING = {
+    STATUS: "How this vault is, as JSON",
+    SESSION: "What the last session before yours did, as JSON",
+    HANDOFF: "The newest open handoff you may take, as JSON",
+}
+"""Resources that need no name; the last two may be absent."""
+
+CHANGED_BY = {"session_save": SESSION, "handoff_create": HANDOFF, "handoff_load": HANDOFF}
+"""Tools after which one of them may read differently, besides the status, which every write changes."""
+
 MARKDOWN, JSON = "text/markdown", "application/json"
 COMPLETIONS = 100
 SUBSCRIPTIONS = 50
@@ -45,14 +59,6 @@ class Template:
 MEMORIES = Template("memory", "memory://{id}", "id", "A memory as Markdown, by id")
 NOTES = Template("note", "note://{path}", "path", "A note, by its path in the vault")
 TEMPLATES = (MEMORIES, NOTES)
-
-
-class Refused(Exception):
-    """The door said no; ``outcome`` is what it said. An answer, not an error of ours."""
-
-    def __init__(self, outcome: Outcome) -> None:
-        super().__init__(outcome.code)
-        self.outcome = outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,7 @@ async def listed(services: Services, caller: Caller, cursor: str | None) -> tupl
     part, rest = (cursor[:1], cursor[1:]) if cursor is not None else ("m", "")
     if part not in ("m", "n") or (cursor is not None and part == "m" and not rest):
         raise InvalidArgument("cursor", "is not one this listing gave")
-    entries = [] if cursor is not None else [Entry(STATUS, "status", "How this vault is, as JSON", JSON)]
+    entries = [] if cursor is not None else [_standing(uri) for uri in STANDING]
     room = _LISTED
     if part == "m":
         arguments = {"limit": _LISTED, "max_tokens": _LISTED_TOKENS} | ({"cursor": rest} if rest else {})
@@ -117,9 +123,9 @@ async def listed(services: Services, caller: Caller, cursor: str | None) -> tupl
 async def read(services: Services, caller: Caller, uri: str) -> Contents:
     """One resource. Raises ``NotFound``, the same for what is absent and what is not the caller's, ``TooLarge``, or
     ``Refused``."""
-    if uri == STATUS:
-        status = await _asked(services, caller, "status", {})
-        return Contents(uri, JSON, json.dumps(status, ensure_ascii=False, indent=2), {})
+    if uri in STANDING:
+        found = await _READERS[uri](services, caller)
+        return Contents(uri, JSON, json.dumps(found, ensure_ascii=False, indent=2), {})
     if uri.startswith(SCHEME):
         return await _note(services, caller, uri)
     memory_id = _memory_id(uri)
@@ -129,6 +135,32 @@ async def read(services: Services, caller: Caller, uri: str) -> Contents:
     memory = found["memories"][0]
     about = {name: value for name, value in memory.items() if name != "content"} | {"links": found["links"]}
     return Contents(uri, MARKDOWN, _document(memory), {"memory": about})
+
+
+async def _status(services: Services, caller: Caller) -> dict[str, Any]:
+    return await _asked(services, caller, "status", {})
+
+
+async def _last_session(services: Services, caller: Caller) -> dict[str, Any]:
+    sessions = (await _asked(services, caller, "session_resume", {"limit": 1}))["sessions"]
+    if not sessions:
+        raise _absent()
+    return dict(sessions[0])
+
+
+async def _last_handoff(services: Services, caller: Caller) -> dict[str, Any]:
+    try:
+        handoff = (await _asked(services, caller, "handoff_load", {})).get("handoff")
+    except Refused as no:
+        if no.outcome.code == NotFound.code:
+            raise _absent() from None
+        raise
+    if not handoff:
+        raise _absent()
+    return dict(handoff)
+
+
+_READERS = {STATUS: _status, SESSION: _last_session, HANDOFF: _last_handoff}
 
 
 async def _note(services: Services, caller: Caller, uri: str) -> Contents:
@@ -152,7 +184,7 @@ async def _fetched(services: Services, caller: Caller, uris: list[str], **more: 
 
 async def check_readable(services: Services, caller: Caller, uris: Iterable[str]) -> None:
     """Raise ``NotFound`` unless the caller may read every one of ``uris``; ``InvalidArgument`` for more than 50."""
-    asked = [uri for uri in dict.fromkeys(uris) if uri != STATUS]
+    asked = [uri for uri in dict.fromkeys(uris) if uri not in STANDING]
     if len(asked) > SUBSCRIPTIONS:
         raise InvalidArgument("resourceSubscriptions", f"must be at most {SUBSCRIPTIONS} URIs")
     notes = [uri for uri in asked if uri.startswith(SCHEME)]
@@ -209,10 +241,7 @@ def _is_named(note: Mapping[str, Any], wanted: str) -> bool:
 
 
 async def _asked(services: Services, caller: Caller, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    outcome = await dispatch(services, caller, tool, arguments)
-    if not outcome.ok:
-        raise Refused(outcome)
-    return outcome.content
+    return (await inquire(services, caller, tool, arguments)).content
 
 
 def _memory_id(uri: str) -> str:
@@ -224,6 +253,10 @@ def _memory_id(uri: str) -> str:
 
 def _absent() -> NotFound:
     return NotFound("Resource not found")
+
+
+def _standing(uri: str) -> Entry:
+    return Entry(uri, uri.rpartition("://")[0] if uri != STATUS else "status", STANDING[uri], JSON)
 
 
 def _entry(memory: Mapping[str, Any]) -> Entry:

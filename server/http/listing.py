@@ -1,4 +1,5 @@
-"""Answers to ``tools/list`` as bytes: one listing costs the SDK about forty calls' worth, and is always the same.
+"""Answers to ``tools/list`` and ``prompts/list`` as bytes: a list of tools costs the SDK about forty calls' worth, and
+is always the same.
 
 An answer is kept under everything it can depend on: the caller's view, every header the transport looks at, and the
 whole body but its id. Whatever else a request says makes another key, so a hit is what the SDK would have answered.
@@ -20,7 +21,10 @@ KEPT = 256
 BYTES = 1 << 20
 """Bytes of one kept answer at most."""
 
-_METHOD = b'"tools/list"'
+_METHODS = ("tools/list", "prompts/list")
+"""Listings that depend on nothing but the view."""
+
+_WRITTEN = tuple(f'"{method}"'.encode() for method in _METHODS)
 _BODY_LIMIT = 16_384
 _SIMPLE_ID = re.compile(r"[ !#-\[\]-~]{0,200}", re.ASCII)
 """Ids that every JSON encoder writes alike. Others are answered by the SDK."""
@@ -43,12 +47,12 @@ class Answer:
 
 
 def question(scope: Scope, view: View, body: bytes) -> Question | None:
-    """The question, or None for anything but a plain ``tools/list``."""
-    if _METHOD not in body or len(body) > _BODY_LIMIT:
+    """The question, or None for anything but a plain listing."""
+    if len(body) > _BODY_LIMIT or not any(method in body for method in _WRITTEN):
         return None
     try:
         asked = json.loads(body)
-        if not isinstance(asked, dict) or asked.get("method") != "tools/list":
+        if not isinstance(asked, dict) or asked.get("method") not in _METHODS:
             return None
     except (ValueError, RecursionError):
         return None

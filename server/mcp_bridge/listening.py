@@ -19,6 +19,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
     ListenHandler,
+    PromptsListChanged,
     ResourcesListChanged,
     ResourceUpdated,
     ServerEvent,
@@ -110,15 +111,16 @@ class Listening:
                 self._rooms.pop(vault, None)
                 _stop_telling(room)
 
-    async def changed(self, caller: Caller, ids: Iterable[str]) -> None:
-        """Tell the vault's listeners that a caller wrote, and which memories; of notes ``heard`` is told. Costs nothing
-        where nobody listens."""
+    async def changed(self, caller: Caller, ids: Iterable[str], standing: str | None = None) -> None:
+        """Tell the vault's listeners that a caller wrote, which memories, and which of the standing resources besides
+        the status; of notes ``heard`` is told. Costs nothing where nobody listens."""
         if not self._rooms:
             return
         room = self._rooms.get(self._services.roster.entry(caller.vault).vault_id)
         if room is None:
             return
-        await _publish(room.streams, ResourceUpdated(uri=resources.STATUS))
+        for uri in filter(None, (resources.STATUS, standing)):
+            await _publish(room.streams, ResourceUpdated(uri=uri))
         heard, named = frozenset[str]().union(*(stream.uris for stream in room.streams)), list(ids)
         if wanted := [each for each in named if resources.memory_uri(each) in heard]:
             await self._tell_of_memories(room, caller.vault, wanted)
@@ -180,6 +182,7 @@ class Listening:
             if now != role:
                 role = now
                 await stream.tell(ToolsListChanged())
+                await stream.tell(PromptsListChanged())
 
     def _role(self, caller: Caller) -> Role | None:
         expires_at = caller.principal.expires_at

@@ -31,8 +31,12 @@ JOINED = {
     "resources/templates/list": (ListResourceTemplatesResult, "resource_templates"),
     "prompts/list": (ListPromptsResult, "prompts"),
 }
-NAMED = {"tools/call": ("test_", "json_schema_"), "resources/read": ("test://",)}
-ONLY_THEIRS = ("prompts/get", "subscriptions/listen")
+NAMED = {
+    "tools/call": ("test_", "json_schema_"),
+    "resources/read": ("test://",),
+    "prompts/get": ("test_",),
+}
+ONLY_THEIRS = ("subscriptions/listen",)
 
 
 def extend(server: Server[Any]) -> None:

@@ -12,7 +12,8 @@ from typing import Any, cast
 import pytest
 
 from server import remote
-from server.remote import Refused, Remote, connect, endpoint_of
+from server.endpoint import endpoint_of
+from server.remote import Refused, Remote, connect
 from vaults.errors import InvalidArgument, VaultUnavailable
 
 

@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 from mcp.shared.exceptions import MCPError
 
+from server import resources
 from server.tools import discover
 from tests.server.http import odd_tools
 from tests.server.http.broken_site import ODD, VAULTS, break_handlers, completion, names, prepare
@@ -269,7 +270,7 @@ async def test_resources_are_listed_in_pages(site):
             if cursor is None:
                 break
         assert pages == 2
-        assert seen == ["vault://status", *(f"memory://{each}" for each in reversed(stored))]
+        assert seen == [*resources.STANDING, *(f"memory://{each}" for each in reversed(stored))]
         await owner.call("memory_forget", {"ids": stored[:50], "purge": True})
         await owner.call("memory_forget", {"ids": stored[50:], "purge": True})
 

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from auth.roles import Role
+from server import resources
 from tests.noted import folder, put
 from tests.server.http.serving import ERAS, raw, served
 from tests.server.http.test_mcp_streams import listen
@@ -111,9 +112,9 @@ async def test_memories_come_first_and_every_note_once(site):
             for number in range(3)
         ]
         seen = [uri for uri, _ in await _all_listed(owner)]
-        assert seen[:4] == ["vault://status", *(f"memory://{each}" for each in reversed(ids))]
-        assert len(seen) == len(set(seen)) == 4 + len(NOTES) + 70
-        assert all(uri.startswith("note://") for uri in seen[4:])
+        assert seen[:6] == [*resources.STANDING, *(f"memory://{each}" for each in reversed(ids))]
+        assert len(seen) == len(set(seen)) == 6 + len(NOTES) + 70
+        assert all(uri.startswith("note://") for uri in seen[6:])
         assert [uri for uri, _ in await _all_listed(owner)] == seen
 
 

@@ -1,0 +1,32 @@
+"""Where a vault of another server is reached, and with which token. Imports next to nothing: hooks start with it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from vaults.errors import InvalidArgument
+
+_TOKEN = re.compile(r"[!-~]+")
+
+
+def endpoint_of(url: str, vault: str) -> str:
+    """The MCP endpoint: ``url`` itself when it names one, else the vault's below it."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise InvalidArgument("--url", "must be an http or https URL")
+    return url if parts.path.endswith("/mcp") else f"{url.rstrip('/')}/v/{vault}/mcp"
+
+
+def token_in(file: Path) -> str:
+    """The token a file holds. Raises ``InvalidArgument``, which never says what else it holds."""
+    try:
+        token = file.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        raise InvalidArgument("--token-file", f"{file} cannot be read") from None
+    if not token:
+        raise InvalidArgument("--token-file", f"{file} is empty")
+    if not _TOKEN.fullmatch(token):
+        raise InvalidArgument("--token-file", f"{file} holds more than a token")
+    return token

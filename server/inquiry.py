@@ -1,0 +1,27 @@
+"""A tool asked on the way to something else: a resource, a prompt. Through the same door as any call, so roles, quota,
+deadline and log are those of any call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from server.call import Caller
+from server.dispatch import Outcome, dispatch
+from server.services import Services
+
+
+class Refused(Exception):
+    """The door said no; ``outcome`` is what it said. An answer, not an error of ours."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome.code)
+        self.outcome = outcome
+
+
+async def inquire(services: Services, caller: Caller, tool: str, arguments: Mapping[str, Any]) -> Outcome:
+    """What a tool answers. Raises ``Refused``."""
+    outcome = await dispatch(services, caller, tool, arguments)
+    if not outcome.ok:
+        raise Refused(outcome)
+    return outcome
