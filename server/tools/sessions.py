@@ -1,0 +1,129 @@
+"""Sessions: who works on what, and where the last one left off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from auth.roles import Role
+from server.call import Call
+from server.tools._spec import EDITS, Arguments, tool
+from vaults.domain import sessions
+from vaults.domain.activity import Event
+from vaults.domain.memory import Filled, Label, Metadata
+from vaults.domain.sessions import Ending, Saved, SessionView, Span, Status
+from vaults.ledger.entries import Noted
+
+Line = Annotated[Filled, Field(max_length=500)]
+Lines = Annotated[list[Line], Field(max_length=50)]
+
+
+class ResumeArguments(Arguments):
+    limit: Annotated[int, Field(ge=1, le=50, description="recent sessions shown")] = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """Your session, what others did before you, and who is at work now."""
+
+    session: SessionView
+    sessions: list[SessionView]
+    concurrent: list[SessionView]
+    concurrent_total: int
+    recent_activity: list[Event]
+
+
+def _line(view: SessionView) -> str:
+    left = view.where_left_off or view.summary or view.goal
+    said = f": {left}" if left else ""
+    return f"- {view.who}{f' ({view.client})' if view.client else ''}, {view.status}, {view.seen_at}{said}"
+
+
+def _event_line(event: Event) -> str:
+    title = f": {event.title}" if event.title else ""
+    return f"  {event.created_at} {event.summary}{title}"
+
+
+def _resumed_text(found: Resumed) -> str:
+    lines = [f"You are in session {found.session.id}."]
+    for view in found.sessions:
+        lines += [_line(view), *map(_event_line, view.activity_log[-5:])]
+    if found.concurrent_total:
+        at_work = ", ".join(sorted({view.who for view in found.concurrent}))
+        lines.append(f"{found.concurrent_total} at work beside you: {at_work}.")
+    return "\n".join(lines)
+
+
+@tool(
+    role=Role.READER,
+    text=_resumed_text,
+    noted=lambda _, found: Noted("tool_call", None, f"resumed, {len(found.sessions)} sessions shown"),
+)
+async def session_resume(call: Call, args: ResumeArguments) -> Resumed:
+    """What earlier sessions did and left, who is at work now, and your session's handle. Use it when you begin."""
+    found = await sessions.look_around(call.vault, call.actor, call.session, args.limit)
+    return Resumed(found.session, found.sessions, found.concurrent, found.concurrent_total, found.recent_activity)
+
+
+class SaveArguments(Arguments):
+    summary: Annotated[Filled | None, Field(max_length=2000, description="what was done, for whoever comes next")] = (
+        None
+    )
+    goal: Annotated[Filled | None, Field(max_length=1000, description="what it was for")] = None
+    actions: Annotated[Lines | None, Field(description="what was done, step by step")] = None
+    outcomes: Annotated[Lines | None, Field(description="what came of it")] = None
+    where_left_off: Annotated[Filled | None, Field(max_length=2000, description="where to go on")] = None
+    status: Annotated[Ending, Field(description="paused can be gone on with")] = "paused"
+    metadata: Metadata | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The session as it was saved."""
+
+    session: SessionView
+
+
+@tool(
+    role=Role.WRITER,
+    effect=EDITS,
+    text=lambda kept: f"Session {kept.session.id} is {kept.session.status}; its claims are free.",
+    rare=("metadata",),
+    noted=lambda _, kept: Noted("session_saved", kept.session.id, f"saved the session as {kept.session.status}"),
+)
+async def session_save(call: Call, args: SaveArguments) -> Kept:
+    """Save where you stand, for whoever goes on: a later you, or somebody else. Use it before you stop; frees your
+    claims."""
+    given: dict[str, Any] = args.model_dump(
+        include={"summary", "goal", "actions", "outcomes", "where_left_off", "metadata"}
+    )
+    return Kept(await sessions.save(call.vault, call.actor, call.session, Saved(**given), args.status))
+
+
+class HistoryArguments(Arguments):
+    status: Annotated[Status | None, Field(description="only such sessions")] = None
+    since: Annotated[Label | None, Field(description="begun at or after, RFC 3339")] = None
+    until: Annotated[Label | None, Field(description="begun at or before, RFC 3339")] = None
+    limit: Annotated[int, Field(ge=1, le=50, description="sessions at most")] = 10
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Sessions, the newest first. ``total`` counts all that fit."""
+
+    sessions: list[SessionView]
+    total: int
+    truncated: bool
+
+
+def _history_text(found: History) -> str:
+    return "\n".join([f"{len(found.sessions)} of {found.total} sessions:", *map(_line, found.sessions)])
+
+
+@tool(role=Role.READER, preset="notes", text=_history_text)
+async def session_history(call: Call, args: HistoryArguments) -> History:
+    """Sessions of this vault by time and status, with what each did by tool. Use it to find out who did what when."""
+    found, total = await sessions.history(call.vault, call.actor, Span(args.status, args.since, args.until), args.limit)
+    return History(found, total, len(found) < total)

@@ -1,0 +1,93 @@
+"""The ledger: beside the calls, in batches, never in their way."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.services import Services
+from tests.conftest import Opening, asker
+from tests.noted import until
+from vaults.errors import ReadOnly, StorageFull, VaultUnavailable
+from vaults.ledger import ledger as ledgers
+from vaults.ledger.entries import Entry, Noted
+from vaults.ledger.ledger import Ledger
+from vaults.vault import Vault
+
+
+async def opened(services: Services) -> Vault:
+    async with services.pool.lease(services.roster.entry("main")) as vault:
+        return vault
+
+
+def refusing(ledger: Ledger, monkeypatch: pytest.MonkeyPatch, failure: Exception) -> None:
+    async def write(work: object) -> object:
+        raise failure
+
+    monkeypatch.setattr(ledger._db, "write", write)
+
+
+def entry(session: str = "s") -> Entry:
+    return Entry("2026-01-01T00:00:00.000Z", session, "o", "status", Noted("tool_call"), "ok", 1.0, 1, 1)
+
+
+async def test_an_event_is_written_without_anybody_asking(services: Services) -> None:
+    await asker(services)("status")
+    await until(services, lambda tx: bool(tx.value("SELECT COUNT(*) FROM events")))
+
+
+async def test_calls_in_a_row_share_a_transaction(services: Services) -> None:
+    vault = await opened(services)
+    before = await vault.db.version()
+    for _ in range(20):
+        await asker(services)("status")
+    await vault.ledger.flush()
+    assert await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM events")) == 20
+    assert (await vault.db.version())[1] - before[1] <= 2
+
+
+@pytest.mark.parametrize("failure", [StorageFull("full"), VaultUnavailable("locked")])
+async def test_a_log_that_cannot_be_written_fails_no_call_and_is_written_later(
+    services: Services, monkeypatch: pytest.MonkeyPatch, failure: Exception
+) -> None:
+    vault = await opened(services)
+    with monkeypatch.context() as patch:
+        refusing(vault.ledger, patch, failure)
+        assert (await asker(services)("status")).ok
+        await vault.ledger.flush()
+    await vault.ledger.flush()
+    assert await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM events")) == 1
+    assert vault.ledger.lost == 0
+
+
+async def test_a_log_on_a_read_only_disk_is_counted_as_lost_and_not_hoarded(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = await opened(services)
+    refusing(vault.ledger, monkeypatch, ReadOnly("read only"))
+    for _ in range(3):
+        assert (await asker(services)("status")).ok
+    await vault.ledger.flush()
+    assert vault.ledger.lost == 3
+
+
+async def test_what_waits_too_long_is_lost_from_the_front_and_counted(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledgers, "WAITING", 5)
+    vault = await opened(services)
+    with monkeypatch.context() as patch:
+        refusing(vault.ledger, patch, StorageFull("full"))
+        for number in range(8):
+            vault.ledger.record(entry(str(number)))
+            await vault.ledger.flush()
+    assert vault.ledger.lost == 3
+    await vault.ledger.flush()
+    assert await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM events")) == 5
+
+
+async def test_closing_writes_the_rest(opening: Opening) -> None:
+    async with opening() as services:
+        assert (await asker(services)("remember", content="kept")).ok
+    async with opening() as services:
+        vault = await opened(services)
+        assert await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM events WHERE tool = 'remember'")) == 1

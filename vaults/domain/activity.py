@@ -1,0 +1,83 @@
+"""Events as somebody may read them: nothing of a private memory that is another's, titles looked up now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vaults.db.sql import Reader, Row
+
+RECENT_S = 600.0
+"""Seconds of other sessions' activity that somebody who begins is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that was done. ``title`` is that of the memory it was done to."""
+
+    event_type: str
+    summary: str
+    created_at: str
+    resource: str | None = None
+    title: str | None = None
+    session: str | None = None
+    who: str | None = None
+
+
+_EVENTS = (
+    "SELECT e.type, e.summary, e.at, e.resource, m.title, m.id, s.id, s.who FROM events e"
+    " LEFT JOIN memories m ON m.id = e.resource LEFT JOIN sessions s ON s.seq = e.session"
+)
+_SEEN = " AND (m.id IS NULL OR m.visibility = 'shared' OR m.stored_by = :viewer)"
+_WORTH_TELLING = " AND e.tool NOT IN ('session_resume', 'session_history', 'status', 'discover_tools')"
+"""Looking what happened did not happen to anything."""
+
+
+def of_session(tx: Reader, session: int, viewer: str, limit: int) -> list[Event]:
+    """The last events of a session, in order."""
+    rows = tx.all(
+        f"{_EVENTS} WHERE e.session = :session{_SEEN}{_WORTH_TELLING} ORDER BY e.seq DESC LIMIT :limit",
+        {"session": session, "viewer": viewer, "limit": limit},
+    )
+    return [_event(row[:6]) for row in reversed(rows)]
+
+
+def of_others(tx: Reader, session: int, viewer: str, since: str, limit: int) -> list[Event]:
+    """What other sessions did since, in order, with whose it was."""
+    rows = tx.all(
+        f"{_EVENTS} WHERE e.at > :since AND e.session <> :session{_SEEN}{_WORTH_TELLING}"
+        " ORDER BY e.at DESC, e.seq DESC LIMIT :limit",
+        {"session": session, "viewer": viewer, "since": since, "limit": limit},
+    )
+    return [_event(row) for row in reversed(rows)]
+
+
+def _event(row: Sequence[object] | Row) -> Event:
+    kind, summary, at, resource, title, memory, *whose = row
+    if str(kind).startswith("memory_") and memory is None:
+        resource = None  # it was deleted for good, and was perhaps private
+    session, who = whose or (None, None)
+    return Event(str(kind), str(summary), str(at), *(_text(each) for each in (resource, title, session, who)))
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """How often a tool was called in a session, and how often that failed."""
+
+    tool: str
+    calls: int
+    failed: int
+
+
+def tools_of(tx: Reader, session: int) -> list[ToolUse]:
+    """The tools of a session, the most used first. Events of claimed resources are no calls."""
+    rows = tx.all(
+        "SELECT tool, COUNT(*), SUM(outcome <> 'ok') FROM events WHERE session = ? AND type NOT IN ('claim', 'release')"
+        " GROUP BY tool ORDER BY 2 DESC, 1 LIMIT 50",
+        (session,),
+    )
+    return [ToolUse(row[0], int(row[1]), int(row[2])) for row in rows]

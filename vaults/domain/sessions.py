@@ -1,0 +1,205 @@
+"""Sessions for those who come after: who worked, on what, what was left, and who is at work now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from vaults import clock
+from vaults.db.sql import Reader, Row, Writer
+from vaults.domain import activity
+from vaults.domain.activity import Event, ToolUse
+from vaults.domain.memory import Actor
+from vaults.errors import NotFound
+from vaults.ledger import sweeping
+from vaults.ledger.visiting import Session
+from vaults.vault import Vault
+
+Ending = Literal["paused", "completed"]
+Status = Literal["active", "paused", "completed"]
+
+LOGGED = 15
+"""Events shown of a session, the last ones."""
+
+SHOWN = 20
+"""Others shown at most, and events of others."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionView:
+    """A session. ``yours``: its handle is of use to you; ``activity_log`` holds its last events in order."""
+
+    id: str
+    who: str
+    client: str | None
+    status: str
+    workspace: str
+    started_at: str
+    seen_at: str
+    yours: bool
+    goal: str | None = None
+    summary: str | None = None
+    where_left_off: str | None = None
+    ended_at: str | None = None
+    actions: list[str] = field(default_factory=list)
+    outcomes: list[str] = field(default_factory=list)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    threads: list[str] = field(default_factory=list)
+    claims: list[str] = field(default_factory=list)
+    activity_log: list[Event] = field(default_factory=list)
+    tools: list[ToolUse] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What somebody who begins should know: your session, recent ones, those under way beside yours, and what those
+    did in the last ten minutes. ``concurrent_total`` counts those under way."""
+
+    session: SessionView
+    sessions: list[SessionView]
+    concurrent: list[SessionView]
+    concurrent_total: int
+    recent_activity: list[Event]
+
+
+_COLUMNS = (
+    "s.id, s.who, s.client, s.status, s.workspace, s.started_at, s.seen_at, s.goal, s.summary, s.where_left_off,"
+    " s.ended_at, s.actions, s.outcomes, s.metadata, s.owner, s.seq"
+)
+
+
+def _view(row: Row, viewer: str, **more: Any) -> SessionView:
+    handle, who, client, status, workspace, started_at, seen_at, goal, summary, left, ended_at = row[:11]
+    actions, outcomes, metadata = (json.loads(text) for text in row[11:14])
+    return SessionView(
+        handle, who, client, status, workspace, started_at, seen_at, row[14] == viewer, goal, summary, left, ended_at,
+        actions, outcomes, metadata, **more,
+    )  # fmt: skip
+
+
+def _told(tx: Reader, row: Row, viewer: str) -> SessionView:
+    """A session with its log, threads and claims."""
+    seq = int(row[15])
+    return _view(row, viewer, **_held(tx, seq), activity_log=activity.of_session(tx, seq, viewer, LOGGED))
+
+
+def _held(tx: Reader, seq: int) -> dict[str, list[str]]:
+    threads = tx.all("SELECT thread FROM session_threads WHERE session = ? ORDER BY at DESC LIMIT 10", (seq,))
+    claims = tx.all("SELECT resource FROM claims WHERE session = ? ORDER BY claimed_at LIMIT 20", (seq,))
+    return {"threads": [row[0] for row in threads], "claims": [row[0] for row in claims]}
+
+
+async def refresh(vault: Vault) -> None:
+    """Before sessions are read: what waits is written, and who is gone counts as gone."""
+    await vault.ledger.flush()
+    cutoffs = vault.ledger.cutoffs()
+    if await vault.db.read(lambda tx: sweeping.has_stale(tx, cutoffs)):
+        await vault.db.write(lambda tx: sweeping.sweep(tx, cutoffs))
+
+
+async def look_around(vault: Vault, actor: Actor, session: Session, limit: int) -> Around:
+    """The view of somebody who begins. ``limit`` recent sessions."""
+    own = await vault.ledger.row(session)
+    await refresh(vault)
+    return await vault.db.read(lambda tx: _around(tx, actor.identity, own, limit))
+
+
+def _around(tx: Reader, viewer: str, own: int, limit: int) -> Around:
+    mine = tx.one(f"SELECT {_COLUMNS} FROM sessions s WHERE s.seq = ?", (own,))
+    if mine is None:
+        raise NotFound("no such session")
+    # One that did nothing yet has nothing to tell; the caller's own has, when it did something before.
+    recent = tx.all(
+        f"SELECT {_COLUMNS} FROM sessions s WHERE (s.saved_at IS NOT NULL OR EXISTS (SELECT 1 FROM events e"
+        " WHERE e.session = s.seq AND e.tool <> 'session_resume')) ORDER BY s.seen_at DESC, s.seq DESC LIMIT ?",
+        (limit,),
+    )
+    beside = tx.all(
+        f"SELECT {_COLUMNS} FROM sessions s WHERE s.status = 'active' AND s.seq <> ?"
+        " ORDER BY s.seen_at DESC, s.seq DESC LIMIT ?",
+        (own, SHOWN),
+    )
+    total = int(tx.value("SELECT COUNT(*) FROM sessions WHERE status = 'active' AND seq <> ?", (own,)))
+    return Around(
+        _view(mine, viewer, **_held(tx, own)),
+        [_told(tx, row, viewer) for row in recent],
+        [_view(row, viewer, **_held(tx, int(row[15]))) for row in beside],
+        total,
+        activity.of_others(tx, own, viewer, clock.ago(activity.RECENT_S), SHOWN),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What somebody says of a session; None leaves a field as it is."""
+
+    summary: str | None = None
+    goal: str | None = None
+    actions: Sequence[str] | None = None
+    outcomes: Sequence[str] | None = None
+    where_left_off: str | None = None
+    metadata: Mapping[str, Any] | None = None
+
+
+async def save(vault: Vault, actor: Actor, session: Session, saved: Saved, status: Ending) -> SessionView:
+    """Write down where a session stands, end it, and give back what it claimed. The next call of a paused one goes on
+    with it."""
+    vault.check_writable()
+    seq = await vault.ledger.row(session)
+
+    def write(tx: Writer) -> SessionView:
+        texts = {"summary": saved.summary, "goal": saved.goal, "where_left_off": saved.where_left_off}
+        values = {
+            name: json.dumps(value, ensure_ascii=False)
+            for name, value in (("actions", saved.actions), ("outcomes", saved.outcomes), ("metadata", saved.metadata))
+            if value is not None
+        } | {name: text for name, text in texts.items() if text is not None}
+        sets = "".join(f", {name} = :{name}" for name in values)
+        tx.run(
+            f"UPDATE sessions SET saved_at = :now{sets} WHERE seq = :seq", {**values, "now": clock.now(), "seq": seq}
+        )
+        sweeping.end(tx, seq, status)
+        row = tx.one(f"SELECT {_COLUMNS} FROM sessions s WHERE s.seq = ?", (seq,))
+        assert row is not None
+        return _view(row, actor.identity, **_held(tx, seq))
+
+    view = await vault.db.write(write)
+    vault.ledger.end(session, status)
+    return view
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Which sessions: of a status, begun in a span of time."""
+
+    status: Status | None = None
+    since: str | None = None
+    until: str | None = None
+
+
+async def history(vault: Vault, actor: Actor, span: Span, limit: int) -> tuple[list[SessionView], int]:
+    """Sessions, the newest first, with how often each used which tool; and how many there are."""
+    since = clock.parsed(span.since, "since") if span.since else ""
+    until = clock.parsed(span.until, "until") if span.until else ""
+    where = (
+        "(:status = '' OR s.status = :status) AND (:since = '' OR s.started_at >= :since)"
+        " AND (:until = '' OR s.started_at <= :until)"
+    )
+    params = {"status": span.status or "", "since": since, "until": until}
+
+    def read(tx: Reader) -> tuple[list[SessionView], int]:
+        found = tx.all(
+            f"SELECT {_COLUMNS} FROM sessions s WHERE {where} ORDER BY s.seq DESC LIMIT :limit",
+            {**params, "limit": limit},
+        )
+        total = int(tx.value(f"SELECT COUNT(*) FROM sessions s WHERE {where}", params))
+        views = [
+            _view(row, actor.identity, **_held(tx, int(row[15])), tools=activity.tools_of(tx, int(row[15])))
+            for row in found
+        ]
+        return views, total
+
+    await refresh(vault)
+    return await vault.db.read(read)
