@@ -35,8 +35,8 @@ from vaults.settings import (
 
 PREFIX = "STRONGROOM_"
 FILE = "strongroom.toml"
-PLAIN = {"DATA", "CONFIG"}
-"""Variables that are no section: where to look."""
+PLAIN = {"DATA", "CONFIG", "URL", "TOKEN_FILE", "VAULT"}
+"""Variables that are no section: where to look, and where ``strongroom hook`` goes."""
 
 
 class ServerSettings(Section):

@@ -16,6 +16,7 @@ MODULES = {
     "serve": "serve",
     "stdio": "solo",
     "init": "project",
+    "hook": "hook",
     "vault": "vaults",
     "token": "tokens",
     "grant": "grants",

@@ -1,0 +1,127 @@
+"""What an agent's program tells its hooks, and what they answer: a brief at the start, memories that fit a prompt, and
+where it was left off at the end.
+
+A hook never stands in the way: whatever goes wrong, the agent goes on without it. What it answers is fenced as data.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from server.fencing import fenced
+from server.transcripts import Work, work_in
+from vaults.errors import InvalidArgument
+
+INPUT_BYTES = 8 * 1024 * 1024
+CLIENT = "claude-code"
+
+_START_TOKENS, _PROMPT_TOKENS = 1500, 1000
+_FENCE_TOKENS = 64
+"""What the fence may cost, of either."""
+
+_QUERY = 2000
+"""Characters of a prompt that are searched for; what it is about stands in the first of them."""
+
+_LEAST = 12
+"""Characters, without blanks, below which a prompt says too little to search for."""
+
+_SESSION = re.compile(r"[0-9A-Za-z._-]{1,100}", re.ASCII)
+
+Ask = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
+"""Calls a tool of the vault and returns its structured result; raises ``StrongroomError``."""
+
+
+class Said(BaseModel):
+    """The input of a hook; what else stands in it is not looked at."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    session_id: str = ""
+    cwd: str = ""
+    prompt: str = ""
+    transcript_path: str = ""
+    hook_event_name: str = ""
+
+    @property
+    def session(self) -> str | None:
+        """What the vault knows the conversation by."""
+        return f"claude-{self.session_id}" if _SESSION.fullmatch(self.session_id) else None
+
+    @property
+    def folder(self) -> Path:
+        """Where the agent works."""
+        named = Path(self.cwd)
+        return named if self.cwd and named.is_dir() else Path.cwd()
+
+
+def heard(raw: bytes) -> Said:
+    """The input as it came. Raises ``InvalidArgument``, which says nothing of what is in it."""
+    if len(raw) > INPUT_BYTES:
+        raise InvalidArgument("stdin", f"must be at most {INPUT_BYTES} bytes")
+    try:
+        return Said.model_validate(json.loads(raw))
+    except (ValueError, RecursionError, ValidationError):
+        raise InvalidArgument("stdin", "is not the JSON of a hook") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """One run of a hook. ``shared``: the agent's own calls may go on in the session of its hooks, so it is told its
+    name. Where each hook is a process that ends, it would be ended with it."""
+
+    ask: Ask
+    said: Said
+    shared: bool
+
+    async def start(self) -> str | None:
+        """The brief of a session that begins."""
+        pack = await self.ask("context", {"format": "prompt", "budget_tokens": _START_TOKENS - _FENCE_TOKENS})
+        return self._answer("SessionStart", pack)
+
+    async def prompt(self) -> str | None:
+        """What is known of what the person just asked; None where that is nothing, or too little was asked."""
+        query = self.said.prompt.strip()[:_QUERY]
+        if query.startswith("/") or len("".join(query.split())) < _LEAST:
+            return None
+        arguments = {"query": query, "format": "prompt", "budget_tokens": _PROMPT_TOKENS - _FENCE_TOKENS}
+        pack = await self.ask("context", arguments)
+        known = pack.get("memories") or pack.get("passages")
+        return self._answer("UserPromptSubmit", pack) if known else None
+
+    async def stop(self) -> str | None:
+        """Save where the session was left off, unless it has said so itself. The end of a turn is not the end of the
+        session: what it claimed stays claimed, so one that claimed something is left alone until it ends."""
+        session = (await self.ask("session_resume", {"limit": 1}))["session"]
+        turn = self.said.hook_event_name == "Stop"
+        if turn and (session.get("summary") or session.get("claims")):
+            return None
+        work = Work() if session.get("summary") else self._work()
+        left = {"where_left_off": "; ".join(work.lines)} if work.lines else {}
+        if left or not turn:
+            await self.ask("session_save", {"status": "paused", **left})
+        return None
+
+    def _work(self) -> Work:
+        return work_in(Path(self.said.transcript_path), self.said.folder) if self.said.transcript_path else Work()
+
+    def _answer(self, event: str, pack: Mapping[str, Any]) -> str | None:
+        text = str(pack.get("prompt") or "").strip()
+        if not text:
+            return None
+        about = {"session": self.said.session} if self.shared and self.said.session else {}
+        found = {"hookEventName": event, "additionalContext": fenced("strongroom", text, **about)}
+        return json.dumps({"hookSpecificOutput": found, "suppressOutput": True})
+
+
+EVENTS: Mapping[str, Callable[[Talk], Awaitable[str | None]]] = {
+    "session-start": Talk.start,
+    "prompt": Talk.prompt,
+    "stop": Talk.stop,
+}
