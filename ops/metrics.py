@@ -45,7 +45,7 @@ class GaugeOf:
     name: str
     help: str
     labels: tuple[str, ...] = ()
-    mode: Literal["livesum", "livemax"] = "livesum"
+    mode: Literal["livesum", "livemax", "livemin"] = "livesum"
 
     def made(self, registry: CollectorRegistry) -> Gauge:
         return Gauge(self.name, self.help, self.labels, registry=registry, multiprocess_mode=self.mode)
@@ -75,6 +75,14 @@ SEARCH_TIME = HistogramOf("strongroom_search_stage_seconds", "Time of one search
 DRIFT = GaugeOf("strongroom_index_pending_passages", "Passages without a vector yet, in open vaults", mode="livemax")
 OPEN = GaugeOf("strongroom_open_vaults", "Vaults open, counted once per process that has one open")
 QUARANTINED = GaugeOf("strongroom_quarantined_vaults", "Vaults that are not opened because damaged", mode="livemax")
+# As with passages: two workers that have one vault open count the same.
+SESSIONS = GaugeOf("strongroom_sessions_active", "Sessions somebody is in, in open vaults", mode="livemax")
+CLAIMS = GaugeOf("strongroom_claims", "Resources claimed by active sessions, in open vaults", mode="livemax")
+HEALTH = GaugeOf(
+    "strongroom_health_score", "Share of the last 100 calls that went well, of the worst open vault", mode="livemin"
+)
+MEMORIES = GaugeOf("strongroom_memories", "Living memories in open vaults", mode="livemax")
+SIZE = GaugeOf("strongroom_vault_bytes", "Bytes of the databases of open vaults", mode="livemax")
 LOST = CounterOf("strongroom_events_lost_total", "Calls that the activity log of their vault could not take")
 LAG = HistogramOf("strongroom_loop_lag_seconds", "How late the event loop came back", LAG_SECONDS)
 DROPPED = CounterOf("strongroom_log_lines_dropped_total", "Log lines that stderr could not take")
@@ -94,6 +102,11 @@ DECLARED: tuple[CounterOf | GaugeOf | HistogramOf, ...] = (
     DRIFT,
     OPEN,
     QUARANTINED,
+    SESSIONS,
+    CLAIMS,
+    HEALTH,
+    MEMORIES,
+    SIZE,
     LOST,
     LAG,
     DROPPED,
@@ -144,7 +157,10 @@ class Metrics:
             OPEN.made(registry),
             QUARANTINED.made(registry),
         )
-        self._lost = LOST.made(registry)
+        self._sessions, self._claims = SESSIONS.made(registry), CLAIMS.made(registry)
+        self._memories, self._size = MEMORIES.made(registry), SIZE.made(registry)
+        self._health, self._lost = HEALTH.made(registry), LOST.made(registry)
+        self._health.set(1)  # nothing was called yet, so nothing failed
         self._lag, self._dropped = LAG.made(registry), DROPPED.made(registry)
         BUILD.made(registry).labels(version).set(1)
 
@@ -196,6 +212,17 @@ class Metrics:
 
     def index_drift(self, pending: int) -> None:
         self._drift.set(pending)
+
+    def at_work(self, sessions: int, claims: int) -> None:
+        self._sessions.set(sessions)
+        self._claims.set(claims)
+
+    def healthy(self, score: float) -> None:
+        self._health.set(score)
+
+    def held(self, memories: int, size: int) -> None:
+        self._memories.set(memories)
+        self._size.set(size)
 
     def events_lost(self, count: int) -> None:
         self._lost.inc(count)

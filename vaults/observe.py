@@ -29,6 +29,15 @@ class Observer(Protocol):
     def index_drift(self, pending: int) -> None:
         """Passages still without a vector, over the open vaults."""
 
+    def at_work(self, sessions: int, claims: int) -> None:
+        """Active sessions and claimed resources, over the open vaults."""
+
+    def healthy(self, score: float) -> None:
+        """The share of the last calls that went well, of the open vault where it is least."""
+
+    def held(self, memories: int, size: int) -> None:
+        """Living memories, and bytes of databases, over the open vaults."""
+
     def events_lost(self, count: int) -> None:
         """So many calls could not be written into the activity log; the calls themselves were served."""
 
@@ -43,4 +52,7 @@ class NullObserver:
     def open_vaults(self, count: int) -> None: ...
     def quarantined(self, count: int) -> None: ...
     def index_drift(self, pending: int) -> None: ...
+    def at_work(self, sessions: int, claims: int) -> None: ...
+    def healthy(self, score: float) -> None: ...
+    def held(self, memories: int, size: int) -> None: ...
     def events_lost(self, count: int) -> None: ...

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from vaults import heap
 from vaults.context import run_in
+from vaults.domain import pulse
+from vaults.domain.pulse import Figures
 from vaults.errors import Overloaded, StrongroomError, VaultQuarantined
 from vaults.index import embeddings
 from vaults.registry import VaultEntry, folder_of
@@ -46,6 +48,7 @@ class _Slot:
     leases: int = 0
     used: float = field(default_factory=time.monotonic)
     rests: bool = False
+    figures: Figures = field(default_factory=Figures)  # as last counted: a vault that rests is not woken for it
 
 
 class Pool:
@@ -229,7 +232,16 @@ class Pool:
             if _is_open(slot) and not slot.rests:
                 slot.opening.result().attend()
                 pending += await _tend(slot.opening.result())
+                with contextlib.suppress(StrongroomError):
+                    slot.figures = await pulse.figures(slot.opening.result())
         self._shared.observer.index_drift(pending)
+        self._tell_figures()
+
+    def _tell_figures(self) -> None:
+        found, observer = pulse.together([slot.figures for slot in self._slots.values()]), self._shared.observer
+        observer.at_work(found.sessions, found.claims)
+        observer.held(found.memories, found.size)
+        observer.healthy(1.0 if found.health is None else found.health)
 
     async def _keep_budget(self) -> None:
         budget = self._shared.storage.memory_budget_mb * 1024 * 1024

@@ -53,6 +53,9 @@ def test_what_storage_reports_can_be_read():
     metrics.open_vaults(2)
     metrics.quarantined(1)
     metrics.index_drift(7)
+    metrics.at_work(sessions=2, claims=4)
+    metrics.healthy(0.9)
+    metrics.held(memories=30, size=4096)
     metrics.events_lost(3)
     metrics.lagged(0.004)
     metrics.lines_dropped(2)
@@ -63,6 +66,11 @@ def test_what_storage_reports_can_be_read():
         "strongroom_open_vaults": 2,
         "strongroom_quarantined_vaults": 1,
         "strongroom_index_pending_passages": 7,
+        "strongroom_sessions_active": 2,
+        "strongroom_claims": 4,
+        "strongroom_health_score": 0.9,
+        "strongroom_memories": 30,
+        "strongroom_vault_bytes": 4096,
         "strongroom_events_lost_total": 3,
         "strongroom_loop_lag_seconds_count": 1,
         "strongroom_log_lines_dropped_total": 2,
@@ -70,6 +78,11 @@ def test_what_storage_reports_can_be_read():
     assert {name: registry.get_sample_value(name) for name in figures} == figures
     assert registry.get_sample_value("strongroom_search_stage_seconds_count", {"stage": "dense"}) == 1
     assert registry.get_sample_value(BUILD.name, {"version": "1.2.3"}) == 1
+
+
+def test_before_the_first_call_nothing_has_failed():
+    _, registry = recorder()
+    assert registry.get_sample_value("strongroom_health_score") == 1
 
 
 def test_no_metric_can_name_a_vault_or_a_caller():
@@ -107,6 +120,8 @@ metrics = Metrics(CollectorRegistry(), tools=["recall"], version="1")
 metrics.called("recall", "ok", 0.01)
 metrics.open_vaults(3)
 metrics.index_drift(int(sys.argv[2]) + 5)
+metrics.healthy(1 - int(sys.argv[2]) / 4)
+metrics.held(int(sys.argv[2]) + 10, 1)
 """
 
 
@@ -126,6 +141,8 @@ def test_seats_add_up_and_a_replaced_worker_goes_on_counting(tmp_path):
     assert value("strongroom_call_seconds_count", tool="recall") == 2
     assert value("strongroom_open_vaults") == 6
     assert value("strongroom_index_pending_passages") == 6
+    assert value("strongroom_health_score") == 0.75
+    assert value("strongroom_memories") == 11
     files = len(list(tmp_path.iterdir()))
     forget_levels(tmp_path, 1)
     assert value("strongroom_open_vaults") == 3
