@@ -31,12 +31,14 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Chronicle:
-    """One call, from when its vault is open: where it is written down and under whose name."""
+    """One call, from when its vault is open: where it is written down and under whose name. ``reference`` is what the
+    log line has of a failure inside the server."""
 
     vault: Vault
     session: Session
     spec: ToolSpec
     arguments: Mapping[str, Any]
+    reference: str = ""
 
     @contextmanager
     def kept(self) -> Iterator[Page]:
@@ -56,7 +58,8 @@ class Chronicle:
 
     def _record(self, page: Page, outcome: str, seconds: float) -> None:
         name = self.spec.name
-        failed = Noted("tool_call", None, f"[FAILED] {name}: {outcome}")
+        reference = self.reference if outcome == "internal" else None
+        failed = Noted("tool_call", reference, f"[FAILED] {name}: {outcome}")
         entry = Entry(
             at=clock.now(),
             session=self.session.id,
