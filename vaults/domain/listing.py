@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from vaults.db.sql import Reader
 from vaults.domain import cursors, portions
+from vaults.domain.hygiene import fading
 from vaults.domain.memory import COLUMNS, WIDTH, Memory, from_row
 from vaults.search.filters import Filter
 from vaults.vault import Vault
@@ -37,7 +38,7 @@ async def listed(vault: Vault, only: Filter, order: Order, limit: int, cursor: s
     where, params = only.over_memories()
     after = cursors.read(cursor, order) if cursor else None
 
-    def read(tx: Reader) -> tuple[list[tuple[Any, ...]], int]:
+    def read(tx: Reader) -> tuple[list[tuple[Any, ...]], list[Memory], int]:
         total = int(tx.value(f"SELECT COUNT(*) FROM memories m WHERE {where}", params))
         condition, bound = where, dict(params)
         if after is not None:
@@ -49,11 +50,12 @@ async def listed(vault: Vault, only: Filter, order: Order, limit: int, cursor: s
             f" ORDER BY {column} {direction}, m.seq {direction} LIMIT :limit",
             {**bound, "limit": limit + 1},
         )
-        return rows, total
+        found = [(int(row[WIDTH]), from_row(row)) for row in rows[:limit]]
+        return rows, [memory for _, memory in fading.shown(tx, found, vault.shared.hygiene)], total
 
-    rows, total = await vault.db.read(read)
-    memories = [from_row(row) for row in rows[:limit]]
+    rows, memories, total = await vault.db.read(read)
     texts = [f"{memory.title}\n{memory.content}" for memory in memories]
     count = await portions.fitting(vault, texts, max_tokens)
+    vault.retrieved.note(only.viewer, ((memory.content, memory.id) for memory in memories[:count]))
     last = rows[count - 1] if count < len(rows) else None
     return Page(memories[:count], total, cursors.written(order, last[WIDTH + 1], last[WIDTH]) if last else None)

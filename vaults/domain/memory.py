@@ -152,7 +152,8 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A stored memory, whole."""
+    """A stored memory, whole. ``confidence_now``: what is left of ``confidence`` when nobody read it for long;
+    ``warnings``: what was taken out of it just now."""
 
     id: str
     type: str
@@ -182,6 +183,8 @@ class Memory:
     created_at: str
     updated_at: str
     anchor_commit: str | None
+    confidence_now: float | None = None
+    warnings: list[str] | None = None
 
 
 COLUMNS = (

@@ -1,0 +1,121 @@
+"""What secrets look like: tokens with a mark of their issuer, keys in armour, addresses with a password.
+
+A table of our own: detect-secrets reads files through plug-ins, verifies over the network and has no rule against
+backtracking; what is needed of it is this table. Each pattern is bounded in every repetition, so that no text makes it
+slow, and is only run over texts that hold one of its hints.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One kind of secret. ``hints``: a text without any of them holds none. Group ``secret`` of the pattern, or all
+    of it, is what must not be kept."""
+
+    kind: str
+    hints: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+def _shape(kind: str, hints: str, pattern: str) -> Shape:
+    return Shape(kind, tuple(hints.split()), re.compile(pattern, re.ASCII))
+
+
+_START = r"(?<![A-Za-z0-9_])"
+_END = r"(?![A-Za-z0-9_])"
+
+
+def _token(kind: str, hints: str, pattern: str) -> Shape:
+    return _shape(kind, hints, f"{_START}(?:{pattern}){_END}")
+
+
+SHAPES: tuple[Shape, ...] = (
+    _token("AWS access key", "AKIA ASIA ABIA ACCA", r"A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}"),
+    _token("GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[opusr]_[A-Za-z0-9]{36,255}"),
+    _token("GitHub token", "github_pat_", r"github_pat_[A-Za-z0-9_]{40,255}"),
+    _token(
+        "GitLab token",
+        "glpat- gldt- glrt- glcbt- glptt- glft- glsoat- glagent- gloas- glimt-",
+        r"gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|oas|imt)-[A-Za-z0-9_.-]{20,200}",
+    ),
+    _token("Slack token", "xox", r"xox[abeoprs]-(?=[A-Za-z0-9-]{0,60}[0-9])[A-Za-z0-9-]{10,250}"),
+    _token("Slack token", "xapp-", r"xapp-[0-9]-[A-Za-z0-9-]{20,250}"),
+    _shape(
+        "Slack webhook",
+        "hooks.slack.com",
+        r"hooks\.slack\.com/(?:services|workflows)/(?P<secret>[A-Za-z0-9]{6,20}/[A-Za-z0-9]{6,20}/[A-Za-z0-9]{12,60})",
+    ),
+    _token("Google API key", "AIza", r"AIza[A-Za-z0-9_-]{35}"),
+    _token("Google OAuth secret", "GOCSPX-", r"GOCSPX-[A-Za-z0-9_-]{28}"),
+    _token("Google access token", "ya29.", r"ya29\.[A-Za-z0-9_-]{20,500}"),
+    _token(
+        "Stripe key", "sk_ rk_ whsec_", r"(?:(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{10,250}|whsec_[A-Za-z0-9+/=]{24,99})"
+    ),
+    _token("Anthropic key", "sk-ant-", r"sk-ant-[A-Za-z0-9_-]{20,250}"),
+    _token(
+        "OpenAI key",
+        "sk-",
+        r"sk-(?!ant-)(?:(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{20,250}|[A-Za-z0-9]{20,200})",
+    ),
+    _token("npm token", "npm_", r"npm_[A-Za-z0-9]{36}"),
+    _token("PyPI token", "pypi-AgE", r"pypi-AgE[A-Za-z0-9_-]{50,500}"),
+    _token("Hugging Face token", "hf_", r"hf_[A-Za-z0-9]{34,40}"),
+    _token("DigitalOcean token", "_v1_", r"do[opr]_v1_[a-f0-9]{64}"),
+    _token("SendGrid key", "SG.", r"SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),
+    _token("Shopify token", "shpat_ shpca_ shppa_ shpss_", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}"),
+    _token("Databricks token", "dapi", r"dapi[a-f0-9]{32}(?:-[0-9])?"),
+    _token("HashiCorp Vault token", "hvs. hvb.", r"hv[sb]\.[A-Za-z0-9_-]{24,300}"),
+    _token("Grafana token", "glsa_ glc_", r"(?:glsa_[A-Za-z0-9]{32}_[a-f0-9]{8}|glc_[A-Za-z0-9+/=]{32,400})"),
+    _token("Linear key", "lin_api_", r"lin_api_[A-Za-z0-9]{40}"),
+    _token("Notion token", "ntn_", r"ntn_[A-Za-z0-9]{40,60}"),
+    _token("Atlassian token", "ATATT3", r"ATATT3[A-Za-z0-9_=-]{100,300}"),
+    _token("Sentry token", "sntrys_ sntryu_", r"sntry[su]_[A-Za-z0-9+/=_]{40,400}"),
+    _token("Telegram bot token", ":AA", r"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}"),
+    _token("Twilio key", "SK", r"SK[a-f0-9]{32}"),
+    _token("age key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
+    _shape("Azure storage key", "AccountKey=", r"AccountKey=(?P<secret>[A-Za-z0-9+/]{80,90}={0,2})"),
+    _shape(
+        "JSON web token",
+        "eyJ",
+        r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,2000}+\.eyJ[A-Za-z0-9_-]{8,8000}+\.[A-Za-z0-9_-]{16,2000}+",
+    ),
+    _shape(
+        "private key",
+        "PRIVATE KEY",
+        r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+        r"(?:[\s\"',+]|\\[nr]|(?:Proc-Type|DEK-Info|Version|Comment):[^\n\\]{0,200}){0,24}+"
+        r"[A-Za-z0-9+/=]{24}[A-Za-z0-9+/=\s\\\"',]{0,16000}+(?:-----END [A-Z0-9 ]{0,60}-----)?",
+    ),
+)
+"""Every shape, with the issuer's mark. Whether what follows the mark is random is not asked: nobody writes it else."""
+
+MASK = re.compile(r"[xX*.#•_?-]{6}")
+"""What stands in a token that somebody has made unreadable."""
+
+ADDRESS = re.compile(
+    r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{1,24}://(?P<user>[^\s:/@\"'<>`]{0,100}):"
+    r"(?P<secret>[^\s/@\"'<>`]{3,200})@(?=[A-Za-z0-9\[_-])"
+)
+"""An address with user and password."""
+
+NAMES = (
+    r"pass(?:word|wd|phrase|code)|passwort|(?<=_)pass|pwd|secret|token|credential|api[ _-]?key|auth[_-]?key"
+    r"|secret[_-]?access[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|signing[_-]?key|encryption[_-]?key|master[_-]?key|account[_-]?key"
+)
+"""What a value that is secret is called; it may stand at the end of a longer name."""
+
+ASSIGNED = re.compile(
+    rf"(?i)(?P<name>{NAMES})[\"'`*]{{0,3}}\s{{0,3}}(?P<sign>=>|:=|==?|:|\bis\b|\bist\b)\s{{0,3}}[*]{{0,2}}"
+    r"(?P<quote>[\"'`]{0,3})(?P<secret>[^\s\"'`<>,;]{4,400})"
+)
+"""Something named like a secret that is given a value."""
+
+HEADER = re.compile(
+    r"(?i)(?<![A-Za-z0-9])(?:bearer\s{1,3}(?P<secret>[A-Za-z0-9._~+/=-]{16,2000})"
+    r"|authorization[\"']?\s{0,2}[:=]\s{0,2}[\"']?basic\s{1,3}(?P<basic>[A-Za-z0-9+/]{8,2000}={0,2}))"
+)
+"""What follows ``Bearer`` or ``Authorization: Basic``."""
