@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
     from server.settings import Loaded
-
-SECRET = re.compile(r"(^|_)(secret|password|passphrase|token|api_key|private_key)$")
-URL_USER = re.compile(r"(?<=://)[^/@\s\"]+@")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -46,6 +42,8 @@ def show(
 
 def effective(loaded: Loaded) -> dict[str, dict[str, Any]]:
     """Dotted name → value and source."""
+    from server.masking import masked
+
     values = loaded.settings.model_dump(mode="json")
     return {
         f"{section}.{name}": {
@@ -55,17 +53,6 @@ def effective(loaded: Loaded) -> dict[str, dict[str, Any]]:
         for section, fields in values.items()
         for name, value in fields.items()
     }
-
-
-def masked(name: str, value: Any) -> Any:
-    """The value without what must not be shown: secrets by their name, and users and passwords inside URLs."""
-    if value and SECRET.search(name):
-        return "********"
-    if isinstance(value, dict):
-        return {key: masked(key, inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [masked(name, inner) for inner in value]
-    return URL_USER.sub("********@", value) if isinstance(value, str) else value
 
 
 def _text(value: Any) -> str:
