@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
+from auth.holders import NO_HOLDERS, Holders, load_holders
 from auth.principal import Principal
 from auth.roles import Role, role_of_label
 from vaults.db.sql import Reader
@@ -16,13 +17,15 @@ EVERY_VAULT = "*"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """``grants``: issuer → subject → vault → role. ``live_tokens``: ids issued here and not revoked.
+    """``grants``: issuer → subject → vault → role. ``live_tokens``: ids issued here and not revoked. ``holders``: who
+    is on which plan.
 
     Grants add up: the highest one that names the caller or one of its groups counts, and ``*`` covers every vault.
     """
 
     grants: Mapping[str, Mapping[str, Mapping[str, Role]]]
     live_tokens: frozenset[str]
+    holders: Holders = NO_HOLDERS
 
     def role_in(self, principal: Principal, vault: str) -> Role | None:
         """What the caller may do there now, or None. Whether the vault exists is not asked and not told."""
@@ -92,4 +95,4 @@ def load_access(reader: Reader, now: datetime | None = None) -> Access:
         "SELECT id FROM tokens WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > :bygone)",
         {"bygone": bygone},
     )
-    return Access(grants, frozenset(row[0] for row in live))
+    return Access(grants, frozenset(row[0] for row in live), load_holders(reader))

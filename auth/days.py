@@ -8,16 +8,35 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
 
-from auth.principal import Principal
+from auth.plans import Bound
 from vaults.db.connection import Database
 from vaults.db.sql import Reader, Writer
-from vaults.errors import QuotaExceeded, StrongroomError
+from vaults.errors import StrongroomError
 
 FLUSH_S = 5.0
 KEEP_DAYS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A counter that a store adds to, and how far it may go; None: it is only counted."""
+
+    counter: str
+    bound: Bound | None
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What was let in, to be given back where it was not used."""
+
+    counters: tuple[str, ...]
+    day: str
+    stores: int
 
 
 def _today() -> str:
@@ -25,53 +44,61 @@ def _today() -> str:
 
 
 class DayCounters:
-    """``start`` it, ``count``, ``close`` it: closing writes what is left. One per process."""
+    """``start`` it, ``take`` before storing, ``close`` it: closing writes what is left. One per process."""
 
-    def __init__(
-        self, db: Database, limit: int | None, *, today: Callable[[], str] = _today, flush_s: float = FLUSH_S
-    ) -> None:
+    def __init__(self, db: Database, *, today: Callable[[], str] = _today, flush_s: float = FLUSH_S) -> None:
         self._db = db
-        self._limit = limit
         self._today = today
         self._flush_s = flush_s
         self._day = ""
-        self._known: dict[str, int] = {}  # scope → total in the table when last looked at
-        self._unwritten: Counter[tuple[str, str]] = Counter()  # (scope, day) → not yet in the table
+        self._known: dict[str, int] = {}  # counter → total in the table when last looked at
+        self._unwritten: Counter[tuple[str, str]] = Counter()  # (counter, day) → not yet in the table
         self._task: asyncio.Task[None] | None = None
         self.failure: Exception | None = None
 
     async def start(self) -> None:
-        """Begin to write counts in batches; nothing to do when there is no limit."""
-        if self._limit is not None:
-            self._task = asyncio.create_task(self._flush_now_and_then(), name="day-counters")
+        """Begin to write counts in batches."""
+        self._task = asyncio.create_task(self._flush_now_and_then(), name="day-counters")
 
-    async def count_stores(self, principal: Principal, stores: int = 1) -> None:
-        """Count before storing. Raises ``QuotaExceeded``, and counts nothing, when the day's share is used up."""
-        if self._limit is None:
-            return
-        scope, day = f"stores:{principal.key}", self._current_day()
-        if scope not in self._known:
-            used = await self._db.read(lambda reader: _used(reader, scope, day))
-            if day == self._day:  # else the day changed while we waited
-                self._known.setdefault(scope, used)
-        used = self._known.get(scope, 0) + self._unwritten[scope, day]
-        if used + stores > self._limit:
-            raise QuotaExceeded(
-                f"{used} of {self._limit} stores of this day are used",
-                hint="the count starts again at 00:00 UTC",
-                limit=self._limit,
-                used=used,
-            )
-        self._unwritten[scope, day] += stores
+    async def take(self, shares: Sequence[Share], stores: int = 1) -> Taken:
+        """Count up to ``stores`` of them, as many as every share has left. Raises ``QuotaExceeded``, and counts
+        nothing, when one has nothing left."""
+        day = await self._learn([share.counter for share in shares])
+        for share in shares:  # no other task runs from here on
+            if share.bound is not None:
+                left = share.bound.limit - self._count(share.counter, day)
+                if left < 1:
+                    raise share.bound.exceeded(self.resets_at)
+                stores = min(stores, left)
+        for share in shares:
+            self._unwritten[share.counter, day] += stores
+        return Taken(tuple(share.counter for share in shares), day, stores)
+
+    def give_back(self, taken: Taken, stores: int) -> None:
+        """Uncount what was let in but not stored."""
+        for counter in taken.counters:
+            self._unwritten[counter, taken.day] -= stores
+
+    async def used(self, counters: Sequence[str]) -> Mapping[str, int]:
+        """How much each was counted today."""
+        day = await self._learn(counters)
+        return {counter: self._count(counter, day) for counter in counters}
+
+    @property
+    def resets_at(self) -> str:
+        """When the day that is counted ends, RFC 3339."""
+        return (datetime.fromisoformat(self._current_day()) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     async def flush(self) -> None:
         """Write what was counted and learn what other processes counted. A failed write loses nothing."""
-        taken = +self._unwritten
+        taken = Counter({key: count for key, count in self._unwritten.items() if count})
         if not taken:
             return
-        totals = await self._db.write(lambda writer: _add(writer, taken, self._day))
-        self._unwritten -= taken
-        self._known.update({scope: used for (scope, day), used in totals.items() if day == self._day})
+        day = self._current_day()
+        totals = await self._db.write(lambda writer: _add(writer, taken, day))
+        self._unwritten.subtract(taken)
+        self._unwritten = Counter({key: count for key, count in self._unwritten.items() if count})
+        self._known.update({counter: used for (counter, of), used in totals.items() if of == self._day})
 
     async def close(self) -> None:
         """Stop, and write the rest."""
@@ -80,6 +107,21 @@ class DayCounters:
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
         await self.flush()
+
+    async def _learn(self, counters: Sequence[str]) -> str:
+        """See that the table's totals of today are known; the day they are of."""
+        while True:
+            day = self._current_day()
+            unknown = [counter for counter in counters if counter not in self._known]
+            if not unknown:
+                return day
+            found = await self._db.read(partial(_totals, counters=unknown, day=day))
+            if day == self._current_day():  # else the day changed while we waited
+                for counter, used in found.items():
+                    self._known.setdefault(counter, used)
+
+    def _count(self, counter: str, day: str) -> int:
+        return self._known[counter] + self._unwritten[counter, day]
 
     def _current_day(self) -> str:
         # A wall clock set back must not give a caller the day again.
@@ -98,20 +140,26 @@ class DayCounters:
                 self.failure = failure  # kept and counted; the next round writes it
 
 
-def _used(reader: Reader, scope: str, day: str) -> int:
-    used = reader.value("SELECT used FROM usage_days WHERE scope = :scope AND day = :day", {"scope": scope, "day": day})
+def _totals(reader: Reader, counters: Sequence[str], day: str) -> dict[str, int]:
+    return {counter: _used(reader, counter, day) for counter in counters}
+
+
+def _used(reader: Reader, counter: str, day: str) -> int:
+    used = reader.value(
+        "SELECT used FROM usage_days WHERE scope = :scope AND day = :day", {"scope": counter, "day": day}
+    )
     return int(used or 0)
 
 
-def _add(writer: Writer, counts: Counter[tuple[str, str]], today: str) -> dict[tuple[str, str], int]:
+def _add(writer: Writer, counts: Mapping[tuple[str, str], int], today: str) -> dict[tuple[str, str], int]:
     totals = {}
-    for (scope, day), count in counts.items():
+    for (counter, day), count in counts.items():
         writer.run(
             "INSERT INTO usage_days (scope, day, used) VALUES (:scope, :day, :used)"
             " ON CONFLICT (scope, day) DO UPDATE SET used = usage_days.used + excluded.used",
-            {"scope": scope, "day": day, "used": count},
+            {"scope": counter, "day": day, "used": count},
         )
-        totals[scope, day] = _used(writer, scope, day)
+        totals[counter, day] = _used(writer, counter, day)
     keep_from = datetime.fromordinal(datetime.fromisoformat(today).toordinal() - KEEP_DAYS).strftime("%Y-%m-%d")
     writer.run("DELETE FROM usage_days WHERE day < :day", {"day": keep_from})
     return totals

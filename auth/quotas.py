@@ -1,18 +1,19 @@
-"""How much one caller may do: calls per minute, calls at once, stores per day, and how much a vault may hold."""
+"""How often a caller may call: calls per minute, its own and the vault's, and calls at once."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from auth.plans import Bound, Plans
 from auth.principal import Principal
 from auth.settings import LimitSettings
-from vaults.durations import parse_size
-from vaults.errors import Overloaded, QuotaExceeded, RateLimited
+from vaults.errors import Overloaded
 
 if TYPE_CHECKING:
     from limits import RateLimitItem
@@ -23,12 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Rates:
-    """The limiter and its two rates, built on the first call: importing ``limits`` takes 0.1 s of a cold start."""
+    """The limiter and its rates, built on the first call: importing ``limits`` takes 0.1 s of a cold start."""
 
     windows: MonotonicWindows
     limiter: FixedWindowRateLimiter
-    caller: RateLimitItem
-    caller_vault: RateLimitItem
+    item: Callable[[int], RateLimitItem]
 
 
 class Ticket:
@@ -56,12 +56,12 @@ class Ticket:
 class Quotas:
     """One per process, used on its event loop. ``clock`` gives monotonic seconds."""
 
-    def __init__(self, limits: LimitSettings, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, limits: LimitSettings, plans: Plans, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
+        self._plans = plans
         self._clock = clock
         self._running: Counter[str] = Counter()
         self._rates: _Rates | None = None
-        self._vault_bytes = None if limits.vault_size is None else parse_size(limits.vault_size)
 
     def admit(self, principal: Principal, vault: str) -> Ticket:
         """Let one call in: ``with quotas.admit(principal, vault): …``.
@@ -71,31 +71,33 @@ class Quotas:
         key = principal.key
         if self._running[key] >= self._limits.in_flight:
             raise Overloaded(f"{self._limits.in_flight} calls of yours are still running", hint="wait for one to end")
-        rates = self._rates or self._load()
-        self._hit(rates, rates.caller, (key,))
-        self._hit(rates, rates.caller_vault, (key, vault))
+        for bound, counted in self._bounds(principal, vault):
+            self._hit(bound, counted)
         return Ticket(self._running, key)
 
-    def check_room(self, *, memories: int, size: int) -> None:
-        """Refuse a store into a vault that holds ``memories`` in ``size`` bytes already. Raises ``QuotaExceeded``."""
-        if self._limits.memories is not None and memories >= self._limits.memories:
-            raise QuotaExceeded(
-                f"the vault holds {memories} memories, {self._limits.memories} are allowed",
-                hint="forget some with purge, or ask the operator for more",
-                limit=self._limits.memories,
-            )
-        if self._vault_bytes is not None and size >= self._vault_bytes:
-            raise QuotaExceeded(
-                f"the vault takes {size} bytes, {self._vault_bytes} are allowed",
-                hint="forget some with purge, or ask the operator for more",
-                limit=self._vault_bytes,
-            )
+    def calls_in_window(self, bound: Bound, principal: Principal, vault: str) -> int:
+        """Calls counted towards the bound of a plan in the present minute."""
+        rates = self._rates or self._load()
+        counted = (principal.key,) if bound.scope == "principal" else ("vault", vault)
+        return rates.windows.get(rates.item(bound.limit).key_for(*counted))
 
-    def _hit(self, rates: _Rates, item: RateLimitItem, identifiers: tuple[str, ...]) -> None:
-        if rates.limiter.hit(item, *identifiers):
-            return
-        wait = max(0.1, rates.windows.get_expiry(item.key_for(*identifiers)) - self._clock())
-        raise RateLimited(f"more than {item.amount} calls in a minute", retry_after_s=round(wait, 1))
+    def _bounds(self, principal: Principal, vault: str) -> Iterator[tuple[Bound, tuple[str, ...]]]:
+        """The rates of a call, each with what it is counted under. Those of the settings bound every plan."""
+        key, limits = principal.key, self._limits
+        own, of_vault = self._plans.of_caller(principal), self._plans.of_vault(vault)
+        rate, shared = own.bound("calls_per_minute"), of_vault.bound("calls_per_minute")
+        if rate is None or rate.limit > limits.calls_per_minute:
+            rate = Bound("calls_per_minute", "principal", own.plan, limits.calls_per_minute)
+        yield rate, (key,)
+        yield Bound("calls_per_minute", "principal", own.plan, limits.vault_calls_per_minute), (key, vault)
+        if shared is not None:
+            yield shared, ("vault", vault)
+
+    def _hit(self, bound: Bound, counted: tuple[str, ...]) -> None:
+        rates = self._rates or self._load()
+        item = rates.item(bound.limit)
+        if not rates.limiter.hit(item, *counted):
+            raise bound.too_often(max(0.1, rates.windows.get_expiry(item.key_for(*counted)) - self._clock()))
 
     def _load(self) -> _Rates:
         from limits import RateLimitItemPerMinute
@@ -104,10 +106,5 @@ class Quotas:
         from auth.windows import MonotonicWindows
 
         windows = MonotonicWindows(self._clock)
-        self._rates = _Rates(
-            windows,
-            FixedWindowRateLimiter(windows),
-            RateLimitItemPerMinute(self._limits.calls_per_minute),
-            RateLimitItemPerMinute(self._limits.vault_calls_per_minute),
-        )
+        self._rates = _Rates(windows, FixedWindowRateLimiter(windows), cache(RateLimitItemPerMinute))
         return self._rates

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import ip_address
 from typing import Annotated, Literal
 from urllib.parse import SplitResult, urlsplit
@@ -131,18 +132,59 @@ class AuthSettings(Section):
         return issuers
 
 
+PLAN_NAME = re.compile(r"[a-z][a-z0-9-]{0,31}", re.ASCII)
+
+
+def _plan_name(name: str) -> str:
+    if not PLAN_NAME.fullmatch(name):
+        raise ValueError("a plan is called by 1 to 32 of a-z 0-9 - and begins with a letter")
+    return name
+
+
+PlanName = Annotated[str, AfterValidator(_plan_name)]
+
+
+class PlanSettings(Section):
+    """What a vault or a caller on this plan may do and hold. What is left out has no bound."""
+
+    stores_per_day: Annotated[int | None, Field(ge=0, description="memories stored per UTC day")] = None
+    memories: Annotated[int | None, Field(ge=0, description="living memories; of a caller: in each vault")] = None
+    size: Annotated[
+        str | None,
+        AfterValidator(_size),
+        Field(description="size of a vault's database, such as 500MB; of a caller: of its texts in each vault"),
+    ] = None
+    calls_per_minute: Annotated[int | None, Field(ge=1, description="calls per minute")] = None
+
+
 class LimitSettings(Section):
     """Each server process counts for itself: a caller spread over N workers may reach N times as much."""
+
+    plan: Annotated[
+        PlanName, Field(description="plan of vaults and callers that are on none: unlimited, free or one of yours")
+    ] = "unlimited"
 
     calls_per_minute: Annotated[int, Field(ge=1, description="calls per minute of one caller")] = 600_000
     vault_calls_per_minute: Annotated[int, Field(ge=1, description="calls per minute of one caller on one vault")] = (
         600_000
     )
     in_flight: Annotated[int, Field(ge=1, description="calls of one caller running at once")] = 128
-    stores_per_day: Annotated[int | None, Field(ge=1, description="memories one caller may store per UTC day")] = None
-    memories: Annotated[int | None, Field(ge=1, description="memories a vault may hold")] = None
+    stores_per_day: Annotated[
+        int | None, Field(ge=1, description="memories one caller may store per UTC day; default: the plan's")
+    ] = None
+    memories: Annotated[
+        int | None, Field(ge=1, description="living memories a vault may hold; default: the plan's")
+    ] = None
     vault_size: Annotated[
-        str | None, AfterValidator(_size), Field(description="size of a vault's database, such as 500MB")
+        str | None,
+        AfterValidator(_size),
+        Field(description="size of a vault's database, such as 500MB; default: the plan's"),
+    ] = None
+    licence_file: Annotated[
+        str | None, Field(description="signed licence; default: licence.jwt in the data folder")
+    ] = None
+    licence_key_file: Annotated[
+        str | None, Field(description="PEM of the public key licences are signed with; without it none holds")
     ] = None
 
 

@@ -84,10 +84,16 @@ def peek(token: str) -> Unverified:
 
 def verified_claims(seen: Unverified, key: VerifyKey) -> Claims:
     """The claims, once the signature holds under ``key``. Raises ``TokenInvalid``."""
+    claims = signed_claims(seen.token, key)
+    if claims.get("iss") != seen.issuer:  # a doubled member could read differently the second time
+        raise TokenInvalid("issuer")
+    return claims
+
+
+def signed_claims(token: str, key: VerifyKey) -> Claims:
+    """What ``key`` signed, whoever says to have issued it. Raises ``TokenInvalid``."""
     try:
-        claims: dict[str, Any] = jwt.decode(
-            seen.token, key.public, algorithms=list(key.algorithms), options=_SIGNATURE_ONLY
-        )
+        claims: dict[str, Any] = jwt.decode(token, key.public, algorithms=list(key.algorithms), options=_SIGNATURE_ONLY)
     except jwt.InvalidSignatureError:
         raise TokenInvalid("signature") from None
     except jwt.InvalidAlgorithmError:
@@ -95,8 +101,6 @@ def verified_claims(seen: Unverified, key: VerifyKey) -> Claims:
     except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
         # Not only PyJWT's own errors: cryptography refuses odd keys and signatures with plain ones.
         raise TokenInvalid("malformed") from None
-    if claims.get("iss") != seen.issuer:  # a doubled member could read differently the second time
-        raise TokenInvalid("issuer")
     return claims
 
 

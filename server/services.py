@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -10,6 +11,8 @@ from pathlib import Path
 
 from auth.board import AccessBoard
 from auth.days import DayCounters
+from auth.licence_file import LicenceFile
+from auth.plans import Plans
 from auth.principal import Principal
 from auth.quotas import Quotas
 from auth.roles import Role
@@ -78,6 +81,8 @@ class Services:
     control: Database
     board: AccessBoard
     roster: Roster
+    licence: LicenceFile
+    plans: Plans
     quotas: Quotas
     days: DayCounters
     registry: Registry
@@ -128,8 +133,9 @@ async def open_services(
     heap.few_arenas()
     observer = recorders.metrics or NullObserver()
     async with AsyncExitStack() as stack:
-        control, roster, board = await _open_control(stack, data, settings, observer, followers)
-        days = DayCounters(control, settings.limits.stores_per_day)
+        control, roster, board, licence = await _open_control(stack, data, settings, observer, followers)
+        plans = Plans(settings.limits, settings.plans, lambda: board.current.holders, licence.current)
+        days = DayCounters(control)
         await days.start()
         stack.push_async_callback(days.close)
         embedder = EmbeddingService(settings.embedding, observer, load_model)
@@ -146,7 +152,9 @@ async def open_services(
             control=control,
             board=board,
             roster=roster,
-            quotas=Quotas(settings.limits),
+            licence=licence,
+            plans=plans,
+            quotas=Quotas(settings.limits, plans),
             days=days,
             registry=registry,
             pool=pool,
@@ -202,14 +210,16 @@ async def _open_control(
     settings: Settings,
     observer: Observer,
     followers: Sequence[Callable[[], object]],
-) -> tuple[Database, Roster, AccessBoard]:
+) -> tuple[Database, Roster, AccessBoard, LicenceFile]:
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
     control = Database(data / CONTROL, settings.storage, observer)
     stack.push_async_callback(control.close)
     await migrate(control, "control")
-    roster, board = Roster(control), AccessBoard(control, followers=followers)
+    licence = LicenceFile(data, settings.limits, await vault_registry.instance_id(control))
+    await asyncio.to_thread(licence.refresh)
+    roster, board = Roster(control), AccessBoard(control, followers=(*followers, licence.refresh))
     await roster.start()
     stack.push_async_callback(roster.close)
     await board.start()
     stack.push_async_callback(board.close)
-    return control, roster, board
+    return control, roster, board, licence

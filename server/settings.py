@@ -6,6 +6,7 @@ stops the start with one line that names it.
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from collections.abc import Mapping
@@ -14,9 +15,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import platformdirs
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, ValidationError
 
-from auth.settings import AuthSettings, LimitSettings
+from auth.plans import BUILT_IN
+from auth.settings import AuthSettings, LimitSettings, PlanName, PlanSettings
 from ops.settings import OpsSettings
 from vaults.errors import InvalidArgument
 from vaults.settings import (
@@ -68,6 +70,7 @@ class Settings(Section):
     server: ServerSettings = ServerSettings()
     auth: AuthSettings = AuthSettings()
     limits: LimitSettings = LimitSettings()
+    plans: dict[PlanName, PlanSettings] = {}
     storage: StorageSettings = StorageSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     index: IndexSettings = IndexSettings()
@@ -112,12 +115,22 @@ def load(
         if value is not None:
             _set(values, sources, name, value, "flag")
     try:
-        return Loaded(Settings.model_validate(values), folder, sources)
+        settings = Settings.model_validate(values)
     except ValidationError as failure:
         first = failure.errors(include_url=False, include_context=False, include_input=False)[0]
         key = ".".join(str(part) for part in first["loc"])
         reason = "is not a setting" if first["type"] == "extra_forbidden" else first["msg"].lower()
         raise InvalidArgument(key, f"{reason} ({sources.get(key, 'settings')})") from None
+    _check_plans(settings, sources)
+    return Loaded(settings, folder, sources)
+
+
+def _check_plans(settings: Settings, sources: Mapping[str, str]) -> None:
+    if "unlimited" in settings.plans:
+        raise InvalidArgument("plans.unlimited", "has no numbers: call yours otherwise")
+    if settings.limits.plan not in BUILT_IN.keys() | settings.plans.keys():
+        source = sources.get("limits.plan", "settings")
+        raise InvalidArgument("limits.plan", f"is no plan: there is no section plans.{settings.limits.plan} ({source})")
 
 
 def default_data() -> Path:
@@ -169,15 +182,24 @@ def _env_values(env: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _typed(name: str, text: str) -> Any:
-    """Environment text for a list or a structure is JSON, or words separated by commas."""
+    """Environment text for a structure is JSON; for a list it is JSON, or words separated by commas."""
     section, _, field = name.partition(".")
+    if text.startswith("{"):
+        return _json(name, text)
     info = Settings.model_fields.get(section)
     spec = info.annotation.model_fields.get(field) if info and isinstance(info.annotation, type) else None
     if spec is None or not str(spec.annotation).startswith("tuple"):
         return text
     if text.lstrip().startswith("["):
-        return TypeAdapter(list[Any]).validate_json(text)
+        return _json(name, text)
     return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _json(name: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise InvalidArgument(name, "is not valid JSON (environment)") from None
 
 
 def _set(values: dict[str, dict[str, Any]], sources: dict[str, str], name: str, value: Any, source: str) -> None:

@@ -75,6 +75,9 @@ class ConfirmationRequired(StrongroomError):
 
 
 class QuotaExceeded(StrongroomError):
+    """The details say ``what`` is used up and whose (``scope``), ``limit``, ``used``, ``left``, and for a day
+    ``resets_at``."""
+
     code = "quota_exceeded"
 
 
@@ -84,8 +87,8 @@ class RateLimited(StrongroomError):
     code = "rate_limited"
     retryable = True
 
-    def __init__(self, message: str, *, retry_after_s: float, hint: str | None = None) -> None:
-        super().__init__(message, hint=hint, retry_after_s=retry_after_s)
+    def __init__(self, message: str, *, retry_after_s: float, hint: str | None = None, **details: Any) -> None:
+        super().__init__(message, hint=hint, retry_after_s=retry_after_s, **details)
 
 
 class Overloaded(StrongroomError):

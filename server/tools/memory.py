@@ -9,10 +9,10 @@ from pydantic import Field, model_validator
 
 from auth.roles import Role
 from server.across import answer_across
+from server.allowance import storer
 from server.call import Call
 from server.tools._filters import MaxTokens, Mode, Narrowing
 from server.tools._spec import ADDS, EDITS, REMOVES, Arguments, tool
-from vaults.db.sql import Reader
 from vaults.domain import lifecycle, listing, recalling, remembering
 from vaults.domain.lifecycle import Change, Link, Opened, Replacement
 from vaults.domain.listing import Page
@@ -37,7 +37,7 @@ from vaults.domain.memory import (
     workspace_key,
 )
 from vaults.domain.recalling import Ask, Recalled
-from vaults.domain.storing import Room, Stored
+from vaults.domain.storing import Stored
 from vaults.errors import Forbidden
 
 Id = Annotated[str, Field(min_length=1, max_length=64, description="a memory's id")]
@@ -63,26 +63,14 @@ async def remember(call: Call, args: RememberArguments) -> Stored:
     """Keep something worth knowing in later sessions: a decision, a fact, a fix, a preference. One thing per memory,
     understandable on its own. Names near duplicates, so you can supersede instead of repeating."""
     fields = MemoryFields.model_validate(args.model_dump(include=set(MemoryFields.model_fields)))
-    await call.services.days.count_stores(call.caller.principal)
     return await remembering.remember(
         call.vault,
         call.actor,
         fields,
         on_duplicate=args.on_duplicate,
         key=args.idempotency_key,
-        room=room_in(call),
+        quota=storer(call),
     )
-
-
-def room_in(call: Call) -> Room:
-    """The check of the vault's limits, for the transaction that stores: many writers at once must not pass it."""
-    limits, quotas, path = call.services.settings.limits, call.services.quotas, call.vault.db.path
-
-    def check(tx: Reader) -> None:
-        if limits.memories is not None or limits.vault_size is not None:
-            quotas.check_room(memories=int(tx.value("SELECT COUNT(*) FROM memories")), size=path.stat().st_size)
-
-    return check
 
 
 class RecallArguments(Narrowing):
@@ -229,9 +217,8 @@ class SupersedeArguments(Arguments):
 @tool(role=Role.WRITER, effect=EDITS, preset="notes", text=lambda stored: f"Now {stored.id}: {stored.title}.")
 async def memory_supersede(call: Call, args: SupersedeArguments) -> Stored:
     """Replace a memory whose statement changed. The new one is found from now on; the old one stays traceable."""
-    await call.services.days.count_stores(call.caller.principal)
     new = Replacement(args.content, args.title, args.reason)
-    return await lifecycle.supersede(call.vault, call.actor, args.id, new, room_in(call))
+    return await lifecycle.supersede(call.vault, call.actor, args.id, new, storer(call))
 
 
 class ListArguments(Narrowing):

@@ -1,64 +1,120 @@
+import asyncio
+
 import pytest
 
-from auth.days import DayCounters
-from auth.principal import LOCAL, Principal, local_names
+from auth.days import DayCounters, Share
+from auth.plans import Bound
 from vaults.db.connection import Database
 from vaults.errors import QuotaExceeded
 
-ALICE, BOB = (Principal(name, LOCAL, local_names(name)) for name in ("alice", "bob"))
+DAY = "2026-11-21"
+
+
+def share(counter: str, limit: int | None = None) -> Share:
+    return Share(counter, None if limit is None else Bound("stores_per_day", "principal", "free", limit))
+
+
+def counting(control: Database) -> DayCounters:
+    return DayCounters(control, today=lambda: DAY)
 
 
 async def test_a_caller_is_refused_when_the_days_share_is_used_up_and_others_are_not(control: Database) -> None:
-    days = DayCounters(control, 3, today=lambda: "2026-11-21")
-    await days.count_stores(ALICE, 2)
+    days = counting(control)
+    for _ in range(3):
+        await days.take([share("alice", 3)])
+    with pytest.raises(QuotaExceeded) as caught:
+        await days.take([share("alice", 3)])
+    assert caught.value.details == {
+        "what": "stores_per_day", "scope": "principal", "limit": 3, "used": 3, "left": 0,
+        "resets_at": "2026-11-22T00:00:00Z",
+    }  # fmt: skip
+    await days.take([share("bob", 3)])
+
+
+async def test_as_many_are_let_in_as_every_share_has_left(control: Database) -> None:
+    days = counting(control)
+    assert (await days.take([share("alice", 5), share("vault", 3)], 4)).stores == 3
     with pytest.raises(QuotaExceeded):
-        await days.count_stores(ALICE, 2)
-    await days.count_stores(ALICE, 1)
-    await days.count_stores(BOB, 3)
+        await days.take([share("alice", 5), share("vault", 3)])
+    assert dict(await days.used(["alice", "vault"])) == {"alice": 3, "vault": 3}  # a refusal counts nowhere
+
+
+async def test_what_was_not_used_is_given_back_also_after_it_was_written(control: Database) -> None:
+    days = counting(control)
+    taken = await days.take([share("alice", 4)], 4)
+    await days.flush()
+    days.give_back(taken, 3)
+    assert dict(await days.used(["alice"])) == {"alice": 1}
+    await days.flush()
+    assert dict(await counting(control).used(["alice"])) == {"alice": 1}
 
 
 async def test_the_count_survives_a_restart(control: Database) -> None:
-    before = DayCounters(control, 3, today=lambda: "2026-11-21")
+    before = counting(control)
     await before.start()
-    await before.count_stores(ALICE, 3)
+    await before.take([share("alice", 3)], 3)
     await before.close()
     with pytest.raises(QuotaExceeded):
-        await DayCounters(control, 3, today=lambda: "2026-11-21").count_stores(ALICE)
+        await counting(control).take([share("alice", 3)])
 
 
 async def test_processes_add_up_at_their_next_flush(control: Database) -> None:
-    one, two = (DayCounters(control, 10, today=lambda: "2026-11-21") for _ in range(2))
-    await one.count_stores(ALICE, 4)
-    await two.count_stores(ALICE, 5)
+    one, two = counting(control), counting(control)
+    await one.take([share("alice", 10)], 4)
+    await two.take([share("alice", 10)], 5)
     await one.flush()
     await two.flush()
-    await two.count_stores(ALICE, 1)
-    with pytest.raises(QuotaExceeded):
-        await two.count_stores(ALICE, 1)
+    assert (await two.take([share("alice", 10)], 5)).stores == 1
 
 
 async def test_a_new_day_starts_at_zero_and_a_clock_set_back_gives_no_second_day(control: Database) -> None:
-    day = ["2026-11-21"]
-    days = DayCounters(control, 1, today=lambda: day[0])
-    await days.count_stores(ALICE)
+    day = [DAY]
+    days = DayCounters(control, today=lambda: day[0])
+    await days.take([share("alice", 1)])
     day[0] = "2026-11-22"
-    await days.count_stores(ALICE)
-    day[0] = "2026-11-21"
+    await days.take([share("alice", 1)])
+    day[0] = DAY
     with pytest.raises(QuotaExceeded):
-        await days.count_stores(ALICE)
+        await days.take([share("alice", 1)])
+
+
+async def test_a_day_that_ends_while_the_table_is_read_counts_for_the_new_one(control: Database) -> None:
+    seen = iter([DAY, "2026-11-22"])
+    last = "2026-11-22"
+    days = DayCounters(control, today=lambda: next(seen, last))
+    await control.write(lambda tx: tx.run("INSERT INTO usage_days VALUES ('alice', ?, 9)", (DAY,)))
+    assert (await days.take([share("alice", 9)], 9)).day == "2026-11-22"
+
+
+async def test_many_at_once_do_not_pass_the_limit(control: Database) -> None:
+    days = counting(control)
+    done = await asyncio.gather(*(days.take([share("alice", 20)]) for _ in range(32)), return_exceptions=True)
+    assert sum(isinstance(each, QuotaExceeded) for each in done) == 12
+    assert dict(await days.used(["alice"])) == {"alice": 20}
+
+
+async def test_what_is_counted_while_a_batch_is_written_is_not_lost(control: Database) -> None:
+    days = counting(control)
+    await days.take([share("alice")], 2)
+    writing = asyncio.create_task(days.flush())
+    await asyncio.sleep(0)
+    await days.take([share("alice")], 3)
+    await writing
+    await days.flush()
+    assert dict(await counting(control).used(["alice"])) == {"alice": 5}
 
 
 async def test_old_days_are_forgotten(control: Database) -> None:
     await control.write(lambda w: w.run("INSERT INTO usage_days VALUES ('stores:x', '2026-01-01', 5)"))
-    days = DayCounters(control, 9, today=lambda: "2026-11-21")
-    await days.count_stores(ALICE)
+    days = counting(control)
+    await days.take([share("alice", 9)])
     await days.flush()
-    assert await control.read(lambda r: r.all("SELECT day, used FROM usage_days")) == [("2026-11-21", 1)]
+    assert await control.read(lambda r: r.all("SELECT day, used FROM usage_days")) == [(DAY, 1)]
 
 
-async def test_without_a_limit_nothing_is_counted(control: Database) -> None:
-    days = DayCounters(control, None)
+async def test_without_a_share_nothing_is_counted(control: Database) -> None:
+    days = counting(control)
     await days.start()
-    await days.count_stores(ALICE, 10**6)
+    assert (await days.take([], 10**6)).stores == 10**6
     await days.close()
     assert await control.read(lambda r: r.all("SELECT * FROM usage_days")) == []

@@ -1,13 +1,16 @@
 import contextlib
 import time
+from collections.abc import Callable
 
 import pytest
 
+from auth.holders import Holders
 from auth.principal import LOCAL, Principal, local_names
 from auth.quotas import Quotas
 from auth.settings import LimitSettings
 from auth.windows import SWEEP_AT, MonotonicWindows
-from vaults.errors import Overloaded, QuotaExceeded, RateLimited
+from tests.auth.plans import plans_of
+from vaults.errors import Overloaded, RateLimited
 
 
 class Clock:
@@ -22,6 +25,10 @@ def who(name: str) -> Principal:
     return Principal(name, LOCAL, local_names(name))
 
 
+def quotas_of(limits: LimitSettings, clock: Callable[[], float] = time.monotonic) -> Quotas:
+    return Quotas(limits, plans_of(limits), clock=clock)
+
+
 def call(quotas: Quotas, name: str, vault: str = "v1") -> None:
     with quotas.admit(who(name), vault):
         pass
@@ -29,7 +36,7 @@ def call(quotas: Quotas, name: str, vault: str = "v1") -> None:
 
 def test_calls_above_the_rate_are_refused_with_the_time_to_wait_and_let_in_after_it() -> None:
     clock = Clock()
-    quotas = Quotas(LimitSettings(calls_per_minute=2), clock=clock)
+    quotas = quotas_of(LimitSettings(calls_per_minute=2), clock=clock)
     call(quotas, "alice")
     clock.now += 20
     call(quotas, "alice")
@@ -42,7 +49,7 @@ def test_calls_above_the_rate_are_refused_with_the_time_to_wait_and_let_in_after
 
 
 def test_one_callers_rate_on_one_vault_leaves_the_others_alone() -> None:
-    quotas = Quotas(LimitSettings(vault_calls_per_minute=1), clock=Clock())
+    quotas = quotas_of(LimitSettings(vault_calls_per_minute=1), clock=Clock())
     call(quotas, "alice", "v1")
     with pytest.raises(RateLimited):
         call(quotas, "alice", "v1")
@@ -51,13 +58,13 @@ def test_one_callers_rate_on_one_vault_leaves_the_others_alone() -> None:
 
 
 def test_names_that_contain_each_other_are_counted_apart() -> None:
-    quotas = Quotas(LimitSettings(vault_calls_per_minute=1), clock=Clock())
+    quotas = quotas_of(LimitSettings(vault_calls_per_minute=1), clock=Clock())
     for vault in ("a", "a/b", "b", ""):
         call(quotas, "alice", vault)
 
 
 def test_calls_at_once_are_capped_and_places_come_back_also_after_an_error() -> None:
-    quotas = Quotas(LimitSettings(in_flight=1), clock=Clock())
+    quotas = quotas_of(LimitSettings(in_flight=1), clock=Clock())
     with contextlib.suppress(KeyError), quotas.admit(who("alice"), "v1") as ticket:
         with pytest.raises(Overloaded) as caught:
             quotas.admit(who("alice"), "v2")
@@ -72,7 +79,7 @@ def test_calls_at_once_are_capped_and_places_come_back_also_after_an_error() -> 
 
 def test_a_refused_call_takes_no_place() -> None:
     clock = Clock()
-    quotas = Quotas(LimitSettings(calls_per_minute=1, in_flight=1), clock=clock)
+    quotas = quotas_of(LimitSettings(calls_per_minute=1, in_flight=1), clock=clock)
     call(quotas, "alice")
     for _ in range(3):
         with pytest.raises(RateLimited):
@@ -81,13 +88,33 @@ def test_a_refused_call_takes_no_place() -> None:
     call(quotas, "alice")
 
 
-def test_a_full_vault_takes_no_more() -> None:
-    quotas = Quotas(LimitSettings(memories=10, vault_size="1KB"))
-    quotas.check_room(memories=9, size=999)
-    for full in ({"memories": 10, "size": 0}, {"memories": 0, "size": 1000}):
-        with pytest.raises(QuotaExceeded):
-            quotas.check_room(**full)
-    Quotas(LimitSettings()).check_room(memories=10**9, size=10**15)
+def test_the_calls_of_a_plan_bound_the_caller_that_is_on_it_below_those_of_the_settings() -> None:
+    limits = LimitSettings(calls_per_minute=3)
+    plans = plans_of(limits, Holders({}, {LOCAL: {"alice": "slow", "bob": "quick"}}), slow={"calls_per_minute": 1},
+        quick={"calls_per_minute": 9},
+    )  # fmt: skip
+    quotas = Quotas(limits, plans, clock=Clock())
+    call(quotas, "alice")
+    with pytest.raises(RateLimited) as caught:
+        call(quotas, "alice")
+    assert caught.value.details == {
+        "retry_after_s": 60.0, "what": "calls_per_minute", "scope": "principal", "limit": 1,
+    }  # fmt: skip
+    for _ in range(3):
+        call(quotas, "bob")
+    with pytest.raises(RateLimited):
+        call(quotas, "bob")
+
+
+def test_the_calls_of_a_vaults_plan_are_those_of_all_its_callers() -> None:
+    limits = LimitSettings()
+    quotas = Quotas(limits, plans_of(limits, Holders({"v1": "slow"}, {}), slow={"calls_per_minute": 2}), clock=Clock())
+    call(quotas, "alice")
+    call(quotas, "bob")
+    with pytest.raises(RateLimited) as caught:
+        call(quotas, "carol")
+    assert caught.value.details["scope"] == "vault"
+    call(quotas, "carol", "v2")
 
 
 def test_expired_counters_are_swept_out() -> None:
@@ -101,7 +128,7 @@ def test_expired_counters_are_swept_out() -> None:
 
 
 def test_admitting_a_call_is_cheap() -> None:
-    quotas, alice = Quotas(LimitSettings(calls_per_minute=10**9, vault_calls_per_minute=10**9)), who("alice")
+    quotas, alice = quotas_of(LimitSettings(calls_per_minute=10**9, vault_calls_per_minute=10**9)), who("alice")
     with quotas.admit(alice, "v1"):
         pass
     best = min(_per_call(quotas, alice) for _ in range(5))

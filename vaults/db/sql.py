@@ -33,6 +33,11 @@ class Reader:
         snapshot the transaction reads. Only comparable on one connection, which is the first part."""
         return id(self._connection), int(self._connection.execute("PRAGMA data_version").fetchone()[0])
 
+    def size(self) -> int:
+        """Bytes the database takes, this transaction included; what waits in it to be used again is not counted."""
+        pages, free, each = (self.value(f"PRAGMA {name}") for name in ("page_count", "freelist_count", "page_size"))
+        return (int(pages) - int(free)) * int(each)
+
     def all(self, sql: str, params: Params = ()) -> list[Row]:
         """Every row."""
         return self._connection.execute(sql, params).fetchall()

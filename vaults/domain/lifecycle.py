@@ -12,6 +12,7 @@ from vaults import clock
 from vaults.db.sql import Reader, Writer
 from vaults.domain import anchors, indexing, storing
 from vaults.domain.memory import COLUMNS, WIDTH, Actor, Memory, MemoryFields, derived_title, from_row
+from vaults.domain.quota import BOUNDLESS, Quota, counted
 from vaults.errors import Conflict, Forbidden, InvalidArgument, NotFound, StorageFull
 from vaults.index import passages
 from vaults.vault import Vault
@@ -238,7 +239,7 @@ class Replacement:
 
 
 async def supersede(
-    vault: Vault, actor: Actor, memory_id: str, new: Replacement, room: storing.Room = storing.boundless
+    vault: Vault, actor: Actor, memory_id: str, new: Replacement, quota: Quota = BOUNDLESS
 ) -> storing.Stored:
     """Store a new version that takes the place of ``memory_id`` and keeps its other fields. Raises ``NotFound``, and
     ``Conflict`` when something else took its place already."""
@@ -261,12 +262,12 @@ async def supersede(
         by = _current(tx, seq).superseded_by
         if by is not None:
             raise Conflict("the memory was superseded already", hint="supersede the newer one", superseded_by=by)
-        room(tx)
         _, stored = storing.insert(tx, actor, prepared, vectors, model.key if model else None)
         mark_superseded(tx, memory_id, stored.id, new.reason)
+        quota.room(tx, 0)
         return stored
 
-    stored = await vault.db.write(write)
+    stored = await counted(quota, lambda: vault.db.write(write))
     if stored.embedding == "pending":
         vault.nudge()
     return stored

@@ -9,7 +9,8 @@ from vaults import clock
 from vaults.db.sql import Reader, Writer
 from vaults.domain import anchors, lifecycle, storing
 from vaults.domain.memory import Actor, MemoryFields
-from vaults.domain.storing import Near, OnDuplicate, Prepared, Room, Stored, boundless
+from vaults.domain.quota import BOUNDLESS, Quota, counted
+from vaults.domain.storing import Near, OnDuplicate, Prepared, Stored
 from vaults.index import embeddings
 from vaults.search import candidates, facts
 from vaults.search.filters import Filter
@@ -26,11 +27,11 @@ async def remember(
     *,
     on_duplicate: OnDuplicate = "return",
     key: str | None = None,
-    room: Room = boundless,
+    quota: Quota = BOUNDLESS,
 ) -> Stored:
     """Store one memory. The text is durable and found by keyword when this returns; the vector too, unless the
     model is slow or down (``embedding: pending``). The same request again, told by ``key``, external id or content,
-    stores nothing new and says so in ``duplicate_of``. ``room`` may refuse inside the transaction."""
+    stores nothing new and says so in ``duplicate_of``. ``quota`` may refuse."""
     vault.check_writable()
     prepared = storing.prepare(vault, actor, fields)
     held, last = await vault.db.read(
@@ -48,13 +49,14 @@ async def remember(
     def write(tx: Writer) -> Stored:
         again = _held(tx, actor, prepared, on_duplicate, key)
         if again is None:
-            room(tx)
             again = _new(tx, actor, prepared, vectors, on_duplicate, model.key if model else None)
+            quota.room(tx, 0)
         if key is not None:
             storing.remember_key(tx, actor, key, prepared, again.id)
         return again
 
-    stored = await vault.db.write(write)
+    # What is there already is no store, also when the quota is used up.
+    stored = await counted(BOUNDLESS if held is not None else quota, lambda: vault.db.write(write))
     if stored.embedding == "pending":
         vault.nudge()
     return replace(stored, similar=[near for near in similar if near.id not in (stored.id, stored.duplicate_of)])

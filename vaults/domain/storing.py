@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -27,12 +27,6 @@ from vaults.index.passages import Passage
 from vaults.vault import Vault
 
 OnDuplicate = Literal["return", "store", "supersede"]
-Room = Callable[[Reader], None]
-"""Raises ``QuotaExceeded`` when no more may be stored."""
-
-
-def boundless(tx: Reader) -> None:
-    """Room for everything."""
 
 
 @dataclass(frozen=True, slots=True)

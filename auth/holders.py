@@ -1,0 +1,96 @@
+"""The table ``plan_holders``: which vault, and which caller, is on which plan. Others are on the default one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Literal
+
+from auth.principal import Principal
+from vaults.db.sql import Reader, Writer
+from vaults.errors import NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who is on a plan: a vault by its name, or a subject as in a grant. ``issuer`` is '' for a vault."""
+
+    kind: Literal["vault", "subject"]
+    name: str
+    issuer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """One row. ``since`` is RFC 3339 UTC."""
+
+    holder: Holder
+    plan: str
+    since: str
+
+
+@dataclass(frozen=True, slots=True)
+class Holders:
+    """The whole table in memory: ``vaults`` by name, ``subjects`` by issuer and name."""
+
+    vaults: Mapping[str, str]
+    subjects: Mapping[str, Mapping[str, str]]
+
+    def plans_of(self, principal: Principal) -> list[str]:
+        """The plans that name a caller, itself or one of its groups."""
+        subjects = self.subjects.get(principal.issuer)
+        if not subjects:
+            return []
+        return [subjects[name] for name in principal.names if name in subjects]
+
+    def plans(self) -> set[str]:
+        """Every plan somebody is on."""
+        return {*self.vaults.values(), *(plan for each in self.subjects.values() for plan in each.values())}
+
+
+NO_HOLDERS = Holders(MappingProxyType({}), MappingProxyType({}))
+
+
+def load_holders(reader: Reader) -> Holders:
+    """Read the table."""
+    vaults: dict[str, str] = {}
+    subjects: dict[str, dict[str, str]] = {}
+    for each in list_holdings(reader):
+        if each.holder.kind == "vault":
+            vaults[each.holder.name] = each.plan
+        else:
+            subjects.setdefault(each.holder.issuer, {})[each.holder.name] = each.plan
+    return Holders(vaults, subjects)
+
+
+def set_plan(writer: Writer, holder: Holder, plan: str) -> None:
+    """Put a vault or a subject on a plan."""
+    writer.run(
+        "INSERT INTO plan_holders (kind, name, issuer, plan, since) VALUES (:kind, :name, :issuer, :plan, :since)"
+        " ON CONFLICT (kind, name, issuer) DO UPDATE SET plan = excluded.plan, since = excluded.since",
+        {
+            "kind": holder.kind,
+            "name": holder.name,
+            "issuer": holder.issuer,
+            "plan": plan,
+            "since": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        },
+    )
+
+
+def remove_plan(writer: Writer, holder: Holder) -> None:
+    """Put it back on the default plan. Raises ``NotFound`` when it is there already."""
+    gone = writer.run(
+        "DELETE FROM plan_holders WHERE kind = :kind AND name = :name AND issuer = :issuer",
+        {"kind": holder.kind, "name": holder.name, "issuer": holder.issuer},
+    )
+    if not gone:
+        raise NotFound(f"the {holder.kind} {holder.name} is on the default plan", hint="plan list shows who is not")
+
+
+def list_holdings(reader: Reader) -> list[Holding]:
+    """Every row: vaults, then subjects, by name."""
+    rows = reader.all("SELECT kind, name, issuer, plan, since FROM plan_holders ORDER BY kind DESC, name, issuer")
+    return [Holding(Holder(row[0], row[1], row[2]), row[3], row[4]) for row in rows]

@@ -1,0 +1,177 @@
+"""Plans: how much a vault, or a caller, may do and hold.
+
+A plan bounds whoever is on it, a vault or a caller alike; a call has to fit both. Who is on no plan is on the one of
+``limits.plan``, with the numbers of ``limits.*`` in place of its own where they are set. A licence only ever lifts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Literal, TypeAlias
+
+from auth.holders import Holders
+from auth.licence import Licence
+from auth.principal import Principal
+from auth.settings import LimitSettings, PlanSettings
+from vaults.durations import parse_size
+from vaults.errors import QuotaExceeded, RateLimited
+
+What: TypeAlias = Literal["stores_per_day", "memories", "size", "calls_per_minute"]
+Scope: TypeAlias = Literal["vault", "principal"]
+
+ASK = "or ask the operator for more"
+FULL = f"archive or purge some with memory_forget, {ASK}"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The numbers of a plan; None: no bound. ``size`` in bytes."""
+
+    stores_per_day: int | None = None
+    memories: int | None = None
+    size: int | None = None
+    calls_per_minute: int | None = None
+
+
+NUMBERS = tuple(each.name for each in fields(Limits))
+BOUNDLESS = Limits()
+BUILT_IN: Mapping[str, Limits] = {"unlimited": BOUNDLESS, "free": Limits(stores_per_day=20, memories=200)}
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One number of a plan, and whom it bounds."""
+
+    what: What
+    scope: Scope
+    plan: str
+    limit: int
+
+    def exceeded(self, resets_at: str | None = None) -> QuotaExceeded:
+        """What a refused caller is told. It says no more than the refusal itself does: how far above the bound a
+        vault is would tell what others keep privately. ``resets_at``: when the count starts again, RFC 3339."""
+        whose = "this vault's" if self.scope == "vault" else "your"
+        said, hint = {
+            "stores_per_day": ("stores a day", f"the count starts again at {resets_at}; reading goes on"),
+            "memories": ("memories", FULL),
+            "size": ("bytes", f"purge some with memory_forget, {ASK}"),
+        }[self.what]
+        more = {} if resets_at is None else {"resets_at": resets_at}
+        return QuotaExceeded(
+            f"the {self.limit} {said} of {whose} plan {self.plan} are used up",
+            hint=hint,
+            what=self.what,
+            scope=self.scope,
+            limit=self.limit,
+            used=self.limit,
+            left=0,
+            **more,
+        )
+
+    def too_often(self, wait_s: float) -> RateLimited:
+        """The same for calls that come too quickly."""
+        return RateLimited(
+            f"more than {self.limit} calls in a minute",
+            retry_after_s=round(wait_s, 1),
+            what=self.what,
+            scope=self.scope,
+            limit=self.limit,
+        )
+
+    def fitting(self, held: int, more: int) -> int:
+        """How many of ``more`` further ones fit. Raises ``QuotaExceeded`` when none does or, asked for 0 of them, when
+        more are held than allowed."""
+        left = self.limit - held
+        if left < min(more, 1):
+            raise self.exceeded()
+        return min(left, more)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The plan a vault or a caller is on, as a licence leaves it. Several plans are joined by ``+``."""
+
+    plan: str
+    scope: Scope
+    limits: Limits
+
+    def bound(self, what: What) -> Bound | None:
+        """One of its numbers, if there is one."""
+        limit = getattr(self.limits, what)
+        return None if limit is None else Bound(what, self.scope, self.plan, limit)
+
+
+class Plans:
+    """Who is on which plan. ``holders`` and ``licence`` are asked on each look-up: both may change while we serve."""
+
+    def __init__(
+        self,
+        limits: LimitSettings,
+        plans: Mapping[str, PlanSettings],
+        holders: Callable[[], Holders],
+        licence: Callable[[], Licence | None],
+    ) -> None:
+        self.defined = {**BUILT_IN, **{name: _limits(plan) for name, plan in plans.items()}}
+        self._holders = holders
+        self._licence = licence
+        self._default = limits.plan
+        plain = self.defined[limits.plan]
+        size = None if limits.vault_size is None else parse_size(limits.vault_size)
+        self._vaults = replace(plain, **_given(memories=limits.memories, size=size))
+        self._callers = replace(plain, **_given(stores_per_day=limits.stores_per_day))
+
+    def of_vault(self, vault: str) -> Held:
+        """The plan of a vault."""
+        named = self._holders().vaults.get(vault)
+        return self._held("vault", [] if named is None else [named], self._vaults)
+
+    def of_caller(self, principal: Principal) -> Held:
+        """The plan of a caller. Several that name it (itself, its e-mail, its groups) add up: each number is the
+        highest of them."""
+        return self._held("principal", self._holders().plans_of(principal), self._callers)
+
+    def undefined(self) -> list[str]:
+        """Plans somebody is on that no setting defines (any more): they count as the default plan."""
+        return sorted(self._holders().plans() - self.defined.keys())
+
+    def _held(self, scope: Scope, named: Iterable[str], default: Limits) -> Held:
+        plans = {name: self.defined[name] for name in named if name in self.defined} or {self._default: default}
+        licence = self._licence()
+        if licence is not None:
+            plans = {name: _lifted(limits, name, licence) for name, limits in plans.items()}
+        if len(plans) == 1:
+            name, limits = next(iter(plans.items()))
+            return Held(name, scope, limits)
+        return Held("+".join(sorted(plans)), scope, most(plans.values()))
+
+
+def most(several: Iterable[Limits]) -> Limits:
+    """The highest of each number."""
+    found = list(several)
+    return Limits(**{name: _highest(getattr(each, name) for each in found) for name in NUMBERS})
+
+
+def _highest(numbers: Iterable[int | None]) -> int | None:
+    highest = 0
+    for number in numbers:
+        if number is None:
+            return None
+        highest = max(highest, number)
+    return highest
+
+
+def _lifted(limits: Limits, plan: str, licence: Licence) -> Limits:
+    if licence.kind == "admin":
+        return BOUNDLESS
+    lifts = licence.lifts.get(plan, {})
+    return replace(limits, **{name: _highest((getattr(limits, name), to)) for name, to in lifts.items()})
+
+
+def _limits(plan: PlanSettings) -> Limits:
+    size = None if plan.size is None else parse_size(plan.size)
+    return Limits(plan.stores_per_day, plan.memories, size, plan.calls_per_minute)
+
+
+def _given(**numbers: int | None) -> dict[str, int]:
+    return {name: number for name, number in numbers.items() if number is not None}

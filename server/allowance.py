@@ -1,0 +1,149 @@
+"""Plans applied to a caller in a vault: what it may still store, and what it may know of its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from auth.days import DayCounters, Share, Taken
+from auth.plans import Bound, Held, Scope, What
+from auth.principal import Principal
+from server.call import Call
+from vaults.db.sql import Reader
+from vaults.domain import holdings
+from vaults.domain.holdings import Holdings
+from vaults.vault import Vault
+
+if TYPE_CHECKING:
+    from server.services import Services
+
+EVERY: tuple[What, ...] = ("stores_per_day", "memories", "size", "calls_per_minute")
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """A bound and what is left of it; ``size`` is in bytes, ``resets_at`` RFC 3339. Of a vault, a caller is shown what
+    it knows of: private memories of others take room too, and are not counted here."""
+
+    what: What
+    scope: Scope
+    limit: int
+    used: int
+    left: int
+    resets_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Allowances:
+    """The plans that hold for a call, their bounds, and in one line what became of the licence, if there is one."""
+
+    plan: str
+    vault_plan: str
+    bounds: list[Allowance]
+    licence: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """Stores counted for a day."""
+
+    days: DayCounters
+    taken: Taken
+
+    @property
+    def stores(self) -> int:
+        return self.taken.stores
+
+    def give_back(self, stores: int) -> None:
+        self.days.give_back(self.taken, stores)
+
+
+@dataclass(frozen=True, slots=True)
+class Storer:
+    """Somebody who stores in a vault: a ``Quota``. Its plan and the vault's both hold. ``identity`` is how storage
+    knows it."""
+
+    services: Services
+    principal: Principal
+    vault: Vault
+    identity: str
+
+    async def take(self, stores: int) -> _Counted:
+        """Count stores for the day. Raises ``QuotaExceeded``."""
+        days = self.services.days
+        return _Counted(days, await days.take(self._shares(), stores))
+
+    def room(self, tx: Reader, more: int) -> int:
+        """How many of ``more`` further memories fit. Raises ``QuotaExceeded``."""
+        for held in self._plans():
+            memories, size = held.bound("memories"), held.bound("size")
+            if memories is None and size is None:
+                continue
+            there = holdings.of_vault(tx) if held.scope == "vault" else holdings.of_caller(tx, self.identity)
+            if size is not None:
+                size.fitting(there.size, 0)
+            if memories is not None:
+                more = memories.fitting(there.memories, more)
+        return more
+
+    async def allowances(self) -> Allowances:
+        """Every bound that holds, with what is left of it."""
+        plans = self._plans()
+        bounds = [bound for held in plans for what in EVERY if (bound := held.bound(what)) is not None]
+        today = await self.services.days.used([self._shown(bound) for bound in bounds if bound.what == EVERY[0]])
+        held = await self.vault.db.read(self._holdings) if bounds else {}
+        verdict = self.services.licence.verdict
+        return Allowances(
+            plan=plans[1].plan,
+            vault_plan=plans[0].plan,
+            bounds=[self._allowance(bound, held, today) for bound in bounds],
+            licence=None if verdict.state == "absent" else verdict.message,
+        )
+
+    def _plans(self) -> tuple[Held, Held]:
+        plans = self.services.plans
+        return plans.of_vault(self.vault.name), plans.of_caller(self.principal)
+
+    def _shares(self) -> list[Share]:
+        shares = []
+        for held in self._plans():
+            bound = held.bound("stores_per_day")
+            if bound is not None:
+                shares.append(Share(self._counter(held.scope), bound))
+            if bound is not None and held.scope == "vault":
+                shares.append(Share(self._own_counter, None))
+        return shares
+
+    def _counter(self, scope: Scope) -> str:
+        return f"stores:vault:{self.vault.entry.vault_id}" if scope == "vault" else f"stores:{self.principal.key}"
+
+    @property
+    def _own_counter(self) -> str:
+        """The caller's share of what the vault took today."""
+        return f"stores:{self.principal.key}@{self.vault.entry.vault_id}"
+
+    def _shown(self, bound: Bound) -> str:
+        """The counter a caller may look at: how much all store would tell of what they store privately. The owner of
+        the machine reads everything anyway."""
+        whole = bound.scope == "principal" or self.principal.is_owner
+        return self._counter(bound.scope) if whole else self._own_counter
+
+    def _holdings(self, tx: Reader) -> dict[Scope, Holdings]:
+        vault = holdings.of_vault(tx) if self.principal.is_owner else holdings.seen_by(tx, self.identity)
+        return {"vault": vault, "principal": holdings.of_caller(tx, self.identity)}
+
+    def _allowance(self, bound: Bound, held: Mapping[Scope, Holdings], today: Mapping[str, int]) -> Allowance:
+        resets_at = None
+        if bound.what == "stores_per_day":
+            used, resets_at = today[self._shown(bound)], self.services.days.resets_at
+        elif bound.what == "calls_per_minute":
+            used = self.services.quotas.calls_in_window(bound, self.principal, self.vault.name)
+        else:
+            used = held[bound.scope].memories if bound.what == "memories" else held[bound.scope].size
+        return Allowance(bound.what, bound.scope, bound.limit, used, max(0, bound.limit - used), resets_at)
+
+
+def storer(call: Call) -> Storer:
+    """The caller, as one who stores."""
+    return Storer(call.services, call.caller.principal, call.vault, call.actor.identity)
