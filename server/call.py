@@ -6,14 +6,19 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from auth.addresses import addresses_of
 from auth.principal import Principal
 from auth.roles import Role
+from vaults.domain.handoffs import Taker
 from vaults.domain.memory import Actor, workspace_key
 from vaults.ledger.visiting import Session
 from vaults.vault import Vault
 
 if TYPE_CHECKING:
     from server.services import Services
+
+Person = Literal["away", "there", "agreed", "declined"]
+"""The person behind a caller, as far as a request tells: cannot be asked, can be, was asked and agreed or did not."""
 
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 """Report long work: done, of how much, a word about it."""
@@ -42,6 +47,7 @@ class Caller:
     era: str = ""
     request_id: str = ""
     progress: Progress = no_progress
+    person: Person = "away"
 
     @property
     def actor(self) -> Actor:
@@ -71,6 +77,12 @@ class Call:
     def actor(self) -> Actor:
         """The caller as storage needs it."""
         return self.caller.actor
+
+    @property
+    def taker(self) -> Taker:
+        """The caller as those know it who leave handoffs."""
+        actor = self.actor
+        return Taker(actor.identity, actor.name, addresses_of(self.caller.principal, self.role), actor.workspace)
 
     @property
     def role(self) -> Role:

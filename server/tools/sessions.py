@@ -12,6 +12,7 @@ from server.call import Call
 from server.tools._spec import EDITS, Arguments, tool
 from vaults.domain import sessions
 from vaults.domain.activity import Event
+from vaults.domain.handoffs import Handoff
 from vaults.domain.memory import Filled, Label, Metadata
 from vaults.domain.sessions import Ending, Saved, SessionView, Span, Status
 from vaults.ledger.entries import Noted
@@ -26,13 +27,14 @@ class ResumeArguments(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """Your session, what others did before you, and who is at work now."""
+    """Your session, what others did before you, who is at work now, and the handoff that waits for you."""
 
     session: SessionView
     sessions: list[SessionView]
     concurrent: list[SessionView]
     concurrent_total: int
     recent_activity: list[Event]
+    handoff: Handoff | None
 
 
 def _line(view: SessionView) -> str:
@@ -53,6 +55,8 @@ def _resumed_text(found: Resumed) -> str:
     if found.concurrent_total:
         at_work = ", ".join(sorted({view.who for view in found.concurrent}))
         lines.append(f"{found.concurrent_total} at work beside you: {at_work}.")
+    if (left := found.handoff) is not None:
+        lines.append(f"Handoff {left.id} by {left.author} waits for you: {left.goal}. Next: {left.next_action}")
     return "\n".join(lines)
 
 
@@ -63,8 +67,15 @@ def _resumed_text(found: Resumed) -> str:
 )
 async def session_resume(call: Call, args: ResumeArguments) -> Resumed:
     """What earlier sessions did and left, who is at work now, and your session's handle. Use it when you begin."""
-    found = await sessions.look_around(call.vault, call.actor, call.session, args.limit)
-    return Resumed(found.session, found.sessions, found.concurrent, found.concurrent_total, found.recent_activity)
+    found = await sessions.look_around(call.vault, call.taker, call.session, args.limit)
+    return Resumed(
+        found.session,
+        found.sessions,
+        found.concurrent,
+        found.concurrent_total,
+        found.recent_activity,
+        found.handoff,
+    )
 
 
 class SaveArguments(Arguments):
@@ -90,6 +101,7 @@ class Kept:
     role=Role.WRITER,
     effect=EDITS,
     text=lambda kept: f"Session {kept.session.id} is {kept.session.status}; its claims are free.",
+    deed="save where a session stands",
     rare=("metadata",),
     noted=lambda _, kept: Noted("session_saved", kept.session.id, f"saved the session as {kept.session.status}"),
 )

@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 from vaults import clock
 from vaults.db.sql import Reader, Row, Writer
-from vaults.domain import activity
+from vaults.domain import activity, handoffs
 from vaults.domain.activity import Event, ToolUse
+from vaults.domain.handoffs import Handoff, Taker
 from vaults.domain.memory import Actor
 from vaults.errors import NotFound
 from vaults.ledger import sweeping
@@ -25,6 +26,9 @@ LOGGED = 15
 
 SHOWN = 20
 """Others shown at most, and events of others."""
+
+LOOKED_AT = 1_000
+"""Last events looked through for who did something last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +58,15 @@ class SessionView:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What somebody who begins should know: your session, recent ones, those under way beside yours, and what those
-    did in the last ten minutes. ``concurrent_total`` counts those under way."""
+    """What somebody who begins should know: your session, recent ones, those under way beside yours, what those did in
+    the last ten minutes, and the newest handoff you may take. ``concurrent_total`` counts those under way."""
 
     session: SessionView
     sessions: list[SessionView]
     concurrent: list[SessionView]
     concurrent_total: int
     recent_activity: list[Event]
+    handoff: Handoff | None
 
 
 _COLUMNS = (
@@ -99,14 +104,15 @@ async def refresh(vault: Vault) -> None:
         await vault.db.write(lambda tx: sweeping.sweep(tx, cutoffs))
 
 
-async def look_around(vault: Vault, actor: Actor, session: Session, limit: int) -> Around:
+async def look_around(vault: Vault, taker: Taker, session: Session, limit: int) -> Around:
     """The view of somebody who begins. ``limit`` recent sessions."""
     own = await vault.ledger.row(session)
     await refresh(vault)
-    return await vault.db.read(lambda tx: _around(tx, actor.identity, own, limit))
+    return await vault.db.read(lambda tx: _around(tx, taker, own, limit))
 
 
-def _around(tx: Reader, viewer: str, own: int, limit: int) -> Around:
+def _around(tx: Reader, taker: Taker, own: int, limit: int) -> Around:
+    viewer = taker.identity
     mine = tx.one(f"SELECT {_COLUMNS} FROM sessions s WHERE s.seq = ?", (own,))
     if mine is None:
         raise NotFound("no such session")
@@ -128,7 +134,22 @@ def _around(tx: Reader, viewer: str, own: int, limit: int) -> Around:
         [_view(row, viewer, **_held(tx, int(row[15]))) for row in beside],
         total,
         activity.of_others(tx, own, viewer, clock.ago(activity.RECENT_S), SHOWN),
+        handoffs.waiting(tx, taker),
     )
+
+
+def latest(tx: Reader, viewer: str, workspace: str | None, limit: int) -> list[tuple[int, SessionView]]:
+    """The sessions that did something last, with their rows; in a workspace those of it and of none in particular.
+    Without logs, threads and claims."""
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM (SELECT session, MAX(seq) AS last FROM (SELECT session, seq FROM events"
+        " WHERE session IS NOT NULL AND tool NOT IN ('session_resume', 'context', 'status')"
+        f" ORDER BY seq DESC LIMIT {LOOKED_AT}) AS newest GROUP BY session) AS doing JOIN sessions s"
+        " ON s.seq = doing.session WHERE :workspace IS NULL OR s.workspace IN (:workspace, 'global')"
+        " ORDER BY doing.last DESC LIMIT :limit",
+        {"workspace": workspace, "limit": limit},
+    )
+    return [(int(row[15]), _view(row, viewer)) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
