@@ -1,7 +1,8 @@
 """What an agent's program tells its hooks, and what they answer: a brief at the start, memories that fit a prompt, and
 where it was left off at the end.
 
-A hook never stands in the way: whatever goes wrong, the agent goes on without it. What it answers is fenced as data.
+A hook never stands in the way: whatever goes wrong, the agent goes on without it. What it answers is a context pack,
+which is fenced as data, and the name of the session.
 """
 
 from __future__ import annotations
@@ -15,16 +16,20 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from server.fencing import fenced
 from server.transcripts import Work, work_in
 from vaults.errors import InvalidArgument
 
 INPUT_BYTES = 8 * 1024 * 1024
 CLIENT = "claude-code"
+MODULES = ("server.tools.context", "server.tools.sessions")
+"""Where the tools stand that hooks call."""
 
-_START_TOKENS, _PROMPT_TOKENS = 1500, 1000
-_FENCE_TOKENS = 64
-"""What the fence may cost, of either."""
+START_TOKENS, PROMPT_TOKENS = 1500, 1000
+_NAME_TOKENS = 60
+"""What the line with the session's name may cost, of either."""
+
+_HOLDS = ("state", "rules", "brief", "memories", "passages")
+"""Parts of a pack one of which has something in it, when there is something to tell."""
 
 _QUERY = 2000
 """Characters of a prompt that are searched for; what it is about stands in the first of them."""
@@ -82,7 +87,7 @@ class Talk:
 
     async def start(self) -> str | None:
         """The brief of a session that begins."""
-        pack = await self.ask("context", {"format": "prompt", "budget_tokens": _START_TOKENS - _FENCE_TOKENS})
+        pack = await self.ask("context", {"format": "prompt", "budget_tokens": START_TOKENS - _NAME_TOKENS})
         return self._answer("SessionStart", pack)
 
     async def prompt(self) -> str | None:
@@ -90,10 +95,8 @@ class Talk:
         query = self.said.prompt.strip()[:_QUERY]
         if query.startswith("/") or len("".join(query.split())) < _LEAST:
             return None
-        arguments = {"query": query, "format": "prompt", "budget_tokens": _PROMPT_TOKENS - _FENCE_TOKENS}
-        pack = await self.ask("context", arguments)
-        known = pack.get("memories") or pack.get("passages")
-        return self._answer("UserPromptSubmit", pack) if known else None
+        arguments = {"query": query, "format": "prompt", "budget_tokens": PROMPT_TOKENS - _NAME_TOKENS}
+        return self._answer("UserPromptSubmit", await self.ask("context", arguments))
 
     async def stop(self) -> str | None:
         """Save where the session was left off, unless it has said so itself. The end of a turn is not the end of the
@@ -112,11 +115,10 @@ class Talk:
         return work_in(Path(self.said.transcript_path), self.said.folder) if self.said.transcript_path else Work()
 
     def _answer(self, event: str, pack: Mapping[str, Any]) -> str | None:
-        text = str(pack.get("prompt") or "").strip()
-        if not text:
+        if not any(pack.get(part) for part in _HOLDS):
             return None
-        about = {"session": self.said.session} if self.shared and self.said.session else {}
-        found = {"hookEventName": event, "additionalContext": fenced("strongroom", text, **about)}
+        name = f"strongroom session: {self.said.session}\n" if self.shared and self.said.session else ""
+        found = {"hookEventName": event, "additionalContext": name + str(pack["prompt"])}
         return json.dumps({"hookSpecificOutput": found, "suppressOutput": True})
 
 

@@ -21,7 +21,7 @@ from vaults.errors import InvalidArgument, NotFound
 _VALUE = 500
 """Characters of an argument at most."""
 
-_BUDGET = range(50, 20_001)
+_BUDGET = range(50, 50_001)
 _USUAL_BUDGET = 1500
 _THREADS = 20
 _LOOKED_AT = 100
@@ -138,7 +138,7 @@ async def _resume_quotes(services: Services, caller: Caller, values: Values) -> 
     about = {"thread": values["thread"]} if "thread" in values else {}
     pack = await inquire(services, caller, "context", {"budget_tokens": _budget(values), "format": "prompt", **about})
     sessions = await inquire(services, caller, "session_resume", {"limit": 3})
-    return [fenced("context", pack.content["prompt"]), fenced("sessions", sessions.text)]
+    return [pack.text, fenced("sessions", sessions.text)]  # a pack has a fence of its own
 
 
 def _handoff_words(shown: Collection[str], values: Values) -> str:

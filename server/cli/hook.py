@@ -106,13 +106,14 @@ async def _opened(loaded: Loaded, said: Said, vault: str, project: Path | None) 
     from server.cli.session import open_all
     from server.dispatch import dispatch
     from server.first_start import FIRST
+    from server.hooks import MODULES
     from vaults.errors import NotFound, StrongroomError
 
     nothing = NotFound("there is no vault here; strongroom init makes one")
     if not (loaded.data / "control.db").is_file():
         raise nothing
     name = vault or (await _name_of(loaded, project) if project is not None else FIRST)
-    async with open_all(loaded) as services:
+    async with open_all(loaded, MODULES) as services:
         if not services.roster.known(name):
             raise nothing
         caller = _caller(services, name, said, project)

@@ -18,12 +18,13 @@ def add_to(app: typer.Typer) -> None:
 def init(
     ctx: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="the project; default: this folder")] = Path(),
-    no_agents: Annotated[bool, typer.Option("--no-agents", help="leave AGENTS.md alone")] = False,
+    no_agents: Annotated[bool, typer.Option("--no-agents", help="leave AGENTS.md and CLAUDE.md alone")] = False,
 ) -> None:
     """Make a project's own vault in DIR/.strongroom and tell agents of it in AGENTS.md. Safe to run again."""
     from server import guidance
     from server.cli.output import say
     from server.cli.session import load_settings, run_async
+    from server.connecting import over_stdio
     from server.project import state_of
 
     state = state_of(folder)
@@ -31,11 +32,11 @@ def init(
     say(f"vault {name} of this project lies in {state}")
     written = [guidance.write_guide(state), guidance.ignore_state(folder)]
     if not no_agents:
-        written.append(guidance.point_agents(folder))
+        written += guidance.point_agents(folder)
     for path in written:
         if path is not None:
             say(f"wrote {path}")
-    say("serve it from anywhere below this folder: strongroom stdio")
+    say(f"serve it from anywhere below this folder: strongroom stdio\n\n{over_stdio()}")
 
 
 async def _make(loaded: Loaded, folder: Path) -> str:

@@ -85,19 +85,8 @@ async def _first_start(loaded: Loaded) -> IssuedToken | None:
 
 def welcome(url: str, token: str) -> str:
     """What a new owner pastes into a client."""
-    import json
+    from server.connecting import over_http
 
-    endpoint, headers = f"{url}/v/main/mcp", {"Authorization": f"Bearer {token}"}
-    cursor = {"mcpServers": {"strongroom": {"url": endpoint, "headers": headers}}}
-    code = {"servers": {"strongroom": {"type": "http", "url": endpoint, "headers": headers}}}
     return f"""Vault main is ready. Its owner's token is shown this once; strongroom token create makes others.
 
-Claude Code:
-claude mcp add --transport http strongroom {endpoint} --header "Authorization: Bearer {token}"
-
-Cursor (.cursor/mcp.json):
-{json.dumps(cursor)}
-
-VS Code (.vscode/mcp.json):
-{json.dumps(code)}
-"""
+{over_http(f"{url}/v/main/mcp", token)}"""

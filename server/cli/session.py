@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,17 +63,19 @@ async def open_control(loaded: Loaded) -> AsyncIterator[Database]:
 
 
 @asynccontextmanager
-async def open_all(loaded: Loaded) -> AsyncIterator[Services]:
-    """Everything a tool call needs. Only failures inside are logged, unless a level was asked for."""
+async def open_all(loaded: Loaded, modules: Sequence[str] = ()) -> AsyncIterator[Services]:
+    """Everything a tool call needs. Only failures inside are logged, unless a level was asked for. ``modules``: with
+    their tools alone."""
     from ops.logs import configure
     from server.services import Recorders, open_services
-    from server.tools import discover
+    from server.tools import discover, registry_of
 
     ops = loaded.settings.ops
     if "ops.log_level" not in loaded.sources:
         ops = ops.model_copy(update={"log_level": "warning"})
     calls = configure(ops)
-    async with open_services(loaded.settings, loaded.data, discover(), recorders=Recorders(calls=calls)) as services:
+    registry = registry_of(modules) if modules else discover()
+    async with open_services(loaded.settings, loaded.data, registry, recorders=Recorders(calls=calls)) as services:
         yield services
 
 

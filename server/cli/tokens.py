@@ -46,7 +46,30 @@ def create(
         say_json(_shown(issued))
         return
     note(f"token {issued.id} for {issued.subject}: {role} of {', '.join(issued.vaults)} until {issued.expires_at}")
+    note(_how_to_connect(loaded, issued))
     say(issued.token)
+
+
+def _how_to_connect(loaded: Loaded, issued: IssuedToken) -> str:
+    """With the token where a person looks on; where the output goes to a program, nothing repeats it."""
+    import sys
+
+    from auth.access import EVERY_VAULT
+    from server.connecting import AGENTS_LINES, over_http
+    from server.endpoint import endpoint_of
+    from server.first_start import FIRST
+    from server.http.app import public_url
+
+    named = [name for name in issued.vaults if name != EVERY_VAULT] or [FIRST]
+    server = loaded.settings.server
+    endpoint = endpoint_of(public_url(loaded.settings, server.host, server.port), named[0])
+    shown = issued.token if sys.stdout.isatty() and sys.stderr.isatty() else "$TOKEN"
+    each = f"\nEach of its vaults has such a URL: {', '.join(named)}.\n" if len(named) > 1 else ""
+    return f"""
+{over_http(endpoint, shown)}{each}
+For the rules the agent reads (CLAUDE.md, AGENTS.md, .cursor/rules/strongroom.mdc):
+{AGENTS_LINES}
+"""
 
 
 def _seconds(ttl: str) -> int:

@@ -76,6 +76,9 @@ def test_tokens_are_shown_once(strongroom: Strongroom) -> None:
     assert (made["subject"], made["vaults"], made["role"]) == ("s", ["a", "b"], "writer")
     plain = strongroom("token", "create", "--subject", "s", "--vault", "*", "--role", "reader", "--ttl", "1w")
     assert plain.out.count(".") == 2
+    assert plain.out.strip() not in plain.err
+    assert "http://127.0.0.1:8700/v/main/mcp" in plain.err
+    assert '"Authorization": "Bearer $TOKEN"' in plain.err
     listed = strongroom("token", "list", "--json")
     assert made["token"] not in listed.out
     assert [each["role"] for each in listed.json["tokens"]] == ["writer", "reader"]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
-from server.guidance import AGENTS, BEGIN, END
+from server.guidance import AGENTS, BEGIN, CLAUDE, END
 from tests.server.cli.command import Strongroom
 
 
@@ -85,6 +85,34 @@ def test_agents_md_keeps_every_byte_outside_the_markers(strongroom: Strongroom, 
     assert (project / AGENTS).stat().st_mode & 0o777 == 0o640
     strongroom("init", str(project))
     assert (project / AGENTS).read_bytes() == now
+
+
+def test_a_claude_md_of_its_own_is_pointed_too_and_keeps_every_byte(strongroom: Strongroom, project: Path) -> None:
+    held = b"# Mine\r\nno end"
+    (project / CLAUDE).write_bytes(held)
+    assert f"wrote {project / CLAUDE}" in strongroom("init", str(project)).out
+    now = (project / CLAUDE).read_bytes()
+    assert now.startswith(held + b"\r\n\r\n" + BEGIN)
+    assert "wrote" not in strongroom("init", str(project)).out
+    assert (project / CLAUDE).read_bytes() == now
+
+
+def test_a_claude_md_that_leads_to_agents_md_is_left_alone(strongroom: Strongroom, project: Path) -> None:
+    (project / CLAUDE).write_bytes(b"@AGENTS.md\n")
+    strongroom("init", str(project))
+    assert (project / CLAUDE).read_bytes() == b"@AGENTS.md\n"
+    (project / CLAUDE).unlink()
+    (project / CLAUDE).symlink_to(AGENTS)
+    strongroom("init", str(project))
+    assert (project / CLAUDE).is_symlink()
+    assert (project / AGENTS).read_bytes().count(BEGIN) == 1
+
+
+def test_init_makes_no_claude_md_and_says_how_clients_connect(strongroom: Strongroom, project: Path) -> None:
+    made = strongroom("init", str(project))
+    assert not (project / CLAUDE).exists()
+    assert "claude mcp add strongroom -- strongroom stdio" in made.out
+    assert json.loads(made.out.partition(".cursor/mcp.json):\n")[2].partition("\n")[0])["mcpServers"]["strongroom"]
 
 
 def test_half_a_block_is_left_alone(strongroom: Strongroom, project: Path) -> None:
