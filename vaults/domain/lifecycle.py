@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+from pydantic import ValidationError
 
 from vaults import clock
 from vaults.db.sql import Reader, Writer
 from vaults.domain import anchors, indexing, storing
+from vaults.domain.hygiene import fading, secrets
 from vaults.domain.memory import COLUMNS, WIDTH, Actor, Memory, MemoryFields, derived_title, from_row
 from vaults.domain.quota import BOUNDLESS, Quota, counted
 from vaults.errors import Conflict, Forbidden, InvalidArgument, NotFound, StorageFull
@@ -49,10 +52,12 @@ async def get(vault: Vault, actor: Actor, ids: Sequence[str]) -> Opened:
             )
             if row is not None:
                 found[memory_id] = (int(row[WIDTH]), from_row(row))
-        return found, _links_of(tx, [seq for seq, _ in found.values()], actor)
+        faded = fading.shown(tx, list(found.values()), vault.shared.hygiene)
+        return dict(zip(found, faded, strict=True)), _links_of(tx, [seq for seq, _ in faded], actor)
 
     found, links = await vault.db.read(read)
     vault.accesses.update(seq for seq, _ in found.values())
+    vault.retrieved.note(actor.identity, ((memory.content, memory.id) for _, memory in found.values()))
     ordered = [found[memory_id][1] for memory_id in dict.fromkeys(ids) if memory_id in found]
     return Opened(ordered, links, [memory_id for memory_id in dict.fromkeys(ids) if memory_id not in found])
 
@@ -141,10 +146,11 @@ class Change:
     expected_version: int | None = None
 
 
-async def update(vault: Vault, actor: Actor, memory_id: str, change: Change) -> Memory:
+async def update(vault: Vault, actor: Actor, memory_id: str, change: Change, quota: Quota = BOUNDLESS) -> Memory:
     """Change fields of a memory. Raises ``NotFound``; ``Conflict`` with the current version when it is not the
-    expected one; ``InvalidArgument`` for a value that does not fit."""
+    expected one; ``InvalidArgument`` for a value that does not fit, or holds a secret."""
     vault.check_writable()
+    change, warnings = _without_secrets(vault, change)
 
     def write(tx: Writer) -> Memory:
         seq = storing.find(tx, memory_id, actor)
@@ -155,12 +161,28 @@ async def update(vault: Vault, actor: Actor, memory_id: str, change: Change) -> 
             )
         if change.fields.get("visibility") == "private":
             _refuse_anothers(tx, seq, actor)
-        return _apply(vault, tx, seq, current, change)
+        changed = _apply(vault, tx, seq, current, change)
+        if change.archived is False and current.archived_at is not None:
+            quota.room(tx, 0)  # back from the archive, it takes room again
+        return changed
 
     await vault.adopt_model()
     changed = await vault.db.write(write)
     vault.nudge()
-    return changed
+    return replace(changed, warnings=warnings or None)
+
+
+def _without_secrets(vault: Vault, change: Change) -> tuple[Change, list[str]]:
+    guarded = secrets.guard({**change.fields, "add_tags": list(change.add_tags)}, vault.shared.hygiene)
+    if not guarded.warnings:
+        return change, []
+    fields = dict(guarded.fields)
+    tags = fields.pop("add_tags")
+    try:
+        MemoryFields.model_validate({"content": "-", **fields, "keywords": tags})
+    except ValidationError:  # the marks are longer than what they stand for
+        raise InvalidArgument("content", "has no room for the marks in place of its secrets") from None
+    return replace(change, fields=fields, add_tags=tags), guarded.warnings
 
 
 def _refuse_anothers(tx: Reader, seq: int, actor: Actor) -> None:

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from pydantic import ValidationError
 from uuid_utils import uuid7
 
 from vaults import clock
 from vaults.db.sql import Reader, Writer
 from vaults.domain import indexing
+from vaults.domain.hygiene import secrets
 from vaults.domain.memory import (
     GLOBAL,
     LABEL,
@@ -21,7 +23,7 @@ from vaults.domain.memory import (
     hashed,
     workspace_key,
 )
-from vaults.errors import AlreadyExists, Conflict, NotFound
+from vaults.errors import AlreadyExists, Conflict, InvalidArgument, NotFound
 from vaults.index import passages
 from vaults.index.passages import Passage
 from vaults.vault import Vault
@@ -39,6 +41,15 @@ class Near:
 
 
 @dataclass(frozen=True, slots=True)
+class Contradiction:
+    """A memory that cannot hold together with the new one, and why, in a few words."""
+
+    id: str
+    title: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Stored:
     """What became of a memory. ``duplicate_of`` is set when nothing new was stored, or what was superseded."""
 
@@ -48,6 +59,8 @@ class Stored:
     embedding: Literal["ready", "pending"]
     duplicate_of: str | None = None
     similar: list[Near] = field(default_factory=list)
+    contradicts: list[Contradiction] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +80,12 @@ class Prepared:
     passages: list[Passage]
     request_hash: str
     anchor_commit: str | None
+    warnings: tuple[str, ...] = ()
 
 
-def prepare(vault: Vault, actor: Actor, fields: MemoryFields, created_at: str | None = None) -> Prepared:
-    """Settle defaults and cut the passages. Pure but for the clock. Raises ``InvalidArgument``."""
+def prepare(vault: Vault, actor: Actor, given: MemoryFields, created_at: str | None = None) -> Prepared:
+    """Settle defaults and cut the passages. Pure but for the clock. Raises ``InvalidArgument``, also for secrets."""
+    fields, warnings = _without_secrets(vault, given)
     title = fields.title or derived_title(fields.content)
     workspace = workspace_key(fields.workspace or actor.workspace or GLOBAL)
     author = fields.author or actor.name[:LABEL]
@@ -89,7 +104,18 @@ def prepare(vault: Vault, actor: Actor, fields: MemoryFields, created_at: str | 
         passages=passages.passages_of(fields.title or "", fields.content, labels, vault.shared.index.passage_tokens),
         request_hash=hashed(fields.model_dump(mode="json"), actor.workspace),
         anchor_commit=fields.anchor_commit,
+        warnings=tuple(warnings),
     )
+
+
+def _without_secrets(vault: Vault, given: MemoryFields) -> tuple[MemoryFields, list[str]]:
+    guarded = secrets.guard(given.model_dump(), vault.shared.hygiene)
+    if not guarded.warnings:
+        return given, []
+    try:
+        return type(given).model_validate(guarded.fields), guarded.warnings
+    except ValidationError:  # the marks are longer than what they stand for
+        raise InvalidArgument("content", "has no room for the marks in place of its secrets") from None
 
 
 def _duplicate_key(actor: Actor, fields: MemoryFields, workspace: str) -> str | None:
@@ -128,6 +154,13 @@ def duplicate(tx: Reader, prepared: Prepared) -> Stored | None:
     if prepared.duplicate_key is None:
         return None
     return _held(tx, f"m.duplicate_key = :same AND {_LIVING}", {"same": prepared.duplicate_key, "now": clock.now()})
+
+
+def living(tx: Reader, actor: Actor, memory_id: str) -> Stored | None:
+    """A living memory that the actor may see, as one that says already what was to be stored."""
+    seen = "(m.visibility = 'shared' OR m.stored_by = :viewer)"
+    params = {"id": memory_id, "viewer": actor.identity, "now": clock.now()}
+    return _held(tx, f"m.id = :id AND {seen} AND {_LIVING}", params)
 
 
 _LIVING = "m.archived_at IS NULL AND m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > :now)"
@@ -172,7 +205,8 @@ def insert(
         },
     )  # fmt: skip
     ready = indexing.index(tx, indexing.source(tx, seq), prepared.passages, vectors, model)
-    return seq, Stored(identity, prepared.title, prepared.created_at, "ready" if ready else "pending")
+    embedding: Literal["ready", "pending"] = "ready" if ready else "pending"
+    return seq, Stored(identity, prepared.title, prepared.created_at, embedding, warnings=list(prepared.warnings))
 
 
 def remember_key(tx: Writer, actor: Actor, key: str, prepared: Prepared, memory: str) -> None:

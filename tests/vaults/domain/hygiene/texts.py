@@ -16,7 +16,7 @@ URL = ALNUM + "-_"
 def made(length: int, letters: str = ALNUM, seed: int = 7) -> str:
     """A random word, the same each time."""
     source = random.Random(f"{length}{letters}{seed}")
-    return "a1B" [: min(3, length)] .translate(str.maketrans("a1B", letters[0] + letters[-1] + letters[1])) + "".join(
+    return "a1B"[: min(3, length)].translate(str.maketrans("a1B", letters[0] + letters[-1] + letters[1])) + "".join(
         source.choice(letters) for _ in range(length - 3)
     )
 

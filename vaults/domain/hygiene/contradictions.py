@@ -1,0 +1,221 @@
+"""Whether two statements contradict each other: same subject, and one denies it, or says another value. Pure, and no
+model: near ones are brought by their vectors, what is said is read off the words. Rather silent than wrong."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from vaults.domain.hygiene.sentences import STOP, Sentence, is_time, sentences
+from vaults.domain.hygiene.wording import stem
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A memory as it is compared. ``title`` is empty where it only repeats the content."""
+
+    title: str
+    content: str
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def contradicted(new: Statement, old: Statement) -> str | None:
+    """Why ``new`` cannot hold together with ``old``, in a few words about the old one; None when it may."""
+    titled = bool(new.title) and _plain(new.title) == _plain(old.title)
+    news, olds = _sentences(new, titled=titled), _sentences(old, titled=titled)
+    said = {each.tokens for each in news}
+    for old_one in olds:
+        if old_one.tokens in said:
+            continue
+        for new_one in news:
+            if why := _between(new_one, old_one):
+                return why
+    return None
+
+
+def _sentences(statement: Statement, *, titled: bool) -> list[Sentence]:
+    if titled:  # what the title names is the subject of a content that is only a value
+        found = sentences(statement.content)
+        return sentences(f"{statement.title}: {statement.content}")[:1] + found
+    return sentences(f"{statement.title}\n{statement.content}")
+
+
+def _plain(title: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in re.findall(r"\w+", title.casefold()) if word not in STOP)
+
+
+def _between(new: Sentence, old: Sentence) -> str | None:
+    shared = len(new.about & old.about)
+    if not shared:
+        return None
+    if why := _replaced(new, old) or _replaced(old, new):
+        return why
+    if new.denies != old.denies:
+        return _denied(new, old, shared)
+    return None if new.is_event or old.is_event else _differs(new, old)
+
+
+def _denied(new: Sentence, old: Sentence, shared: int) -> str | None:
+    """One says of the same what the other denies. A word that only the one has is a detail; words that both have
+    alone make another subject of it."""
+    if shared < 2 or not (new.about <= old.about or old.about <= new.about):
+        return None
+    if shared / len(new.about | old.about) < 0.5:
+        return None
+    values = [{token for token in each.tokens if is_time(token)} for each in (new, old)]
+    if values[0] and values[1] and values[0] != values[1]:
+        return None
+    return "it denies what this says" if old.denies else "it says what this denies"
+
+
+_INSTEAD = frozenset({"instead of", "rather than", "in place of"})
+_USING = _words("use uses using used with via through on prefer prefers chose choose is are")
+_LEAVING = _words("replaced replace replaces dropped drop abandoned retired removed")
+_MOVING = _words("moved migrated switched changed switch migrate move moving migrating switching")
+
+
+def _replaced(one: Sentence, other: Sentence) -> str | None:
+    """``one`` says that something else takes the place of what ``other`` uses."""
+    gone = _given_up(one)
+    if gone is None or other.denies or _given_up(other) == gone:
+        return None
+    at = next((at for at, token in enumerate(other.tokens) if stem(token) == stem(gone)), None)
+    if at is None or at == 0 or not _USING & set(other.tokens[max(0, at - 2) : at]):
+        return None
+    return f"one goes by {gone}, the other has given it up"
+
+
+def _given_up(sentence: Sentence) -> str | None:
+    """What a sentence says is not used any more."""
+    tokens = sentence.tokens
+    for at in range(len(tokens) - 1):
+        pair, last = " ".join(tokens[at : at + 2]), at + 2
+        if pair in _INSTEAD or (tokens[at] in _MOVING and tokens[at + 1] in ("from", "off", "away")):
+            rest = [token for token in tokens[last : last + 3] if token not in STOP]
+            return rest[0] if rest else None
+        if tokens[at] in _LEAVING:
+            rest = [token for token in tokens[at + 1 : at + 4] if token not in STOP]
+            return rest[0] if rest else None
+    return None
+
+
+_BINDING = _words(
+    "is are was were to in on at by with from called named via : = under after every until before than over through"
+)
+_SLOTS = _words(
+    "default branch port region language database name owner deadline timezone zone format limit version provider host"
+    " framework library editor unit currency address contact lead maintainer license theme level mode protocol strategy"
+    " policy channel manager city office day colour color primary encoding algorithm queue broker registry domain"
+    " package backend store engine model tool runner approver reviewer"
+)
+"""What has one value at a time."""
+
+_TAIL = _words("for as in on to when by with per")
+_ARTICLES = _words("a an the our we now currently still always us about around")
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """A sentence without articles. ``some``: where an indefinite one stood; ``names``: what is written like a name, or
+    like code; ``verb``: where the first verb stands."""
+
+    tokens: list[str]
+    some: frozenset[int]
+    names: frozenset[int]
+    verb: int
+
+
+def _frame(sentence: Sentence) -> _Frame | None:
+    if sentence.verb is None:
+        return None
+    tokens: list[str] = []
+    some, names, verb = set[int](), set[int](), 0
+    for at, (token, raw) in enumerate(zip(sentence.tokens, sentence.raw, strict=True)):
+        if token in _ARTICLES and at != sentence.verb:
+            some |= {len(tokens)} if token in ("a", "an") else set()
+            continue
+        if at == sentence.verb:
+            verb = len(tokens)
+        if raw[:1].isupper() or re.search(r"[./_@-]", raw):
+            names.add(len(tokens))
+        tokens.append(token)
+    return _Frame(tokens, frozenset(some), frozenset(names), verb)
+
+
+def _differs(new: Sentence, old: Sentence) -> str | None:
+    """The same frame with another value in one place, or with other figures in several."""
+    ours, theirs = _frame(new), _frame(old)
+    if ours is None or theirs is None:
+        return None
+    shared = len(set(ours.tokens) & set(theirs.tokens))
+    if 2 * shared < max(len(set(ours.tokens)), len(set(theirs.tokens))):
+        return None
+    codes = SequenceMatcher(None, ours.tokens, theirs.tokens, autojunk=False).get_opcodes()
+    spots = [_Spot(ours, theirs, code[1], code[2], code[3], code[4]) for code in codes if code[0] != "equal"]
+    same = len(ours.tokens) - sum(spot.end - spot.start for spot in spots)
+    if not 1 <= len(spots) <= 3 or same < 2 or same < 0.5 * max(len(ours.tokens), len(theirs.tokens)):
+        return None
+    if any(spot.is_of_subject or spot.is_one_sided for spot in spots):
+        return None
+    if all(spot.is_figure for spot in spots) or (len(spots) == 1 and spots[0].is_choice):
+        return f"it says {spots[0].theirs}, this {spots[0].ours}"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    """Where two frames differ: ``start`` to ``end`` of the one, ``there`` to ``until`` of the other."""
+
+    one: _Frame
+    other: _Frame
+    start: int
+    end: int
+    there: int
+    until: int
+
+    @property
+    def ours(self) -> str:
+        return " ".join(self.one.tokens[self.start : self.end])
+
+    @property
+    def theirs(self) -> str:
+        return " ".join(self.other.tokens[self.there : self.until])
+
+    @property
+    def is_of_subject(self) -> bool:
+        """Whether it stands before the verb, or is the verb: then they speak of different things."""
+        return self.start <= self.one.verb or self.there <= self.other.verb
+
+    @property
+    def is_one_sided(self) -> bool:
+        """Whether the one only says more."""
+        return self.start == self.end or self.there == self.until
+
+    @property
+    def is_figure(self) -> bool:
+        """Whether a figure stands against a figure, and little else."""
+        sides = (self.one.tokens[self.start : self.end], self.other.tokens[self.there : self.until])
+        return all(any(is_time(token) for token in side) and len(side) <= 3 for side in sides)
+
+    @property
+    def is_choice(self) -> bool:
+        """Whether one thing stands against another where only one can be: between a verb and what it is for, or after
+        a word that binds it to a place, a name, a role. One may be a cook and a climber: what is one of many is no
+        choice."""
+        changed = (*self.one.tokens[self.start : self.end], *self.other.tokens[self.there : self.until])
+        if len(changed) > 4 or any(token in STOP for token in changed):
+            return False
+        if self.start in self.one.some or self.there in self.other.some:
+            return False
+        tail = self.one.tokens[self.end :]
+        if len(tail) >= 2 and tail[0] in _TAIL and any(token not in STOP for token in tail[1:]):
+            return True
+        if self.one.tokens[self.start - 1] not in _BINDING:
+            return False
+        named = self.start in self.one.names and self.there in self.other.names
+        subject = self.one.tokens[: self.one.verb + 2]  # what reads as the verb may be a noun: "the default branch"
+        return named or any(token in _SLOTS or stem(token) in _SLOTS for token in subject)

@@ -1,0 +1,162 @@
+"""Sentences as contradictions are read off them: words in order, what they speak of, whether they deny. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from vaults.domain.hygiene.wording import DENYING, is_value, stem
+
+SENTENCES, WORDS = 12, 60
+"""Sentences of a text that are read, and words of a sentence: what is said first counts most."""
+
+_END = re.compile(r"(?<=[.!?])\s+|\n+|;\s|\s[–—]\s")
+_TOKEN = re.compile(r"[^\W_]+(?:[./:_@+'%&-]+[^\W_]+)*[%+#]*|[:=](?=\s|$)", re.UNICODE)
+_IDLE = re.compile(
+    r"(?i)\b(?:not (?:only|just|least)|do(?:n't| not) forget(?: to)?|no (?:matter|doubt|problem|wonder))\b"
+)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+STOP = _words(
+    "a an the this that these those we our us i my you your it its they their he she his her of and or but so "
+    "also now then there here just do does did done be been being is are was were am will would shall should can "
+    "could may might must have has had to in on at by for from with as per into any all always ever longer still "
+    "very really please let decid decided agreed agree plan want need needs currently today anymore instead "
+    "rather than only every which who when if because since until more most get gets : = about after before up "
+    "out off over under too yet already again"
+)
+"""Words that carry no subject. Stems as well as words."""
+
+_OPPOSITES = (
+    "enable disable",
+    "allow forbid prohibit ban disallow deny",
+    "allowed forbidden prohibited banned",
+    "require optional",
+    "true false",
+    "sync async",
+    "synchronous asynchronous",
+    "synchronously asynchronously",
+    "public private",
+    "open closed",
+    "accept reject",
+    "include exclude",
+    "safe unsafe",
+    "possible impossible",
+    "stable unstable",
+    "encrypted unencrypted",
+    "works fails broken",
+    "work fail",
+    "like dislike",
+    "likes dislikes hates",
+    "loves hates",
+    "manual automatic",
+    "manually automatically",
+    "supported unsupported",
+    "supports lacks",
+    "ascending descending",
+    "mutable immutable",
+    "blocking nonblocking",
+    "increase decrease",
+    "increases decreases",
+    "faster slower",
+    "present absent",
+    "visible hidden",
+    "keep delete",
+    "kept deleted",
+    "secure insecure",
+    "correct wrong",
+    "valid invalid",
+    "online offline",
+    "success failure",
+    "available unavailable",
+    "before after",
+    "inclusive exclusive",
+    "stateless stateful",
+    "signed unsigned",
+    "compatible incompatible",
+)
+
+OPPOSED = {
+    stem(word): (stem(group.split()[0]), rank > 0) for group in _OPPOSITES for rank, word in enumerate(group.split())
+}
+"""A stem, what it is the opposite of, and whether it is the opposite."""
+
+_AGAINST = _words("avoid avoids avoiding stop stops stopped quit refuse refuses")
+
+_VERBS = _words(
+    "is are was were be has have had use uses used using run runs ran set sets take takes took keep keeps hold "
+    "holds last lasts start starts end ends listen listens expire expires cost costs require requires allow "
+    "allows must should can will may live lives work works write writes store stores deploy deploys host hosts "
+    "retry retries return returns need needs begin begins happen happens prefer prefers like likes own owns lead "
+    "leads manage manages maintain maintains support supports cache caches default defaults close closes rotate "
+    "rotates allocate allocates contain contains accept accepts send sends read reads build builds ship ships pin "
+    "pins target targets depend depends log logs wait waits fail fails stay stays go goes pay pays meet meets "
+    "serve serves authenticate authenticates sit sits reside resides report reports measure measures limit limits "
+    "format formats sign signs test tests block blocks refresh refreshes sync syncs back backs purge purges "
+    "delete deletes remove removes scale scales cover covers become becomes leave leaves arrive arrives open "
+    "opens moves equals means : ="
+)
+PAST = _words(
+    "was were had ran took went saw met wrote built bought made left came gave got found sent held began paid did "
+    "spoke ate flew drove won lost said sold"
+)
+
+TIMES = _words(
+    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
+    "september october november december hourly daily nightly weekly biweekly monthly quarterly yearly annually "
+    "once twice one two three four five six seven eight nine ten eleven twelve twenty thirty sixty midnight noon "
+    "morning evening mondays tuesdays wednesdays thursdays fridays saturdays sundays"
+)
+"""Words that are values like figures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """``tokens`` in order, folded; ``raw`` as written; ``verb``: where the first verb stands, or None; ``about``: stems
+    of what it speaks of, values left out; ``denies``: whether it says that something is not so."""
+
+    tokens: tuple[str, ...]
+    raw: tuple[str, ...]
+    verb: int | None
+    about: frozenset[str]
+    denies: bool
+
+    @property
+    def is_event(self) -> bool:
+        """Whether it tells what happened once, rather than what is so."""
+        until = len(self.tokens) if self.verb is None else self.verb
+        return any(token in PAST or token.endswith("ed") for token in self.tokens[1:until])
+
+
+def sentences(text: str) -> list[Sentence]:
+    """The first sentences of a text, without empty ones."""
+    return list(_read(text))[:SENTENCES]
+
+
+def _read(text: str) -> Iterator[Sentence]:
+    for part in _END.split(text[: SENTENCES * 400]):
+        raw = _TOKEN.findall(_IDLE.sub(" ", part.replace("’", "'")))[:WORDS]
+        while raw and raw[0] in (":", "="):
+            raw = raw[1:]
+        tokens = tuple(token.casefold() for token in raw)
+        if not tokens:
+            continue
+        verb = next((at for at, token in enumerate(tokens) if token in _VERBS and at > 0), None)
+        about, opposed = set(), 0
+        for token in tokens:
+            meant, opposite = OPPOSED.get(stem(token), (stem(token), False))
+            opposed += opposite
+            if not (token in STOP or meant in STOP or token in DENYING or token in _AGAINST or is_time(token)):
+                about.add(meant)
+        denials = sum(token in DENYING or token in _AGAINST for token in tokens)
+        yield Sentence(tokens, tuple(raw), verb, frozenset(about), bool((denials + opposed) % 2))
+
+
+def is_time(token: str) -> bool:
+    """Whether a token is a value: a figure, a day, a rhythm."""
+    return is_value(token) or token in TIMES
