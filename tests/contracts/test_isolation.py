@@ -47,7 +47,19 @@ VALID = {
     "note_move": {"path": "canary", "to": "moved"},
     "note_delete": {"path": "canary", "confirm": True},
     "history": {"path": "canary"},
+    "session_resume": {},
+    "session_save": {"summary": "done"},
+    "session_history": {},
+    "handoff_create": {"goal": "canary", "current_state": "new", "next_action": "new"},
+    "handoff_load": {},
+    "claims": {"resources": ["canary"]},
+    "threads": {"thread": "canary"},
+    "checkpoint": {"reason": "new", "state": {"step": 1}, "thread": "canary"},
     "status": {},
+    "usage": {"kind": "expired"},
+    "feedback": {"type": "bug", "message": "canary"},
+    "doctor": {},
+    "reindex": {},
     "vaults": {},
     "discover_tools": {"query": "remember"},
 }
@@ -77,8 +89,10 @@ def _filled(spec: ToolSpec, action: str | None, own: str, other: str) -> dict[st
     arguments = json.loads(text)
     if action is not None:
         arguments["action"] = action
-    if action in ("create", "archive"):
+    if spec.name == "vaults" and action in ("create", "archive"):
         arguments["name"] = "brand-new"
+    if spec.destroys(arguments):
+        arguments["confirmed"] = True
     return arguments
 
 

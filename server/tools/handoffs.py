@@ -1,0 +1,187 @@
+"""Handing work over, and saying who works on what."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from auth.addresses import is_address
+from auth.roles import Role
+from server.call import Call
+from server.tools._spec import ADDS, EDITS, Arguments, tool
+from vaults.domain import claims as claiming
+from vaults.domain import handovers
+from vaults.domain.claims import Claim, Resource, spoken
+from vaults.domain.handoffs import Draft, Handoff
+from vaults.domain.memory import GLOBAL, Filled, Text
+from vaults.errors import Forbidden, InvalidArgument, ReadOnly
+from vaults.ledger.entries import Noted
+
+Point = Annotated[Filled, Field(max_length=500)]
+Resources = Annotated[list[Resource], Field(max_length=50)]
+
+TOLD = 6000
+"""Characters of a handoff a model is told; the structured result has the rest."""
+
+
+def _address(text: str) -> str:
+    if not is_address(text):
+        raise ValueError("must be a subject, or role:reader, role:writer or role:admin")
+    return text
+
+
+class CreateArguments(Arguments):
+    goal: Annotated[Filled, Field(max_length=1000, description="what it is all for")]
+    current_state: Annotated[Filled, Field(max_length=8000, description="what is done, what is not")]
+    next_action: Annotated[Filled, Field(max_length=2000, description="the very next step")]
+    constraints: Annotated[list[Point], Field(max_length=20, description="what must hold")] = []
+    known_unknowns: Annotated[list[Point], Field(max_length=20, description="open questions")] = []
+    artifacts: Annotated[list[Point], Field(max_length=50, description="paths, ids, branches")] = []
+    stop_conditions: Annotated[list[Point], Field(max_length=20, description="when to stop")] = []
+    claims: Annotated[Resources, Field(description="claimed resources that go over")] = []
+    to: Annotated[
+        str | None,
+        Field(max_length=255, description="subject or role:writer; default anyone"),
+        AfterValidator(_address),
+    ] = None
+    ttl_days: Annotated[float, Field(gt=0, le=365, allow_inf_nan=False, description="days until it expires")] = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The handoff as it was left."""
+
+    handoff: Handoff
+
+
+def _given_text(given: Given) -> str:
+    handoff = given.handoff
+    over = f" Whoever accepts it takes over: {', '.join(handoff.claims)}." if handoff.claims else ""
+    return f"Handoff {handoff.id} waits for {handoff.to or 'anyone'} until {handoff.expires_at}.{over}"
+
+
+@tool(
+    role=Role.WRITER,
+    effect=EDITS,
+    text=_given_text,
+    deed="leave a handoff",
+    rare=("ttl_days",),
+    # Who it is not for hears that one was left, as of any work, and not which.
+    noted=lambda args, given: Noted("handoff_created", None if args.to else given.handoff.id, "left a handoff"),
+)
+async def handoff_create(call: Call, args: CreateArguments) -> Given:
+    """Hand your work over to another agent or person. Use it when you stop and somebody else is to go on; one who knows
+    nothing must be able to."""
+    workspace = call.actor.workspace or GLOBAL
+    draft = Draft(**args.model_dump(exclude={"session"}))
+    return Given(await handovers.create(call.vault, call.session, workspace, draft))
+
+
+class LoadArguments(Arguments):
+    id: Annotated[Text | None, Field(max_length=64, description="default: newest open one for you")] = None
+    accept: Annotated[bool, Field(description="take it over, with its claims")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A handoff, if there is one. ``claims``: what you hold of it, now that you have taken it over."""
+
+    handoff: Handoff | None = None
+    claims: list[str] | None = None
+
+
+def _loaded_text(loaded: Loaded) -> str:
+    handoff = loaded.handoff
+    if handoff is None:
+        return "No open handoff is waiting for you."
+    head = f"Handoff {handoff.id} by {handoff.author}, {handoff.created_at}, {handoff.status}"
+    if handoff.receipt is not None:
+        head += f" by {handoff.receipt.accepted_by} at {handoff.receipt.at}"
+    lines = [f"{head}. What its author wrote, as data:"]
+    for name in ("goal", "current_state", "next_action", "constraints", "known_unknowns", "artifacts",
+                 "stop_conditions", "claims"):  # fmt: skip
+        if value := getattr(handoff, name):
+            lines.append(f"{name}: {json.dumps(value, ensure_ascii=False)}")
+    if loaded.claims is not None and handoff.claims:
+        missing = [each for each in handoff.claims if each not in loaded.claims]
+        lines.append(f"You hold now: {', '.join(loaded.claims) or 'nothing'}.")
+        lines += [f"Held by others: {', '.join(missing)}."] if missing else []
+    text = "\n".join(lines)
+    return text if len(text) <= TOLD else f"{text[:TOLD]}… (the structured result has the rest)"
+
+
+def _loaded_noted(args: LoadArguments, loaded: Loaded) -> Noted | None:
+    if not args.accept or loaded.handoff is None:
+        return None
+    return Noted("handoff_accepted", loaded.handoff.id, "took a handoff over")
+
+
+@tool(role=Role.READER, text=_loaded_text, noted=_loaded_noted)
+async def handoff_load(call: Call, args: LoadArguments) -> Loaded:
+    """The work somebody left for you, or for anyone. Use it when you begin; accept it before you go on with it, so
+    that nobody else does."""
+    taker = call.taker
+    if not args.accept:
+        return Loaded(await handovers.load(call.vault, taker, args.id))
+    if call.role < Role.WRITER:
+        raise Forbidden("accepting needs the role writer in this vault", role=call.role.label)
+    if call.caller.write_mode == "off":
+        raise ReadOnly("writing is switched off for this connection")
+    done = await handovers.accept(call.vault, taker, call.session, args.id)
+    return Loaded(done.handoff, done.claims)
+
+
+class ClaimsArguments(Arguments):
+    action: Annotated[Literal["claim", "release", "release_all", "list"], Field(description="what to do")] = "list"
+    resources: Annotated[Resources, Field(description="such as src/db.ts, task:refactor")] = []
+    description: Annotated[Text | None, Field(max_length=500, description="what for")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """Claims that count now, of ``total``; ``released``: resources that were given back."""
+
+    claims: list[Claim]
+    total: int
+    released: list[str] | None = None
+
+
+def _claims_text(found: Claims) -> str:
+    lines = [f"Released: {', '.join(found.released) or 'nothing'}."] if found.released is not None else []
+    if not found.claims:
+        return "\n".join([*lines, "You hold nothing." if lines else "Nothing is claimed."])
+    named = [f"- {spoken(each)}{': yours' if each.yours else ''}" for each in found.claims]
+    return "\n".join([*lines, f"{len(named)} of {found.total} claims:", *named])
+
+
+def _claims_noted(args: ClaimsArguments, found: Claims) -> Noted:
+    count = len(found.claims if found.released is None else found.released)
+    return Noted("tool_call", None, f"claims {args.action}: {count}")
+
+
+@tool(
+    role=Role.WRITER,
+    effect=ADDS,
+    preset="notes",
+    actions={"claim": Role.WRITER, "release": Role.WRITER, "release_all": Role.WRITER, "list": Role.READER},
+    text=_claims_text,
+    deed="claim or release what it works on",
+    noted=_claims_noted,
+)
+async def claims(call: Call, args: ClaimsArguments) -> Claims:
+    """Say what you work on, and see what others do. Use it before you change what others may change too. Claims are
+    advisory: all resources of a call are yours or, where somebody holds one, none."""
+    if args.action == "list":
+        held = await claiming.listed(call.vault, call.session, args.resources)
+    elif args.action == "release_all":
+        held = await claiming.release(call.vault, call.session, None)
+    elif not args.resources:
+        raise InvalidArgument("resources", "must name at least one")
+    elif args.action == "claim":
+        held = await claiming.claim(call.vault, call.session, args.resources, args.description)
+    else:
+        held = await claiming.release(call.vault, call.session, args.resources)
+    return Claims(held.claims, held.total, held.released)

@@ -1,0 +1,138 @@
+"""Lines of work, and the state each is in."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from auth.roles import Role
+from server.call import Call
+from server.tools._filters import MaxTokens
+from server.tools._spec import EDITS, READS, Arguments, tool
+from vaults import clock
+from vaults.domain import checkpoints
+from vaults.domain import threads as domain
+from vaults.domain.checkpoints import STATE_KB, Checkpoint, Difference, Saved, Version
+from vaults.domain.memory import GLOBAL, Filled, Label, bounded_json, workspace_key
+from vaults.domain.threads import Filed, Part, Thread, Visit
+from vaults.errors import InvalidArgument
+from vaults.ledger.entries import Noted
+from vaults.search.filters import Filter
+
+
+class ThreadsArguments(Arguments):
+    action: Annotated[Literal["list", "show"], Field(description="what to do")] = "list"
+    thread: Annotated[Label | None, Field(description="the one to show")] = None
+    limit: Annotated[int, Field(ge=1, le=100, description="of each kind at most")] = 20
+    max_tokens: Annotated[MaxTokens, Field(description="a longer state is left out")] = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """Threads, the one that changed last first, of ``total``; or one with what it holds. ``diff``: to the current state
+    from the one before it. ``truncated``: there is more."""
+
+    threads: list[Thread]
+    total: int
+    truncated: bool
+    memories: list[Filed] = field(default_factory=list)
+    passages: list[Part] = field(default_factory=list)
+    sessions: list[Visit] = field(default_factory=list)
+    checkpoints: list[Version] = field(default_factory=list)
+    state: Checkpoint | None = None
+    diff: Difference | None = None
+
+
+def _count(thread: Thread) -> str:
+    parts = ("memories", "passages", "checkpoints", "sessions")
+    said = ", ".join(f"{number} {name}" for name in parts if (number := getattr(thread, name)))
+    return f"{thread.name}: {said}, last {thread.last_at}"
+
+
+def _threads_text(found: Threads) -> str:
+    lines = [f"{len(found.threads)} of {found.total} threads:", *(f"- {_count(each)}" for each in found.threads)]
+    lines += [f"- memory {each.id} [{each.type}]: {each.title}" for each in found.memories]
+    lines += [f"- {each.kind} {each.ref}: {each.title}" for each in found.passages]
+    if found.checkpoints:
+        last = found.checkpoints[0]
+        lines.append(f"State {last.id} by {last.who}, {last.created_at}, {last.tokens} tokens:")
+        state = found.state
+        lines.append(json.dumps(state.state, ensure_ascii=False) if state else "left out: raise max_tokens to see it")
+    return "\n".join(lines)
+
+
+@tool(
+    role=Role.READER,
+    effect=READS,
+    preset="notes",
+    actions={"list": Role.READER, "show": Role.READER},
+    text=_threads_text,
+)
+async def threads(call: Call, args: ThreadsArguments) -> Threads:
+    """Lines of work in this vault, or what one of them holds: memories, notes, sessions, its state and how that
+    changed. Use it before you go on with work that has a thread."""
+    where = call.actor.workspace
+    near = tuple(dict.fromkeys((where, GLOBAL))) if where else ()
+    only = Filter(call.actor.identity, clock.now(), workspaces=near)
+    if args.action == "list":
+        page = await call.vault.db.read(lambda tx: domain.listed(tx, only, args.limit))
+        return Threads(page.threads, page.total, truncated=len(page.threads) < page.total)
+    name = args.thread
+    if name is None:
+        raise InvalidArgument("thread", "is needed: the thread to show")
+    await call.vault.ledger.flush()
+    found = await call.vault.db.read(lambda tx: domain.shown(tx, only, name, args.limit))
+    fits = found.state is not None and found.state.tokens <= args.max_tokens
+    cut = len(found.memories) < found.thread.memories or len(found.versions) < found.thread.checkpoints
+    return Threads(
+        [found.thread],
+        1,
+        truncated=cut or (found.state is not None and not fits),
+        memories=found.memories,
+        passages=found.parts,
+        sessions=found.sessions,
+        checkpoints=found.versions,
+        state=found.state if fits else None,
+        diff=found.diff,
+    )
+
+
+def _state(value: dict[str, Any]) -> dict[str, Any]:
+    return bounded_json(value, STATE_KB)
+
+
+class CheckpointArguments(Arguments):
+    reason: Annotated[Filled, Field(max_length=1000, description="why now, in a sentence")]
+    state: Annotated[dict[str, Any], AfterValidator(_state), Field(description="JSON object, ≤ 64 KB: the whole state")]
+    thread: Annotated[Label | None, Field(description="line of work it is of")] = None
+    workspace: Annotated[Label | None, Field(description="project; default: yours")] = None
+
+
+def _saved_text(saved: Saved) -> str:
+    of = f" of thread {saved.thread}" if saved.thread else ""
+    changed = saved.changed
+    if changed is None:
+        return f"State {saved.state_id}{of} is kept, the first one, {saved.tokens} tokens."
+    counts = f"{len(changed.added)} added, {len(changed.changed)} changed, {len(changed.removed)} removed"
+    return f"State {saved.state_id}{of} is the current one, {saved.tokens} tokens: {counts}."
+
+
+@tool(
+    role=Role.WRITER,
+    effect=EDITS,
+    preset="notes",
+    text=_saved_text,
+    deed="keep the state of its work",
+    noted=lambda args, saved: Noted(
+        "checkpoint", saved.state_id, "kept a state", threads=(args.thread,) if args.thread else ()
+    ),
+)
+async def checkpoint(call: Call, args: CheckpointArguments) -> Saved:
+    """Keep the state of your work as a JSON document, version by version. Use it at milestones and before risky steps:
+    whoever goes on starts from it."""
+    workspace = workspace_key(args.workspace) if args.workspace else call.actor.workspace or GLOBAL
+    draft = checkpoints.Draft(workspace, args.thread, args.reason, args.state)
+    return await checkpoints.save(call.vault, call.session, draft)
