@@ -21,6 +21,9 @@ from vaults.vault import Vault
 GLOBBED = 200
 """Notes that the patterns of one call stand for at most."""
 
+PARAGRAPHS = 32
+"""Paragraphs of a note, from its beginning, that are known again when they come back."""
+
 _MEMORY = "memory://"
 _ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 
@@ -85,6 +88,7 @@ async def fetched(vault: Vault, actor: Actor, refs: Sequence[str], portion: Port
             found.items.append(item)
             # A note is cut at the end of a line: what is left of the budget then is no room for another.
             left = 0 if found.full else left - len(item.text.encode())
+    _remember_shown(vault, actor, found.items)
     return found
 
 
@@ -100,7 +104,15 @@ async def one(vault: Vault, actor: Actor, ref: str, portion: Portion) -> Found:
         if _is_of_note(ref):
             raise
         raise NotFound(f"nothing with the id {ref[:64]}", hint=failure.hint, **failure.details) from None
+    _remember_shown(vault, actor, found.items)
     return found
+
+
+def _remember_shown(vault: Vault, actor: Actor, items: Sequence[Item]) -> None:
+    """What was shown is no news when it comes back; of a note not a paragraph either."""
+    for item in items:
+        paragraphs = item.text.split("\n\n", PARAGRAPHS)[:PARAGRAPHS] if not item.url.startswith(_MEMORY) else []
+        vault.retrieved.note(actor.identity, ((text, item.id) for text in dict.fromkeys((item.text, *paragraphs))))
 
 
 async def _targets(vault: Vault, actor: Actor, refs: Sequence[str], found: Found) -> list[_Target]:

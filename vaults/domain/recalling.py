@@ -149,7 +149,17 @@ async def answer(vault: Vault, ask: Ask) -> Answer:
     found = await ranked(vault, ask, pick)
     if ask.like is not None and found.mode_used == "keyword" and not ask.query.strip() and ask.like_words:
         return await answer(vault, replace(ask, query=ask.like_words))
+    _remember_shown(vault, ask.only.viewer, found.shown)
     return found
+
+
+def _remember_shown(vault: Vault, viewer: str, shown: Sequence[Shown]) -> None:
+    """What was shown is no news when it comes back, and a memory that was shown whole was read."""
+    said = ((each.hit.content or each.hit.snippet or "", each.hit.id) for each in shown)
+    vault.retrieved.note(viewer, said)
+    vault.accesses.update(
+        each.item[1] for each in shown if each.item[0] == indexing.KIND and each.hit.content is not None
+    )
 
 
 def cursor_after(ask: Ask, found: Answer, kept: Sequence[Shown]) -> str | None:
