@@ -29,14 +29,14 @@ _EVENTS = (
     " LEFT JOIN memories m ON m.id = e.resource LEFT JOIN sessions s ON s.seq = e.session"
 )
 _SEEN = " AND (m.id IS NULL OR m.visibility = 'shared' OR m.stored_by = :viewer)"
-_WORTH_TELLING = " AND e.tool NOT IN ('session_resume', 'session_history', 'status', 'discover_tools')"
+WORTH_TELLING = " AND e.tool NOT IN ('session_resume', 'session_history', 'status', 'discover_tools')"
 """Looking what happened did not happen to anything."""
 
 
 def of_session(tx: Reader, session: int, viewer: str, limit: int) -> list[Event]:
     """The last events of a session, in order."""
     rows = tx.all(
-        f"{_EVENTS} WHERE e.session = :session{_SEEN}{_WORTH_TELLING} ORDER BY e.seq DESC LIMIT :limit",
+        f"{_EVENTS} WHERE e.session = :session{_SEEN}{WORTH_TELLING} ORDER BY e.seq DESC LIMIT :limit",
         {"session": session, "viewer": viewer, "limit": limit},
     )
     return [_event(row[:6]) for row in reversed(rows)]
@@ -45,7 +45,7 @@ def of_session(tx: Reader, session: int, viewer: str, limit: int) -> list[Event]
 def of_others(tx: Reader, session: int, viewer: str, since: str, limit: int) -> list[Event]:
     """What other sessions did since, in order, with whose it was."""
     rows = tx.all(
-        f"{_EVENTS} WHERE e.at > :since AND e.session <> :session{_SEEN}{_WORTH_TELLING}"
+        f"{_EVENTS} WHERE e.at > :since AND e.session <> :session{_SEEN}{WORTH_TELLING}"
         " ORDER BY e.at DESC, e.seq DESC LIMIT :limit",
         {"session": session, "viewer": viewer, "since": since, "limit": limit},
     )
