@@ -1,4 +1,5 @@
-"""The keys that sign tokens issued here: Ed25519, one PEM file each, in a folder only this user may enter.
+"""The keys that sign tokens issued here: Ed25519, one PEM file each, in a folder only this user may enter; and secrets
+beside them.
 
 Files are numbered and never rewritten: the highest number signs, all of them verify. A key file comes into being
 whole or not at all and never replaces another (written aside, then hard-linked under its name), so of two processes
@@ -28,6 +29,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from vaults.errors import VaultUnavailable
 
+FOLDER = "keys"
+"""Where keys lie in a data folder."""
+
+_SECRET = 32
 _NAME = re.compile(r"[0-9]{4}\.pem", re.ASCII)
 
 
@@ -86,15 +91,27 @@ class KeyRing:
 
 def open_keys(folder: Path) -> KeyRing:
     """The key ring of ``folder``, with a first key made when it has none. Blocking."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if folder.stat().st_mode & 0o077:
-        folder.chmod(0o700)
+    _make_private(folder)
     ring = KeyRing(folder)
     if not _names(folder):
         with contextlib.suppress(FileExistsError):
             _create(folder, 1)
     ring.refresh()
     return ring
+
+
+def open_secret(folder: Path, name: str) -> bytes:
+    """32 random bytes kept as ``folder/name``, made at the first time; the same for all processes. Blocking."""
+    _make_private(folder)
+    path = folder / name
+    if not path.exists():
+        with contextlib.suppress(FileExistsError):
+            _publish(folder, name, secrets.token_bytes(_SECRET))
+    _made_private(path, path.stat().st_mode)
+    secret = path.read_bytes()
+    if len(secret) != _SECRET:
+        raise VaultUnavailable(f"the key {name} cannot be read", hint="restore or remove it")
+    return secret
 
 
 def add_key(folder: Path) -> str:
@@ -109,15 +126,26 @@ def _names(folder: Path) -> list[str]:
     return sorted(name for name in os.listdir(folder) if _NAME.fullmatch(name))  # noqa: PTH208  names, not paths
 
 
+def _make_private(folder: Path) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.stat().st_mode & 0o077:
+        folder.chmod(0o700)
+
+
 def _create(folder: Path, number: int) -> str:
     pem = Ed25519PrivateKey.generate().private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    aside = folder / f".new-{secrets.token_hex(8)}"
     name = f"{number:04d}.pem"
+    _publish(folder, name, pem)
+    return name
+
+
+def _publish(folder: Path, name: str, data: bytes) -> None:
+    aside = folder / f".new-{secrets.token_hex(8)}"
     try:
         with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(pem)
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         (folder / name).hardlink_to(aside)
@@ -128,7 +156,6 @@ def _create(folder: Path, number: int) -> str:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-    return name
 
 
 def _made_private(path: Path, mode: int) -> bool:

@@ -16,13 +16,12 @@ from pydantic import ValidationError
 from uuid_utils import uuid7
 
 from auth.roles import Role
-from server import errors
+from server import consent, errors
 from server.call import Call, Caller
 from server.chronicle import Chronicle, Page, session_of
-from server.tools._spec import CONFIRMED, Arguments, ToolSpec
+from server.tools._spec import Arguments, ToolSpec
 from vaults.context import CallContext, bound
 from vaults.errors import (
-    ConfirmationRequired,
     Forbidden,
     Internal,
     InvalidArgument,
@@ -42,12 +41,14 @@ class UnknownTool(NotFound):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a call. ``content`` is the structured result, or ``{"error": …}``; ``code`` is None on success."""
+    """What became of a call. ``content`` is the structured result, or ``{"error": …}``; ``code`` is None on success.
+    ``question``: nothing was done, the caller's person is to be asked this."""
 
     content: dict[str, Any]
     text: str
     code: str | None = None
     unknown_tool: bool = False
+    question: str | None = None
 
     @property
     def ok(self) -> bool:
@@ -69,9 +70,9 @@ class CallRecord:
 
 async def dispatch(services: Services, caller: Caller, name: str, arguments: Mapping[str, Any] | None) -> Outcome:
     """Serve one call."""
-    record = CallRecord(caller, name)
+    record, reference = CallRecord(caller, name), str(uuid7())
     try:
-        outcome = await _serve(services, caller, name, arguments or {})
+        outcome = await _serve(services, caller, name, arguments or {}, reference)
     except StrongroomError as failure:
         outcome = _failed(failure)
     except asyncio.CancelledError:
@@ -79,14 +80,16 @@ async def dispatch(services: Services, caller: Caller, name: str, arguments: Map
         _write(services, record)
         raise
     except Exception as failure:  # noqa: BLE001  the edge: whatever went wrong, the caller gets a reference only
-        record.reference, record.failure = str(uuid7()), failure
-        outcome = _failed(Internal("something went wrong inside the server", reference=record.reference))
+        record.reference, record.failure = reference, failure
+        outcome = _failed(Internal("something went wrong inside the server", reference=reference))
     record.outcome = outcome.code or "ok"
     _write(services, record)
     return outcome
 
 
-async def _serve(services: Services, caller: Caller, name: str, arguments: Mapping[str, Any]) -> Outcome:
+async def _serve(
+    services: Services, caller: Caller, name: str, arguments: Mapping[str, Any], reference: str
+) -> Outcome:
     spec = _find(services, name)
     role = _authorise(services, caller, spec, arguments)
     with services.quotas.admit(caller.principal, caller.vault):
@@ -98,14 +101,14 @@ async def _serve(services: Services, caller: Caller, name: str, arguments: Mappi
                 session = await session_of(vault, caller, arguments)
                 call = Call(services, caller.in_role(role), vault, session)
                 context = CallContext(caller.principal.key, entry.vault_id, until, session.id)
-                with bound(context), Chronicle(vault, session, spec, arguments).kept() as page:
+                with bound(context), Chronicle(vault, session, spec, arguments, reference).kept() as page:
                     return await _run(call, spec, arguments, page)
         except TimeoutError as failure:
             raise Timeout(f"{name} took longer than {limit:g} s", hint="ask for less at once") from failure
 
 
 async def _run(call: Call, spec: ToolSpec, arguments: Mapping[str, Any], page: Page) -> Outcome:
-    args = _validate(spec, _consented(call.caller, spec, arguments))
+    args = _consented(call, spec, arguments)
     result = await spec.run(call, args)
     page.noted = spec.noted(args, result)
     content: dict[str, Any] = spec.output.dump_python(result, mode="json", exclude_none=True)
@@ -133,18 +136,15 @@ def _authorise(services: Services, caller: Caller, spec: ToolSpec, arguments: Ma
     return role
 
 
-def _consented(caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The arguments without the word that a person has agreed. Raises ``ConfirmationRequired`` where the connection
-    asks before it writes, and nobody has."""
-    agreed = arguments.get(CONFIRMED)
-    if caller.write_mode == "ask" and spec.write_call(arguments) and agreed is not True:
-        raise ConfirmationRequired(
-            f"{spec.name} writes, and here a person is asked first",
-            hint=f"ask them; if they agree, call again with {CONFIRMED}: true",
-        )
-    if isinstance(agreed, bool) and CONFIRMED not in spec.arguments.model_fields:
-        return {name: value for name, value in arguments.items() if name != CONFIRMED}
-    return arguments
+def _consented(call: Call, spec: ToolSpec, arguments: Mapping[str, Any]) -> Arguments:
+    """The arguments, of a call nobody has to agree to or somebody did. Raises ``ConfirmationRequired``; what would be
+    refused anyway is refused before anybody is asked."""
+    args = _validate(spec, consent.without_word(spec, arguments))
+    entry = call.services.roster.entry(call.caller.vault)
+    if not consent.needs_word(call.caller, entry.destructive, spec, arguments):
+        return args
+    consent.check_word(call.caller, spec, arguments)
+    return consent.with_word(spec, args)
 
 
 def _validate(spec: ToolSpec, arguments: Mapping[str, Any]) -> Arguments:
@@ -177,7 +177,11 @@ def _reason(kind: str, message: str) -> str:
 
 def _failed(failure: StrongroomError) -> Outcome:
     return Outcome(
-        errors.as_content(failure), errors.as_text(failure), failure.code, unknown_tool=isinstance(failure, UnknownTool)
+        errors.as_content(failure),
+        errors.as_text(failure),
+        failure.code,
+        unknown_tool=isinstance(failure, UnknownTool),
+        question=failure.question if isinstance(failure, consent.PersonAsked) else None,
     )
 
 

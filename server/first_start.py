@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from auth.access import EVERY_VAULT
-from auth.keys import KeyRing, open_keys
+from auth.keys import FOLDER, KeyRing, open_keys
 from auth.roles import Role
 from auth.tokens import TTL_LIMIT_S, IssuedToken, TokenRequest, create_token
 from server import vault_admin
@@ -18,7 +18,7 @@ from vaults.errors import AlreadyExists
 
 FIRST = "main"
 OWNER = "owner"
-KEYS = "keys"
+KEYS = FOLDER
 
 
 async def first_start(control: Database, loaded: Loaded) -> IssuedToken | None:

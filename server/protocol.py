@@ -25,6 +25,7 @@ from mcp_types import (
     Completion,
     GetPromptRequestParams,
     GetPromptResult,
+    InputRequiredResult,
     ListPromptsResult,
     ListResourcesResult,
     ListResourceTemplatesResult,
@@ -44,10 +45,11 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from server import prompts, resources
+from server import consent, prompts, resources
 from server.call import Caller
 from server.dispatch import Outcome, dispatch
 from server.inquiry import Refused
+from server.mcp_bridge import asking
 from server.mcp_bridge.catalogue import Catalogue
 from server.mcp_bridge.listening import Listening
 from server.mcp_bridge.views import view_of
@@ -98,12 +100,14 @@ _NAMES_MEMORY = ("id", "from_id", "to_id")
 @dataclass(frozen=True, slots=True)
 class Protocol:
     """The server object for transports, and the streams to end when a shutdown begins. ``call`` is a tool call without
-    its envelope, ``may_call`` whether there is that tool for that caller; ``traced``: nothing may go round the SDK."""
+    its envelope, ``may_call`` whether there is that tool for that caller, ``asks`` whether a person would be asked
+    before the call; ``traced``: nothing may go round the SDK."""
 
     server: Server[Any]
     listening: Listening
     call: Callable[[Caller, str, Mapping[str, Any]], Awaitable[Outcome]]
     may_call: Callable[[Caller, str], bool]
+    asks: Callable[[Caller, str, Mapping[str, Any]], bool]
     traced: bool
 
 
@@ -132,10 +136,10 @@ def make_protocol(
     )
     if not traced:
         server.middleware.clear()  # a new server has one: tracing
-    server.middleware.append(wall)
+    server.middleware += [wall, asking.boundary(services, identify)]
     if extend is not None:
         extend(server)
-    return Protocol(server, listening, handlers.call, handlers.may_call, traced)
+    return Protocol(server, listening, handlers.call, handlers.may_call, handlers.asks, traced)
 
 
 class _Handlers:
@@ -158,13 +162,15 @@ class _Handlers:
         with self._services.quotas.admit(caller.principal, caller.vault):
             return self._catalogue.page(view_of(caller), params.cursor if params else None)
 
-    async def call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
-        caller = self._identify(ctx)
+    async def call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
+        caller = replace(self._identify(ctx), person=asking.person_of(ctx, params))
         if ctx.meta is not None and "progress_token" in ctx.meta:
             caller = replace(caller, progress=ctx.session.report_progress)
         outcome = await self.call(caller, params.name, params.arguments or {})
         if outcome.unknown_tool:
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {printable(params.name[:100])}")
+        if outcome.question is not None:
+            return asking.as_request(outcome.question)
         text = TextContent(type="text", text=outcome.text)
         return CallToolResult(content=[text], structured_content=outcome.content, is_error=not outcome.ok)
 
@@ -176,14 +182,23 @@ class _Handlers:
             await self._tell(caller, name, arguments, outcome)
             return outcome
         hidden = outcome.code == "forbidden" and not self.may_call(caller, name)
-        return Outcome(
-            printable(outcome.content), printable(outcome.text), outcome.code, outcome.unknown_tool or hidden
+        return replace(
+            outcome,
+            content=printable(outcome.content),
+            text=printable(outcome.text),
+            unknown_tool=outcome.unknown_tool or hidden,
         )
 
     def may_call(self, caller: Caller, name: str) -> bool:
         """Whether there is such a tool, and something of it for the caller's role."""
         spec = self._services.registry.get(name)
         return spec is not None and caller.role >= min(spec.actions.values(), default=spec.role)
+
+    def asks(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> bool:
+        """Whether a person has to agree to this call."""
+        spec = self._services.registry.get(name)
+        entry = self._services.roster.entry(caller.vault)
+        return spec is not None and consent.needs_word(caller, entry.destructive, spec, arguments)
 
     async def _tell(self, caller: Caller, name: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
         spec = self._services.registry.get(name)

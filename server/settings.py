@@ -60,7 +60,7 @@ class ServerSettings(Section):
     call_timeout_s: Annotated[float, Field(gt=0, description="seconds a tool call may take")] = 60.0
     write_mode: Annotated[
         Literal["auto", "ask", "off"],
-        Field(description="ask: writes need confirmed: true; off hides every writing tool; a vault may be stricter"),
+        Field(description="ask: a person agrees to every write; off hides every writing tool; a vault may be stricter"),
     ] = "auto"
 
 

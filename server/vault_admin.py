@@ -38,7 +38,7 @@ async def register(
     name: str,
     path: Path | None = None,
     *,
-    also: Callable[[Writer], None] | None = None,
+    also: Callable[[Writer], object] | None = None,
 ) -> VaultEntry:
     """As ``create``, where no services are open. The files come first: a kill in between leaves files that the next
     attempt takes over, never a registered vault without them. ``also`` runs in the registering transaction."""

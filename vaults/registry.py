@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from uuid_utils import uuid7
 
@@ -19,12 +20,16 @@ NAME = re.compile(r"^[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?$")
 NAME_RULE = "must be 1–63 of a–z 0–9 . _ - and start and end with a letter or digit"
 
 _RESERVED = {"con", "prn", "aux", "nul", *(f"{d}{n}" for d in ("com", "lpt") for n in range(1, 10))}
-_COLUMNS = "name, vault_id, path, state, preset, write_mode, created_at"
+_COLUMNS = "name, vault_id, path, state, preset, write_mode, created_at, destructive"
+
+WriteMode = Literal["auto", "ask", "off"]
+Destructive = Literal["ask", "auto"]
 
 
 @dataclass(frozen=True, slots=True)
 class VaultEntry:
-    """One registered vault. ``path`` is None for a vault inside the data folder."""
+    """One registered vault. ``path`` is None for a vault inside the data folder. ``destructive``: ask a person before
+    what destroys, in whatever write mode, or auto."""
 
     name: str
     vault_id: str
@@ -33,6 +38,15 @@ class VaultEntry:
     preset: str
     write_mode: str
     created_at: str
+    destructive: str = "ask"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How writing goes in a vault; None leaves a rule as it is."""
+
+    write_mode: WriteMode | None = None
+    destructive: Destructive | None = None
 
 
 def valid_name(name: str) -> bool:
@@ -57,10 +71,10 @@ def create(tx: Writer, name: str, path: Path | None = None, vault_id: str | None
         raise AlreadyExists("another vault serves this folder")
     entry = VaultEntry(name, vault_id or str(uuid7()), where, "active", "agent", "auto", clock.now())
     tx.run(
-        f"INSERT INTO vaults ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        f"INSERT INTO vaults ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
             name, entry.vault_id, str(where) if where else None, entry.state, entry.preset, entry.write_mode,
-            entry.created_at,
+            entry.created_at, entry.destructive,
         ),
     )  # fmt: skip
     return entry
@@ -71,6 +85,21 @@ def move(tx: Writer, name: str, path: Path) -> VaultEntry:
     entry = get(tx, name)
     tx.run("UPDATE vaults SET path = :path WHERE name = :name", {"path": str(path.resolve()), "name": name})
     return replace(entry, path=path.resolve())
+
+
+def rule(tx: Writer, name: str, rules: Rules) -> VaultEntry:
+    """Change how writing goes in a vault. Raises ``NotFound``."""
+    entry = get(tx, name)
+    changed = replace(
+        entry,
+        write_mode=rules.write_mode or entry.write_mode,
+        destructive=rules.destructive or entry.destructive,
+    )
+    tx.run(
+        "UPDATE vaults SET write_mode = :write_mode, destructive = :destructive WHERE name = :name",
+        {"write_mode": changed.write_mode, "destructive": changed.destructive, "name": name},
+    )
+    return changed
 
 
 def archive(tx: Writer, name: str) -> VaultEntry:

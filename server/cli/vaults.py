@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 if TYPE_CHECKING:
     from server.settings import Loaded
-    from vaults.registry import VaultEntry
+    from vaults.registry import Rules, VaultEntry
 
 Name = Annotated[str, typer.Argument(help="the vault's name")]
+Mode = Annotated[
+    Literal["auto", "ask", "off"] | None,
+    typer.Option("--write-mode", help="may tools write; ask: a person agrees first"),
+]
+Destructive = Annotated[
+    Literal["ask", "auto"] | None, typer.Option(help="purging, deleting, archiving; ask: a person agrees first")
+]
 Json = Annotated[bool, typer.Option("--json", help="for programs")]
 
 
 def add_to(app: typer.Typer) -> None:
-    group = typer.Typer(name="vault", help="Create, list and archive vaults.", no_args_is_help=True)
+    group = typer.Typer(name="vault", help="Create, list, change and archive vaults.", no_args_is_help=True)
     group.command("create")(create)
     group.command("list")(show_list)
     group.command("info")(info)
+    group.command("update")(update)
     group.command("archive")(archive)
     app.add_typer(group)
 
@@ -28,24 +36,30 @@ def create(
     ctx: typer.Context,
     name: Name,
     path: Annotated[Path | None, typer.Option(help="folder to serve in place; its state lies in .strongroom/")] = None,
+    write_mode: Mode = None,
+    destructive: Destructive = None,
 ) -> None:
     """Make a vault. A running server serves it within seconds."""
     from server.cli.output import say
     from server.cli.session import load_settings, run_async
+    from vaults.registry import Rules
 
-    entry = run_async(_create(load_settings(ctx), name, path))
+    entry = run_async(_create(load_settings(ctx), name, path, Rules(write_mode, destructive)))
     say(f"vault {entry.name} is ready: /v/{entry.name}/mcp")
 
 
-async def _create(loaded: Loaded, name: str, path: Path | None) -> VaultEntry:
+async def _create(loaded: Loaded, name: str, path: Path | None, rules: Rules) -> VaultEntry:
     from server import vault_admin
     from server.cli.session import open_control
+    from vaults import registry
     from vaults.errors import InvalidArgument
 
     if path is not None and not path.is_dir():
         raise InvalidArgument("--path", f"{path} is not a folder")
     async with open_control(loaded) as control:
-        return await vault_admin.register(control, loaded.data, loaded.settings.storage, name, path)
+        return await vault_admin.register(
+            control, loaded.data, loaded.settings.storage, name, path, also=lambda tx: registry.rule(tx, name, rules)
+        )
 
 
 def show_list(ctx: typer.Context, as_json: Json = False) -> None:
@@ -76,6 +90,7 @@ def _line(entry: VaultEntry) -> dict[str, Any]:
         "path": str(entry.path) if entry.path else None,
         "preset": entry.preset,
         "write_mode": entry.write_mode,
+        "destructive": entry.destructive,
         "created_at": entry.created_at,
     }
 
@@ -92,6 +107,7 @@ def info(ctx: typer.Context, name: Name, as_json: Json = False) -> None:
     memories, embedding, notes = found["memories"], found["embedding"], found["notes"]
     say(f"vault      {name} ({found['state']}, created {found['created_at']})")
     say(f"folder     {found['folder']}")
+    say(f"writing    {found['write_mode']}; what destroys: {found['destructive']}")
     say(f"memories   {memories['living']}, {memories['archived']} archived, {memories['superseded']} superseded")
     say(f"notes      {notes['notes']} in {found['notes_folder']}, {notes['skipped']} files left out")
     say(f"watching   {notes['watching']}" + (f", {notes['state']}" if notes["state"] != "ready" else ""))
@@ -114,6 +130,27 @@ async def _info(loaded: Loaded, name: str) -> dict[str, Any]:
             "folder": str(vault.folder),
             "notes_folder": str(vault.notes.root),
         }
+
+
+def update(ctx: typer.Context, name: Name, write_mode: Mode = None, destructive: Destructive = None) -> None:
+    """Change how writing goes in a vault. Holds on a running server within seconds."""
+    from server.cli.output import say
+    from server.cli.session import load_settings, run_async
+    from vaults.errors import InvalidArgument
+    from vaults.registry import Rules
+
+    if write_mode is None and destructive is None:
+        raise InvalidArgument("--write-mode", "or --destructive is needed")
+    entry = run_async(_update(load_settings(ctx), name, Rules(write_mode, destructive)))
+    say(f"vault {entry.name}: writing {entry.write_mode}; what destroys: {entry.destructive}")
+
+
+async def _update(loaded: Loaded, name: str, rules: Rules) -> VaultEntry:
+    from server.cli.session import open_control
+    from vaults import registry
+
+    async with open_control(loaded) as control:
+        return await control.write(lambda tx: registry.rule(tx, name, rules))
 
 
 def archive(ctx: typer.Context, name: Name) -> None:

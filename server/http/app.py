@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from auth.authenticate import Authenticator, TokenAuthenticator
 from auth.jwks import IssuerKeys
-from auth.keys import KeyRing, open_keys
+from auth.keys import FOLDER, KeyRing, open_keys
 from auth.local import LocalAuthenticator
 from auth.outside import OutsideAuthenticator
 from auth.roles import Role
@@ -47,7 +47,7 @@ from server.tools._spec import Registry
 from server.version import version
 from vaults.errors import InvalidArgument, StrongroomError
 
-KEYS = "keys"
+KEYS = FOLDER
 """Folder of the signing keys, in the data folder."""
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -28,7 +29,7 @@ from server.http.envelope import Refusal, check_structure, respond, too_large
 from server.http.gate import Admission
 from server.http.listing import ListingCache, Question, question
 from server.http.short_way import ShortWay, ToolCall, tool_call
-from server.mcp_bridge.views import first_preset, strictest, view_of
+from server.mcp_bridge.views import WRITE_MODES, first_preset, strictest, view_of
 from server.protocol import Protocol
 from server.services import Services
 from server.tools._spec import PRESETS
@@ -42,7 +43,6 @@ _ABOUT_CALLER = {
 }
 _LABEL = 200
 _PROGRAM = re.compile(rb"[A-Za-z0-9._-]{1,60}")
-_ASKED = {f"tools={preset}".encode(): preset for preset in PRESETS}
 _READ = frozenset({b"accept", b"content-type"})
 """What the SDK reads besides its own headers. It goes through all of them a dozen times per request, and nothing
 behind the gate has any use for a token."""
@@ -137,12 +137,13 @@ class _Lanes:
     declaring: frozenset[str]
 
     def short_call(self, scope: Scope, caller: Caller, body: bytes) -> ToolCall | None:
-        """The request as a call that may go round the SDK."""
+        """The request as a call that may go round the SDK, which alone can have a person asked."""
         if self.protocol.traced:
             return None
         call = tool_call(scope, body)
-        fits = call is not None and call.name not in self.declaring and self.protocol.may_call(caller, call.name)
-        return call if fits else None
+        if call is None or call.name in self.declaring or not self.protocol.may_call(caller, call.name):
+            return None
+        return None if self.protocol.asks(caller, call.name, call.arguments) else call
 
     def transport(self, scope: Scope, body: bytes) -> StreamableHTTPSessionManager:
         return self.streaming if _wants_stream(scope, body) else self.plain
@@ -155,6 +156,7 @@ def caller_of(scope: Scope, services: Services) -> Caller:
     era = DEFAULT_NEGOTIATED_VERSION
     about: dict[str, str] = {}
     program: str | None = None
+    wishes = _wishes(scope["query_string"])
     for name, value in scope["headers"]:
         if name == b"mcp-protocol-version":
             era = _ERAS.get(value, "")
@@ -171,8 +173,8 @@ def caller_of(scope: Scope, services: Services) -> Caller:
         vault=admission.vault,
         role=admission.role,
         transport="http",
-        preset=first_preset(_asked_preset(scope["query_string"]), admission.principal.preset, entry.preset),
-        write_mode=strictest(services.settings.server.write_mode, entry.write_mode),
+        preset=first_preset(wishes.preset, admission.principal.preset, entry.preset),
+        write_mode=strictest(services.settings.server.write_mode, entry.write_mode, wishes.write_mode),
         era=era,
         request_id=str(uuid7()),
         workspace=about.get("workspace"),
@@ -181,16 +183,30 @@ def caller_of(scope: Scope, services: Services) -> Caller:
     )
 
 
-def _asked_preset(query: bytes) -> str | None:
-    if not query or query in _ASKED:
-        return _ASKED.get(query)
-    asked = parse_qs(query.decode("latin-1"), keep_blank_values=True).get("tools")
-    if asked is None:
+@dataclass(frozen=True, slots=True)
+class _Wishes:
+    """What the URL asks for. A write mode can only be stricter than those of server and vault."""
+
+    preset: str | None = None
+    write_mode: str = "auto"
+
+
+@lru_cache(maxsize=256)
+def _wishes(query: bytes) -> _Wishes:
+    if not query:
+        return _Wishes()
+    asked = parse_qs(query.decode("latin-1"), keep_blank_values=True)
+    return _Wishes(_one_of(asked, "tools", PRESETS), _one_of(asked, "write_mode", WRITE_MODES) or "auto")
+
+
+def _one_of(asked: Mapping[str, Sequence[str]], name: str, known: Sequence[str]) -> str | None:
+    values = asked.get(name)
+    if values is None:
         return None
-    if len(asked) != 1 or asked[0] not in PRESETS:
-        message = f"Validation error: tools must be one of {', '.join(PRESETS)}"
+    if len(values) != 1 or values[0] not in known:
+        message = f"Validation error: {name} must be one of {', '.join(known)}"
         raise Refusal(400, "invalid_argument", message, reason="header")
-    return asked[0]
+    return values[0]
 
 
 def _label(name: bytes, value: bytes) -> str:

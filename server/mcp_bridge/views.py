@@ -12,7 +12,8 @@ WriteMode = Literal["auto", "ask", "off"]
 View = tuple[Role, str, str]
 """Role, preset, write mode: two callers with the same view get the same lists."""
 
-_STRICTNESS = {"auto": 0, "ask": 1, "off": 2}
+WRITE_MODES = ("auto", "ask", "off")
+"""From the one that allows most to the one that allows least."""
 
 
 def view_of(caller: Caller) -> View:
@@ -22,7 +23,7 @@ def view_of(caller: Caller) -> View:
 
 def strictest(*modes: str) -> WriteMode:
     """The write mode that allows least; one that is not known allows nothing."""
-    return cast("WriteMode", max(modes, key=lambda mode: _STRICTNESS.get(mode, 2)))
+    return cast("WriteMode", max(modes, key=lambda mode: WRITE_MODES.index(mode) if mode in WRITE_MODES else 2))
 
 
 def first_preset(*wishes: str | None) -> str:

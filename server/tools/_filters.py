@@ -17,16 +17,14 @@ from vaults.search.filters import Filter
 class Narrowing(Arguments):
     """Filters; leave out what does not matter."""
 
-    types: Annotated[list[MemoryType], Field(max_length=11, description="only these types")] = []
+    types: Annotated[list[MemoryType], Field(max_length=11, description="of remember, such as decision")] = []
     tiers: Annotated[list[Tier], Field(max_length=3, description="only these tiers")] = []
     tags: Annotated[list[Tag], Field(max_length=20, description="must carry all of these")] = []
     thread: Annotated[Label | None, Field(description="only this thread")] = None
     applies_to: AppliesTo | None = None
-    workspace: Annotated[
-        Label | None, Field(description="a project and what is global, or all; default: yours, else all")
-    ] = None
-    since: Annotated[Text | None, Field(max_length=40, description="from this time on, RFC 3339")] = None
-    until: Annotated[Text | None, Field(max_length=40, description="before this time, RFC 3339")] = None
+    workspace: Annotated[Label | None, Field(description="project, or all; default: yours")] = None
+    since: Annotated[Text | None, Field(max_length=40, description="from then on, RFC 3339")] = None
+    until: Annotated[Text | None, Field(max_length=40, description="before then")] = None
     include_archived: Annotated[bool, Field(description="also forgotten and superseded ones")] = False
 
     def as_filter(self, call: Call) -> Filter:
@@ -69,7 +67,7 @@ def _few(where: dict[str, Value | list[Value]]) -> dict[str, Value | list[Value]
 Where = Annotated[
     dict[Label, Value | list[Value]],
     AfterValidator(_few),
-    Field(max_length=20, description="metadata or frontmatter fields, each with a value or a list of possible ones"),
+    Field(max_length=20, description="metadata or frontmatter: field to value, or to possible ones"),
 ]
 Moment = Annotated[Text | None, Field(max_length=40)]
 
@@ -88,8 +86,8 @@ class Scope(Arguments):
     workspace: Annotated[
         Label | None, Field(description="a project and what is global, or all; default: yours, else all")
     ] = None
-    since: Annotated[Moment, Field(description="happened from then on, RFC 3339")] = None
-    until: Annotated[Moment, Field(description="happened before")] = None
+    since: Annotated[Moment, Field(description="from then on, RFC 3339")] = None
+    until: Annotated[Moment, Field(description="before then")] = None
     modified_after: Annotated[Moment, Field(description="changed from then on")] = None
     modified_before: Annotated[Moment, Field(description="changed before")] = None
     include_archived: Annotated[bool, Field(description="also forgotten and superseded ones")] = False
@@ -126,5 +124,5 @@ def _values(value: Value | list[Value]) -> tuple[str, ...]:
     return tuple(text for each in several if (text := field_text(each)) is not None)
 
 
-MaxTokens = Annotated[int, Field(ge=50, le=100_000, description="size of the answer at most, in tokens")]
+MaxTokens = Annotated[int, Field(ge=50, le=100_000, description="tokens of the answer at most")]
 Mode = Literal["hybrid", "keyword", "semantic"]

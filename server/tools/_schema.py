@@ -10,6 +10,8 @@ _CHECKS = frozenset({"minLength", "minItems", "additionalProperties", "propertyN
 
 _OF_EACH = _CHECKS | {"description", "maxLength"}
 _LOWEST = frozenset({"minimum", "exclusiveMinimum"})
+_LISTED = 8
+"""Words a filter lists; longer lists stand where one of them is set."""
 
 
 def shown(schema: dict[str, Any], left_out: Collection[str]) -> dict[str, Any]:
@@ -27,7 +29,8 @@ def _brief(schema: dict[str, Any]) -> dict[str, Any]:
     if schema.get("type") == "object":
         out.pop("maxLength", None)
     if "items" in out:
-        out["items"] = {key: value for key, value in out["items"].items() if key not in _OF_EACH}
+        long = {"enum"} if len(out["items"].get("enum", ())) > _LISTED else set()
+        out["items"] = {key: value for key, value in out["items"].items() if key not in _OF_EACH | long}
     return out
 
 

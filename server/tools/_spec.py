@@ -28,7 +28,10 @@ class Effect:
 
 
 CONFIRMED = "confirmed"
-"""The argument that says a person agreed, on connections that ask before they write."""
+"""The argument that says a person agreed, taken of every tool that writes."""
+
+OWN_WORD = "confirm"
+"""The argument of a tool that always wanted to be told so; says the same."""
 
 READS = Effect(writes=False)
 ADDS = Effect(writes=True)
@@ -52,11 +55,18 @@ class Arguments(BaseModel):
     session: str | None = Field(default=None, max_length=200, description="session handle")
 
 
+def nothing_is_destroyed(arguments: Mapping[str, Any]) -> bool:  # noqa: ARG001  for most tools, whatever they get
+    """No call of the tool destroys."""
+    return False
+
+
 @dataclass(frozen=True)
 class ToolSpec:
     """One tool. ``preset`` is the least preset that lists it; ``actions`` gives the role of each action where a tool
     has an argument ``action``; ``text`` says the result in a few words for the model. ``rare``: arguments that the
-    preset agent takes but does not show; ``noted``: what the activity log says of a call that succeeded."""
+    preset agent takes but does not show; ``noted``: what the activity log says of a call that succeeded. ``deed`` says
+    what a call would do, after "wants to", or names it by its arguments; ``destroys`` whether they have it destroy.
+    ``looking``: actions that only look, although they need more than a reader."""
 
     name: str
     description: str
@@ -71,6 +81,9 @@ class ToolSpec:
     actions: Mapping[str, Role] = field(default_factory=dict)
     rare: tuple[str, ...] = ()
     noted: Callable[[Any, Any], Noted | None] = unremarkable
+    deed: str | Callable[[Mapping[str, Any]], str] = ""
+    destroys: Callable[[Mapping[str, Any]], bool] = nothing_is_destroyed
+    looking: frozenset[str] = frozenset()
 
     @property
     def writes(self) -> bool:
@@ -99,15 +112,20 @@ class ToolSpec:
         return {key: value for key, value in schema.items() if key != "description"}  # ours, not the model's
 
     def input_schema_for(self, role: Role, preset: str = "full", write_mode: str = "auto") -> dict[str, Any]:
-        """The schema as ``role`` is shown it: only the actions it may take, and where writing asks, how to say that a
-        person agreed. ``session`` is taken by every tool, so the instructions name it once."""
-        schema = shown(self.input_schema, {"session", *(self.rare if preset == PRESETS[0] else ())})
+        """The schema as ``role`` is shown it: only the actions it may take, and where a person may have to agree, how
+        to say that one did. ``session`` is taken by every tool, so the instructions name it once."""
+        schema = shown(self.input_schema, {"session", *self.hidden_in(preset)})
         properties = schema["properties"]
         if self.actions:
             properties["action"] = {**properties["action"], "enum": self.actions_for(role)}
-        if write_mode == "ask" and self.writes_for(role):
+        destroys = self.destroys is not nothing_is_destroyed and not self.hidden_in(preset)
+        if (write_mode == "ask" or destroys) and self.writes_for(role) and OWN_WORD not in properties:
             properties[CONFIRMED] = {"type": "boolean", "description": "true once the person you work for agreed"}
         return schema
+
+    def hidden_in(self, preset: str) -> tuple[str, ...]:
+        """Arguments that a preset takes but does not show."""
+        return () if preset in PRESETS[1:] else self.rare
 
     def actions_for(self, role: Role) -> list[str]:
         return [action for action, least in self.actions.items() if role >= least]
@@ -123,11 +141,21 @@ class ToolSpec:
         """Whether anything ``role`` may do with it writes."""
         if not self.actions:
             return self.writes
-        return self.writes and any(role >= least > Role.READER for least in self.actions.values())
+        return self.writes and any(role >= least for action, least in self.actions.items() if not self._looks(action))
+
+    def _looks(self, action: str) -> bool:
+        return self.actions.get(action, self.role) == Role.READER or action in self.looking
+
+    def deed_of(self, arguments: Mapping[str, Any]) -> str:
+        """What this call would do, in plain words."""
+        return (self.deed if isinstance(self.deed, str) else self.deed(arguments)) or f"use {self.name}"
 
     def write_call(self, arguments: Mapping[str, Any]) -> bool:
         """Whether this call writes."""
-        return self.writes and (not self.actions or self.least_role(arguments) > Role.READER)
+        if not self.actions:
+            return self.writes
+        action = arguments.get("action", self.arguments.model_fields["action"].default)
+        return self.writes and not (isinstance(action, str) and self._looks(action))
 
 
 class More(TypedDict, total=False):
@@ -136,6 +164,9 @@ class More(TypedDict, total=False):
     actions: Mapping[str, Role]
     rare: tuple[str, ...]
     noted: Callable[[Any, Any], Noted | None]
+    deed: str | Callable[[Mapping[str, Any]], str]
+    destroys: Callable[[Mapping[str, Any]], bool]
+    looking: frozenset[str]
 
 
 def tool(
@@ -192,5 +223,5 @@ class Registry:
     def shows(spec: ToolSpec, role: Role, rank: int, write_mode: str) -> bool:
         """Whether one tool is shown."""
         least = min(spec.actions.values(), default=spec.role)
-        readable = not spec.writes or (bool(spec.actions) and least == Role.READER)
+        readable = not spec.writes or (bool(spec.actions) and least == Role.READER) or bool(spec.looking)
         return role >= least and rank >= PRESETS.index(spec.preset) and (write_mode != "off" or readable)

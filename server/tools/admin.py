@@ -9,12 +9,15 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from auth.roles import Role
-from server import vault_admin
+from server import allowance, vault_admin
+from server.allowance import Allowances
 from server.call import Call
 from server.tools._spec import PRESETS, REMOVES, Arguments, ToolSpec, tool
 from server.version import version
+from vaults.domain import pulse as pulses
 from vaults.domain import status as vault_status
 from vaults.domain.memory import Text
+from vaults.domain.pulse import Claims, Doing, Sessions
 from vaults.domain.status import EmbeddingStatus, IndexStatus, MemoryCounts, NotesStatus
 from vaults.errors import Forbidden, InvalidArgument, NotFound
 
@@ -32,7 +35,8 @@ class You:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Sections of the answer."""
+    """Sections of the answer. ``health``: the share of the last 100 calls that went well, 0 to 1; absent before the
+    first. ``recent``: the last five minutes."""
 
     vault: str
     version: str
@@ -43,6 +47,11 @@ class Status:
     index: IndexStatus
     storage_bytes: int
     created_at: str
+    health: float | None
+    sessions: Sessions
+    claims: Claims
+    recent: list[Doing]
+    limits: Allowances
 
 
 def _status_text(status: Status) -> str:
@@ -50,16 +59,44 @@ def _status_text(status: Status) -> str:
     scanned = {"unread": " so far (files not read yet)", "scanning": f" ({notes.done} of {notes.total} files read)"}
     read = scanned.get(notes.state, "")
     owed = f", {status.embedding.pending} passages without a vector yet" if status.embedding.pending else ""
-    return (
+    held = (
         f"Vault {status.vault}: {status.memories.living} memories, {status.notes.notes} notes{read}{owed};"
         f" model {status.embedding.status}; you are {status.you.role}."
     )
+    return "\n".join([held, *_doing_text(status)])
+
+
+def _doing_text(status: Status) -> list[str]:
+    """Who is at work, and on what."""
+    well = "no calls yet" if status.health is None else f"health {status.health:.2f}"
+    people = ", ".join(
+        f"{each.who} ({_clipped(each.client)}, since {each.since})"
+        if each.client
+        else f"{each.who} (since {each.since})"
+        for each in status.sessions.present
+    )
+    lines = [f"{well}; {status.sessions.active} active sessions{f': {people}' if people else ''}."]
+    claimed = ", ".join(f"{_clipped(each.resource)} by {each.who}" for each in status.claims.first)
+    lines += [f"Claimed ({status.claims.held}): {claimed}."] if claimed else []
+    done = "; ".join(f"{each.who}: {each.summary} ({each.times})" for each in status.recent)
+    lines += [f"Last 5 minutes: {done}."] if done else []
+    left = ", ".join(
+        f"{each.what.replace('_', ' ')} {each.left:,} of {each.limit:,} ({each.scope})" for each in status.limits.bounds
+    )
+    return lines + ([f"Left by plan {status.limits.plan}: {left}."] if left else [])
+
+
+def _clipped(said: str) -> str:
+    """What somebody else wrote, as a short value in quotes: it cannot pass for a line of ours."""
+    text = " ".join(said.replace('"', "'").split())
+    return f'"{text[:60]}…"' if len(text) > 60 else f'"{text}"'
 
 
 @tool(role=Role.READER, text=_status_text)
 async def status(call: Call, args: Arguments) -> Status:  # noqa: ARG001  every tool has the same shape
-    """How the vault is: sizes, model, what is pending, who you are here. Use it when results look incomplete."""
+    """How the vault is: sizes, what is pending, who you are, who else is here. Use it when results look incomplete."""
     vault, caller = await vault_status.status(call.vault, call.actor), call.caller
+    now = await pulses.pulse(call.vault, call.actor)
     you = You(caller.principal.subject, caller.role.label, caller.preset, caller.write_mode, call.actor.workspace)
     return Status(
         vault.vault,
@@ -71,6 +108,11 @@ async def status(call: Call, args: Arguments) -> Status:  # noqa: ARG001  every 
         vault.index,
         vault.storage_bytes,
         vault.created_at,
+        now.health,
+        now.sessions,
+        now.claims,
+        now.recent,
+        await allowance.storer(call).allowances(),
     )
 
 
@@ -106,10 +148,12 @@ class VaultList:
     effect=REMOVES,
     preset="full",
     actions=VAULT_ACTIONS,
+    destroys=lambda arguments: arguments.get("action") == "archive",
+    deed=lambda arguments: "take a vault out of service" if arguments.get("action") == "archive" else "make a vault",
     text=lambda found: "\n".join(f"{line.name} ({line.role}, {line.state})" for line in found.vaults),
 )
 async def vaults(call: Call, args: VaultsArguments) -> VaultList:
-    """The vaults you may enter. Creating and archiving need the role admin in every vault."""
+    """The vaults you may enter. Use it before naming one. Creating and archiving need the role admin in every vault."""
     services, principal = call.services, call.caller.principal
     if args.action == "list":
         known = [entry.name for entry in services.roster.entries()]
@@ -150,12 +194,14 @@ class DiscoverArguments(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class ToolAdvice:
-    """A tool that may fit. ``available`` false: this connection does not show it; ``needs`` says what would."""
+    """A tool that may fit. ``available`` false: this connection does not show it; ``needs`` says what would.
+    ``also_takes``: arguments that are taken but not shown."""
 
     name: str
     purpose: str
     available: bool
     needs: str | None = None
+    also_takes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +211,23 @@ class Advice:
     tools: list[ToolAdvice] = field(default_factory=list)
 
 
+def _advice_text(advice: Advice) -> str:
+    lines = [
+        f"{each.name}: {each.purpose}"
+        + (f" Needs {each.needs}." if each.needs else "")
+        + (f" Also takes {', '.join(each.also_takes)}." if each.also_takes else "")
+        for each in advice.tools
+    ]
+    return "\n".join(lines) or "No tool fits."
+
+
 @tool(
     role=Role.READER,
-    text=lambda advice: "\n".join(f"{each.name}: {each.purpose}" for each in advice.tools) or "No tool fits.",
+    text=_advice_text,
 )
 async def discover_tools(call: Call, args: DiscoverArguments) -> Advice:
-    """Which tool to use for a job, also among those this connection does not show. Advises only."""
+    """Find the tool for a job, also one this connection does not show. Use it when none of yours fits; it advises only,
+    and names arguments that are taken but not shown."""
     words = set(re.findall(r"\w{3,}", args.query.casefold()))
     ranked = sorted(call.services.registry, key=lambda spec: (-_fit(spec, words), spec.name))
     return Advice([_advice(call, spec) for spec in ranked[:5] if _fit(spec, words) > 0])
@@ -187,7 +244,7 @@ def _advice(call: Call, spec: ToolSpec) -> ToolAdvice:
     rank = PRESETS.index(caller.preset) if caller.preset in PRESETS else 0
     purpose = spec.description.split(". ")[0].rstrip(".") + "."
     if call.services.registry.shows(spec, caller.role, rank, caller.write_mode):
-        return ToolAdvice(spec.name, purpose, available=True)
+        return ToolAdvice(spec.name, purpose, available=True, also_takes=list(spec.hidden_in(caller.preset)))
     least = min(spec.actions.values(), default=spec.role)
     if caller.role < least:
         needs = f"the role {least.label}"

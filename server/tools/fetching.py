@@ -22,9 +22,9 @@ Ref = Annotated[
 class FetchArguments(Arguments):
     id: Ref | None = None
     refs: Annotated[list[Ref], Field(max_length=50, description="several at once")] = []
-    from_line: Annotated[int, Field(ge=1, le=10**7, description="first line of each text, from 1")] = 1
-    max_lines: Annotated[int | None, Field(ge=1, le=100_000, description="lines of each text at most")] = None
-    max_bytes: Annotated[int, Field(ge=100, le=1_000_000, description="bytes of all texts at most")] = 50_000
+    from_line: Annotated[int, Field(ge=1, le=10**7, description="first line")] = 1
+    max_lines: Annotated[int | None, Field(ge=1, le=100_000, description="lines of each")] = None
+    max_bytes: Annotated[int, Field(ge=100, le=1_000_000, description="bytes in all")] = 50_000
 
     @model_validator(mode="after")
     def _one_or_more(self) -> FetchArguments:
@@ -67,7 +67,7 @@ def _fetched_text(fetched: Fetched) -> str:
 
 @tool(role=Role.READER, text=_fetched_text)
 async def fetch(call: Call, args: FetchArguments) -> Fetched:
-    """Read the whole text behind ids and paths that recall or search returned, or all notes that match a glob."""
+    """Read the whole text behind ids and paths. Use it after recall or search, or for all notes that match a glob."""
     portion = Portion(args.from_line, args.max_lines, args.max_bytes)
     if args.id is None:
         return _answer(await fetching.fetched(call.vault, call.actor, args.refs, portion))

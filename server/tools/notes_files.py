@@ -9,7 +9,7 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tools._notes import DryRun, Etag
+from server.tools._notes import DryRun, Etag, noted
 from server.tools._spec import EDITS, REMOVES, Arguments, tool
 from vaults.domain.memory import Text
 from vaults.domain.notes import deleting, moving, past, undoing
@@ -43,17 +43,25 @@ class MoveArguments(Arguments):
     etag: Etag = None
 
 
-@tool(role=Role.WRITER, effect=EDITS, preset="notes", text=_moved_text)
+@tool(
+    role=Role.WRITER,
+    effect=EDITS,
+    preset="notes",
+    text=_moved_text,
+    deed="move a note and the links to it",
+    noted=noted("moved a note to"),
+)
 async def note_move(call: Call, args: MoveArguments) -> Changed:
-    """Move or rename a note, and every link to it in the vault with it: headings, block ids and aliases of links stay,
-    and so do links by title. One change, which `history` undoes as a whole. Nothing is overwritten."""
+    """Move or rename a note, and every link to it in the vault with it: use it instead of writing the note anew.
+    Headings, block ids and aliases of links stay, and so do links by title. One change, which `history` undoes as a
+    whole. Nothing is overwritten."""
     asked = moving.Asked(args.path, args.to, args.update_backlinks, args.dry_run, args.etag, call.session.id)
     return await moving.move(call.vault, call.actor, asked)
 
 
 class DeleteArguments(Arguments):
     path: Path
-    confirm: Annotated[bool, Field(description="must be true")] = False
+    confirm: Annotated[bool, Field(description="true once a person agreed")] = False
     dry_run: DryRun = False
     etag: Etag = None
 
@@ -63,9 +71,18 @@ def _deleted_text(changed: Changed) -> str:
     return done + _said(changed)
 
 
-@tool(role=Role.WRITER, effect=REMOVES, preset="notes", text=_deleted_text)
+@tool(
+    role=Role.WRITER,
+    effect=REMOVES,
+    preset="notes",
+    text=_deleted_text,
+    deed="delete a note",
+    destroys=lambda arguments: arguments.get("dry_run") is not True,
+    noted=noted("deleted"),
+)
 async def note_delete(call: Call, args: DeleteArguments) -> Changed:
-    """Delete a note. Says which links pointed to it; `history` with action undo brings it back."""
+    """Delete a note. Use it only when a person wants it gone. Says which links pointed to it; `history` with action
+    undo brings it back."""
     asked = deleting.Asked(args.path, args.confirm, args.dry_run, args.etag, call.session.id)
     return await deleting.delete(call.vault, call.actor, asked)
 
@@ -126,12 +143,14 @@ def _line(each: Past) -> str:
     effect=EDITS,
     preset="notes",
     text=_history_text,
+    deed="write notes as they were before",
     actions={"log": Role.READER, "diff": Role.READER, "undo": Role.WRITER, "restore": Role.WRITER},
+    noted=noted("took back a change of"),
 )
 async def history(call: Call, args: HistoryArguments) -> History:
-    """What was done to notes, and taking it back. log lists changes, diff shows one (default: the last), undo takes one
-    back in all its notes (default: your own last; undo an undo to redo), restore writes a note as it was around
-    ref, deleted ones too."""
+    """What was done to notes, and taking it back: use it when a note is not as you left it. log lists changes, diff
+    shows one (default: the last), undo takes one back in all its notes (default: your own last; undo an undo to redo),
+    restore writes a note as it was around ref, deleted ones too."""
     path = await path_of(call.vault, args.path) if args.path is not None else None
     if args.action == "log":
         listed = await past.log(call.vault, path, args.limit, args.before)

@@ -22,11 +22,11 @@ NotePath = Annotated[str, Field(max_length=3200, description="projects/plan.md, 
 
 class NoteReadArguments(Arguments):
     path: NotePath
-    part: Annotated[Part | None, Field(description="default: outline, with the text if it fits")] = None
+    part: Annotated[Part | None, Field(description="default: outline, and the text if it fits")] = None
     heading: Annotated[
         str | None, Field(max_length=1000, description="of the section: Plan, ## Plan, Parent > Plan")
     ] = None
-    pattern: Annotated[str | None, Field(max_length=1000, description="RE2 for headings of the sections")] = None
+    pattern: Annotated[str | None, Field(max_length=1000, description="RE2 of headings")] = None
     from_line: Annotated[int, Field(ge=1, le=10**7, description="where to begin or go on")] = 1
     max_lines: Annotated[int | None, Field(ge=1, le=100_000, description="lines at most")] = None
     max_tokens: MaxTokens = 4000
@@ -48,7 +48,7 @@ def _read_text(read: NoteRead) -> str:
 
 @tool(role=Role.READER, text=_read_text)
 async def note_read(call: Call, args: NoteReadArguments) -> NoteRead:
-    """Read a Markdown note: its outline, a section, some lines or all of it, with the etag that edits take."""
+    """Read a Markdown note: its outline, a section, some lines or all. Use it before you edit: edits take its etag."""
     wanted = reading.Wanted(args.part, args.heading, args.pattern, args.from_line, args.max_lines, args.max_tokens)
     return await reading.read(call.vault, args.path, wanted)
 
@@ -106,5 +106,5 @@ def _found_text(found: FoundNotes) -> str:
 
 @tool(role=Role.READER, preset="notes", text=_found_text)
 async def find_notes(call: Call, args: FindNotesArguments) -> FoundNotes:
-    """List notes by folder, tags, frontmatter, title or dates, sorted and in pages. To find what notes say, search."""
+    """List notes by folder, tags, frontmatter, title or dates, sorted and in pages. Use search for what notes say."""
     return await finding.found(call.vault, args.as_wanted(), args.limit, args.max_tokens, args.cursor)

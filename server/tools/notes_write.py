@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 from auth.roles import Role
 from server.call import Call
 from server.tools._filters import MaxTokens
-from server.tools._notes import DryRun, Etag
+from server.tools._notes import DryRun, Etag, noted
 from server.tools._spec import EDITS, Arguments, Effect, tool
 from vaults.domain.memory import Text
 from vaults.domain.notes import editing, fronting, tasking, tasklist, writing
@@ -98,7 +98,14 @@ class WriteArguments(Linking):
 _SELDOM = ("keep_conflict", "commit", "auto_link", "suggest_links")
 
 
-@tool(role=Role.WRITER, effect=EDITS, text=_changed_text, rare=(*_SELDOM, "template"))
+@tool(
+    role=Role.WRITER,
+    effect=EDITS,
+    text=_changed_text,
+    deed="write a note",
+    rare=(*_SELDOM, "template"),
+    noted=noted("wrote"),
+)
 async def note_write(call: Call, args: WriteArguments) -> Changed:
     """Make a new note, or overwrite a whole one. To change a part, use note_edit. Names notes about the same, to add
     to one of them instead."""
@@ -128,11 +135,18 @@ class EditArguments(Linking):
     create_section: Annotated[bool, Field(description="make the section if missing")] = False
 
 
-@tool(role=Role.WRITER, effect=EDITS, text=_changed_text, rare=(*_SELDOM, "guardrails", "preserve_nesting"))
+@tool(
+    role=Role.WRITER,
+    effect=EDITS,
+    text=_changed_text,
+    deed="change a part of a note",
+    rare=(*_SELDOM, "guardrails", "preserve_nesting"),
+    noted=noted("edited"),
+)
 async def note_edit(call: Call, args: EditArguments) -> Changed:
-    """Change a part of a note and no other byte of it. Usual case: path, content and section append to that section.
-    To @daily or @memory, content alone is logged under the present time. Without search or pattern, replace puts
-    content in place of the section's own text, remove takes the whole section."""
+    """Change a part of a note and no other byte. Use it instead of note_write: path, section and content append to that
+    section; to @daily or @memory, content alone is logged under the present time. Without search or pattern, replace
+    puts content in place of the section's own text, remove takes the whole section."""
     edit = Edit(
         action=args.action,
         section=args.section,
@@ -158,10 +172,17 @@ class FrontmatterArguments(Changing):
     only_if_missing: Annotated[bool, Field(description="leave properties that are there")] = False
 
 
-@tool(role=Role.WRITER, effect=Effect(writes=True), preset="notes", text=_changed_text)
+@tool(
+    role=Role.WRITER,
+    effect=Effect(writes=True),
+    preset="notes",
+    text=_changed_text,
+    deed="change properties of a note",
+    noted=noted("set properties of"),
+)
 async def frontmatter_update(call: Call, args: FrontmatterArguments) -> Changed:
-    """Set and remove properties of a note's frontmatter. Comments, order, quotes and every other line stay as they
-    are; a note without frontmatter gets one."""
+    """Set and remove properties of a note's frontmatter: use it instead of writing the note anew. Comments, order,
+    quotes and every other line stay as they are; a note without frontmatter gets one."""
     asked = fronting.Asked(args.path, args.set, args.unset, args.only_if_missing)
     return await fronting.update(call.vault, call.actor, asked, _terms(call, args, "frontmatter_update"))
 
@@ -237,10 +258,12 @@ def _tasks_text(result: TaskResult) -> str:
     preset="notes",
     actions={"list": Role.READER, "add": Role.WRITER, "toggle": Role.WRITER},
     text=_tasks_text,
+    deed="change tasks of a note",
+    noted=noted("changed a task of"),
 )
 async def tasks(call: Call, args: TasksArguments) -> TaskResult:
-    """List tasks of a note, a folder or all notes; add one to a note; set the status of one, found by its line, its
-    text or both."""
+    """List tasks of a note, a folder or all notes; add one to a note; set the status of one when it is done, found by
+    its line, its text or both."""
     if args.action == "list":
         return await _list(call, args)
     if args.path is None:

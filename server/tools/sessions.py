@@ -63,7 +63,13 @@ def _resumed_text(found: Resumed) -> str:
 @tool(
     role=Role.READER,
     text=_resumed_text,
-    noted=lambda _, found: Noted("tool_call", None, f"resumed, {len(found.sessions)} sessions shown"),
+    noted=lambda _, found: Noted(
+        "session_resumed"
+        if found.sessions or found.handoff
+        else "tool_call",  # usage counts those that opened something
+        None,
+        f"resumed, {len(found.sessions)} sessions shown",
+    ),
 )
 async def session_resume(call: Call, args: ResumeArguments) -> Resumed:
     """What earlier sessions did and left, who is at work now, and your session's handle. Use it when you begin."""

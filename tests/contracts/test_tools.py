@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from server.call import Caller
 from server.dispatch import dispatch
 from server.services import Services
 from server.tools import discover
-from server.tools._spec import Registry, ToolSpec
+from server.tools._spec import CONFIRMED, PRESETS, Registry, ToolSpec
 from vaults.search import budget
 
 TOOLS = list(discover())
@@ -38,8 +39,15 @@ def _properties(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, d
 
 
 @each_tool
-def test_every_argument_is_described_and_bounded(spec: ToolSpec) -> None:
-    for name, schema in _properties(spec.input_schema):
+def test_the_description_says_when_to_use_it(spec: ToolSpec) -> None:
+    assert re.search(r"\b(use|when|before|after)\b", spec.description.casefold())
+
+
+@each_tool
+@pytest.mark.parametrize("preset", [*PRESETS, None])
+def test_every_argument_is_described_and_bounded(spec: ToolSpec, preset: str | None) -> None:
+    whole = spec.input_schema if preset is None else spec.input_schema_for(Role.ADMIN, preset, "ask")
+    for name, schema in _properties(whole):
         assert schema.get("description"), name
         bounded = {"maxLength", "maximum", "enum", "const", "maxItems"} & set(schema)
         assert bounded or schema.get("type") in ("boolean", "object") or "format" in schema or _number(schema), name
@@ -58,6 +66,19 @@ def test_schemas_are_plain_objects_that_refuse_what_they_do_not_know(spec: ToolS
         assert schema["type"] == "object"
         assert not {"anyOf", "oneOf", "allOf", "$ref", "$defs"} & set(schema)
         assert "$ref" not in json.dumps(schema)
+
+
+@each_tool
+def test_what_is_shown_is_taken_and_what_must_be_given_is_shown(spec: ToolSpec) -> None:
+    taken, required = spec.input_schema["properties"], spec.input_schema.get("required", [])
+    assert set(spec.rare) <= set(taken)
+    for preset in PRESETS:
+        shown = spec.input_schema_for(Role.WRITER, preset)
+        jsonschema.Draft202012Validator.check_schema(shown)
+        assert set(required) <= set(shown["properties"]) < {*taken, CONFIRMED}
+        assert shown.get("required", []) == required
+        hidden = {"session", *spec.rare} if preset == "agent" else {"session"}
+        assert set(taken) - set(shown["properties"]) == hidden
 
 
 @each_tool
@@ -98,10 +119,10 @@ def snapshot(spec: ToolSpec) -> dict[str, Any]:
 
 def test_the_default_preset_costs_a_model_little() -> None:
     shown = [
-        {"name": spec.name, "description": spec.description, "inputSchema": spec.input_schema_for(Role.WRITER)}
+        {"name": spec.name, "description": spec.description, "inputSchema": spec.input_schema_for(Role.WRITER, "agent")}
         for spec in discover().visible(Role.WRITER, "agent", "auto")
     ]
-    assert budget.count(json.dumps(shown, ensure_ascii=False)) <= 500 * len(shown)
+    assert budget.count(json.dumps(shown, ensure_ascii=False)) <= 4500
 
 
 def test_two_tools_of_one_name_stop_the_start() -> None:

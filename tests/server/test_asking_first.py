@@ -1,20 +1,38 @@
-"""Connections on which a person is asked before anything is written."""
+"""Calls a person has to agree to before anything is written."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from auth.principal import owner
 from auth.roles import Role
-from server.call import Caller
+from server import consent
+from server.call import Caller, Person
 from server.mcp_bridge.catalogue import Catalogue
 from server.services import Services
 from server.tools import discover
 from tests.conftest import Asking, asker
+from vaults import registry
+from vaults.registry import Rules
 
-ASKING = Caller(owner("cli"), "main", Role.ADMIN, "cli", preset="full", write_mode="ask")
+ASKING = Caller(owner("stdio"), "main", Role.ADMIN, "stdio", preset="full", write_mode="ask")
+TOOLS = discover()
+WRITES: list[tuple[str, dict[str, Any]]] = [
+    ("remember", {"content": "x"}),
+    ("note_write", {"path": "a", "content": "x"}),
+    ("tasks", {"action": "add", "path": "a", "text": "x"}),
+    ("history", {"action": "undo"}),
+]
+DESTROYS: list[tuple[str, dict[str, Any]]] = [
+    ("memory_forget", {"ids": ["x"], "purge": True}),
+    ("note_delete", {"path": "a"}),
+    ("vaults", {"action": "archive", "name": "main"}),
+]
 
 
 @pytest.fixture
@@ -22,28 +40,92 @@ def ask(services: Services) -> Asking:
     return asker(services, ASKING)
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [
-        ("remember", {"content": "x"}),
-        ("note_write", {"path": "a", "content": "x"}),
-        ("tasks", {"action": "add", "path": "a", "text": "x"}),
-        ("history", {"action": "undo"}),
-    ],
-)
+async def _ruled(services: Services, rules: Rules) -> None:
+    await services.control.write(lambda tx: registry.rule(tx, "main", rules))
+    await services.roster.refresh()
+
+
+async def _untouched(services: Services) -> bool:
+    status = await asker(services)("status")
+    notes = services.data / "vaults" / "main" / "notes"
+    return status.content["memories"]["living"] == 0 and not list(notes.iterdir())
+
+
+@pytest.mark.parametrize(("tool", "arguments"), WRITES + DESTROYS)
 async def test_nothing_is_written_until_a_person_agreed(ask: Asking, services: Services, tool, arguments) -> None:
     for refused in ({}, {"confirmed": False}):
-        assert (await ask(tool, **arguments, **refused)).code == "confirmation_required"
-    assert (await ask("status")).content["memories"]["living"] == 0
-    assert not list((services.data / "vaults" / "main" / "notes").iterdir())
+        outcome = await ask(tool, **arguments, **refused)
+        assert (outcome.code, outcome.question) == ("confirmation_required", None)
+        assert "confirmed: true" in outcome.text
+    for no_word in ("yes", 1, None):
+        assert (await ask(tool, **arguments, confirmed=no_word)).code == "invalid_argument"
+    assert await _untouched(services)
+
+
+@pytest.mark.parametrize(("tool", "arguments"), WRITES + DESTROYS)
+@pytest.mark.parametrize("person", ["there", "declined"])
+async def test_of_who_can_be_asked_its_own_word_does_not_count(
+    services: Services, tool: str, arguments: dict[str, Any], person: Person
+) -> None:
+    ask = asker(services, replace(ASKING, person=person))
+    own = {"confirm": True} if tool == "note_delete" else {}
+    outcome = await ask(tool, **arguments, **own, confirmed=True)
+    assert outcome.code == "confirmation_required"
+    assert (outcome.question is not None) == (person == "there")
+    assert await _untouched(services)
+
+
+async def test_what_a_person_agreed_to_is_done(services: Services) -> None:
+    ask = asker(services, replace(ASKING, person="agreed"))
+    stored = (await ask("remember", content="lantern")).content["id"]
+    assert (await ask("note_write", path="a", content="lantern")).ok
+    assert (await ask("note_delete", path="a")).ok
+    assert (await ask("memory_forget", ids=[stored], purge=True)).content["purged"]
+    assert await _untouched(services)
 
 
 async def test_an_agreed_call_is_done_and_reading_asks_nobody(ask: Asking) -> None:
     assert (await ask("note_write", path="a", content="lantern", confirmed=True)).ok
     assert (await ask("note_read", path="a")).content["text"] == "lantern\n"
     assert (await ask("history", action="log")).content["changes"]
-    assert (await ask("note_delete", path="a", confirmed=True)).code == "confirmation_required", "its own, too"
-    assert (await ask("note_delete", path="a", confirmed=True, confirm=True)).ok
+    assert (await ask("note_write", path="a", content="x", mode="overwrite", dry_run=True)).content["diff"]
+    assert (await ask("note_delete", path="a", dry_run=True)).content["diff"]
+    assert (await ask("note_delete", path="a", confirm=True)).ok
+
+
+async def test_what_destroys_is_asked_about_in_every_mode_unless_the_vault_says_otherwise(services: Services) -> None:
+    plain = asker(services, replace(ASKING, write_mode="auto"))
+    one, two = [(await plain("remember", content=word)).content["id"] for word in ("lantern", "candle")]
+    await plain("note_write", path="a", content="x")
+    for tool, arguments in [*DESTROYS, ("memory_forget", {"ids": [one], "purge": True})]:
+        assert (await plain(tool, **arguments)).code == "confirmation_required"
+    assert (await plain("memory_forget", ids=[one], purge=True, confirmed=True)).ok
+    await _ruled(services, Rules(destructive="auto"))
+    assert (await plain("memory_forget", ids=[two], purge=True)).ok
+    assert (await plain("note_delete", path="a")).code == "confirmation_required", "its own word is still wanted"
+    assert (await plain("note_delete", path="a", confirm=True)).ok
+
+
+async def test_taking_out_of_recall_destroys_nothing(services: Services) -> None:
+    plain = asker(services, replace(ASKING, write_mode="auto", person="there"))
+    one = (await plain("remember", content="lantern")).content["id"]
+    assert (await plain("memory_forget", ids=[one])).ok
+
+
+async def test_the_command_line_is_the_person(services: Services) -> None:
+    line = asker(services, replace(ASKING, transport="cli"))
+    one = (await line("remember", content="lantern")).content["id"]
+    assert (await line("memory_forget", ids=[one], purge=True)).ok
+
+
+async def test_what_would_be_refused_is_not_asked_about(services: Services) -> None:
+    there = asker(services, replace(ASKING, person="there"))
+    refused = await there("remember", content="x", colour="red")
+    assert (refused.code, refused.question) == ("invalid_argument", None)
+    reader = replace(ASKING, principal=replace(owner("stdio"), issuer="local"), person="there")
+    assert (await asker(services, reader)("remember", content="x")).code == "not_found"
+    off = asker(services, replace(ASKING, write_mode="off", person="agreed"))
+    assert (await off("remember", content="x")).code == "read_only"
 
 
 async def test_where_nobody_is_asked_the_word_is_no_hindrance(services: Services) -> None:
@@ -52,11 +134,55 @@ async def test_where_nobody_is_asked_the_word_is_no_hindrance(services: Services
     assert (await plain("remember", content="y", confirmed="yes")).code == "invalid_argument"
 
 
+def test_the_question_says_in_plain_words_what_would_be_done() -> None:
+    forget = TOOLS.get("memory_forget")
+    assert forget is not None
+    asked = consent.question(ASKING, forget, {"ids": ["a", "b"], "purge": True, "session": "s", "confirmed": True})
+    assert asked.splitlines() == [
+        "An agent wants to delete memories for good in the vault main (tool memory_forget).",
+        "- ids: 'a', 'b'",
+        "- purge: True",
+        "Do you agree?",
+    ]
+    remember = TOOLS.get("remember")
+    assert remember is not None
+    long = consent.question(ASKING, remember, {"content": "Do you agree?\nYes " * 500, "tags": []})
+    assert "store a memory" in long
+    assert "\n- content: 'Do you agree?\\nYes " in long
+    assert "(9000 characters)" in long
+    assert len(long) < 500
+
+
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.text() | st.integers() | st.booleans() | st.none() | st.floats(),
+    lambda inner: st.lists(inner, max_size=12) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=40,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["content", "title", "tags", "metadata", "type"]), VALUES))
+def test_no_value_can_pass_for_words_of_ours(arguments: dict[str, Any]) -> None:
+    remember = TOOLS.get("remember")
+    assert remember is not None
+    lines = consent.question(ASKING, remember, arguments).split("\n")
+    assert len(lines) == 2 + len(arguments)
+    assert all(line.startswith("- ") and line.isprintable() for line in lines[1:-1])
+    assert lines[-1] == "Do you agree?"
+
+
+@pytest.mark.parametrize("spec", [spec for spec in TOOLS if spec.writes], ids=lambda spec: spec.name)
+def test_every_writing_tool_says_what_it_would_do(spec) -> None:
+    deed = spec.deed_of({})
+    assert deed != f"use {spec.name}"
+    assert deed[0].islower()
+
+
 def test_the_schema_says_so_only_where_it_is_asked_and_written() -> None:
     listed = {
-        mode: {tool.name: tool for tool in Catalogue(discover()).page((Role.ADMIN, "full", mode), None).tools}
+        mode: {tool.name: tool for tool in Catalogue(TOOLS).page((Role.ADMIN, "full", mode), None).tools}
         for mode in ("auto", "ask")
     }
     assert "confirmed" in listed["ask"]["note_edit"].input_schema["properties"]
     assert "confirmed" not in listed["auto"]["note_edit"].input_schema["properties"]
     assert "confirmed" not in listed["ask"]["note_read"].input_schema["properties"]
+    assert "confirmed" in listed["auto"]["memory_forget"].input_schema["properties"], "it may destroy"

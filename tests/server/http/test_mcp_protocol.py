@@ -271,8 +271,8 @@ async def test_resources_are_listed_in_pages(site):
                 break
         assert pages == 2
         assert seen == [*resources.STANDING, *(f"memory://{each}" for each in reversed(stored))]
-        await owner.call("memory_forget", {"ids": stored[:50], "purge": True})
-        await owner.call("memory_forget", {"ids": stored[50:], "purge": True})
+        await owner.call("memory_forget", {"ids": stored[:50], "purge": True, "confirmed": True})
+        await owner.call("memory_forget", {"ids": stored[50:], "purge": True, "confirmed": True})
 
 
 async def test_only_post_is_served(site):

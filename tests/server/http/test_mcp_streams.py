@@ -86,7 +86,7 @@ async def test_who_may_no_longer_read_a_memory_hears_no_more_of_it(site):
                 assert (await own.next())["params"]["uri"] == uri
                 for kind in told[state]:
                     assert (await others.next())["method"] == f"notifications/resources/{kind}"
-            await owner.call("memory_forget", {"ids": [mine], "purge": True})
+            await owner.call("memory_forget", {"ids": [mine], "purge": True, "confirmed": True})
             assert (await own.next())["params"]["uri"] == uri
             assert (await others.next())["method"] == "notifications/resources/list_changed"
             site.state["drain"]()
@@ -98,7 +98,7 @@ async def test_the_end_of_a_shared_memory_is_told_to_all_who_listen(site):
         mine = (await owner.call("remember", {"content": "a bittern"}))["structuredContent"]["id"]
         async with listen(second, resourceSubscriptions=[f"memory://{mine}"]) as heard:
             await heard.next()
-            await owner.call("memory_forget", {"ids": [mine], "purge": True})
+            await owner.call("memory_forget", {"ids": [mine], "purge": True, "confirmed": True})
             assert (await heard.next())["params"]["uri"] == f"memory://{mine}"
 
 

@@ -1,0 +1,84 @@
+"""A person's word before a call: which calls need it, whether it was given, and how to ask for it. Knows no protocol.
+
+A caller that can be asked is asked, and nothing it says by itself counts. Of one that cannot, its own word that a
+person agreed is taken: there is no other. The command line is the person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from server.call import Caller
+from server.tools._spec import CONFIRMED, OWN_WORD, Arguments, ToolSpec
+from vaults.errors import ConfirmationRequired
+
+_LINES = 12
+_CLIPPED = 160
+"""Characters of a value a person is shown."""
+
+
+class PersonAsked(ConfirmationRequired):
+    """Nothing was done: the caller's person is to be asked ``question`` first."""
+
+    def __init__(self, question: str) -> None:
+        super().__init__("a person is asked first")
+        self.question = question
+
+
+def needs_word(caller: Caller, destructive: str, spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
+    """Whether a person has to agree to this call. ``destructive`` is what the vault says of calls that destroy:
+    ``ask``, in whatever write mode, or ``auto``."""
+    if caller.transport == "cli" or not spec.write_call(arguments) or arguments.get("dry_run") is True:
+        return False
+    return caller.write_mode == "ask" or (destructive == "ask" and spec.destroys(arguments))
+
+
+def without_word(spec: ToolSpec, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments as the tool takes them."""
+    if isinstance(arguments.get(CONFIRMED), bool) and CONFIRMED not in spec.arguments.model_fields:
+        return {name: value for name, value in arguments.items() if name != CONFIRMED}
+    return arguments
+
+
+def with_word(spec: ToolSpec, args: Arguments) -> Arguments:
+    """What a person agreed to, for tools that want to be told so themselves."""
+    return args.model_copy(update={OWN_WORD: True}) if OWN_WORD in spec.arguments.model_fields else args
+
+
+def check_word(caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
+    """Whether the person who has to agree did. Raises ``ConfirmationRequired``, ``PersonAsked`` for one to be asked."""
+    if caller.person == "agreed":
+        return
+    if caller.person == "declined":
+        raise ConfirmationRequired(
+            f"{spec.name} was not done: the person did not agree", hint="do not try again unless they ask for it"
+        )
+    if caller.person == "there":
+        raise PersonAsked(question(caller, spec, arguments))
+    if arguments.get(CONFIRMED) is not True and arguments.get(OWN_WORD) is not True:
+        raise ConfirmationRequired(
+            f"{spec.name} is only done when a person agreed: it would {spec.deed_of(arguments)}",
+            hint=f"ask them; if they agree, call again with {CONFIRMED}: true",
+        )
+
+
+def question(caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
+    """What the person is asked. The words are ours; values of the call stand quoted, clipped and on lines of their
+    own, with nothing in them that could pass for a line of ours or turn the text around."""
+    names = [name for name in arguments if name not in (CONFIRMED, OWN_WORD, "session")]
+    lines = [f"- {name}: {_quoted(arguments[name])}" for name in names[:_LINES]]
+    more = [f"- and {len(names) - _LINES} more"] if len(names) > _LINES else []
+    head = f"An agent wants to {spec.deed_of(arguments)} in the vault {caller.vault} (tool {spec.name})."
+    return "\n".join([head, *lines, *more, "Do you agree?"])
+
+
+def _quoted(value: object) -> str:
+    if isinstance(value, str):
+        return repr(value) if len(value) <= _CLIPPED else f"{value[:_CLIPPED]!r}… ({len(value)} characters)"
+    if isinstance(value, list):
+        shown = ", ".join(_quoted(each) for each in value[:_LINES])
+        return shown + (f" and {len(value) - _LINES} more" if len(value) > _LINES else "") or "none"
+    if isinstance(value, dict):
+        return f"{len(value)} fields"
+    return str(value)[:_CLIPPED]

@@ -1,0 +1,85 @@
+"""How the protocol asks a person: multi round-trip requests of revision 2026-07-28.
+
+The call is answered with a form and sealed state, and comes again with both. The SDK's boundary seals and opens that
+state: it holds for one caller, vault, tool and set of arguments, for ten minutes, in every process over this data
+folder. What it does not open never reaches a handler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from mcp.server.context import ServerRequestContext
+from mcp.server.request_state import AESGCMRequestStateCodec, RequestStateBoundary, RequestStateSecurity
+from mcp_types import (
+    CallToolRequestParams,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitResult,
+    InputRequiredResult,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from auth.keys import FOLDER, open_secret
+from server.call import Caller, Person
+from server.services import Services
+
+HOLDS_S = 600.0
+"""Seconds a person may take to answer."""
+
+_KEY: Final = "consent"
+_NOTHING_TO_FILL_IN: Final[dict[str, Any]] = {"type": "object", "properties": {}}
+_KEY_FILE: Final = "request-state.key"
+
+
+def boundary(services: Services, identify: Callable[[ServerRequestContext[Any, Any]], Caller]) -> RequestStateBoundary:
+    """The middleware that seals and opens request state."""
+
+    def whose(ctx: ServerRequestContext[Any, Any]) -> str:
+        caller = identify(ctx)
+        return f"{caller.principal.key} {services.roster.entry(caller.vault).vault_id}"
+
+    security = RequestStateSecurity(codec=_Codec(services.data / FOLDER), ttl=HOLDS_S, bind_principal=whose)
+    return RequestStateBoundary(security, default_audience=services.instance_id)
+
+
+class _Codec:
+    """The SDK's, with a key that is made or read at first need: few servers ever ask, and some may not write."""
+
+    def __init__(self, keys: Path) -> None:
+        self._keys = keys
+
+    @cached_property
+    def _codec(self) -> AESGCMRequestStateCodec:
+        return AESGCMRequestStateCodec([open_secret(self._keys, _KEY_FILE)])
+
+    def seal(self, payload: bytes) -> str:
+        return self._codec.seal(payload)
+
+    def unseal(self, token: str) -> bytes:
+        return self._codec.unseal(token)
+
+
+def person_of(ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> Person:
+    """What this request says of the person behind it. ``params`` as the boundary left them: its state is ours."""
+    if params.request_state == _KEY:
+        answer = (params.input_responses or {}).get(_KEY)
+        if isinstance(answer, ElicitResult):
+            return "agreed" if answer.action == "accept" else "declined"
+    return "there" if _can_ask(ctx) else "away"
+
+
+def _can_ask(ctx: ServerRequestContext[Any, Any]) -> bool:
+    declared = ctx.session.client_capabilities
+    if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS or declared is None or declared.elicitation is None:
+        return False
+    return declared.elicitation.form is not None or declared.elicitation.url is None  # neither named: forms
+
+
+def as_request(question: str) -> InputRequiredResult:
+    """The answer that has the client ask. The boundary seals it on its way out."""
+    form = ElicitRequestFormParams(message=question, requested_schema=_NOTHING_TO_FILL_IN)
+    return InputRequiredResult(input_requests={_KEY: ElicitRequest(params=form)}, request_state=_KEY)
