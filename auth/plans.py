@@ -112,7 +112,7 @@ class Plans:
         holders: Callable[[], Holders],
         licence: Callable[[], Licence | None],
     ) -> None:
-        self.defined = {**BUILT_IN, **{name: _limits(plan) for name, plan in plans.items()}}
+        self.defined = defined_plans(plans)
         self._holders = holders
         self._licence = licence
         self._default = limits.plan
@@ -144,6 +144,11 @@ class Plans:
             name, limits = next(iter(plans.items()))
             return Held(name, scope, limits)
         return Held("+".join(sorted(plans)), scope, most(plans.values()))
+
+
+def defined_plans(plans: Mapping[str, PlanSettings]) -> dict[str, Limits]:
+    """Every plan by name: those built in, and those of the settings, which may change them."""
+    return {**BUILT_IN, **{name: _limits(plan) for name, plan in plans.items()}}
 
 
 def most(several: Iterable[Limits]) -> Limits:

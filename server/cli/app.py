@@ -20,6 +20,8 @@ MODULES = {
     "vault": "vaults",
     "token": "tokens",
     "grant": "grants",
+    "plan": "plans",
+    "licence": "licence",
     "call": "calls",
     "import": "moving",
     "export": "moving",

@@ -70,6 +70,7 @@ async def _doctor(ctx: typer.Context, vault: str | None, *, repair: bool) -> tup
 
 
 async def _vaults(loaded: Loaded, vault: str | None, *, repair: bool) -> tuple[list[Check], list[str]]:
+    from ops.doctor import limits
     from ops.doctor.vaults import examine_vault
     from server.cli.session import open_all
     from vaults.errors import NotFound
@@ -78,11 +79,13 @@ async def _vaults(loaded: Loaded, vault: str | None, *, repair: bool) -> tuple[l
         entries = [each for each in services.roster.entries() if vault in (None, each.name)]
         if vault is not None and not entries:
             raise NotFound(f"no vault {vault}", hint="vault list shows what there is")
+        ours = [limits.licence(services.licence.verdict), limits.plans(services.plans.undefined())]
         repaired = [line for entry in entries for line in await _repair(services, entry)] if repair else []
         await services.pool.close()
         onlookers = services.pool.onlooking()
         try:
-            return [check for entry in entries for check in await examine_vault(onlookers, entry)], repaired
+            found = [check for entry in entries for check in await examine_vault(onlookers, entry)]
+            return ours + found, repaired
         finally:
             await onlookers.close()
 

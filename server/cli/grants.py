@@ -49,12 +49,13 @@ async def _set(loaded: Loaded, subject: str, vault: str, role: str, issuer: str 
 
     async with open_control(loaded) as control:
         await require_vaults(control, [vault])
-        whose = issuer if issuer is not None else await control.read(lambda tx: _issuer(tx, loaded, subject))
+        whose = issuer if issuer is not None else await control.read(lambda tx: issuer_of(tx, loaded, subject))
         await control.write(lambda tx: set_grant(tx, subject, whose, vault, parse_role(role)))
     return whose
 
 
-def _issuer(tx: Reader, loaded: Loaded, subject: str) -> str:
+def issuer_of(tx: Reader, loaded: Loaded, subject: str) -> str:
+    """The issuer meant when none is named. Raises ``InvalidArgument`` when several are possible."""
     from auth.grants import default_issuer
     from auth.tokens import has_local_tokens
 
@@ -110,4 +111,4 @@ def _held(tx: Reader, loaded: Loaded, subject: str, vault: str) -> str:
     from auth.grants import list_grants
 
     issuers = {each.issuer for each in list_grants(tx) if (each.subject, each.vault) == (subject, vault)}
-    return issuers.pop() if len(issuers) == 1 else _issuer(tx, loaded, subject)
+    return issuers.pop() if len(issuers) == 1 else issuer_of(tx, loaded, subject)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -69,22 +69,40 @@ def _remote(url: str | None, token_file: Path | None) -> tuple[str, Path] | None
 
 
 async def _import(loaded: Loaded, path: Path, vault: str, remote: tuple[str, Path] | None) -> Tally:
-    from server.cli.output import progress
-    from server.cli.session import open_vault
-    from vaults.domain.memory import Actor
-    from vaults.domain.transfer import import_jsonl
+    from server.cli.output import note, progress
+    from vaults.errors import StrongroomError
+
+    counts = ""
 
     with progress("importing") as advance:
 
         def shown(tally: Tally) -> None:
+            nonlocal counts
             counts = f"{tally.stored} stored, {tally.known} known, {tally.rejected} rejected"
             advance(tally.read, tally.size, counts)
 
-        if remote is not None:
+        try:
+            if remote is None:
+                return await _import_here(loaded, path, vault, shown)
             async with _connected(remote, vault) as far:
                 return await far.push(path, shown)
-        async with open_vault(loaded, vault) as here:
-            return await import_jsonl(here, Actor("owner", "owner"), path, shown)
+        except StrongroomError:
+            if counts:
+                note(f"{counts} before it ended")
+            raise
+
+
+async def _import_here(loaded: Loaded, path: Path, vault: str, shown: Callable[[Tally], None]) -> Tally:
+    from auth.principal import owner
+    from server.allowance import Storer
+    from server.cli.session import open_all, require_vault
+    from vaults.domain.memory import Actor
+    from vaults.domain.transfer import import_jsonl
+
+    async with open_all(loaded) as services, services.pool.lease(require_vault(services, vault)) as here:
+        actor = Actor("owner", "owner")
+        quota = Storer(services, owner("cli"), here, actor.identity)
+        return await import_jsonl(here, actor, path, shown, quota)
 
 
 @asynccontextmanager

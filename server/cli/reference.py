@@ -8,9 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from pydantic.fields import FieldInfo
+
     from server.tools._spec import ToolSpec
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,12 +24,20 @@ def settings_table() -> str:
     from server.settings import Settings
 
     lines = ["| setting | default | meaning |", "|---|---|---|"]
-    for section, info in Settings.model_fields.items():
-        fields: dict[str, Any] = info.annotation.model_fields  # type: ignore[union-attr]
+    for section, fields in _sections(Settings):
         for name, field in fields.items():
             default = json.dumps(field.get_default(), ensure_ascii=False, default=list)
             lines.append(f"| `{section}.{name}` | `{default}` | {_cell(field.description)} |")
     return "\n".join(lines)
+
+
+def _sections(settings: type[BaseModel]) -> Iterator[tuple[str, dict[str, FieldInfo]]]:
+    """Each section's name and fields; of sections that people name themselves, what each of them has."""
+    for section, info in settings.model_fields.items():
+        if isinstance(info.annotation, type):
+            yield section, info.annotation.model_fields
+        else:
+            yield f"{section}.<name>", get_args(info.annotation)[1].model_fields
 
 
 def tools_page() -> str:

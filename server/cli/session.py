@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from server.services import Services
     from server.settings import Loaded
     from vaults.db.connection import Database
+    from vaults.registry import VaultEntry
     from vaults.vault import Vault
 
 T = TypeVar("T")
@@ -82,10 +83,14 @@ async def open_all(loaded: Loaded, modules: Sequence[str] = ()) -> AsyncIterator
 @asynccontextmanager
 async def open_vault(loaded: Loaded, name: str) -> AsyncIterator[Vault]:
     """One vault, as its owner. Raises ``NotFound``."""
+    async with open_all(loaded) as services, services.pool.lease(require_vault(services, name)) as vault:
+        yield vault
+
+
+def require_vault(services: Services, name: str) -> VaultEntry:
+    """The entry of an active vault. Raises ``NotFound`` in words for the operator."""
     from vaults.errors import NotFound
 
-    async with open_all(loaded) as services:
-        if not services.roster.known(name):
-            raise NotFound(f"no vault {name}", hint="vault list shows what there is")
-        async with services.pool.lease(services.roster.entry(name)) as vault:
-            yield vault
+    if not services.roster.known(name):
+        raise NotFound(f"no vault {name}", hint="vault list shows what there is")
+    return services.roster.entry(name)

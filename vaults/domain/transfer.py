@@ -20,8 +20,9 @@ from vaults.db.sql import Reader, Writer
 from vaults.domain import indexing, lifecycle, storing
 from vaults.domain.jsonl import LineReader, MemoryLine, Rejected, expiry, identified, parse
 from vaults.domain.memory import Actor
+from vaults.domain.quota import BOUNDLESS, Quota
 from vaults.domain.storing import Prepared
-from vaults.errors import EmbeddingUnavailable, InvalidArgument, Overloaded
+from vaults.errors import EmbeddingUnavailable, InvalidArgument, Overloaded, StrongroomError
 from vaults.index import embeddings
 from vaults.vault import Vault
 
@@ -70,21 +71,25 @@ class _Batch:
 Progress = Callable[[Tally], None]
 
 
-async def import_jsonl(vault: Vault, actor: Actor, path: Path, progress: Progress = lambda _: None) -> Tally:
+async def import_jsonl(
+    vault: Vault, actor: Actor, path: Path, progress: Progress = lambda _: None, quota: Quota = BOUNDLESS
+) -> Tally:
     """Store every line of the file that is a memory and not there yet; ``progress`` is told after each batch.
 
     Lines that are none are listed in ``<file>.rejected.jsonl``. Memories are stored without vectors when the model is
-    down, and the vectors owed. Raises ``InvalidArgument`` for a file that cannot be read, ``StorageFull``: what the
-    last tally counted is in the vault.
+    down, and the vectors owed. Raises ``InvalidArgument`` for a file that cannot be read, ``StorageFull``, and
+    ``QuotaExceeded`` where ``quota`` ends: what the last tally counted is in the vault.
     """
     with opened(path) as file, RejectionReport(path) as report:
         tally = Tally(size=path.stat().st_size)
         reader = LineReader(file)
         while not (batch := await run_in(vault.shared.pool, _take, vault, actor, reader)).ended:
             await run_in(vault.shared.pool, report.add, batch.rejections, tally)
-            await _store(vault, actor, batch.ready, tally)
-            tally.read = reader.position
-            progress(tally)
+            try:
+                await _store(vault, actor, batch.ready, tally, quota)
+                tally.read = reader.position
+            finally:
+                progress(tally)
     if tally.owed:
         vault.nudge()
     return tally
@@ -152,22 +157,36 @@ def _take(vault: Vault, actor: Actor, reader: LineReader) -> _Batch:
     return batch
 
 
-async def _store(vault: Vault, actor: Actor, ready: list[_Ready], tally: Tally) -> None:
+async def _store(vault: Vault, actor: Actor, ready: list[_Ready], tally: Tally, quota: Quota) -> None:
     new = await vault.db.read(lambda tx: [one for one in ready if not _is_known(tx, one)])
-    if new:
-        vault.check_writable()
-        vectors = await _vectors(vault, new)
-        await vault.adopt_model()
-        model = vault.shared.embedder.identity
+    tally.known += len(ready) - len(new)
+    while new:
+        new = new[await _store_some(vault, actor, new, tally, quota) :]
 
-        def write(tx: Writer) -> tuple[int, int]:
-            return _insert(tx, actor, new, vectors, model.key if model else None)
 
-        stored, owed = await vault.db.write(write)
-        tally.stored += stored
-        tally.owed += owed
-        tally.known -= stored
-    tally.known += len(ready)
+async def _store_some(vault: Vault, actor: Actor, new: list[_Ready], tally: Tally, quota: Quota) -> int:
+    """Store as many of the lines as the quota lets in, from the first on; how many are done with."""
+    vault.check_writable()
+    taken = await quota.take(len(new))
+    let_in = new[: taken.stores]
+    vectors = await _vectors(vault, let_in)
+    await vault.adopt_model()
+    model = vault.shared.embedder.identity
+
+    def write(tx: Writer) -> tuple[int, int, int]:
+        fitting = let_in[: quota.room(tx, len(let_in))]
+        return len(fitting), *_insert(tx, actor, fitting, vectors, model.key if model else None)
+
+    try:
+        done, stored, owed = await vault.db.write(write)
+    except StrongroomError:
+        taken.give_back(taken.stores)
+        raise
+    taken.give_back(taken.stores - stored)
+    tally.stored += stored
+    tally.owed += owed
+    tally.known += done - stored
+    return done
 
 
 def _is_known(tx: Reader, one: _Ready) -> bool:

@@ -130,3 +130,11 @@ CREATE TABLE feedback (
 CREATE INDEX feedback_of_tool ON feedback (tool, type) WHERE tool IS NOT NULL;
 
 ALTER TABLE memories ADD COLUMN anchor_commit TEXT;   -- full commit id of the repository's state it speaks of
+
+-- What one caller stored is counted within limits, inside the transaction that stores more: no row is read for it.
+CREATE INDEX memories_by_storer ON memories (stored_by, archived_at, superseded_by, LENGTH(content));
+
+-- What the sweep looks for: memories that ran out and are not archived yet, and those something else took the place of.
+CREATE INDEX memories_expiring ON memories (expires_at)
+WHERE expires_at IS NOT NULL AND archived_at IS NULL AND superseded_by IS NULL;
+CREATE INDEX memories_superseded ON memories (updated_at) WHERE superseded_by IS NOT NULL;

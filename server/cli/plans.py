@@ -1,0 +1,168 @@
+"""``strongroom plan …``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from auth.holders import Holder, Holding
+    from server.settings import Loaded
+    from vaults.db.connection import Database
+
+VaultName = Annotated[str | None, typer.Option("--vault", help="a vault")]
+Subject = Annotated[
+    str | None,
+    typer.Option("--subject", help="a caller as in a grant: subject, e-mail or group; sub:…, email:…, group:…"),
+]
+Issuer = Annotated[
+    str | None, typer.Option(help="whose identity: an issuer's URL, or local; needed if there are several")
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    group = typer.Typer(name="plan", help="Limits of vaults and callers.", no_args_is_help=True)
+    group.command("list")(show_list)
+    group.command("set")(set_one)
+    group.command("unset")(unset)
+    app.add_typer(group)
+
+
+def show_list(
+    ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False
+) -> None:
+    """Every plan with its numbers, and who is on which."""
+    from server.cli.output import say, say_json, say_table
+    from server.cli.session import load_settings, run_async
+
+    loaded = load_settings(ctx)
+    holdings = run_async(_holdings(loaded))
+    plans = _defined(loaded)
+    holders = [_line(each, plans) for each in holdings]
+    if as_json:
+        say_json({"default": loaded.settings.limits.plan, "plans": plans, "holders": holders})
+        return
+    names = ("stores_per_day", "memories", "size", "calls_per_minute")
+    default = loaded.settings.limits.plan
+    rows = [
+        (name, *(_number(numbers[each]) for each in names), "default" if name == default else "")
+        for name, numbers in plans.items()
+    ]
+    say_table(("PLAN", "STORES A DAY", "MEMORIES", "BYTES", "CALLS A MINUTE", ""), rows)
+    if holders:
+        say()
+        found = [(each["kind"], each["name"], each["issuer"], each["plan"], each["note"]) for each in holders]
+        say_table(("ON A PLAN", "NAME", "ISSUER", "PLAN", ""), found)
+
+
+def _defined(loaded: Loaded) -> dict[str, dict[str, Any]]:
+    from dataclasses import asdict
+
+    from auth.plans import defined_plans
+
+    return {name: asdict(limits) for name, limits in defined_plans(loaded.settings.plans).items()}
+
+
+def _line(each: Holding, plans: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "kind": each.holder.kind,
+        "name": each.holder.name,
+        "issuer": each.holder.issuer,
+        "plan": each.plan,
+        "since": each.since,
+        "note": "" if each.plan in plans else "no such plan: counts as the default",
+    }
+
+
+def _number(number: int | None) -> str:
+    return "no bound" if number is None else f"{number:,}"
+
+
+async def _holdings(loaded: Loaded) -> list[Holding]:
+    from auth.holders import list_holdings
+    from server.cli.session import open_control
+
+    async with open_control(loaded) as control:
+        return await control.read(list_holdings)
+
+
+def set_one(
+    ctx: typer.Context,
+    plan: Annotated[str, typer.Argument(metavar="PLAN", help="unlimited, free, or one of your settings")],
+    vault: VaultName = None,
+    subject: Subject = None,
+    issuer: Issuer = None,
+) -> None:
+    """Put a vault or a caller on a plan; a running server follows within 5 seconds."""
+    from server.cli.output import say
+    from server.cli.session import load_settings, run_async
+    from vaults.errors import InvalidArgument
+
+    loaded = load_settings(ctx)
+    plans = _defined(loaded)
+    if plan not in plans:
+        raise InvalidArgument("PLAN", f"must be one of {', '.join(plans)}")
+    holder = run_async(_set(loaded, plan, vault, subject, issuer))
+    say(f"{_named(holder)} is on plan {plan}")
+
+
+async def _set(loaded: Loaded, plan: str, vault: str | None, subject: str | None, issuer: str | None) -> Holder:
+    from auth.holders import set_plan
+    from server.cli.session import open_control
+
+    async with open_control(loaded) as control:
+        holder = await _holder(control, loaded, vault, subject, issuer)
+        await control.write(lambda tx: set_plan(tx, holder, plan))
+    return holder
+
+
+def unset(ctx: typer.Context, vault: VaultName = None, subject: Subject = None, issuer: Issuer = None) -> None:
+    """Put a vault or a caller back on the default plan."""
+    from server.cli.output import say
+    from server.cli.session import load_settings, run_async
+
+    loaded = load_settings(ctx)
+    holder = run_async(_unset(loaded, vault, subject, issuer))
+    say(f"{_named(holder)} is on the default plan, {loaded.settings.limits.plan}")
+
+
+async def _unset(loaded: Loaded, vault: str | None, subject: str | None, issuer: str | None) -> Holder:
+    from auth.holders import list_holdings, remove_plan
+    from server.cli.session import open_control
+
+    async with open_control(loaded) as control:
+        if subject is not None and issuer is None:
+            held = {each.holder.issuer for each in await control.read(list_holdings) if each.holder.name == subject}
+            issuer = held.pop() if len(held) == 1 else None
+        holder = await _holder(control, loaded, vault, subject, issuer)
+        await control.write(lambda tx: remove_plan(tx, holder))
+    return holder
+
+
+async def _holder(
+    control: Database, loaded: Loaded, vault: str | None, subject: str | None, issuer: str | None
+) -> Holder:
+    from auth.grants import check_subject
+    from auth.holders import Holder
+    from server.cli.grants import issuer_of
+    from server.cli.tokens import require_vaults
+    from vaults.errors import InvalidArgument
+
+    if (vault is None) == (subject is None):
+        raise InvalidArgument("--vault", "or --subject is needed, not both")
+    if subject is not None:
+        checked = check_subject(subject)
+        whose = issuer if issuer is not None else await control.read(lambda tx: issuer_of(tx, loaded, checked))
+        return Holder("subject", checked, whose)
+    if issuer is not None:
+        raise InvalidArgument("--issuer", "goes with --subject")
+    if vault == "*":
+        raise InvalidArgument("--vault", "must be one vault; limits.plan is the plan of all that are on none")
+    assert vault is not None
+    await require_vaults(control, [vault])
+    return Holder("vault", vault)
+
+
+def _named(holder: Holder) -> str:
+    return f"vault {holder.name}" if holder.kind == "vault" else f"{holder.name} ({holder.issuer})"
