@@ -9,6 +9,7 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
+from server.tools._filters import MaxTokens
 from server.tools._spec import EDITS, Arguments, tool
 from vaults.domain import sessions
 from vaults.domain.activity import Event
@@ -23,6 +24,7 @@ Lines = Annotated[list[Line], Field(max_length=50)]
 
 class ResumeArguments(Arguments):
     limit: Annotated[int, Field(ge=1, le=50, description="recent sessions shown")] = 5
+    max_tokens: MaxTokens = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class Resumed:
     concurrent_total: int
     recent_activity: list[Event]
     handoff: Handoff | None
+    truncated: bool
 
 
 def _line(view: SessionView) -> str:
@@ -63,6 +66,7 @@ def _resumed_text(found: Resumed) -> str:
 @tool(
     role=Role.READER,
     text=_resumed_text,
+    rare=("max_tokens",),
     noted=lambda _, found: Noted(
         "session_resumed"
         if found.sessions or found.handoff
@@ -74,13 +78,15 @@ def _resumed_text(found: Resumed) -> str:
 async def session_resume(call: Call, args: ResumeArguments) -> Resumed:
     """What earlier sessions did and left, who is at work now, and your session's handle. Use it when you begin."""
     found = await sessions.look_around(call.vault, call.taker, call.session, args.limit)
+    shown = sessions.portion(found.sessions, args.max_tokens)
     return Resumed(
         found.session,
-        found.sessions,
+        shown,
         found.concurrent,
         found.concurrent_total,
         found.recent_activity,
         found.handoff,
+        len(shown) < len(found.sessions),
     )
 
 
@@ -125,6 +131,7 @@ class HistoryArguments(Arguments):
     since: Annotated[Label | None, Field(description="begun at or after, RFC 3339")] = None
     until: Annotated[Label | None, Field(description="begun at or before, RFC 3339")] = None
     limit: Annotated[int, Field(ge=1, le=50, description="sessions at most")] = 10
+    max_tokens: MaxTokens = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,4 +151,5 @@ def _history_text(found: History) -> str:
 async def session_history(call: Call, args: HistoryArguments) -> History:
     """Sessions of this vault by time and status, with what each did by tool. Use it to find out who did what when."""
     found, total = await sessions.history(call.vault, call.actor, Span(args.status, args.since, args.until), args.limit)
-    return History(found, total, len(found) < total)
+    shown = sessions.portion(found, args.max_tokens)
+    return History(shown, total, len(shown) < total)

@@ -256,6 +256,7 @@ async def test_history_tells_sessions_by_status_and_time(services: Services) -> 
     ("tool", "arguments"),
     [
         ("session_resume", {"limit": 0}),
+        ("session_resume", {"max_tokens": 0}),
         ("session_resume", {"limit": 51}),
         ("session_save", {"summary": "x" * 2001}),
         ("session_save", {"summary": " "}),
@@ -268,3 +269,14 @@ async def test_history_tells_sessions_by_status_and_time(services: Services) -> 
 async def test_what_does_not_fit_is_refused_by_name(services: Services, tool: str, arguments: dict[str, Any]) -> None:
     await granted(services, "ann")
     assert (await asker(services, caller("ann"))(tool, **arguments)).code == "invalid_argument"
+
+
+async def test_old_sessions_are_left_out_where_the_budget_ends_and_that_is_said(services: Services) -> None:
+    await granted(services, "ann")
+    ann = asker(services, caller("ann"))
+    for number in range(6):
+        await ann("session_save", summary=f"{number} " + "word " * 300, status="completed")
+    seen = (await ann("session_resume", limit=6, max_tokens=1500)).content
+    assert seen["truncated"]
+    assert [view["summary"][0] for view in seen["sessions"]] == ["5", "4"]
+    assert not (await ann("session_resume", limit=2)).content["truncated"]

@@ -56,6 +56,18 @@ class SessionView:
     tools: list[ToolUse] = field(default_factory=list)
 
 
+def portion(views: Sequence[SessionView], max_tokens: int) -> list[SessionView]:
+    """As many as fit, the first at least. Estimated: to count exactly costs more than to find them."""
+    left, kept = max_tokens * 4, list(views[:1])
+    left -= sum(len(str(view)) for view in kept)
+    for view in views[1:]:
+        left -= len(str(view))
+        if left < 0:
+            break
+        kept.append(view)
+    return kept
+
+
 @dataclass(frozen=True, slots=True)
 class Around:
     """What somebody who begins should know: your session, recent ones, those under way beside yours, what those did in
