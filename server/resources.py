@@ -142,10 +142,11 @@ async def _status(services: Services, caller: Caller) -> dict[str, Any]:
 
 
 async def _last_session(services: Services, caller: Caller) -> dict[str, Any]:
-    sessions = (await _asked(services, caller, "session_resume", {"limit": 1}))["sessions"]
-    if not sessions:
+    found = await _asked(services, caller, "session_resume", {"limit": 2})
+    before = [each for each in found["sessions"] if each["id"] != found["session"]["id"]]
+    if not before:
         raise _absent()
-    return dict(sessions[0])
+    return dict(before[0])
 
 
 async def _last_handoff(services: Services, caller: Caller) -> dict[str, Any]:
