@@ -27,6 +27,7 @@ from vaults import registry as vault_registry
 from vaults.db.connection import Database
 from vaults.db.migrate import migrate
 from vaults.domain import reindexing
+from vaults.domain.hygiene import sweeping
 from vaults.domain.notes import keeping, recovery, tending
 from vaults.embed.backend import Embedder
 from vaults.embed.cross import CrossEncoderService
@@ -39,7 +40,7 @@ from vaults.search.endpoint import Expander
 from vaults.vault import Heard, Shared
 
 CONTROL = "control.db"
-CHORES = (reindexing.RECUT, tending.COMPLETE, keeping.KEEP)
+CHORES = (reindexing.RECUT, tending.COMPLETE, keeping.KEEP, sweeping.SWEEP)
 SEARCH_THREADS = 4
 """FAISS and tokenizer calls at once: they release the interpreter, and two cores are kept busy by two."""
 

@@ -172,6 +172,19 @@ def erase_traces(tx: Writer) -> None:
         tx.run(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
 
 
+MERGED = 200
+"""Pages of the text index merged in one step: some milliseconds."""
+
+
+def erase_traces_in_steps(tx: Writer, step: int) -> bool:
+    """One step of what ``erase_traces`` does, for those who must not keep others waiting: the first is 0. Returns
+    whether there is more to do."""
+    before = int(tx.value("SELECT total_changes()"))
+    for table in ("passages_fts", "passages_pairs"):
+        tx.run(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', ?)", (-MERGED if step == 0 else MERGED,))
+    return int(tx.value("SELECT total_changes()")) - before > 4
+
+
 def rebuild_text(tx: Writer) -> None:
     """Build the full-text rows anew from the passages."""
     tx.run("INSERT INTO passages_fts (passages_fts) VALUES ('rebuild')")

@@ -137,4 +137,4 @@ CREATE INDEX memories_by_storer ON memories (stored_by, archived_at, superseded_
 -- What the sweep looks for: memories that ran out and are not archived yet, and those something else took the place of.
 CREATE INDEX memories_expiring ON memories (expires_at)
 WHERE expires_at IS NOT NULL AND archived_at IS NULL AND superseded_by IS NULL;
-CREATE INDEX memories_superseded ON memories (updated_at) WHERE superseded_by IS NOT NULL;
+CREATE INDEX memories_superseded ON memories (superseded_by, updated_at) WHERE superseded_by IS NOT NULL;

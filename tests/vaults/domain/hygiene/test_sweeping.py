@@ -1,0 +1,166 @@
+"""What runs out goes by itself: expired memories, old versions, the log of calls. In small steps, and never twice."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from server.services import Services
+from tests.conftest import Asking, Opening, asker
+from tests.noted import until
+from vaults import clock
+from vaults.db.sql import Reader, Writer
+from vaults.domain.hygiene import sweeping
+from vaults.vault import Vault
+
+
+async def _id(ask: Asking, content: str, **more: object) -> str:
+    outcome = await ask("remember", content=content, **more)
+    assert outcome.ok, outcome.text
+    return str(outcome.content["id"])
+
+
+async def _sweep(services: Services) -> None:
+    async with services.pool.lease(services.roster.entry("main")) as vault:
+        await sweeping.sweep(vault)
+
+
+async def _run(services: Services, sql: str, *params: Any) -> None:
+    async with services.pool.lease(services.roster.entry("main")) as vault:
+        await vault.db.write(lambda tx: tx.run(sql, params))
+
+
+async def _value(services: Services, sql: str, *params: Any) -> Any:
+    async with services.pool.lease(services.roster.entry("main")) as vault:
+        return await vault.db.read(lambda tx: tx.value(sql, params))
+
+
+async def test_a_memory_that_expired_is_archived_with_the_reason(services: Services, ask: Asking) -> None:
+    gone = await _id(ask, "Lunch is at one today", ttl_days=30)
+    kept = await _id(ask, "Lunch is at noon as a rule", ttl_days=30)
+    await _run(services, "UPDATE memories SET expires_at = ? WHERE id = ?", clock.ago(5), gone)
+    await _sweep(services)
+    told = {each["id"]: each for each in (await ask("memory_get", ids=[gone, kept])).content["memories"]}
+    assert told[gone]["archived_reason"] == "expired"
+    assert "archived_at" not in told[kept]
+
+
+async def test_a_vault_sweeps_by_itself_once_it_is_opened(opening: Opening) -> None:
+    async with opening() as services:
+        gone = await _id(asker(services), "The demo is on Friday", ttl_days=1)
+        await _run(services, "UPDATE memories SET expires_at = ?", clock.ago(5))
+    async with opening() as services:
+
+        def archived(tx: Reader) -> bool:
+            row = tx.one("SELECT archived_reason FROM memories WHERE id = ?", (gone,))
+            return row is not None and row[0] == "expired"
+
+        await until(services, archived)
+        await until(services, lambda tx: tx.one("SELECT 1 FROM vault_info WHERE key = 'swept'") is not None)
+
+
+async def test_old_versions_go_for_good_and_leave_a_row_in_the_audit(services: Services, ask: Asking) -> None:
+    first = await _id(ask, "The zyxomma port is 8080")
+    second = (await ask("memory_supersede", id=first, content="The port is 8081")).content["id"]
+    third = (await ask("memory_supersede", id=second, content="The port is 8082")).content["id"]
+    await _run(services, "UPDATE memories SET updated_at = ? WHERE id = ?", clock.ago(91 * 86_400), first)
+    await _sweep(services)
+    assert (await ask("memory_get", ids=[first, second, third])).content["missing"] == [first]
+    assert await _value(services, "SELECT action || ' ' || who FROM audit WHERE target = ?", first) == (
+        "retention strongroom"
+    )
+    assert not (await ask("recall", query="zyxomma", include_archived=True, mode="keyword")).content["hits"]
+    for table, column in (("passages", "body"), ("passages_words", "term")):
+        assert not await _value(services, f"SELECT COUNT(*) FROM {table} WHERE {column} LIKE '%zyxomma%'"), table
+
+
+async def test_nothing_older_comes_back_when_a_version_between_is_deleted(services: Services, ask: Asking) -> None:
+    first = await _id(ask, "Version one of the rule")
+    second = (await ask("memory_supersede", id=first, content="Version two of the rule")).content["id"]
+    third = (await ask("memory_supersede", id=second, content="Version three of the rule")).content["id"]
+    await _run(services, "UPDATE memories SET updated_at = ? WHERE id = ?", clock.ago(91 * 86_400), second)
+    await _sweep(services)
+    assert await _value(services, "SELECT superseded_by FROM memories WHERE id = ?", first) == third
+    assert await _value(services, "SELECT supersedes FROM memories WHERE id = ?", third) is None
+    found = (await ask("recall", query="version of the rule")).content["hits"]
+    assert [hit["id"] for hit in found] == [third]
+
+
+async def test_versions_superseded_lately_stay(services: Services, ask: Asking) -> None:
+    first = await _id(ask, "The port is 8080")
+    await ask("memory_supersede", id=first, content="The port is 8081")
+    await _sweep(services)
+    assert not (await ask("memory_get", ids=[first])).content["missing"]
+
+
+def _events(tx: Writer, number: int, at: str, session: str) -> None:
+    seq = tx.insert(
+        "INSERT INTO sessions (id, owner, name, who, transport, workspace, status, started_at, seen_at)"
+        " VALUES (?, 'o', ?, 'w', 'http', 'global', 'paused', ?, ?)",
+        (session, session, at, at),
+    )
+    tx.many(
+        "INSERT INTO events (at, session, owner, tool, type, summary, outcome, ms, tokens_in, tokens_out)"
+        " VALUES (?, ?, 'o', 'recall', 'tool_call', 'recall', 'ok', 1.0, 1, 1)",
+        [(at, seq)] * number,
+    )
+
+
+async def test_old_events_and_their_sessions_go_and_feedback_stays(services: Services, ask: Asking) -> None:
+    async with services.pool.lease(services.roster.entry("main")) as vault:
+        await vault.db.write(lambda tx: _events(tx, 450, clock.ago(100 * 86_400), "old"))
+        await vault.db.write(lambda tx: _events(tx, 3, clock.ago(10 * 86_400), "new"))
+        await vault.db.write(
+            lambda tx: tx.run(
+                "INSERT INTO feedback (id, at, owner, who, session, type) SELECT 'f', ?, 'o', 'w', seq, 'bug'"
+                " FROM sessions WHERE id = 'old'",
+                (clock.ago(100 * 86_400),),
+            )
+        )
+    await _sweep(services)
+    assert await _value(services, "SELECT COUNT(*) FROM events WHERE owner = 'o'") == 3
+    assert await _value(services, "SELECT GROUP_CONCAT(id) FROM sessions WHERE owner = 'o'") == "new"
+    assert await _value(services, "SELECT COUNT(*) FROM feedback WHERE session IS NULL") == 1
+
+
+async def test_a_sweep_is_owed_hourly_at_once_for_what_expired_and_when_the_clock_went_back(
+    services: Services, ask: Asking
+) -> None:
+    async def owed() -> bool:
+        async with services.pool.lease(services.roster.entry("main")) as vault:
+            return await vault.db.read(sweeping.owed)
+
+    await _sweep(services)
+    assert not await owed()
+    swept = f"{clock.ago(3700)} {clock.ago(100)}"
+    await _run(services, "UPDATE vault_info SET value = ? WHERE key = 'swept'", swept)
+    assert await owed()
+    await _sweep(services)
+    await _run(
+        services, "UPDATE vault_info SET value = ? WHERE key = 'swept'", f"{clock.ago(-9_000)} {clock.ago(-12_600)}"
+    )
+    assert await owed()
+    await _sweep(services)
+    gone = await _id(ask, "Only for a moment", ttl_days=1)
+    assert not await owed()
+    await _run(services, "UPDATE memories SET expires_at = ? WHERE id = ?", clock.ago(1), gone)
+    assert await owed()
+
+
+async def test_no_step_of_a_sweep_keeps_the_database_for_long(services: Services) -> None:
+    async with services.pool.lease(services.roster.entry("main")) as vault:
+        await vault.db.write(lambda tx: _events(tx, 20_000, clock.ago(100 * 86_400), "old"))
+        longest = await _longest_wait(vault, asyncio.create_task(sweeping.sweep(vault)))
+    assert longest < 0.25, f"a write waited {longest * 1000:.0f} ms"  # 50 ms of its own; the rest is a slow machine's
+
+
+async def _longest_wait(vault: Vault, sweep: asyncio.Task[None]) -> float:
+    longest = 0.0
+    while not sweep.done():
+        started = time.perf_counter()
+        await vault.db.write(lambda tx: tx.run("UPDATE vault_info SET value = value WHERE key = 'vault_id'"))
+        longest = max(longest, time.perf_counter() - started)
+        await asyncio.sleep(0)
+    await sweep
+    return longest
