@@ -280,3 +280,15 @@ async def test_old_sessions_are_left_out_where_the_budget_ends_and_that_is_said(
     assert seen["truncated"]
     assert [view["summary"][0] for view in seen["sessions"]] == ["5", "4"]
     assert not (await ann("session_resume", limit=2)).content["truncated"]
+
+
+async def test_what_a_server_served_is_given_back_when_it_stops_and_what_a_command_claimed_is_not(
+    opening: Opening,
+) -> None:
+    async with opening() as services:
+        await granted(services, "ann")
+        assert (await asker(services, caller("ann"))("claims", action="claim", resources=["served"])).ok
+        assert (await asker(services)("claims", action="claim", resources=["typed"])).ok
+    async with opening() as services:
+        held = (await asker(services)("claims")).content["claims"]
+        assert [(claim["resource"], claim["yours"]) for claim in held] == [("typed", True)]

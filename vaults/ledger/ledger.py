@@ -190,10 +190,12 @@ class Ledger:
         return Cutoffs.of(self._settings)
 
     async def part(self) -> None:
-        """The process ends: pause the sessions it was serving, and give back what they claimed."""
+        """The process ends: pause the sessions it was serving, and give back what they claimed. Not those of commands:
+        there each call is a process, and the next goes on with the session."""
         present, self._present = list(self._present.values()), OrderedDict()
         await self.flush()
-        ids = {session.seq for session in present if session.seq is not None and not session.idle}
+        served = [session for session in present if session.transport != "cli" and not session.idle]
+        ids = {session.seq for session in served if session.seq is not None}
         with contextlib.suppress(StrongroomError):
             if ids:
                 await self._db.write(lambda tx: sweeping.pause(tx, ids))
