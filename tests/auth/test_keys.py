@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from auth.keys import KeyRing, add_key, open_keys
+from auth.keys import KeyRing, add_key, open_keys, open_secret
 from vaults.errors import VaultUnavailable
 
 
@@ -49,6 +49,40 @@ def test_processes_that_start_at_once_agree_on_one_key(tmp_path: Path) -> None:
     answers.join_thread()
     assert len(kids) == 1
     assert [entry.name for entry in (tmp_path / "keys").iterdir()] == ["0001.pem"]
+
+
+def _open_secret(folder: Path, barrier: object, answers: object) -> None:
+    barrier.wait()
+    answers.put(open_secret(folder, "a.key"))
+
+
+def test_a_secret_is_private_and_the_same_for_all_processes(tmp_path: Path) -> None:
+    folder = tmp_path / "keys"
+    context = multiprocessing.get_context("spawn")
+    barrier, answers = context.Barrier(3), context.Queue()
+    workers = [context.Process(target=_open_secret, args=(folder, barrier, answers)) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    secrets = {answers.get(timeout=30) for _ in workers}
+    for worker in workers:
+        worker.join()
+    answers.close()
+    answers.join_thread()
+    assert secrets == {open_secret(folder, "a.key")}
+    assert [len(each) for each in secrets] == [32]
+    assert open_secret(folder, "b.key") not in secrets
+    assert (mode(folder), mode(folder / "a.key")) == (0o700, 0o600)
+    (folder / "a.key").chmod(0o644)
+    open_secret(folder, "a.key")
+    assert mode(folder / "a.key") == 0o600
+    assert open_keys(folder).newest, "secrets beside them are no keys that sign"
+
+
+def test_a_secret_that_was_cut_is_not_used(tmp_path: Path) -> None:
+    open_secret(tmp_path, "a.key")
+    (tmp_path / "a.key").write_bytes(b"short")
+    with pytest.raises(VaultUnavailable, match=r"a\.key"):
+        open_secret(tmp_path, "a.key")
 
 
 def test_a_new_key_signs_and_the_old_one_still_verifies(tmp_path: Path) -> None:

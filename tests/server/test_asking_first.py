@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from auth.principal import owner
@@ -154,12 +154,13 @@ def test_the_question_says_in_plain_words_what_would_be_done() -> None:
 
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
-    st.text() | st.integers() | st.booleans() | st.none() | st.floats(),
-    lambda inner: st.lists(inner, max_size=12) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=40,
+    st.text(max_size=400) | st.integers() | st.booleans() | st.none(),
+    lambda inner: st.lists(inner, max_size=14) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
+    max_leaves=20,
 )
 
 
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(["content", "title", "tags", "metadata", "type"]), VALUES))
 def test_no_value_can_pass_for_words_of_ours(arguments: dict[str, Any]) -> None:
     remember = TOOLS.get("remember")

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+from mcp_types import ElicitResult
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = Path(__file__).with_name("stdio_server.py")
@@ -81,6 +82,31 @@ async def test_a_client_stores_and_finds(tmp_path, mode):
         assert read.contents[0].text.endswith("Kingfishers dive")
         status = (await client.call_tool("status", {})).structured_content
         assert (status["you"]["subject"], status["you"]["role"]) == ("owner", "admin")
+
+
+@pytest.mark.parametrize(("mode", "able"), [("2026-07-28", True), ("2026-07-28", False), ("legacy", True)])
+async def test_a_person_is_asked_where_the_client_can(tmp_path, mode, able):
+    parameters = StdioServerParameters(
+        command=sys.executable,
+        args=[str(SCRIPT), str(tmp_path / "data"), "main", "agent", "ask"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    asked = []
+
+    async def agree(context, params):
+        asked.append(params.message)
+        return ElicitResult(action="accept")
+
+    async with Client(parameters, mode=mode, cache=None, elicitation_callback=agree if able else None) as client:
+        stored = await client.call_tool("remember", {"content": "Kingfishers dive"})
+        if able and mode != "legacy":
+            assert stored.structured_content["id"]
+            assert asked[0].startswith("An agent wants to store a memory in the vault main")
+            return
+        assert stored.structured_content["error"]["code"] == "confirmation_required"
+        assert not asked
+        told = await client.call_tool("remember", {"content": "Kingfishers dive", "confirmed": True})
+        assert told.structured_content["id"]
 
 
 def test_stdout_carries_nothing_but_messages(tmp_path):

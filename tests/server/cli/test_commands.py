@@ -30,6 +30,26 @@ def test_vaults_come_and_go(strongroom: Strongroom) -> None:
     assert (strongroom.data / "vaults" / "one" / "vault.db").is_file()
 
 
+def test_how_writing_goes_is_a_vaults_to_say(strongroom: Strongroom) -> None:
+    assert strongroom("vault", "create", "one", "--write-mode", "ask").code == 0
+    assert strongroom("vault", "create", "two", "--destructive", "auto").code == 0
+
+    def rules() -> dict[str, tuple[str, str]]:
+        listed = strongroom("vault", "list", "--json").json["vaults"]
+        return {each["name"]: (each["write_mode"], each["destructive"]) for each in listed}
+
+    assert rules() == {"one": ("ask", "ask"), "two": ("auto", "auto")}
+    said = strongroom("vault", "update", "one", "--write-mode", "off", "--destructive", "auto")
+    assert (said.code, said.out) == (0, "vault one: writing off; what destroys: auto\n")
+    assert strongroom("vault", "update", "two", "--destructive", "ask").code == 0
+    assert rules() == {"one": ("off", "auto"), "two": ("auto", "ask")}
+    refused = strongroom("call", "remember", '{"content": "x"}', "--vault", "one")
+    assert refused.json["error"]["code"] == "read_only"
+    for wrong in (["two"], ["two", "--write-mode", "never"], ["two", "--destructive", "off"]):
+        assert strongroom("vault", "update", *wrong).code == 2, wrong
+    assert strongroom("vault", "update", "none", "--write-mode", "ask").code == 1
+
+
 def test_files_that_are_there_already_are_taken_over(strongroom: Strongroom) -> None:
     strongroom("vault", "create", "one")
     strongroom("call", "remember", '{"content": "kept"}', "--vault", "one")
