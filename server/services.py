@@ -40,7 +40,7 @@ from vaults.search.endpoint import Expander
 from vaults.vault import Heard, Shared
 
 CONTROL = "control.db"
-CHORES = (reindexing.RECUT, tending.COMPLETE, keeping.KEEP, sweeping.SWEEP)
+CHORES = (reindexing.REINDEX, reindexing.RECUT, tending.COMPLETE, keeping.KEEP, sweeping.SWEEP)
 SEARCH_THREADS = 4
 """FAISS and tokenizer calls at once: they release the interpreter, and two cores are kept busy by two."""
 

@@ -8,6 +8,7 @@ from vaults.domain.notes import recovery, settling
 from vaults.domain.reindexing import pay
 from vaults.errors import StrongroomError
 from vaults.index import embeddings
+from vaults.ledger import sweeping
 from vaults.vault import Vault
 
 
@@ -16,7 +17,7 @@ async def repair(vault: Vault) -> list[str]:
     now is left, and the checks say so."""
     done: list[str] = []
     await settling.settled(vault)
-    for step in (_recover, _sweep, _pay):
+    for step in (_recover, _sweep, _part, _pay):
         try:
             if line := await step(vault):
                 done.append(line)
@@ -36,6 +37,12 @@ async def _sweep(vault: Vault) -> str:
     removed = f"{swept.removed:,} temporary files were removed" if swept.removed else ""
     kept = f"{len(swept.kept):,} were kept, as conflict copies" if swept.kept else ""
     return "; ".join(filter(None, (removed, kept)))
+
+
+async def _part(vault: Vault) -> str:
+    cutoffs = vault.ledger.cutoffs()
+    count = await vault.db.write(lambda tx: sweeping.sweep(tx, cutoffs))
+    return f"{count:,} sessions nobody is in were paused" if count else ""
 
 
 async def _pay(vault: Vault) -> str:

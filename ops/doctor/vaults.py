@@ -1,14 +1,22 @@
-"""Checks of one vault: it opens, what it holds, what it owes. Those of its notes stand in ``notes``."""
+"""Checks of one vault: it opens, what it holds, what it owes. Those of its notes stand in ``notes``, those of who works
+in it in ``continuity``.
+
+The operator at the machine is told of everything. A caller is not told of others' private memories, be it that there
+are some, nor where on the machine anything lies.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import TypeAlias
 
 from ops.doctor.check import Check
+from ops.doctor.continuity import CONTINUITY
 from ops.doctor.notes import NOTES
 from vaults.db.sql import Reader
+from vaults.domain.memory import Actor
 from vaults.domain.notes import auditing
 from vaults.domain.status import status
 from vaults.errors import StrongroomError, VaultQuarantined
@@ -20,19 +28,29 @@ from vaults.vault import Vault
 VaultCheck: TypeAlias = Callable[[Vault], Awaitable[Check]]
 
 
-async def holds(vault: Vault) -> Check:
+async def holds(vault: Vault, viewer: Actor | None = None) -> Check:
     """What is in it."""
-    found = await status(vault, None)
+    found = await status(vault, viewer)
     counts = f"{found.memories.living:,} memories, {found.notes.notes:,} notes, {found.index.passages:,} passages"
     return Check("holds", "ok", f"{counts}, {found.storage_bytes // 1024:,} KB")
 
 
-async def vectors(vault: Vault) -> Check:
+_SHARED = (
+    " AND NOT EXISTS (SELECT 1 FROM passages p JOIN memories m ON p.kind = 'memory' AND p.item = m.seq"
+    " WHERE p.seq = q.passage AND m.visibility = 'private' AND m.stored_by <> :viewer)"
+)
+
+
+async def vectors(vault: Vault, viewer: Actor | None = None) -> Check:
     """Whether search by meaning finds everything."""
+    seen, params = (_SHARED, {"viewer": viewer.identity}) if viewer else ("", {})
 
     def counted(tx: Reader) -> tuple[int, int]:
-        given_up = "SELECT COUNT(*) FROM embedding_queue WHERE attempts >= ?"
-        return embeddings.owed_count(tx), int(tx.value(given_up, (embeddings.MAX_ATTEMPTS,)))
+        waiting = f"SELECT COUNT(*) FROM embedding_queue q WHERE q.attempts >= :tries{seen}"
+        return (
+            int(tx.value(waiting, {"tries": 0, **params})),
+            int(tx.value(waiting, {"tries": embeddings.MAX_ATTEMPTS, **params})),
+        )
 
     owed, given_up = await vault.db.read(counted)
     name, off = "vectors", vault.shared.embedding.engine == "off"
@@ -53,7 +71,28 @@ async def changes(vault: Vault) -> Check:
     return Check("changes", "ok", "every change was ended")
 
 
-VAULT: tuple[VaultCheck, ...] = (holds, vectors, changes, *NOTES)
+VAULT: tuple[VaultCheck, ...] = (holds, vectors, changes, *CONTINUITY, *NOTES)
+
+
+async def examine_open(vault: Vault, viewer: Actor) -> list[Check]:
+    """Every check of a vault that is open, for a caller."""
+    told: dict[VaultCheck, VaultCheck] = {
+        holds: partial(holds, viewer=viewer),
+        vectors: partial(vectors, viewer=viewer),
+    }
+    found = [await _examined(vault, told.get(check, check)) for check in VAULT]
+    return [_placeless(vault, each) for each in found]
+
+
+def _placeless(vault: Vault, check: Check) -> Check:
+    """What it says, without where on the machine the vault lies."""
+
+    def said(text: str) -> str:
+        return text.replace(str(vault.notes.root), "the notes folder").replace(str(vault.folder), "the vault's folder")
+
+    return replace(
+        check, message=said(check.message), todo=said(check.todo), details=[said(line) for line in check.details]
+    )
 
 
 async def examine_vault(pool: Pool, entry: VaultEntry) -> list[Check]:
@@ -76,5 +115,5 @@ async def _examined(vault: Vault, check: VaultCheck) -> Check:
     except VaultQuarantined:
         raise
     except StrongroomError as failure:
-        name = getattr(check, "__name__", "check")
+        name = getattr(getattr(check, "func", check), "__name__", "check")
         return Check(name, "error", f"it could not be looked at: {failure.message}", failure.hint or "", [], vault.name)

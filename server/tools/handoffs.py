@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -16,6 +16,7 @@ from vaults.domain import claims as claiming
 from vaults.domain import handovers
 from vaults.domain.claims import Claim, Resource, spoken
 from vaults.domain.handoffs import Draft, Handoff
+from vaults.domain.hygiene import secrets
 from vaults.domain.memory import GLOBAL, Filled, Text
 from vaults.errors import Forbidden, InvalidArgument, ReadOnly
 from vaults.ledger.entries import Noted
@@ -52,15 +53,18 @@ class CreateArguments(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The handoff as it was left."""
+    """The handoff as it was left. ``warnings``: secrets that were taken out."""
 
     handoff: Handoff
+    warnings: list[str] = field(default_factory=list)
 
 
 def _given_text(given: Given) -> str:
     handoff = given.handoff
-    over = f" Whoever accepts it takes over: {', '.join(handoff.claims)}." if handoff.claims else ""
-    return f"Handoff {handoff.id} waits for {handoff.to or 'anyone'} until {handoff.expires_at}.{over}"
+    said = [f"Handoff {handoff.id} waits for {handoff.to or 'anyone'} until {handoff.expires_at}."]
+    if handoff.claims:
+        said.append(f"Whoever accepts it takes over: {', '.join(handoff.claims)}.")
+    return " ".join([*said, *(f"{each}." for each in given.warnings)])
 
 
 @tool(
@@ -76,8 +80,9 @@ async def handoff_create(call: Call, args: CreateArguments) -> Given:
     """Hand your work over to another agent or person. Use it when you stop and somebody else is to go on; one who knows
     nothing must be able to."""
     workspace = call.actor.workspace or GLOBAL
-    draft = Draft(**args.model_dump(exclude={"session"}))
-    return Given(await handovers.create(call.vault, call.session, workspace, draft))
+    guarded = secrets.guard(args.model_dump(exclude={"session"}), call.vault.shared.hygiene)
+    left = await handovers.create(call.vault, call.session, workspace, Draft(**guarded.fields))
+    return Given(left, guarded.warnings)
 
 
 class LoadArguments(Arguments):
@@ -114,8 +119,10 @@ def _loaded_text(loaded: Loaded) -> str:
 
 
 def _loaded_noted(args: LoadArguments, loaded: Loaded) -> Noted | None:
-    if not args.accept or loaded.handoff is None:
+    if loaded.handoff is None:
         return None
+    if not args.accept:
+        return Noted("handoff_read", None, "read a handoff")
     return Noted("handoff_accepted", loaded.handoff.id, "took a handoff over")
 
 
@@ -181,7 +188,8 @@ async def claims(call: Call, args: ClaimsArguments) -> Claims:
     elif not args.resources:
         raise InvalidArgument("resources", "must name at least one")
     elif args.action == "claim":
-        held = await claiming.claim(call.vault, call.session, args.resources, args.description)
+        told = secrets.guard({"description": args.description}, call.vault.shared.hygiene).fields
+        held = await claiming.claim(call.vault, call.session, args.resources, told["description"])
     else:
         held = await claiming.release(call.vault, call.session, args.resources)
     return Claims(held.claims, held.total, held.released)

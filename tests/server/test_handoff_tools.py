@@ -65,7 +65,7 @@ async def test_accepting_moves_the_claims_and_leaves_a_receipt(services: Service
     shown = (await ann("handoff_load", id=one)).content["handoff"]
     assert shown["receipt"]["accepted_by"] == "bob"
     events = await rows(services, "SELECT type FROM events WHERE type LIKE 'handoff%' ORDER BY seq")
-    assert events == [("handoff_created",), ("handoff_accepted",)]
+    assert events == [("handoff_created",), ("handoff_accepted",), ("handoff_read",)]
 
 
 async def test_of_many_who_accept_at_once_one_wins_and_the_rest_hear_who(services: Services) -> None:

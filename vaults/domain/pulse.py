@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from vaults import clock
 from vaults.db.sql import Reader
+from vaults.domain.activity import WORTH_TELLING
 from vaults.domain.memory import Actor
 from vaults.ledger.sweeping import Cutoffs
 from vaults.vault import DATABASE, Vault
@@ -112,48 +113,51 @@ def health(tx: Reader) -> float | None:
     return round(int(well) / int(total), 3) if total else None
 
 
-_LIVE = (
+LIVE = (
     "s.status = 'active' AND s.seen_at <= :ahead AND s.seen_at >= CASE s.transport WHEN 'stdio' THEN :local ELSE"
     " :remote END"
 )
+"""True of a session ``s`` somebody is in."""
 
 
-def _moments(cutoffs: Cutoffs) -> dict[str, str]:
+def moments(cutoffs: Cutoffs) -> dict[str, str]:
+    """The parameters of ``LIVE``."""
     return {"ahead": cutoffs.ahead, "local": cutoffs.local, "remote": cutoffs.remote}
 
 
 def _sessions(tx: Reader, cutoffs: Cutoffs) -> Sessions:
     rows = tx.all(
-        f"SELECT s.who, s.client, s.started_at, s.seen_at FROM sessions s WHERE {_LIVE} ORDER BY s.seen_at DESC, s.seq"
+        f"SELECT s.who, s.client, s.started_at, s.seen_at FROM sessions s WHERE {LIVE} ORDER BY s.seen_at DESC, s.seq"
         " DESC LIMIT :most",
-        {**_moments(cutoffs), "most": PRESENT},
+        {**moments(cutoffs), "most": PRESENT},
     )
     return Sessions(_active(tx, cutoffs), [Presence(*row) for row in rows])
 
 
 def _active(tx: Reader, cutoffs: Cutoffs) -> int:
-    return int(tx.value(f"SELECT COUNT(*) FROM sessions s WHERE {_LIVE}", _moments(cutoffs)))
+    return int(tx.value(f"SELECT COUNT(*) FROM sessions s WHERE {LIVE}", moments(cutoffs)))
 
 
 def _claims(tx: Reader, cutoffs: Cutoffs) -> Claims:
     rows = tx.all(
         "SELECT c.resource, s.who, c.claimed_at, c.description FROM claims c JOIN sessions s ON s.seq = c.session"
-        f" WHERE {_LIVE} ORDER BY c.claimed_at DESC, c.resource LIMIT :most",
-        {**_moments(cutoffs), "most": HELD},
+        f" WHERE {LIVE} ORDER BY c.claimed_at DESC, c.resource LIMIT :most",
+        {**moments(cutoffs), "most": HELD},
     )
     return Claims(_held(tx, cutoffs), [Holding(*row) for row in rows])
 
 
 def _held(tx: Reader, cutoffs: Cutoffs) -> int:
     return int(
-        tx.value(f"SELECT COUNT(*) FROM claims c JOIN sessions s ON s.seq = c.session WHERE {_LIVE}", _moments(cutoffs))
+        tx.value(f"SELECT COUNT(*) FROM claims c JOIN sessions s ON s.seq = c.session WHERE {LIVE}", moments(cutoffs))
     )
 
 
 def _recent(tx: Reader, viewer: str, since: str) -> list[Doing]:
     rows = tx.all(
-        "SELECT COALESCE(s.who, ''), e.summary, COUNT(*), MAX(e.at) FROM (SELECT * FROM events ORDER BY seq DESC"
-        f" LIMIT :looked_at) AS e LEFT JOIN sessions s ON s.seq = e.session WHERE e.at >= :since AND {SEEN}"
+        "SELECT COALESCE(s.who, ''), e.summary, COUNT(*), MAX(e.at) FROM"
+        " (SELECT * FROM events ORDER BY seq DESC LIMIT :looked_at) AS e LEFT JOIN sessions s ON s.seq = e.session"
+        f" WHERE e.at >= :since AND {SEEN}{WORTH_TELLING}"
         " GROUP BY COALESCE(s.who, ''), e.summary ORDER BY MAX(e.seq) DESC LIMIT :most",
         {"viewer": viewer, "since": since, "most": LINES, "looked_at": LOOKED_AT},
     )

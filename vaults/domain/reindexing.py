@@ -11,6 +11,8 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from uuid_utils import uuid7
+
 from vaults.db.sql import Reader, Writer
 from vaults.domain import indexing
 from vaults.domain.memory import derived_title
@@ -40,9 +42,21 @@ Progress = Callable[[str, int, int], None]
 """Told now and then: what is being built (``passages``, ``notes`` or ``vectors``), how many, of how many."""
 
 
-async def reindex(vault: Vault, progress: Progress = lambda *_: None) -> Reindexed:
+def _ignore(what: str, done: int, total: int) -> None:
+    """Nobody asked how far it is."""
+
+
+async def reindex(vault: Vault, progress: Progress = _ignore) -> Reindexed:
     """Drop what is derived and build it again. The vectors are paid here, or by the process that holds the vault's
     lease; where there is no model they stay owed. Raises ``StorageFull``."""
+    done, problem = await _renew(vault, progress)
+    await pay(vault, progress)
+    held, notes, owed = await vault.db.read(_sizes)
+    return Reindexed(done, held, owed, notes, problem)
+
+
+async def _renew(vault: Vault, progress: Progress) -> tuple[int, str | None]:
+    """All but the vectors; returns how many memories, and why the notes were left as they were."""
     vault.check_writable()
     await vault.db.write(_drop)
     total, after, done = int(await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM memories"))), 0, 0
@@ -52,9 +66,38 @@ async def reindex(vault: Vault, progress: Progress = lambda *_: None) -> Reindex
         progress("passages", done, max(total, done))
     problem = await rebuilding.rebuild(vault, lambda count, of: progress("notes", count, of))
     await vault.projection.forget_snapshot()
-    await pay(vault, progress)
-    held, notes, owed = await vault.db.read(_sizes)
-    return Reindexed(done, held, owed, notes, problem)
+    return done, problem
+
+
+_OWED = "reindex"
+
+
+async def ask(vault: Vault) -> None:
+    """Have it done in the background, by the process that does such work here, also after a restart. Raises
+    ``StorageFull``."""
+    vault.check_writable()
+    await vault.db.write(
+        lambda tx: tx.run(
+            "INSERT INTO vault_info (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+            (_OWED, str(uuid7())),
+        )
+    )
+    vault.nudge()
+
+
+def is_reindex_owed(tx: Reader) -> bool:
+    """Whether somebody asked for it and it is not done."""
+    return tx.one("SELECT 1 FROM vault_info WHERE key = ?", (_OWED,)) is not None
+
+
+async def _reindex_owed(vault: Vault) -> None:
+    asked = await vault.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = ?", (_OWED,)))
+    await _renew(vault, _ignore)
+    # Whoever asked meanwhile wants what they changed to be in it: then it begins again.
+    await vault.db.write(lambda tx: tx.run("DELETE FROM vault_info WHERE key = ? AND value = ?", (_OWED, asked)))
+
+
+REINDEX = Chore(is_reindex_owed, _reindex_owed)
 
 
 def _sizes(tx: Reader) -> tuple[int, int, int]:

@@ -78,8 +78,8 @@ def counted(tx: Reader, since: str, *, by_caller: bool) -> Spent:
         since = max(since, str(tx.value("SELECT at FROM events WHERE seq >= ? ORDER BY seq LIMIT 1", (floor,))))
     span = {"floor": floor, "since": since, "most": MOST}
     sessions, resumed, saved = tx.one(
-        "SELECT COUNT(DISTINCT session), SUM(CASE WHEN tool IN ('session_resume', 'handoff_load') AND outcome = 'ok'"
-        f" AND resource IS NOT NULL THEN 1 ELSE 0 END), SUM(saved) FROM {_SPAN}",
+        "SELECT COUNT(DISTINCT session), SUM(CASE WHEN type IN ('session_resumed', 'handoff_read', 'handoff_accepted')"
+        f" THEN 1 ELSE 0 END), SUM(saved) FROM {_SPAN}",
         span,
     ) or (0, 0, 0)
     return Spent(

@@ -1,0 +1,250 @@
+"""Looking after a vault: what is wrong, what it is busy with, how it is set, what happened, what can be mended."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from auth.roles import Role
+from ops.doctor.check import Check, is_well
+from ops.doctor.repairing import repair
+from ops.doctor.vaults import examine_open
+from server import masking, vault_admin
+from server.call import Call
+from server.tools._spec import ADDS, Arguments, tool
+from vaults.domain import logbook, pulse, reindexing
+from vaults.domain import status as vault_status
+from vaults.domain.logbook import Event
+from vaults.domain.status import EmbeddingStatus, IndexStatus, MemoryCounts, NotesStatus
+from vaults.ledger.entries import Noted
+
+Action = Literal["health", "diagnosis", "stats", "pipeline", "config", "log", "repair"]
+ACTIONS: dict[str, Role] = dict.fromkeys(Action.__args__, Role.ADMIN)  # type: ignore[attr-defined]
+LOOKING = frozenset(ACTIONS) - {"repair"}
+
+DETAILS = 20
+"""Lines of a check that are told."""
+
+OF_VAULTS = frozenset(
+    {"storage", "embedding", "index", "search", "notes", "rerank", "expansion", "sessions", "telemetry", "hygiene"}
+)
+"""Sections that say how vaults behave. The others are about the server, and for admins of every vault."""
+
+
+class DoctorArguments(Arguments):
+    action: Annotated[Action, Field(description="health: what is wrong; diagnosis: every check")] = "health"
+    limit: Annotated[int, Field(ge=1, le=200, description="log: events at most")] = 50
+    failed: Annotated[bool, Field(description="log: only calls that failed")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What the vault holds. ``rows``: of each table of work."""
+
+    memories: MemoryCounts
+    notes: int
+    passages: int
+    vectors: int
+    storage_bytes: int
+    rows: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """What is under way. ``working``: vectors or chores are being done here; ``leads``: this process does the vault's
+    background work; ``reindexing``: it was asked for and is not done; ``events_lost``: calls the activity log could not
+    take."""
+
+    embedding: EmbeddingStatus
+    index: IndexStatus
+    notes: NotesStatus
+    working: bool
+    leads: bool
+    reindexing: bool
+    events_lost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Doctor:
+    """The section that was asked for. ``well``: nobody has to do anything."""
+
+    action: str
+    well: bool | None = None
+    health: float | None = None
+    checks: list[Check] = field(default_factory=list)
+    stats: Stats | None = None
+    pipeline: Pipeline | None = None
+    config: dict[str, Any] | None = None
+    events: list[Event] = field(default_factory=list)
+    repaired: list[str] = field(default_factory=list)
+
+
+def _text(found: Doctor) -> str:
+    lines = [f"repaired: {line}" for line in found.repaired]
+    if found.well is not None:
+        score = "" if found.health is None else f"; health {found.health:.2f} of the last {pulse.SCORED} calls"
+        lines.append(("Well" if found.well else "Not well") + score + ".")
+    for check in found.checks:
+        lines.append(f"{check.status} {check.name}: {check.message}{f'; {check.todo}' if check.todo else ''}")
+        lines += [f"  {line}" for line in check.details]
+    lines += [f"{name} = {value}" for name, value in (found.config or {}).items()]
+    lines += [_event_text(each) for each in found.events]
+    return "\n".join(lines) or _figures_text(found)
+
+
+def _event_text(event: Event) -> str:
+    about = f" {event.resource}" if event.resource else ""
+    return f"{event.at} {event.who or 'somebody'}: {event.summary}{about} ({event.ms:g} ms)"
+
+
+def _figures_text(found: Doctor) -> str:
+    if (stats := found.stats) is not None:
+        rows = ", ".join(f"{count:,} {table}" for table, count in stats.rows.items())
+        return (
+            f"{stats.memories.living:,} memories, {stats.notes:,} notes, {stats.passages:,} passages,"
+            f" {stats.vectors:,} vectors, {stats.storage_bytes:,} bytes; {rows}."
+        )
+    if (busy := found.pipeline) is not None:
+        return (
+            f"Model {busy.embedding.status}, {busy.embedding.pending:,} passages without a vector; notes"
+            f" {busy.notes.state}, watched by {busy.notes.watching}; {'working' if busy.working else 'idle'};"
+            f" {busy.events_lost:,} events lost."
+        )
+    return "No such event."
+
+
+def _noted(args: DoctorArguments, found: Doctor) -> Noted | None:
+    return (
+        Noted("tool_call", None, f"repaired the vault: {len(found.repaired)} things")
+        if args.action == "repair"
+        else None
+    )
+
+
+@tool(
+    role=Role.ADMIN, effect=ADDS, preset="full", actions=ACTIONS, looking=LOOKING, text=_text, noted=_noted,
+    deed="repair what can be repaired in this vault without losing anything",
+)  # fmt: skip
+async def doctor(call: Call, args: DoctorArguments) -> Doctor:
+    """Look after this vault. Use it when something fails or seems slow: what is wrong and what helps, sizes, what is
+    under way, settings, the newest calls, and safe repairs."""
+    return await _WORK[args.action](call, args)
+
+
+async def _health(call: Call, args: DoctorArguments) -> Doctor:
+    return await _examined(call, args.action, every=False)
+
+
+async def _diagnosis(call: Call, args: DoctorArguments) -> Doctor:
+    return await _examined(call, args.action, every=True)
+
+
+async def _examined(call: Call, action: str, *, every: bool, repaired: list[str] | None = None) -> Doctor:
+    await call.vault.ledger.flush()
+    checks = await examine_open(call.vault, call.actor)
+    told = [_short(each) for each in checks if every or each.status != "ok"]
+    return Doctor(action, is_well(checks), await call.vault.db.read(pulse.health), told, repaired=repaired or [])
+
+
+def _short(check: Check) -> Check:
+    more = len(check.details) - DETAILS
+    details = [*check.details[:DETAILS], *([f"… and {more:,} more"] if more > 0 else [])]
+    return Check(check.name, check.status, check.message, check.todo, details, check.vault)
+
+
+async def _stats(call: Call, args: DoctorArguments) -> Doctor:
+    await call.vault.ledger.flush()
+    found = await vault_status.status(call.vault, call.actor)
+    rows = await call.vault.db.read(logbook.rows)
+    index, size = found.index, found.storage_bytes
+    return Doctor(
+        args.action, stats=Stats(found.memories, found.notes.notes, index.passages, index.vectors, size, rows)
+    )
+
+
+async def _pipeline(call: Call, args: DoctorArguments) -> Doctor:
+    vault = call.vault
+    found = await vault_status.status(vault, call.actor)
+    busy = Pipeline(
+        found.embedding,
+        found.index,
+        found.notes,
+        working=vault.busy,
+        leads=vault.lease.held,
+        reindexing=await vault.db.read(reindexing.is_reindex_owed),
+        events_lost=vault.ledger.lost,
+    )
+    return Doctor(args.action, pipeline=busy)
+
+
+async def _config(call: Call, args: DoctorArguments) -> Doctor:
+    everything = vault_admin.over_all(call.services, call.caller.principal)
+    shown = masking.shown(call.services.settings, None if everything else OF_VAULTS)
+    return Doctor(args.action, config=dict(shown))
+
+
+async def _log(call: Call, args: DoctorArguments) -> Doctor:
+    return Doctor(args.action, events=await logbook.latest(call.vault, call.actor, args.limit, failed=args.failed))
+
+
+async def _repair(call: Call, args: DoctorArguments) -> Doctor:
+    return await _examined(call, args.action, every=False, repaired=await repair(call.vault))
+
+
+_WORK: dict[str, Callable[[Call, DoctorArguments], Awaitable[Doctor]]] = {
+    "health": _health,
+    "diagnosis": _diagnosis,
+    "stats": _stats,
+    "pipeline": _pipeline,
+    "config": _config,
+    "log": _log,
+    "repair": _repair,
+}
+
+WAIT_S = 20.0
+"""Seconds a call waits for the index to be built; it goes on without the call."""
+
+POLL_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Reindexed:
+    """``done`` false: it goes on in the background. ``pending``: passages without a vector yet."""
+
+    done: bool
+    memories: int
+    notes: int
+    passages: int
+    pending: int
+
+
+def _reindexed_text(found: Reindexed) -> str:
+    counts = f"{found.memories:,} memories, {found.notes:,} notes, {found.passages:,} passages"
+    if not found.done:
+        return f"It goes on in the background; doctor with action pipeline says when it is done. So far: {counts}."
+    return f"Built anew: {counts}, {found.pending:,} without a vector yet."
+
+
+@tool(
+    role=Role.ADMIN, effect=ADDS, preset="full", text=_reindexed_text, deed="build this vault's index anew",
+    noted=lambda _args, found: Noted("tool_call", None, "built the index anew" if found.done else "began to reindex"),
+)  # fmt: skip
+async def reindex(call: Call, args: Arguments) -> Reindexed:  # noqa: ARG001  every tool has the same shape
+    """Build the search index anew from memories and notes; nothing is lost, search goes on meanwhile. Use it when
+    doctor says so, or when search misses what is surely there."""
+    vault = call.vault
+    await reindexing.ask(vault)
+    until = time.monotonic() + WAIT_S
+    while owed := await vault.db.read(reindexing.is_reindex_owed):
+        if time.monotonic() > until:
+            break
+        await call.caller.progress(WAIT_S - (until - time.monotonic()), None, "building the index")
+        await asyncio.sleep(POLL_S)
+    found = await vault_status.status(vault, call.actor)
+    counts = found.memories.living, found.notes.notes, found.index.passages, found.embedding.pending
+    return Reindexed(not owed, *counts)
