@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Protocol
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Protocol
 
 from pydantic import Field
 
+from server.call import Call
+from vaults.context import run_in
+from vaults.domain.hygiene import secrets
 from vaults.domain.memory import Text
 from vaults.ledger.entries import Noted
 
@@ -30,3 +33,15 @@ def noted(verb: str) -> Callable[[object, Told], Noted | None]:
         return Noted("note_changed", told.path, f"{verb} {told.path}") if told.changed else None
 
     return say
+
+
+READ = 262_144
+"""Characters of a text that are looked through: a secret is pasted into what is written now, not into a long log."""
+
+
+async def warned(call: Call, written: Mapping[str, Any]) -> list[str]:
+    """What to tell the writer of secrets in a note: the file is the writer's own, and written as it is."""
+    texts = {name: value[:READ] if isinstance(value, str) else value for name, value in written.items() if value}
+    if not texts:
+        return []
+    return await run_in(call.vault.shared.pool, secrets.warned, texts, call.vault.shared.hygiene)

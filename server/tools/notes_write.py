@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 from auth.roles import Role
 from server.call import Call
 from server.tools._filters import MaxTokens
-from server.tools._notes import DryRun, Etag, noted
+from server.tools._notes import DryRun, Etag, noted, warned
 from server.tools._spec import EDITS, Arguments, Effect, tool
 from vaults.domain.memory import Text
 from vaults.domain.notes import editing, fronting, tasking, tasklist, writing
@@ -111,7 +111,8 @@ async def note_write(call: Call, args: WriteArguments) -> Changed:
     to one of them instead."""
     asked = writing.Asked(args.path, args.content, args.frontmatter, args.mode, args.template)
     changed = await writing.write(call.vault, call.actor, asked, _terms(call, args, "note_write"))
-    changed.warnings.extend(args.warnings)
+    told = await warned(call, {"content": args.content, "frontmatter": args.frontmatter})
+    changed.warnings.extend([*args.warnings, *told])
     return changed
 
 
@@ -162,7 +163,8 @@ async def note_edit(call: Call, args: EditArguments) -> Changed:
     )
     asked = editing.Asked(args.path, edit, args.format)
     changed = await editing.edit(call.vault, call.actor, asked, _terms(call, args, "note_edit"))
-    changed.warnings.extend(args.warnings)
+    told = await warned(call, {"content": args.content, "replacement": args.replacement})
+    changed.warnings.extend([*args.warnings, *told])
     return changed
 
 
@@ -184,7 +186,9 @@ async def frontmatter_update(call: Call, args: FrontmatterArguments) -> Changed:
     """Set and remove properties of a note's frontmatter: use it instead of writing the note anew. Comments, order,
     quotes and every other line stay as they are; a note without frontmatter gets one."""
     asked = fronting.Asked(args.path, args.set, args.unset, args.only_if_missing)
-    return await fronting.update(call.vault, call.actor, asked, _terms(call, args, "frontmatter_update"))
+    changed = await fronting.update(call.vault, call.actor, asked, _terms(call, args, "frontmatter_update"))
+    changed.warnings.extend(await warned(call, {"set": args.set}))
+    return changed
 
 
 class TasksArguments(Arguments):
@@ -272,6 +276,7 @@ async def tasks(call: Call, args: TasksArguments) -> TaskResult:
     if args.action == "add":
         new = tasking.New(args.path, args.text or "", args.section, args.due, args.status or "open")
         changed = await tasking.add(call.vault, call.actor, new, terms)
+        changed.warnings.extend(await warned(call, {"text": args.text}))
     else:
         meant = tasking.Toggle(args.path, args.line, args.text, args.status)
         changed = await tasking.toggle(call.vault, call.actor, meant, terms)

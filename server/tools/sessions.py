@@ -14,6 +14,7 @@ from server.tools._spec import EDITS, Arguments, tool
 from vaults.domain import sessions
 from vaults.domain.activity import Event
 from vaults.domain.handoffs import Handoff
+from vaults.domain.hygiene import secrets
 from vaults.domain.memory import Filled, Label, Metadata
 from vaults.domain.sessions import Ending, Saved, SessionView, Span, Status
 from vaults.ledger.entries import Noted
@@ -123,7 +124,8 @@ async def session_save(call: Call, args: SaveArguments) -> Kept:
     given: dict[str, Any] = args.model_dump(
         include={"summary", "goal", "actions", "outcomes", "where_left_off", "metadata"}
     )
-    return Kept(await sessions.save(call.vault, call.actor, call.session, Saved(**given), args.status))
+    kept = secrets.guard(given, call.vault.shared.hygiene).fields
+    return Kept(await sessions.save(call.vault, call.actor, call.session, Saved(**kept), args.status))
 
 
 class HistoryArguments(Arguments):

@@ -81,6 +81,7 @@ def _links_of(tx: Reader, seqs: Sequence[int], actor: Actor) -> list[Link]:
 async def forget(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
     """Archive memories: kept, but found only where ``include_archived`` is asked for. Raises ``NotFound`` for an id
     that is not there, and then archives none."""
+    reason = secrets.guard({"reason": reason}, vault.shared.hygiene).fields["reason"]
 
     def write(tx: Writer) -> list[str]:
         done = []
@@ -107,6 +108,7 @@ def put_away(tx: Writer, seq: int, reason: str | None) -> str:
 async def purge(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
     """Delete memories for good: rows, passages, vectors, words of the text index, and their bytes in the file. An
     audit row with ids and reason stays. Raises ``NotFound`` for an id that is not there, and then deletes none."""
+    reason = secrets.guard({"reason": reason}, vault.shared.hygiene).fields["reason"]
 
     def write(tx: Writer) -> list[str]:
         seqs = {memory_id: storing.find(tx, memory_id, actor) for memory_id in dict.fromkeys(ids)}
@@ -274,6 +276,7 @@ async def supersede(
     more = ("parent", "position", "confidence", "visibility", "tier")
     values = {name: getattr(old, name) for name in (*kept, *more)}
     prepared = storing.prepare(vault, actor, MemoryFields(content=new.content, title=new.title, **values))
+    reason = secrets.guard({"reason": new.reason}, vault.shared.hygiene).fields["reason"]
     prepared = await anchors.anchored(vault, prepared)
     vectors = await vault.embed_now([passage.embedded for passage in prepared.passages])
     await vault.adopt_model()
@@ -285,7 +288,7 @@ async def supersede(
         if by is not None:
             raise Conflict("the memory was superseded already", hint="supersede the newer one", superseded_by=by)
         _, stored = storing.insert(tx, actor, prepared, vectors, model.key if model else None)
-        mark_superseded(tx, memory_id, stored.id, new.reason)
+        mark_superseded(tx, memory_id, stored.id, reason)
         quota.room(tx, 0)
         return stored
 
