@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
@@ -13,9 +13,11 @@ from server.call import Call
 from server.tools._filters import MaxTokens
 from server.tools._spec import EDITS, READS, Arguments, tool
 from vaults import clock
+from vaults.context import run_in
 from vaults.domain import checkpoints
 from vaults.domain import threads as domain
 from vaults.domain.checkpoints import STATE_KB, Checkpoint, Difference, Saved, Version
+from vaults.domain.hygiene import secrets
 from vaults.domain.memory import GLOBAL, Filled, Label, bounded_json, workspace_key
 from vaults.domain.threads import Filed, Part, Thread, Visit
 from vaults.errors import InvalidArgument
@@ -114,10 +116,11 @@ class CheckpointArguments(Arguments):
 def _saved_text(saved: Saved) -> str:
     of = f" of thread {saved.thread}" if saved.thread else ""
     changed = saved.changed
+    warnings = "".join(f" {each}." for each in saved.warnings)
     if changed is None:
-        return f"State {saved.state_id}{of} is kept, the first one, {saved.tokens} tokens."
+        return f"State {saved.state_id}{of} is kept, the first one, {saved.tokens} tokens.{warnings}"
     counts = f"{len(changed.added)} added, {len(changed.changed)} changed, {len(changed.removed)} removed"
-    return f"State {saved.state_id}{of} is the current one, {saved.tokens} tokens: {counts}."
+    return f"State {saved.state_id}{of} is the current one, {saved.tokens} tokens: {counts}.{warnings}"
 
 
 @tool(
@@ -134,5 +137,7 @@ async def checkpoint(call: Call, args: CheckpointArguments) -> Saved:
     """Keep the state of your work as a JSON document, version by version. Use it at milestones and before risky steps:
     whoever goes on starts from it."""
     workspace = workspace_key(args.workspace) if args.workspace else call.actor.workspace or GLOBAL
-    draft = checkpoints.Draft(workspace, args.thread, args.reason, args.state)
-    return await checkpoints.save(call.vault, call.session, draft)
+    given = {"reason": args.reason, "state": args.state}
+    guarded = await run_in(call.vault.shared.pool, secrets.guard, given, call.vault.shared.hygiene)
+    draft = checkpoints.Draft(workspace, args.thread, guarded.fields["reason"], guarded.fields["state"])
+    return replace(await checkpoints.save(call.vault, call.session, draft), warnings=guarded.warnings)

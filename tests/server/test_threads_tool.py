@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from auth.roles import Role
 from server.services import Services
 from tests.conftest import Asking, Opening
+from tests.noted import folder, indexed, put, until
 from tests.people import person, rewrite, rows
+from vaults.db import migrate as migrations
 
 
 async def _named(ask: Asking) -> list[str]:
@@ -177,3 +180,51 @@ async def test_threads_of_another_vault_are_not_there(opening: Opening) -> None:
         assert await _named(ann) == []
         assert (await ann("threads", action="show", thread="t")).code == "not_found"
         assert "changed" not in (await ann("checkpoint", reason="r", state={"a": 2}, thread="t")).content
+
+
+async def test_a_note_says_in_its_properties_which_thread_it_belongs_to(services: Services) -> None:
+    ann = await person(services, "ann")
+    put(folder(services.data), {"plan.md": "---\nthread: store\n---\n# The plan\n", "other.md": "no thread\n"})
+    await ann("status")
+    await indexed(services, 2)
+    shown = (await ann("threads", action="show", thread="store")).content
+    assert shown["passages"] == [{"kind": "note", "ref": "plan.md", "title": "The plan"}]
+    (hit,) = (await ann("search", query="plan", thread="store")).content["hits"]
+    assert hit["id"] == "plan.md"
+
+
+async def test_notes_indexed_before_they_could_have_a_thread_are_read_again(opening: Opening) -> None:
+    migration = Path(migrations.__file__).parent / "migrations" / "vault" / "0005_continuity.sql"
+    (again,) = [line for line in migration.read_text().splitlines() if line.startswith("UPDATE notes")]
+    async with opening() as services:
+        put(folder(services.data), {"plan.md": "---\nthread: store\n---\n# The plan\n"})
+        await (await person(services, "ann"))("status")
+        await indexed(services, 1)
+        await rewrite(services, "UPDATE passages SET thread = NULL")
+        await rewrite(services, again)
+    async with opening() as services:
+        ann = await person(services, "ann")
+        await ann("status")
+        await until(services, lambda tx: tx.one("SELECT 1 FROM passages WHERE thread = 'store'") is not None)
+
+
+async def test_secrets_do_not_stand_in_states_and_handoffs(opening: Opening) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    left = {"goal": "g", "current_state": f"the token is {token}", "next_action": "n"}
+    async with opening() as services:
+        ann = await person(services, "ann")
+        for outcome in (
+            await ann("checkpoint", reason="r", state={"env": {"TOKEN": token}}),
+            await ann("handoff_create", **left),
+            await ann("claims", action="claim", resources=["a"], description=token),
+        ):
+            assert outcome.code == "invalid_argument"
+            assert token not in outcome.text
+    async with opening({"hygiene.secrets": "redact"}) as services:
+        ann = await person(services, "ann")
+        kept = await ann("checkpoint", reason="r", state={"env": token}, thread="t")
+        assert kept.content["warnings"]
+        assert token not in json.dumps((await ann("threads", action="show", thread="t")).content)
+        given = await ann("handoff_create", **left)
+        assert given.content["warnings"]
+        assert token not in json.dumps(given.content)

@@ -68,7 +68,8 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A state that was stored. ``changed``: from the version before; None where this is the first."""
+    """A state that was stored. ``changed``: from the version before, None where it is the first. ``warnings``: secrets
+    that were taken out."""
 
     state_id: str
     workspace: str
@@ -77,6 +78,7 @@ class Saved:
     tokens: int
     created_at: str
     changed: Difference | None = None
+    warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

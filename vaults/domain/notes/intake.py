@@ -34,6 +34,8 @@ PROPERTIES = 2_000
 LABELS = 20
 """Tags and aliases a passage is found by, beside its text."""
 
+THREAD = 200
+"""Characters of a thread's name."""
 
 TOO_LONG = "longer than a note may be"
 
@@ -85,6 +87,7 @@ class Intake:
             modified_at=self.modified_at,
             workspace=GLOBAL,
             type=type_of(self.frontmatter),
+            thread=thread_of(self.frontmatter),
             folder=folder_of(self.path),
         )
 
@@ -171,6 +174,12 @@ def type_of(frontmatter: dict[str, Any]) -> str:
     """What kind of note it says it is."""
     said = frontmatter.get("type")
     return said[:100] if isinstance(said, str) else ""
+
+
+def thread_of(frontmatter: dict[str, Any]) -> str | None:
+    """The line of work it says it belongs to."""
+    said = frontmatter.get("thread")
+    return said.strip()[:THREAD] or None if isinstance(said, str) else None
 
 
 def path_key(path: str) -> str:

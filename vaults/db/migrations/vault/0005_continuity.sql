@@ -90,14 +90,6 @@ CREATE TABLE handoffs (
 ) STRICT;
 CREATE INDEX handoffs_open ON handoffs (seq) WHERE accepted_by IS NULL;
 
--- canonical: what a thread is about; a thread without a row is only the label of its memories
-CREATE TABLE threads (
-    name       TEXT PRIMARY KEY,
-    title      TEXT,
-    created_by TEXT NOT NULL,
-    created_at TEXT NOT NULL
-) STRICT;
-
 -- canonical: states of work; the newest of a workspace and thread is the current one
 CREATE TABLE checkpoints (
     seq        INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -113,6 +105,10 @@ CREATE TABLE checkpoints (
     created_at TEXT NOT NULL
 ) STRICT;
 CREATE INDEX checkpoints_of ON checkpoints (workspace, thread, seq);
+
+-- Notes say in their properties which thread they belong to. Those that say so already are read again.
+CREATE INDEX passages_by_thread ON passages (thread) WHERE thread IS NOT NULL AND kind <> 'memory';
+UPDATE notes SET mtime_ns = 0, complete = 0 WHERE frontmatter LIKE '%"thread"%';
 
 -- canonical: what callers say of the tools
 CREATE TABLE feedback (
