@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.call import Caller
+from server.consent import PersonAsked
 from server.querying import estimated_tokens, query_context
 from server.tools._spec import ToolSpec
 from vaults import clock
@@ -47,6 +48,9 @@ class Chronicle:
         try:
             yield page
             outcome = "ok"
+        except PersonAsked:  # no failure: what they agreed to comes as a call of its own
+            outcome, page.noted = "ok", Noted("tool_call", None, f"asked a person about {self.spec.name}")
+            raise
         except StrongroomError as failure:
             outcome = failure.code
             raise

