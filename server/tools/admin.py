@@ -80,9 +80,8 @@ def _doing_text(status: Status) -> list[str]:
     lines += [f"Claimed ({status.claims.held}): {claimed}."] if claimed else []
     done = "; ".join(f"{each.who}: {each.summary} ({each.times})" for each in status.recent)
     lines += [f"Last 5 minutes: {done}."] if done else []
-    left = ", ".join(
-        f"{each.what.replace('_', ' ')} {each.left:,} of {each.limit:,} ({each.scope})" for each in status.limits.bounds
-    )
+    bounds = [each for each in status.limits.bounds if each.what != "calls_per_minute"]  # that one says itself when
+    left = ", ".join(f"{each.what.replace('_', ' ')} {each.left:,} of {each.limit:,} ({each.scope})" for each in bounds)
     return lines + ([f"Left by plan {status.limits.plan}: {left}."] if left else [])
 
 

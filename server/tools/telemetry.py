@@ -20,6 +20,7 @@ from vaults.domain import usage as spending
 from vaults.domain.feedback import Feedback, Type
 from vaults.domain.growth import Day
 from vaults.domain.hygiene import findings as hygiene
+from vaults.domain.hygiene import secrets
 from vaults.domain.hygiene.findings import Findings
 from vaults.domain.memory import Filled, Label, Text
 from vaults.domain.usage import CallerUse, Savings, ToolUse
@@ -197,5 +198,7 @@ async def feedback(call: Call, args: FeedbackArguments) -> Received:
     it when a tool fails you or serves you well."""
     if args.tool is not None and call.services.registry.get(args.tool) is None:
         raise InvalidArgument("tool", "is not a tool of this server", hint="discover_tools names them")
-    said = Feedback(args.type, args.message, args.tool, args.call_id)
+    given = {"message": args.message, "call_id": args.call_id}
+    kept = secrets.guard(given, call.vault.shared.hygiene).fields
+    said = Feedback(args.type, kept["message"], args.tool, kept["call_id"])
     return Received(await opinions.give(call.vault, call.actor, call.session, said), args.type, args.tool)

@@ -163,6 +163,12 @@ async def test_readers_and_strangers_leave_no_feedback(services: Services) -> No
     assert (await stranger("usage")).code == "not_found"
 
 
+async def test_feedback_holds_no_secret(ask: Asking) -> None:
+    said = await ask("feedback", type="bug", message="my token ghp_" + "a1B2" * 9 + " was refused")
+    assert said.code == "invalid_argument"
+    assert "a1B2" not in said.text
+
+
 async def test_the_log_does_not_hold_what_was_said(services: Services, ask: Asking) -> None:
     assert (await ask("feedback", type="bug", message="the secret ferry")).ok
     async with services.pool.lease(services.roster.entry("main")) as vault:
