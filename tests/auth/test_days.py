@@ -70,12 +70,12 @@ async def test_processes_add_up_at_their_next_flush(control: Database) -> None:
 async def test_a_new_day_starts_at_zero_and_a_clock_set_back_gives_no_second_day(control: Database) -> None:
     day = [DAY]
     days = DayCounters(control, today=lambda: day[0])
-    await days.take([share("alice", 1)])
+    await days.take([share("alice", 2)])
     day[0] = "2026-11-22"
-    await days.take([share("alice", 1)])
+    assert (await days.take([share("alice", 2)], 2)).stores == 2
     day[0] = DAY
     with pytest.raises(QuotaExceeded):
-        await days.take([share("alice", 1)])
+        await days.take([share("alice", 2)])
 
 
 async def test_a_day_that_ends_while_the_table_is_read_counts_for_the_new_one(control: Database) -> None:
