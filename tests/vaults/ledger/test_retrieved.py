@@ -1,0 +1,49 @@
+"""What callers were shown, as digests: bounded, quick, each caller's own."""
+
+from __future__ import annotations
+
+import time
+
+from vaults.ledger.retrieved import KEPT, LONGEST, Retrieved
+
+TEXT = "The deploy of the ledger runs every night at two"
+
+
+def test_case_spaces_quotes_and_markdown_do_not_hide_a_text() -> None:
+    held = Retrieved()
+    held.note("ada", [(TEXT, "m1")])
+    for said in (TEXT, f"> **{TEXT.upper()}**", TEXT.replace(" ", "\n"), f"“{TEXT}”…"):
+        assert held.source_of("ada", said, 60) == "m1", said
+    for other in (TEXT + " or three", TEXT.replace("two", "2"), TEXT[:-4]):
+        assert held.source_of("ada", other, 60) is None, other
+
+
+def test_a_text_is_known_to_who_was_shown_it_for_as_long_as_asked() -> None:
+    held = Retrieved()
+    held.note("ada", [(TEXT, "m1")])
+    assert held.source_of("bob", TEXT, 60) is None
+    assert held.source_of("ada", TEXT, -1) is None
+    held.clear()
+    assert held.source_of("ada", TEXT, 60) is None
+
+
+def test_the_oldest_go_first_and_short_and_huge_texts_are_not_kept() -> None:
+    held = Retrieved()
+    held.note("ada", [(f"{TEXT} {number}", str(number)) for number in range(KEPT + 10)])
+    assert held.source_of("ada", f"{TEXT} 9", 60) is None
+    assert held.source_of("ada", f"{TEXT} 10", 60) == "10"
+    held.note("ada", [("Thanks!", "m2"), ("long " * LONGEST, "m3")])
+    assert held.source_of("ada", "Thanks!", 60) is None
+    assert held.source_of("ada", "long " * LONGEST, 60) is None
+
+
+def test_a_call_pays_microseconds() -> None:
+    held, hits = Retrieved(), [(f"{TEXT} {number} " * 6, str(number)) for number in range(10)]
+    best = min(_timed(held, hits) for _ in range(50))
+    assert best < 200e-6  # 30 µs on a quiet machine
+
+
+def _timed(held: Retrieved, hits: list[tuple[str, str]]) -> float:
+    started = time.perf_counter()
+    held.note("ada", hits)
+    return time.perf_counter() - started
