@@ -29,8 +29,11 @@ _EVENTS = (
     " LEFT JOIN memories m ON m.id = e.resource LEFT JOIN sessions s ON s.seq = e.session"
 )
 _SEEN = " AND (m.id IS NULL OR m.visibility = 'shared' OR m.stored_by = :viewer)"
-WORTH_TELLING = " AND e.tool NOT IN ('session_resume', 'session_history', 'status', 'discover_tools')"
-"""Looking what happened did not happen to anything."""
+WORTH_TELLING = (
+    " AND e.tool NOT IN ('session_resume', 'session_history', 'status', 'discover_tools')"
+    " AND NOT (e.tool = 'claims' AND e.type = 'tool_call' AND e.outcome = 'ok')"
+)
+"""Looking what happened did not happen to anything, and of a claim each resource has an event."""
 
 
 def of_session(tx: Reader, session: int, viewer: str, limit: int) -> list[Event]:
