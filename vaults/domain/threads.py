@@ -83,9 +83,8 @@ class Contents:
 def listed(tx: Reader, only: Filter, limit: int) -> Page:
     """Threads the caller may know of, in the workspaces of ``only``."""
     query, params = _counted(only)
-    total = int(tx.value(f"SELECT COUNT(*) FROM ({query}) t", params))
     rows = tx.all(f"{query} ORDER BY MAX(at) DESC, name LIMIT :limit", {**params, "limit": limit})
-    return Page([_thread(tx, row) for row in rows], total)
+    return Page([_thread(tx, row) for row in rows], int(rows[0][5]) if rows else 0)
 
 
 def shown(tx: Reader, only: Filter, name: str, limit: int) -> Contents:
@@ -108,7 +107,7 @@ def shown(tx: Reader, only: Filter, name: str, limit: int) -> Contents:
 
 
 def _counted(only: Filter, name: str | None = None) -> tuple[str, dict[str, Any]]:
-    """A query of every thread, or of one, with its counts."""
+    """A query of every thread, or of one, with its counts and how many threads there are."""
     memories, params = only.over_memories()
     passages, more = only.over_passages()
     saved, places = checkpoints.placed(only.workspaces, None)
@@ -118,7 +117,7 @@ def _counted(only: Filter, name: str | None = None) -> tuple[str, dict[str, Any]
         params["name"] = name
         one = "WHERE name = :name"
     query = (
-        "SELECT name, SUM(memories), SUM(passages), SUM(checkpoints), MAX(at) FROM ("
+        "SELECT name, SUM(memories), SUM(passages), SUM(checkpoints), MAX(at), COUNT(*) OVER () FROM ("
         "SELECT m.thread AS name, 1 AS memories, 0 AS passages, 0 AS checkpoints, m.updated_at AS at FROM memories m"
         f" WHERE m.thread IS NOT NULL AND {memories}"
         " UNION ALL SELECT p.thread, 0, 1, 0, p.modified_at FROM passages p"
@@ -130,7 +129,7 @@ def _counted(only: Filter, name: str | None = None) -> tuple[str, dict[str, Any]
 
 
 def _thread(tx: Reader, row: Row) -> Thread:
-    name, memories, passages, saved, at = row
+    name, memories, passages, saved, at = row[:5]
     sessions = int(tx.value("SELECT COUNT(*) FROM session_threads WHERE thread = ?", (name,)))
     return Thread(name, int(memories), int(passages), int(saved), sessions, at)
 
