@@ -203,7 +203,7 @@ class _Handlers:
     async def _tell(self, caller: Caller, name: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
         spec = self._services.registry.get(name)
         standing = resources.CHANGED_BY.get(name)
-        if spec is not None and (spec.write_call(arguments) or (standing and arguments.get("accept") is True)):
+        if spec is not None and spec.write_call(arguments):
             both = (outcome.content, arguments)
             named = [values[name] for values in both for name in _NAMES_MEMORY if isinstance(values.get(name), str)]
             await self._listening.changed(

@@ -8,7 +8,6 @@ import json
 
 from mcp_types import ListToolsResult, Tool, ToolAnnotations
 
-from auth.roles import Role
 from server.mcp_bridge.views import View
 from server.tools._spec import Registry, ToolSpec
 from vaults.errors import InvalidArgument
@@ -37,9 +36,7 @@ class Catalogue:
 
 def _wire(spec: ToolSpec, view: View) -> Tool:
     role, preset, write_mode = view
-    # Where writing is off only reading actions are left, and those are a reader's.
-    role = Role.READER if write_mode == "off" and spec.actions else role
-    writes = spec.writes_for(role)
+    writes = spec.writes_for(role) and write_mode != "off"
     return Tool(
         name=spec.name,
         description=spec.description,

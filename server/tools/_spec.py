@@ -66,7 +66,8 @@ class ToolSpec:
     has an argument ``action``; ``text`` says the result in a few words for the model. ``rare``: arguments that the
     preset agent takes but does not show; ``noted``: what the activity log says of a call that succeeded. ``deed`` says
     what a call would do, after "wants to", or names it by its arguments; ``destroys`` whether they have it destroy.
-    ``looking``: actions that only look, although they need more than a reader."""
+    ``looking``: actions that only look, although they need more than a reader; ``writes_if``: which calls write, of a
+    tool that else reads."""
 
     name: str
     description: str
@@ -84,6 +85,7 @@ class ToolSpec:
     deed: str | Callable[[Mapping[str, Any]], str] = ""
     destroys: Callable[[Mapping[str, Any]], bool] = nothing_is_destroyed
     looking: frozenset[str] = frozenset()
+    writes_if: Callable[[Mapping[str, Any]], bool] | None = None
 
     @property
     def writes(self) -> bool:
@@ -117,7 +119,7 @@ class ToolSpec:
         schema = shown(self.input_schema, {"session", *self.hidden_in(preset)})
         properties = schema["properties"]
         if self.actions:
-            properties["action"] = {**properties["action"], "enum": self.actions_for(role)}
+            properties["action"] = {**properties["action"], "enum": self.actions_for(role, write_mode)}
         destroys = self.destroys is not nothing_is_destroyed and not self.hidden_in(preset)
         if (write_mode == "ask" or destroys) and self.writes_for(role) and OWN_WORD not in properties:
             properties[CONFIRMED] = {"type": "boolean", "description": "true once the person you work for agreed"}
@@ -127,18 +129,22 @@ class ToolSpec:
         """Arguments that a preset takes but does not show."""
         return () if preset in PRESETS[1:] else self.rare
 
-    def actions_for(self, role: Role) -> list[str]:
-        return [action for action, least in self.actions.items() if role >= least]
+    def actions_for(self, role: Role, write_mode: str = "auto") -> list[str]:
+        """The actions a caller may take."""
+        mine = [action for action, least in self.actions.items() if role >= least]
+        return [action for action in mine if self._looks(action)] if write_mode == "off" else mine
 
     def least_role(self, arguments: Mapping[str, Any]) -> Role:
         """The role this call needs. An action that does not exist is refused later, by name."""
         if not self.actions:
-            return self.role
+            return max(self.role, Role.WRITER) if self.write_call(arguments) else self.role
         action = arguments.get("action", self.arguments.model_fields["action"].default)
         return self.actions.get(action, self.role) if isinstance(action, str) else self.role
 
     def writes_for(self, role: Role) -> bool:
         """Whether anything ``role`` may do with it writes."""
+        if self.writes_if is not None:
+            return role >= Role.WRITER
         if not self.actions:
             return self.writes
         return self.writes and any(role >= least for action, least in self.actions.items() if not self._looks(action))
@@ -152,6 +158,8 @@ class ToolSpec:
 
     def write_call(self, arguments: Mapping[str, Any]) -> bool:
         """Whether this call writes."""
+        if self.writes_if is not None:
+            return self.writes_if(arguments)
         if not self.actions:
             return self.writes
         action = arguments.get("action", self.arguments.model_fields["action"].default)
@@ -167,6 +175,7 @@ class More(TypedDict, total=False):
     deed: str | Callable[[Mapping[str, Any]], str]
     destroys: Callable[[Mapping[str, Any]], bool]
     looking: frozenset[str]
+    writes_if: Callable[[Mapping[str, Any]], bool]
 
 
 def tool(

@@ -18,7 +18,7 @@ from vaults.domain.claims import Claim, Resource, spoken
 from vaults.domain.handoffs import Draft, Handoff
 from vaults.domain.hygiene import secrets
 from vaults.domain.memory import GLOBAL, Filled, Text
-from vaults.errors import Forbidden, InvalidArgument, ReadOnly
+from vaults.errors import InvalidArgument
 from vaults.ledger.entries import Noted
 
 Point = Annotated[Filled, Field(max_length=500)]
@@ -126,17 +126,19 @@ def _loaded_noted(args: LoadArguments, loaded: Loaded) -> Noted | None:
     return Noted("handoff_accepted", loaded.handoff.id, "took a handoff over")
 
 
-@tool(role=Role.READER, text=_loaded_text, noted=_loaded_noted)
+@tool(
+    role=Role.READER,
+    text=_loaded_text,
+    deed="take a handoff over",
+    writes_if=lambda arguments: arguments.get("accept") is True,
+    noted=_loaded_noted,
+)
 async def handoff_load(call: Call, args: LoadArguments) -> Loaded:
     """The work somebody left for you, or for anyone. Use it when you begin; accept it before you go on with it, so
     that nobody else does."""
     taker = call.taker
     if not args.accept:
         return Loaded(await handovers.load(call.vault, taker, args.id))
-    if call.role < Role.WRITER:
-        raise Forbidden("accepting needs the role writer in this vault", role=call.role.label)
-    if call.caller.write_mode == "off":
-        raise ReadOnly("writing is switched off for this connection")
     done = await handovers.accept(call.vault, taker, call.session, args.id)
     return Loaded(done.handoff, done.claims)
 
