@@ -136,16 +136,12 @@ async def open_services(
     async with AsyncExitStack() as stack:
         control, roster, board, licence = await _open_control(stack, data, settings, observer, followers)
         plans = Plans(settings.limits, settings.plans, lambda: board.current.holders, licence.current)
-        days = DayCounters(control)
-        await days.start()
-        stack.push_async_callback(days.close)
+        days = await _counting(stack, control)
         embedder = EmbeddingService(settings.embedding, observer, load_model)
         stack.push_async_callback(embedder.close)
         heralds = Heralds()
-        pool = Pool(data, _shared(stack, settings, embedder, observer, heralds.tell), roster.entries)
-        stack.push_async_callback(pool.close)
-        stack.push_async_callback(pool.part)
-        pool.start()
+        shared = _shared(stack, settings, embedder, observer, heralds.tell)
+        pool = _started(stack, Pool(data, shared, roster.entries))
         yield Services(
             settings=settings,
             data=data,
@@ -164,6 +160,20 @@ async def open_services(
             recorders=recorders,
             heralds=heralds,
         )
+
+
+async def _counting(stack: AsyncExitStack, control: Database) -> DayCounters:
+    days = DayCounters(control)
+    await days.start()
+    stack.push_async_callback(days.close)
+    return days
+
+
+def _started(stack: AsyncExitStack, pool: Pool) -> Pool:
+    stack.push_async_callback(pool.close)
+    stack.push_async_callback(pool.part)
+    pool.start()
+    return pool
 
 
 def _shared(
