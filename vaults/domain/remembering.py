@@ -26,8 +26,7 @@ async def remember(
 ) -> Stored:
     """Store one memory. The text is durable and found by keyword when this returns; the vector too, unless the
     model is slow or down (``embedding: pending``). The same request again, told by ``key``, external id or content,
-    stores nothing new and says so in ``duplicate_of``; neither does text the actor was just shown. ``quota`` may
-    refuse."""
+    stores nothing new, told in ``duplicate_of``; neither does text the actor was just shown. ``quota`` may refuse."""
     vault.check_writable()
     prepared = storing.prepare(vault, actor, fields)
     held, last = await vault.db.read(
@@ -37,9 +36,7 @@ async def remember(
         return held
     if held is None and on_duplicate == "return" and (echo := await echoes.echo_of(vault, actor, fields)):
         return echo
-    texts = [] if held is not None else [passage.embedded for passage in prepared.passages]
-    vectors = await vault.embed_now(texts) if texts else None
-    await vault.adopt_model()
+    vectors = await _embedded(vault, prepared) if held is None else None
     model = vault.shared.embedder.identity
     prepared = await anchors.anchored(vault, prepared)
     found = await hints.of(vault, actor, prepared, vectors, last) if vectors else hints.NONE
@@ -58,6 +55,13 @@ async def remember(
     if stored.embedding == "pending":
         vault.nudge()
     return found.told(stored)
+
+
+async def _embedded(vault: Vault, prepared: Prepared) -> Sequence[bytes] | None:
+    texts = [passage.embedded for passage in prepared.passages]
+    vectors = await vault.embed_now(texts) if texts else None
+    await vault.adopt_model()
+    return vectors
 
 
 def _new(
