@@ -43,7 +43,6 @@ def extend(server: Server[Any]) -> None:
     """Graft the fixtures' handlers onto ``server``: lists are joined, the rest goes by name."""
     assert questions
     theirs = fixtures._lowlevel_server
-    server.middleware += theirs.middleware[1:]  # without tracing; the one that seals request state
     schema, their_schema = server.get_tool_input_schema, theirs.get_tool_input_schema
     server.get_tool_input_schema = lambda name: schema(name) or their_schema(name)
     for method, (kind, field) in JOINED.items():

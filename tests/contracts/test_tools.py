@@ -117,10 +117,16 @@ def snapshot(spec: ToolSpec) -> dict[str, Any]:
     }
 
 
-def test_the_default_preset_costs_a_model_little() -> None:
+@pytest.mark.parametrize("write_mode", ["auto", "ask", "off"])
+@pytest.mark.parametrize("role", Role)
+def test_the_default_preset_costs_a_model_little(role: Role, write_mode: str) -> None:
     shown = [
-        {"name": spec.name, "description": spec.description, "inputSchema": spec.input_schema_for(Role.WRITER, "agent")}
-        for spec in discover().visible(Role.WRITER, "agent", "auto")
+        {
+            "name": spec.name,
+            "description": spec.description,
+            "inputSchema": spec.input_schema_for(role, "agent", write_mode),
+        }
+        for spec in discover().visible(role, "agent", write_mode)
     ]
     assert budget.count(json.dumps(shown, ensure_ascii=False)) <= 4500
 
