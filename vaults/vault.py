@@ -265,7 +265,7 @@ class Vault:
         if model is not None and self._model != model.key:
             try:
                 owed = await backfill.adopt(self.db, model)
-            except ReadOnly:
+            except (ReadOnly, StorageFull):
                 return  # searches go on with what the vault holds; once it can be written it is tried again
             if owed:
                 self.nudge()
