@@ -87,6 +87,12 @@ class Storer:
                 more = memories.fitting(there.memories, more)
         return more
 
+    async def check_size(self) -> None:
+        """For what is no memory but makes the vault larger. Raises ``QuotaExceeded`` when its size is used up."""
+        size = self.services.plans.of_vault(self.vault.name).bound("size")
+        if size is not None:
+            size.fitting(await self.vault.db.read(lambda tx: tx.size()), 0)
+
     async def allowances(self) -> Allowances:
         """Every bound that holds, with what is left of it."""
         plans = self._plans()

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from auth.roles import Role
+from server.allowance import storer
 from server.call import Call
 from server.tools._filters import MaxTokens
 from server.tools._notes import DryRun, Etag, noted, warned
@@ -109,6 +110,7 @@ _SELDOM = ("keep_conflict", "commit", "auto_link", "suggest_links")
 async def note_write(call: Call, args: WriteArguments) -> Changed:
     """Make a new note, or overwrite a whole one. To change a part, use note_edit. Names notes about the same, to add
     to one of them instead."""
+    await storer(call).check_size()
     asked = writing.Asked(args.path, args.content, args.frontmatter, args.mode, args.template)
     changed = await writing.write(call.vault, call.actor, asked, _terms(call, args, "note_write"))
     told = await warned(call, {"content": args.content, "frontmatter": args.frontmatter})
@@ -148,6 +150,8 @@ async def note_edit(call: Call, args: EditArguments) -> Changed:
     """Change a part of a note and no other byte. Use it instead of note_write: path, section and content append to that
     section; to @daily or @memory, content alone is logged under the present time. Without search or pattern, replace
     puts content in place of the section's own text, remove takes the whole section."""
+    if args.action == "add":
+        await storer(call).check_size()
     edit = Edit(
         action=args.action,
         section=args.section,

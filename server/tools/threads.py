@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from auth.roles import Role
+from server.allowance import storer
 from server.call import Call
 from server.tools._filters import MaxTokens
 from server.tools._spec import EDITS, READS, Arguments, tool
@@ -136,6 +137,7 @@ def _saved_text(saved: Saved) -> str:
 async def checkpoint(call: Call, args: CheckpointArguments) -> Saved:
     """Keep the state of your work as a JSON document, version by version. Use it at milestones and before risky steps:
     whoever goes on starts from it."""
+    await storer(call).check_size()
     workspace = workspace_key(args.workspace) if args.workspace else call.actor.workspace or GLOBAL
     given = {"reason": args.reason, "state": args.state}
     guarded = await run_in(call.vault.shared.pool, secrets.guard, given, call.vault.shared.hygiene)

@@ -193,6 +193,14 @@ async def test_status_says_what_is_left_until_when(opening: Opening) -> None:
         assert found["memories", "vault"].items() >= {"limit": 200, "used": 3, "left": 197}.items()
 
 
+GROWING: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("remember", {"content": "one more"}),
+    ("note_write", {"path": "plan.md", "content": "# Plan\n", "mode": "create"}),
+    ("note_edit", {"path": "plan.md", "action": "add", "section": "Plan", "content": "more"}),
+    ("checkpoint", {"reason": "milestone", "state": {"done": 1}}),
+)
+
+
 async def test_purging_makes_room_in_a_vault_whose_size_is_used_up(opening: Opening) -> None:
     async with opening() as services:
         ask = asker(services)
@@ -202,9 +210,11 @@ async def test_purging_makes_room_in_a_vault_whose_size_is_used_up(opening: Open
             size = await vault.db.read(lambda tx: tx.size())
     async with opening({"limits.vault_size": f"{size - 20_000}B"}) as services:
         ask = asker(services)
-        assert (await ask("remember", content="one more")).code == "quota_exceeded"
+        for tool, arguments in GROWING:
+            assert (await ask(tool, **arguments)).code == "quota_exceeded", tool
         assert (await ask("memory_forget", ids=[big.content["id"]], purge=True, confirmed=True)).ok
-        await stored(ask, 1, start=5)
+        for tool, arguments in GROWING:
+            assert (await ask(tool, **arguments)).ok, tool
 
 
 async def test_a_plan_set_by_another_process_holds_on_a_running_server(opening: Opening) -> None:
