@@ -59,6 +59,7 @@ async def test_a_memory_speaks_of_the_commit_checked_out_where_it_lies(services:
     second = committed(project, "second")
     two = await _stored(ask, "after the second commit")
     assert (await _anchor(ask, one), await _anchor(ask, two)) == (first, second)
+    assert await _anchor(ask, await _stored(ask, "of another commit", anchor_commit=FULL)) == FULL
     newer = (await ask("memory_supersede", id=one, content="and now?")).content["id"]
     assert await _anchor(ask, newer) == second
 
