@@ -21,6 +21,9 @@ from vaults.ledger.entries import Entry, Noted
 from vaults.ledger.visiting import Session, Visitor
 from vaults.vault import Vault
 
+_FIELDS = 100
+"""More arguments than any tool takes are refused, and not worth the time to measure them."""
+
 
 @dataclass(slots=True)
 class Page:
@@ -81,6 +84,8 @@ class Chronicle:
 
 def _tokens(value: Mapping[str, Any]) -> int:
     """Estimated from the length: to count them costs more than many a call."""
+    if len(value) > _FIELDS:
+        return 0
     try:
         return estimated_tokens(len(json.dumps(value, ensure_ascii=False)))
     except (ValueError, RecursionError):  # arguments that dispatch refuses for the same reason
