@@ -62,14 +62,16 @@ def _stored_text(stored: Stored) -> str:
     return f"Stored {stored.id}: {stored.title}{known}.{near}{against}{warned}"
 
 
-def _thread(args: RememberArguments | UpdateArguments) -> tuple[str, ...]:
-    return (args.thread,) if args.thread else ()
+def _thread(name: str | None, visibility: str) -> tuple[str, ...]:
+    """The thread a session touched, for all to see: not by what is private."""
+    return (name,) if name and visibility == "shared" else ()
 
 
 def _stored_noted(args: RememberArguments, stored: Stored) -> Noted:
+    threads = _thread(args.thread, args.visibility)
     if stored.duplicate_of == stored.id:
-        return Noted("tool_call", stored.id, "stored nothing new", _thread(args))
-    return Noted("memory_stored", stored.id, f"stored a memory of type {args.type}", _thread(args))
+        return Noted("tool_call", stored.id, "stored nothing new", threads)
+    return Noted("memory_stored", stored.id, f"stored a memory of type {args.type}", threads)
 
 
 _SELDOM = (
@@ -213,7 +215,9 @@ _CONTROLS = {"id", "session", "add_tags", "remove_tags", "expected_version"}
         "visibility",
         "anchor_commit",
     ),
-    noted=lambda args, memory: Noted("memory_updated", memory.id, "changed a memory", _thread(args)),
+    noted=lambda args, memory: Noted(
+        "memory_updated", memory.id, "changed a memory", _thread(args.thread, memory.visibility)
+    ),
 )
 async def memory_update(call: Call, args: UpdateArguments) -> Memory:
     """Correct a memory or its labels. When what it says is no longer true, use memory_supersede instead: the old

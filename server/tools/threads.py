@@ -80,13 +80,13 @@ async def threads(call: Call, args: ThreadsArguments) -> Threads:
     where = call.actor.workspace
     near = tuple(dict.fromkeys((where, GLOBAL))) if where else ()
     only = Filter(call.actor.identity, clock.now(), workspaces=near)
+    await call.vault.ledger.flush()
     if args.action == "list":
         page = await call.vault.db.read(lambda tx: domain.listed(tx, only, args.limit))
         return Threads(page.threads, page.total, truncated=len(page.threads) < page.total)
     name = args.thread
     if name is None:
         raise InvalidArgument("thread", "is needed: the thread to show")
-    await call.vault.ledger.flush()
     found = await call.vault.db.read(lambda tx: domain.shown(tx, only, name, args.limit))
     fits = found.state is not None and found.state.tokens <= args.max_tokens
     cut = len(found.memories) < found.thread.memories or len(found.versions) < found.thread.checkpoints

@@ -62,6 +62,18 @@ async def test_a_thread_of_private_memories_alone_is_not_there_for_others(servic
     assert len((await bob("threads", action="show", thread="both")).content["memories"]) == 1
 
 
+async def test_a_private_memory_does_not_show_in_who_touched_a_thread(services: Services) -> None:
+    ann, bob = await person(services, "ann"), await person(services, "bob", Role.ADMIN)
+    one = (await ann("remember", content="my diary", thread="diary", visibility="private")).content["id"]
+    await ann("memory_update", id=one, thread="second diary")
+    await bob("remember", content="a word on diaries", thread="diary")
+    (listed,) = (await bob("threads")).content["threads"]
+    assert listed["sessions"] == 1
+    assert "diary" not in json.dumps(
+        [view for view in (await bob("session_resume")).content["sessions"] if view["who"] == "ann"]
+    )
+
+
 async def test_forgotten_memories_leave_a_thread(services: Services) -> None:
     ann = await person(services, "ann")
     one = (await ann("remember", content="a slip", thread="t")).content["id"]
