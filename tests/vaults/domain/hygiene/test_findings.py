@@ -38,87 +38,85 @@ async def _age(services: Services, days: float) -> None:
         await vault.db.write(lambda tx: tx.run("UPDATE memories SET created_at = ?", (clock.ago(days * 86_400),)))
 
 
-async def test_equal_memories_are_one_group_and_the_one_that_is_read_stays(services: Services, ask: Asking) -> None:
-    ids = [await _id(ask, "Tests run with make test", on_duplicate="store") for _ in range(3)]
-    await _id(ask, "Lints run with make lint")
-    await ask("memory_get", ids=[ids[1]])
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+async def test_equal_memories_are_one_group_and_the_one_that_is_read_stays(still: Services, tell: Asking) -> None:
+    ids = [await _id(tell, "Tests run with make test", on_duplicate="store") for _ in range(3)]
+    await _id(tell, "Lints run with make lint")
+    await tell("memory_get", ids=[ids[1]])
+    async with still.pool.lease(still.roster.entry("main")) as vault:
         await vault.settle()
     actor = _actor()
-    found = await _found(services, actor)
+    found = await _found(still, actor)
     assert found.duplicates.count == 2
     assert [sorted(group) for group in found.duplicates.groups] == [sorted(ids)]
     assert found.duplicates.groups[0][0] == ids[1]
-    assert sorted(await _archived(services, actor, "duplicates")) == sorted({*ids} - {ids[1]})
-    assert (await _found(services, actor)).duplicates.count == 0
-    reason = (await ask("memory_get", ids=[ids[0]])).content["memories"][0]["archived_reason"]
+    assert sorted(await _archived(still, actor, "duplicates")) == sorted({*ids} - {ids[1]})
+    assert (await _found(still, actor)).duplicates.count == 0
+    reason = (await tell("memory_get", ids=[ids[0]])).content["memories"][0]["archived_reason"]
     assert reason == f"duplicate of {ids[1]}"
 
 
-async def test_nearly_equal_memories_are_found_and_other_values_are_not_the_same(
-    services: Services, ask: Asking
-) -> None:
+async def test_nearly_equal_memories_are_found_and_other_values_are_not_the_same(still: Services, tell: Asking) -> None:
     one = await _id(
-        ask, "The nightly backup of the ledger goes to the bucket in Frankfurt, encrypted with the team key"
+        tell, "The nightly backup of the ledger goes to the bucket in Frankfurt, encrypted with the team key"
     )
     two = await _id(
-        ask, "The nightly backup of the ledger goes to the bucket in Frankfurt, encrypted with the team's key"
+        tell, "The nightly backup of the ledger goes to the bucket in Frankfurt, encrypted with the team's key"
     )
-    await _id(ask, "The port of the staging server of the ledger team is 8700 on every host")
-    await _id(ask, "The port of the staging server of the ledger team is 8701 on every host")
-    found = await _found(services, _actor())
+    await _id(tell, "The port of the staging server of the ledger team is 8700 on every host")
+    await _id(tell, "The port of the staging server of the ledger team is 8701 on every host")
+    found = await _found(still, _actor())
     assert [sorted(group) for group in found.duplicates.groups] == [sorted([one, two])]
 
 
-async def test_memories_of_another_place_are_no_duplicates(services: Services, ask: Asking) -> None:
-    await _id(ask, "Tests run with make test", workspace="one")
-    await _id(ask, "Tests run with make test", workspace="two")
-    await _id(ask, "Tests run with make test", visibility="private")
-    assert (await _found(services, _actor())).duplicates.count == 0
+async def test_memories_of_another_place_are_no_duplicates(still: Services, tell: Asking) -> None:
+    await _id(tell, "Tests run with make test", workspace="one")
+    await _id(tell, "Tests run with make test", workspace="two")
+    await _id(tell, "Tests run with make test", visibility="private")
+    assert (await _found(still, _actor())).duplicates.count == 0
 
 
-async def test_what_nobody_read_for_a_month_is_reported_and_archived(services: Services, ask: Asking) -> None:
-    unread = await _id(ask, "The red binder is on the shelf")
-    opened = await _id(ask, "The blue binder is in the drawer")
-    turn = await _id(ask, "Where is the green binder?", parent="talk")
-    await _age(services, 31)
-    await ask("memory_get", ids=[opened])
-    found = await _found(services, _actor())
+async def test_what_nobody_read_for_a_month_is_reported_and_archived(still: Services, tell: Asking) -> None:
+    unread = await _id(tell, "The red binder is on the shelf")
+    opened = await _id(tell, "The blue binder is in the drawer")
+    turn = await _id(tell, "Where is the green binder?", parent="talk")
+    await _age(still, 31)
+    await tell("memory_get", ids=[opened])
+    found = await _found(still, _actor())
     assert found.never_read == findings.Found(1, [unread])
-    assert await _archived(services, _actor(), "never_read") == [unread]
-    assert "archived_at" not in (await ask("memory_get", ids=[turn])).content["memories"][0]
+    assert await _archived(still, _actor(), "never_read") == [unread]
+    assert "archived_at" not in (await tell("memory_get", ids=[turn])).content["memories"][0]
 
 
-async def test_what_was_shown_whole_by_recall_was_read(services: Services, ask: Asking) -> None:
-    await _id(ask, "The red binder is on the shelf")
-    await _age(services, 31)
-    await ask("recall", query="red binder")
-    assert (await _found(services, _actor())).never_read.count == 0
+async def test_what_was_shown_whole_by_recall_was_read(still: Services, tell: Asking) -> None:
+    await _id(tell, "The red binder is on the shelf")
+    await _age(still, 31)
+    await tell("recall", query="red binder")
+    assert (await _found(still, _actor())).never_read.count == 0
 
 
-async def test_what_expired_and_was_not_swept_yet_is_reported(services: Services, ask: Asking) -> None:
-    gone = await _id(ask, "Lunch is at one", ttl_days=1)
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+async def test_what_expired_and_was_not_swept_yet_is_reported(still: Services, tell: Asking) -> None:
+    gone = await _id(tell, "Lunch is at one", ttl_days=1)
+    async with still.pool.lease(still.roster.entry("main")) as vault:
         await vault.db.write(lambda tx: tx.run("UPDATE memories SET expires_at = ?", (clock.ago(1),)))
-    assert (await _found(services, _actor())).expired == findings.Found(1, [gone])
-    assert await _archived(services, _actor(), "expired") == [gone]
+    assert (await _found(still, _actor())).expired == findings.Found(1, [gone])
+    assert await _archived(still, _actor(), "expired") == [gone]
 
 
 @pytest.mark.parametrize("kind", ["duplicates", "never_read", "expired"])
 async def test_private_memories_of_others_are_neither_counted_nor_archived(
-    services: Services, ask: Asking, kind: findings.Kind
+    still: Services, tell: Asking, kind: findings.Kind
 ) -> None:
     for _ in range(2):
-        await _id(ask, "My own plan for the summer", visibility="private", on_duplicate="store", ttl_days=90)
-    await _age(services, 31)
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+        await _id(tell, "My own plan for the summer", visibility="private", on_duplicate="store", ttl_days=90)
+    await _age(still, 31)
+    async with still.pool.lease(still.roster.entry("main")) as vault:
         if kind == "expired":
             await vault.db.write(lambda tx: tx.run("UPDATE memories SET expires_at = ?", (clock.ago(1),)))
     foreign = Actor("local|bob", "bob")
-    found = await _found(services, foreign)
+    found = await _found(still, foreign)
     assert (found.duplicates.count, found.never_read.count, found.expired.count) == (0, 0, 0)
-    assert await _archived(services, foreign, kind) == []
-    assert await _archived(services, _actor(), kind) != []
+    assert await _archived(still, foreign, kind) == []
+    assert await _archived(still, _actor(), kind) != []
 
 
 def test_a_thousand_memories_are_compared_within_a_second() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 from typing import Any
 
 from server.services import Services
@@ -36,12 +37,12 @@ async def _value(services: Services, sql: str, *params: Any) -> Any:
         return await vault.db.read(lambda tx: tx.value(sql, params))
 
 
-async def test_a_memory_that_expired_is_archived_with_the_reason(services: Services, ask: Asking) -> None:
-    gone = await _id(ask, "Lunch is at one today", ttl_days=30)
-    kept = await _id(ask, "Lunch is at noon as a rule", ttl_days=30)
-    await _run(services, "UPDATE memories SET expires_at = ? WHERE id = ?", clock.ago(5), gone)
-    await _sweep(services)
-    told = {each["id"]: each for each in (await ask("memory_get", ids=[gone, kept])).content["memories"]}
+async def test_a_memory_that_expired_is_archived_with_the_reason(still: Services, tell: Asking) -> None:
+    gone = await _id(tell, "Lunch is at one today", ttl_days=30)
+    kept = await _id(tell, "Lunch is at noon as a rule", ttl_days=30)
+    await _run(still, "UPDATE memories SET expires_at = ? WHERE id = ?", clock.ago(5), gone)
+    await _sweep(still)
+    told = {each["id"]: each for each in (await tell("memory_get", ids=[gone, kept])).content["memories"]}
     assert told[gone]["archived_reason"] == "expired"
     assert "archived_at" not in told[kept]
 
@@ -60,38 +61,51 @@ async def test_a_vault_sweeps_by_itself_once_it_is_opened(opening: Opening) -> N
         await until(services, lambda tx: tx.one("SELECT 1 FROM vault_info WHERE key = 'swept'") is not None)
 
 
-async def test_old_versions_go_for_good_and_leave_a_row_in_the_audit(services: Services, ask: Asking) -> None:
-    first = await _id(ask, "The zyxomma port is 8080")
-    second = (await ask("memory_supersede", id=first, content="The port is 8081")).content["id"]
-    third = (await ask("memory_supersede", id=second, content="The port is 8082")).content["id"]
-    await _run(services, "UPDATE memories SET updated_at = ? WHERE id = ?", clock.ago(91 * 86_400), first)
-    await _sweep(services)
-    assert (await ask("memory_get", ids=[first, second, third])).content["missing"] == [first]
-    assert await _value(services, "SELECT action || ' ' || who FROM audit WHERE target = ?", first) == (
+async def test_old_versions_go_for_good_and_leave_a_row_in_the_audit(still: Services, tell: Asking) -> None:
+    first = await _id(tell, "The zyxomma port is 8080")
+    second = (await tell("memory_supersede", id=first, content="The port is 8081")).content["id"]
+    third = (await tell("memory_supersede", id=second, content="The port is 8082")).content["id"]
+    await _run(still, "UPDATE memories SET updated_at = ? WHERE id = ?", clock.ago(91 * 86_400), first)
+    await _sweep(still)
+    assert (await tell("memory_get", ids=[first, second, third])).content["missing"] == [first]
+    assert await _value(still, "SELECT action || ' ' || who FROM audit WHERE target = ?", first) == (
         "retention strongroom"
     )
-    assert not (await ask("recall", query="zyxomma", include_archived=True, mode="keyword")).content["hits"]
+    assert not (await tell("recall", query="zyxomma", include_archived=True, mode="keyword")).content["hits"]
     for table, column in (("passages", "body"), ("passages_words", "term")):
-        assert not await _value(services, f"SELECT COUNT(*) FROM {table} WHERE {column} LIKE '%zyxomma%'"), table
+        assert not await _value(still, f"SELECT COUNT(*) FROM {table} WHERE {column} LIKE '%zyxomma%'"), table
 
 
-async def test_nothing_older_comes_back_when_a_version_between_is_deleted(services: Services, ask: Asking) -> None:
-    first = await _id(ask, "Version one of the rule")
-    second = (await ask("memory_supersede", id=first, content="Version two of the rule")).content["id"]
-    third = (await ask("memory_supersede", id=second, content="Version three of the rule")).content["id"]
-    await _run(services, "UPDATE memories SET updated_at = ? WHERE id = ?", clock.ago(91 * 86_400), second)
-    await _sweep(services)
-    assert await _value(services, "SELECT superseded_by FROM memories WHERE id = ?", first) == third
-    assert await _value(services, "SELECT supersedes FROM memories WHERE id = ?", third) is None
-    found = (await ask("recall", query="version of the rule")).content["hits"]
+async def test_nothing_of_an_old_version_is_left_in_the_files(opening: Opening, tmp_path: Path) -> None:
+    async with opening() as services:
+        ask = asker(services)
+        for number in range(30):  # several segments of the text index, so that there is something to merge
+            await _id(ask, f"Note {number} about quolls and other small animals")
+        first = await _id(ask, "The zyxomma port is 8080")
+        await ask("memory_supersede", id=first, content="The port is 8081")
+        await _run(services, "UPDATE memories SET updated_at = ? WHERE id = ?", clock.ago(91 * 86_400), first)
+        await _sweep(services)
+    for path in (file for file in tmp_path.rglob("*") if file.is_file()):
+        assert b"zyxomma" not in path.read_bytes(), path.name
+
+
+async def test_nothing_older_comes_back_when_a_version_between_is_deleted(still: Services, tell: Asking) -> None:
+    first = await _id(tell, "Version one of the rule")
+    second = (await tell("memory_supersede", id=first, content="Version two of the rule")).content["id"]
+    third = (await tell("memory_supersede", id=second, content="Version three of the rule")).content["id"]
+    await _run(still, "UPDATE memories SET updated_at = ? WHERE id = ?", clock.ago(91 * 86_400), second)
+    await _sweep(still)
+    assert await _value(still, "SELECT superseded_by FROM memories WHERE id = ?", first) == third
+    assert await _value(still, "SELECT supersedes FROM memories WHERE id = ?", third) is None
+    found = (await tell("recall", query="version of the rule")).content["hits"]
     assert [hit["id"] for hit in found] == [third]
 
 
-async def test_versions_superseded_lately_stay(services: Services, ask: Asking) -> None:
-    first = await _id(ask, "The port is 8080")
-    await ask("memory_supersede", id=first, content="The port is 8081")
-    await _sweep(services)
-    assert not (await ask("memory_get", ids=[first])).content["missing"]
+async def test_versions_superseded_lately_stay(still: Services, tell: Asking) -> None:
+    first = await _id(tell, "The port is 8080")
+    await tell("memory_supersede", id=first, content="The port is 8081")
+    await _sweep(still)
+    assert not (await tell("memory_get", ids=[first])).content["missing"]
 
 
 def _events(tx: Writer, number: int, at: str, session: str) -> None:
@@ -107,8 +121,8 @@ def _events(tx: Writer, number: int, at: str, session: str) -> None:
     )
 
 
-async def test_old_events_and_their_sessions_go_and_feedback_stays(services: Services, ask: Asking) -> None:
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+async def test_old_events_and_their_sessions_go_and_feedback_stays(still: Services, tell: Asking) -> None:
+    async with still.pool.lease(still.roster.entry("main")) as vault:
         await vault.db.write(lambda tx: _events(tx, 450, clock.ago(100 * 86_400), "old"))
         await vault.db.write(lambda tx: _events(tx, 3, clock.ago(10 * 86_400), "new"))
         await vault.db.write(
@@ -118,38 +132,38 @@ async def test_old_events_and_their_sessions_go_and_feedback_stays(services: Ser
                 (clock.ago(100 * 86_400),),
             )
         )
-    await _sweep(services)
-    assert await _value(services, "SELECT COUNT(*) FROM events WHERE owner = 'o'") == 3
-    assert await _value(services, "SELECT GROUP_CONCAT(id) FROM sessions WHERE owner = 'o'") == "new"
-    assert await _value(services, "SELECT COUNT(*) FROM feedback WHERE session IS NULL") == 1
+    await _sweep(still)
+    assert await _value(still, "SELECT COUNT(*) FROM events WHERE owner = 'o'") == 3
+    assert await _value(still, "SELECT GROUP_CONCAT(id) FROM sessions WHERE owner = 'o'") == "new"
+    assert await _value(still, "SELECT COUNT(*) FROM feedback WHERE session IS NULL") == 1
 
 
 async def test_a_sweep_is_owed_hourly_at_once_for_what_expired_and_when_the_clock_went_back(
-    services: Services, ask: Asking
+    still: Services, tell: Asking
 ) -> None:
     async def owed() -> bool:
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with still.pool.lease(still.roster.entry("main")) as vault:
             return await vault.db.read(sweeping.owed)
 
-    await _sweep(services)
+    await _sweep(still)
     assert not await owed()
     swept = f"{clock.ago(3700)} {clock.ago(100)}"
-    await _run(services, "UPDATE vault_info SET value = ? WHERE key = 'swept'", swept)
+    await _run(still, "UPDATE vault_info SET value = ? WHERE key = 'swept'", swept)
     assert await owed()
-    await _sweep(services)
+    await _sweep(still)
     await _run(
-        services, "UPDATE vault_info SET value = ? WHERE key = 'swept'", f"{clock.ago(-9_000)} {clock.ago(-12_600)}"
+        still, "UPDATE vault_info SET value = ? WHERE key = 'swept'", f"{clock.ago(-9_000)} {clock.ago(-12_600)}"
     )
     assert await owed()
-    await _sweep(services)
-    gone = await _id(ask, "Only for a moment", ttl_days=1)
+    await _sweep(still)
+    gone = await _id(tell, "Only for a moment", ttl_days=1)
     assert not await owed()
-    await _run(services, "UPDATE memories SET expires_at = ? WHERE id = ?", clock.ago(1), gone)
+    await _run(still, "UPDATE memories SET expires_at = ? WHERE id = ?", clock.ago(1), gone)
     assert await owed()
 
 
-async def test_no_step_of_a_sweep_keeps_the_database_for_long(services: Services) -> None:
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+async def test_no_step_of_a_sweep_keeps_the_database_for_long(still: Services) -> None:
+    async with still.pool.lease(still.roster.entry("main")) as vault:
         await vault.db.write(lambda tx: _events(tx, 20_000, clock.ago(100 * 86_400), "old"))
         longest = await _longest_wait(vault, asyncio.create_task(sweeping.sweep(vault)))
     assert longest < 0.25, f"a write waited {longest * 1000:.0f} ms"  # 50 ms of its own; the rest is a slow machine's
