@@ -166,3 +166,12 @@ async def test_the_owner_and_a_bearer_share_one_list(services: Services) -> None
     await ann("claims", action="claim", resources=["a"])
     seen = await asker(services)("claims")
     assert "ann since" in seen.text
+
+
+async def test_a_session_of_somebody_else_cannot_be_claimed_for(services: Services) -> None:
+    ann, bob = await person(services, "ann"), await person(services, "bob")
+    handle = (await ann("session_resume")).content["session"]["id"]
+    foreign = await bob("claims", action="claim", resources=["a"], session=handle)
+    assert foreign.code == "not_found"
+    assert (await bob("handoff_load", accept=True, session=handle)).code == "not_found"
+    assert (await ann("claims")).content["claims"] == []

@@ -93,7 +93,7 @@ async def release(vault: Vault, session: Session, resources: Sequence[str] | Non
 
     def write(tx: Writer) -> Held:
         sweeping.sweep(tx, vault.ledger.cutoffs())
-        mine = f"SELECT {_COLUMNS} FROM claims c JOIN sessions s ON s.seq = c.session WHERE c.session = ?"
+        mine = f"SELECT {_COLUMNS} {_HELD} WHERE c.session = ?"
         found = _among(tx, resources, row) if resources is not None else [_claim(r, row) for r in tx.all(mine, (row,))]
         foreign = [each for each in found if not each.yours and not _is_owned(tx, each.resource, session.owner)]
         if foreign:
@@ -113,25 +113,35 @@ async def listed(vault: Vault, session: Session, resources: Sequence[str]) -> He
     await vault.ledger.flush()
     cutoffs = vault.ledger.cutoffs()
 
-    def read(tx: Reader) -> list[Claim]:
-        return current(tx, cutoffs, session.seq)
+    def read(tx: Reader) -> Held:
+        total = int(tx.value(f"SELECT COUNT(*) {_COUNTING}{_named(resources)}", _params(cutoffs, resources)))
+        return Held(current(tx, cutoffs, session.seq, resources), total)
 
-    claims = await vault.db.read(read)
-    if resources:
-        claims = [each for each in claims if each.resource in set(resources)]
-    return Held(claims[:LISTED], len(claims))
+    return await vault.db.read(read)
 
 
-def current(tx: Reader, cutoffs: Cutoffs, row: int | None) -> list[Claim]:
-    """Every claim that counts, those of session ``row`` first. Claims of sessions that were left do not count, whether
-    or not somebody has swept since."""
+def current(tx: Reader, cutoffs: Cutoffs, row: int | None, resources: Sequence[str] = ()) -> list[Claim]:
+    """The first ``LISTED`` claims that count, those of session ``row`` before others; only those of ``resources`` where
+    some are named. Claims of sessions that were left do not count, whether or not somebody has swept since."""
     rows = tx.all(
-        f"SELECT {_COLUMNS} FROM claims c JOIN sessions s ON s.seq = c.session"
-        f" WHERE s.status = 'active' AND NOT ({STALE})"
-        " ORDER BY CASE WHEN c.session = :row THEN 0 ELSE 1 END, c.resource",
-        {**cutoffs.params, "row": row or 0},
+        f"SELECT {_COLUMNS} {_COUNTING}{_named(resources)}"
+        " ORDER BY CASE WHEN c.session = :row THEN 0 ELSE 1 END, c.resource LIMIT :listed",
+        {**_params(cutoffs, resources), "row": row or 0, "listed": LISTED},
     )
     return [_claim(each, row) for each in rows]
+
+
+_COLUMNS = "c.resource, s.who, c.claimed_at, s.client, c.description, c.session"
+_HELD = "FROM claims c JOIN sessions s ON s.seq = c.session"
+_COUNTING = f"{_HELD} WHERE s.status = 'active' AND NOT ({STALE})"
+
+
+def _named(resources: Sequence[str]) -> str:
+    return f" AND c.resource IN ({', '.join(f':r{number}' for number, _ in enumerate(resources))})" if resources else ""
+
+
+def _params(cutoffs: Cutoffs, resources: Sequence[str]) -> dict[str, str]:
+    return cutoffs.params | {f"r{number}": each for number, each in enumerate(resources)}
 
 
 async def entered(vault: Vault, session: Session) -> int:
@@ -189,14 +199,8 @@ def note(vault: Vault, session: Session, type: Literal["claim", "release"], reso
         vault.ledger.record(Entry(clock.now(), session.id, session.owner, "claims", noted, "ok", 0.0, 0, 0))
 
 
-_COLUMNS = "c.resource, s.who, c.claimed_at, s.client, c.description, c.session"
-
-
 def _among(tx: Reader, resources: Iterable[str], row: int) -> list[Claim]:
-    found = (
-        tx.one(f"SELECT {_COLUMNS} FROM claims c JOIN sessions s ON s.seq = c.session WHERE c.resource = ?", (each,))
-        for each in resources
-    )
+    found = (tx.one(f"SELECT {_COLUMNS} {_HELD} WHERE c.resource = ?", (each,)) for each in resources)
     return [_claim(each, row) for each in found if each is not None]
 
 
@@ -208,7 +212,7 @@ def _claim(row: Row, asking: int | None) -> Claim:
 def _is_owned(tx: Reader, resource: str, owner: str) -> bool:
     return (
         tx.one(
-            "SELECT 1 FROM claims c JOIN sessions s ON s.seq = c.session WHERE c.resource = ? AND s.owner = ?",
+            f"SELECT 1 {_HELD} WHERE c.resource = ? AND s.owner = ?",
             (resource, owner),
         )
         is not None
