@@ -17,6 +17,7 @@ PARTS = {
     "door": "the price of the HTTP door",
     "recalls": "recall among 10,000 and 100,000 memories",
     "stores": "remember with one and with 32 clients",
+    "packs": "context and session_resume among 10,000 memories",
     "recording": "session and event of a call",
     "start": "cold start over stdio",
     "memory": "resident memory",

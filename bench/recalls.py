@@ -35,7 +35,7 @@ def _sized(run: Run, size: int, limit: float) -> Iterator[Figure]:
     with run.folder("recall") as folder, bare.beside() as pool:
         ready = ground.prepared(folder / "data", {"ann": ("main",)})
         with run.told(f"store {size:,} memories"):
-            ground.fill(ready.data, "main", _items(pool, size))
+            ground.fill(ready.data, "main", items(pool, size))
         vault = ready.data / "vaults" / "main"
         held = pool.submit(bare.open_vault, vault, _vault_id(vault)).result()
         if held != size:
@@ -49,7 +49,7 @@ def _sized(run: Run, size: int, limit: float) -> Iterator[Figure]:
             yield from _compare(pool, ask, run.sized(QUERIES, 40), (size, limit))
 
 
-def _items(pool: ProcessPoolExecutor, size: int) -> Iterator[ground.Item]:
+def items(pool: ProcessPoolExecutor, size: int) -> Iterator[ground.Item]:
     import numpy as np
 
     writer = Writer(seed=size)

@@ -15,8 +15,7 @@ from server.call import Call
 from server.tools._filters import MaxTokens, Mode, Scope
 from server.tools._spec import tool
 from vaults import clock
-from vaults.domain import explaining, recalling
-from vaults.domain.explaining import Explained
+from vaults.domain import recalling
 from vaults.domain.hits import Shown
 from vaults.domain.memory import Label, Text
 from vaults.domain.notes import finding
@@ -50,9 +49,13 @@ class Searching(Scope):
 
     @model_validator(mode="after")
     def _asks_something(self) -> Searching:
+        self.check_asks()
+        return self
+
+    def check_asks(self) -> None:
+        """Raises ``ValueError`` where nothing is asked."""
         if self.similar_to is None and "query" not in self.model_fields_set:
             raise ValueError("must give query, or similar_to")
-        return self
 
     async def as_ask(self, call: Call, limit: int) -> tuple[Ask, list[str]]:
         """The question for the domain, and what to tell the caller about how it was read. Raises ``NotFound`` for an
@@ -241,27 +244,3 @@ def _hit(shown: Shown, terms: tuple[str, ...]) -> SearchHit:
         modified_at=hit.modified_at,
         flags=hit.flags,
     )
-
-
-class ExplainArguments(Searching):
-    limit: Annotated[int, Field(ge=1, le=500, description="hits the search would return")] = 10
-    candidates: Annotated[int, Field(ge=1, le=1000, description="candidates listed, best first")] = 50
-
-
-def _explained_text(found: Explained) -> str:
-    lines = [
-        f"{each.rank}. {each.score:.3f} {each.id} {each.title[:60]}: {each.outcome}; "
-        + ", ".join(f"{name} {value:+.3f}" for name, value in each.signals.items())
-        for each in found.candidates[:20]
-    ]
-    took = ", ".join(f"{name} {ms:.1f} ms" for name, ms in found.timings_ms.items())
-    return "\n".join([f"{len(found.candidates)} of {found.total} candidates. {took}", *lines, *found.warnings])
-
-
-@tool(role=Role.READER, preset="notes", text=_explained_text)
-async def explain(call: Call, args: ExplainArguments) -> Explained:
-    """See why a search returned what it did: how the query was read, every candidate with its rank and score by words
-    and by meaning, what lifted or lowered it, and why it was kept or dropped. For when something is missing or odd."""
-    ask, notes = await args.as_ask(call, args.limit)
-    found = await explaining.explain(call.vault, ask, args.candidates)
-    return replace(found, warnings=[*notes, *found.warnings])

@@ -37,6 +37,7 @@ VALID = {
     "memory_link": {"from_id": "{own}", "relation": "x", "to_id": "{other}"},
     "search": {"query": "canary"},
     "explain": {"query": "canary"},
+    "context": {"query": "canary"},
     "fetch": {"id": "{own}"},
     "note_read": {"path": "canary"},
     "find_notes": {"title_contains": "canary"},

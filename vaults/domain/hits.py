@@ -58,12 +58,19 @@ class Shown:
     hit: Hit
 
 
-def shown(tx: Reader, vault: str, ranking: Ranking, wanted: Sequence[tuple[int, float]], only: Filter) -> list[Shown]:
-    """The hits of ``wanted``, passages with the score of their item, in that order. The filter is asked once more: a
-    ranking may be older than what it ranks."""
+def shown(
+    tx: Reader,
+    vault: str,
+    ranking: Ranking,
+    wanted: Sequence[tuple[int, float]],
+    only: Filter,
+    length: int = LENGTH,
+) -> list[Shown]:
+    """The hits of ``wanted``, passages with the score of their item, in that order; of a note ``length`` characters.
+    The filter is asked once more: a ranking may be older than what it ranks."""
     rows = _rows(tx, {passage: ranking.facts[passage].item[0] for passage, _ in wanted}, only)
     return [
-        _shown(vault, ranking, passage, score / ranking.top, rows[passage])
+        _shown(vault, ranking, (passage, score / ranking.top), rows[passage], length)
         for passage, score in wanted
         if passage in rows
     ]
@@ -105,7 +112,9 @@ _KINDS: dict[str, tuple[str, int, str, Callable[[Row], Memory | Note]]] = {
 """Each kind of item: its columns and how many, its table, and what a row of it is."""
 
 
-def _shown(vault: str, ranking: Ranking, passage: int, score: float, found: _Found) -> Shown:
+def _shown(vault: str, ranking: Ranking, ranked: tuple[int, float], found: _Found, length: int) -> Shown:
+    passage, score = ranked
+    most = length if isinstance(found.of, Note) else LENGTH
     hit = _of_note(found.of, found) if isinstance(found.of, Note) else _of_memory(found.of)
     terms = ranking.meant.query.terms
     facts = ranking.facts[passage]
@@ -114,7 +123,7 @@ def _shown(vault: str, ranking: Ranking, passage: int, score: float, found: _Fou
         vault=vault,
         score=round(max(0.0, score), 4),
         signals=signals(ranking, passage),
-        snippet=None if hit.content is not None else snippet(found.body, terms),
+        snippet=None if hit.content is not None else snippet(found.body, terms, most),
         flags=["adversarial"] if facts.adversarial else [],
     )
     return Shown(facts.item, passage, told)

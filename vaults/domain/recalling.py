@@ -32,7 +32,8 @@ LIKE = 1_000
 @dataclass(frozen=True, slots=True)
 class Ask:
     """What to look for and how much of it to return. ``like``: an item to find others like, ``like_words``
-    what it says, for while it has no vector. ``cursor``: from the page before."""
+    what it says, for while it has no vector. ``cursor``: from the page before. ``per_item``: candidates of a channel
+    looked at for each of ``limit``."""
 
     query: str
     only: Filter
@@ -46,6 +47,7 @@ class Ask:
     like: Key | None = None
     like_words: str = ""
     cursor: str | None = None
+    per_item: int = 5
 
     @property
     def digest(self) -> str:
@@ -130,6 +132,7 @@ async def ranked(vault: Vault, ask: Ask, pick: Pick[T], timings: Timings | None 
         ask.recent,
         ask.like,
         before.shown if before else frozenset(),
+        ask.per_item,
     )
     return await search(vault.engines, asked, pick, timings)
 

@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-PER_ITEM = 5
-"""Candidates of a channel for each item wanted: with fewer, what the channels disagree on is missed at the end."""
-
 DEEPEST = 4_000
 """Passages per channel at most, however few items they belong to."""
 
@@ -121,7 +118,7 @@ async def search(engines: Engines, asked: Question, pick: Pick[T], timings: Timi
 async def _search(engines: Engines, asked: Question, pick: Pick[T], clock: Timings) -> tuple[_Words, Ranking, T]:
     """Read the question, find candidates by word and by meaning side by side, rank; deeper while too few items were
     found, because many passages may belong to one."""
-    depth = max(engines.settings.candidates, PER_ITEM * (asked.limit + len(asked.without))) * (
+    depth = max(engines.settings.candidates, asked.per_item * (asked.limit + len(asked.without))) * (
         2 if asked.group_by == "parent" else 1
     )
     depth = min(depth, DEEPEST)

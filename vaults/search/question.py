@@ -22,7 +22,8 @@ Rerank = Literal["auto", "on", "off"]
 @dataclass(frozen=True, slots=True)
 class Question:
     """What to look for. ``limit``: items wanted. ``like``: an item whose meaning is looked for instead of the text's.
-    ``recent``: what happened lately counts for more. ``without``: items that were shown already."""
+    ``recent``: what happened lately counts for more. ``without``: items that were shown already. ``per_item``:
+    candidates of a channel for each item wanted: with fewer, what the channels disagree on is missed at the end."""
 
     text: str
     mode: Mode
@@ -33,6 +34,7 @@ class Question:
     recent: bool = False
     like: Key | None = None
     without: frozenset[Key] = frozenset()
+    per_item: int = 5
 
 
 @dataclass(frozen=True, slots=True)

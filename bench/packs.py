@@ -1,0 +1,121 @@
+"""``context`` and ``session_resume`` beside ``recall``, among 10,000 memories and 1,000 sessions, over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bench import bare, ground, recalls, servers
+from bench.figures import Figure
+from bench.measure import blocks, in_ms, p50, p99
+from bench.run import Run
+from bench.text import Writer
+from bench.wire import Door, Line, result_of
+from vaults import clock
+from vaults.db.connection import open_raw
+from vaults.settings import StorageSettings
+
+MEMORIES, SESSIONS, EVENTS = 10_000, 1_000, 10
+TYPES = ("raw", "raw", "episodic", "observation", "fact", "decision", "learning", "plan", "error", "preference")
+"""The types of ten memories in a row: of a thousand, a hundred are decisions."""
+
+CALLS, BLOCK, WARM = 200, 20, 10
+LIMIT = 2.0
+
+
+def measure(run: Run) -> Iterator[Figure]:
+    """One client; the calls take turns by blocks of 20, with fresh queries."""
+    size = run.sized(MEMORIES, 1_000)
+    with run.folder("packs") as folder, bare.beside() as pool:
+        ready = ground.prepared(folder / "data", {"ann": ("main",)})
+        with run.told(f"store {size:,} memories and {run.sized(SESSIONS, 100):,} sessions"):
+            items = enumerate(recalls.items(pool, size))
+            ground.fill(ready.data, "main", (_typed(number, item) for number, item in items))
+            seed(ready.data / "vaults" / "main" / "vault.db", run.sized(SESSIONS, 100))
+        with (
+            servers.running(servers.SERVE, ready.data) as server,
+            Line(server.port) as line,
+            run.told(f"packs among {size:,}"),
+        ):
+            yield from _compared(line, Door(server.port, "main", ready.tokens["ann"]), run.sized(CALLS, 40), size)
+
+
+def _typed(number: int, item: ground.Item) -> ground.Item:
+    more = {"type": TYPES[number % len(TYPES)], "thread": f"thread-{number % 40}", "entity": f"entity-{number % 300}"}
+    return replace(item, fields=item.fields.model_copy(update=more))
+
+
+def seed(path: Path, count: int) -> None:
+    """Sessions of ten people with what they did, a claim in some, a handoff and a state: rows as the server writes
+    them."""
+    raw, now = open_raw(path, StorageSettings(), writer=True), clock.now()
+    memories = [row[0] for row in raw.execute("SELECT id FROM memories LIMIT 1000")]
+    raw.execute("BEGIN IMMEDIATE")
+    for number in range(1, count + 1):
+        _seed_session(raw, number, "active" if number > count - 10 else "paused", now)
+        raw.executemany(
+            "INSERT INTO events (at, session, owner, tool, type, resource, summary, outcome, ms, tokens_in, tokens_out)"
+            " VALUES (?, ?, ?, 'remember', 'memory_stored', ?, 'stored a decision', 'ok', 5, 40, 60)",
+            [
+                (now, number, f"local|p{number % 10}", memories[(number + each) % len(memories)])
+                for each in range(EVENTS)
+            ],
+        )
+    raw.execute(
+        "INSERT INTO handoffs (id, session, owner, who, workspace, goal, current_state, next_action, created_at)"
+        " VALUES ('handoff-1', ?, 'local|p1', 'p1', 'global', 'Move the tables', 'Half are moved', 'Move the rest', ?)",
+        (count, now),
+    )
+    raw.execute(
+        "INSERT INTO checkpoints (id, workspace, thread, reason, state, tokens, owner, who, created_at)"
+        " VALUES ('state-1', 'global', '', 'half way', ?, 15, 'local|p1', 'p1', ?)",
+        ('{"step": 12, "open": ["a", "b"]}', now),
+    )
+    raw.execute("COMMIT")
+    raw.close()
+
+
+def _seed_session(raw: Any, number: int, status: str, now: str) -> None:
+    raw.execute(
+        "INSERT INTO sessions (id, owner, name, who, client, transport, workspace, status, goal, summary,"
+        " where_left_off, started_at, seen_at, saved_at) VALUES (?, ?, ?, ?, 'bench', 'http', 'global', ?, ?, ?, ?,"
+        " ?, ?, ?)",
+        (
+            f"session-{number}", f"local|p{number % 10}", f"name-{number}", f"p{number % 10}", status, f"Goal {number}",
+            f"Did step {number} of the migration", f"Step {number + 1} is next", now, now, now,
+        ),
+    )  # fmt: skip
+    raw.execute("INSERT INTO session_threads VALUES (?, ?, ?)", (number, f"thread-{number % 40}", now))
+    if status == "active":
+        raw.execute("INSERT INTO claims VALUES (?, ?, 'the migration', ?)", (f"src/{number}.py", number, now))
+
+
+def _compared(line: Line, door: Door, count: int, size: int) -> Iterator[Figure]:
+    writer = Writer(seed=size + 2)
+    calls = {
+        "recall": lambda: door.call("recall", {"query": writer.query()}),
+        "context": lambda: door.call("context", {"query": writer.query(), "format": "prompt"}),
+        "context, json": lambda: door.call("context", {"query": writer.query()}),
+        "context, no query": lambda: door.call("context", {}),
+        "session_resume": lambda: door.call("session_resume", {}),
+    }
+    taken: dict[str, list[float]] = {name: [] for name in calls}
+    sizes: list[int] = []
+    for some in (range(WARM), *blocks(count, BLOCK)):
+        for name, call in calls.items():
+            for _ in some:
+                seconds, body = line.timed(call())
+                found = result_of(body)
+                if "budget" in found:
+                    sizes.append(found["budget"]["used"])
+                taken[name].append(seconds)
+    base = p50(taken["recall"][WARM:])
+    if max(sizes) > 2500:
+        raise RuntimeError(f"a pack of {max(sizes)} tokens")
+    for name in [name for name in calls if name != "recall"]:
+        seconds = taken[name][WARM:]
+        raw = f"p50 {in_ms(p50(seconds))} (p99 {in_ms(p99(seconds))}) ÷ recall {in_ms(base)}; {len(seconds)} calls each"
+        numbers = {"p50_s": p50(seconds), "recall_p50_s": base}
+        yield Figure(f"{name}, {size:,} memories, p50 ÷ recall", p50(seconds) / base, LIMIT, "<=", "×", raw, numbers)

@@ -1,0 +1,92 @@
+"""A prompt keeps what is stored inside its fence, whatever it holds, and reads the same each time."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.vaults.domain.packs.pieces import NOW, evidence, memories
+from vaults.domain.packs import rendering
+from vaults.domain.packs.assembling import Frame, assemble
+from vaults.domain.packs.disarming import MARK
+from vaults.domain.packs.pack import Evidence, Gathered, Piece
+
+HOSTILE = st.lists(
+    st.sampled_from(
+        ["§", "§1 decision, root, now", "\n", "</", "<", ">", "123456789", "§ Rules", "\r", " ", "\\", "\u2028", "\x0b",
+         "\x85", "\t", "word"]
+    ),
+    max_size=30,
+).map("".join)  # fmt: skip
+
+
+def _prompt(gathered: Gathered, total: int = 5000) -> str:
+    prompt = assemble(gathered, frozenset(), Frame(total, "prompt", NOW, total)).pack.prompt
+    assert prompt is not None
+    return prompt
+
+
+@settings(max_examples=200, deadline=None)
+@given(texts=st.lists(HOSTILE | st.text(), min_size=1, max_size=5), title=HOSTILE, author=HOSTILE)
+def test_no_stored_text_ends_its_fence_or_claims_to_be_another_item(texts: list[str], title: str, author: str) -> None:
+    from vaults.domain.packs.disarming import one_line
+
+    pieces = [
+        Piece("memories", rank, evidence(rank, text, title=one_line(title) or None, author=one_line(author, 60)))
+        for rank, text in enumerate(texts)
+    ]
+    lines = _prompt(Gathered(pieces)).split("\n")
+    fence = re.fullmatch(r"<(\d{9})>", lines[1])
+    assert fence is not None
+    assert lines[-1] == f"</{fence[1]}>"
+    assert sum(fence[1] in line for line in lines) == 3  # announced, opened, closed
+    ours = [line for line in lines[2:-1] if line.lstrip().startswith(MARK)]
+    kept = len(assemble(Gathered(pieces), frozenset(), Frame(5000, "prompt", NOW, 5000)).kept)
+    assert len(ours) == 1 + kept
+    # Readers that break lines elsewhere find no more of ours either.
+    assert sum(line.lstrip().startswith(MARK) for line in _prompt(Gathered(pieces)).splitlines()) == 1 + kept
+
+
+def test_the_same_input_gives_the_same_text_but_for_the_fence() -> None:
+    gathered = memories(["The ferry leaves at nine", "We use uvloop"])
+    first, second = (re.sub(r"\d{9}(?=>)", "", _prompt(gathered)) for _ in range(2))
+    assert first == second
+    assert "score" not in first
+
+
+def test_an_item_says_what_it_is_who_said_it_and_when() -> None:
+    text = _prompt(memories(["The ferry leaves at nine"]))
+    assert "§1 decision, ann, 2d ago, 01a2027b-d68c-7312-989f-000000000000\nThe ferry leaves at nine" in text
+
+
+def test_who_stored_it_shows_where_somebody_else_is_said_to_have_said_it() -> None:
+    said = rendering.header(evidence(1, "x", author="boss", stored_by="mallory"), 1, NOW)
+    assert "boss" in said
+    assert "stored by mallory" in said
+
+
+def test_the_best_stand_first_and_last() -> None:
+    best = [Evidence(str(number), "memory") for number in range(1, 7)]
+    assert [each.id for each in rendering.arranged(best, [])] == ["1", "3", "5", "6", "4", "2"]
+    notes = [Evidence(f"n{number}", "note") for number in range(1, 4)]
+    assert [each.id for each in rendering.arranged(best[:2], notes)] == ["1", "2", "n3", "n2", "n1"]
+    assert [each.id for each in rendering.arranged([], notes)] == ["n1", "n3", "n2"]
+
+
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        ("2026-11-22T11:59:30.000Z", "now"),
+        ("2026-11-22T11:58:00.000Z", "2m ago"),
+        ("2026-11-22T09:00:00.000Z", "3h ago"),
+        ("2026-11-01T12:00:00.000Z", "21d ago"),
+        ("2023-05-08T12:00:00.000Z", "3y ago"),
+        ("2027-01-01T00:00:00.000Z", "now"),
+        ("someday", "someday"),
+    ],
+)
+def test_ages_are_short_and_never_negative(at: str, said: str) -> None:
+    assert rendering.age(at, NOW) == said

@@ -1,0 +1,1 @@
+"""Context packs: what matters for a question, or at the start of a session, within a budget of tokens."""

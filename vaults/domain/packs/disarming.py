@@ -1,0 +1,102 @@
+"""Stored text as a reader may meet it: what is hidden shows, what would act is inert. The stored text stays as it is.
+
+Pure, and linear in the text's length.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from vaults.domain.packs.pack import HIDDEN, INSTRUCTIONS, REMOTE
+from vaults.index.traits import is_adversarial
+
+MARK = "§"
+"""Begins a line of ours in a prompt. A line of stored text that begins so gets a backslash."""
+
+LINE = 120
+"""Characters of a title, author or path in a line of ours."""
+
+_SHOWN = 3
+"""Unseen characters in a row that are spelt out; of more, only the number is told."""
+
+# Controls, soft hyphen, joiners, directions, fillers, variation selectors, tags: whatever has no shape of its own.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
+    # A joiner is part of an emoji or of a word in some scripts, never beside a Latin letter and never twice.
+    "|(?<![^\x00-\x7f])[\u200c\u200d]+|[\u200c\u200d]+(?![^\x00-\x7f])|[\u200c\u200d]{2,}"
+)
+_IMAGE = re.compile(r"!(?=\[[^\]\n]{0,500}\](?:\(\s{0,9}<?(?:https?:)?//|\[))", re.IGNORECASE)
+_TAG = re.compile(
+    r"<(?=!--|\||/?(?:system|assistant|user|human|developer|function|tool|antml|instruction|invoke|parameter|img|image|script|iframe"
+    r"|object|embed|svg|style|link|meta|form|input|video|audio|source|base)[\w:-]{0,40}[\s/>=])",
+    re.IGNORECASE,
+)
+_PICTURE = re.compile(r"<(?:img|image|video|audio|source|iframe|object|embed)\b[^>\n]{0,500}?(?:https?:)?//", re.I)
+_OURS = re.compile(rf"^(?=[ \t]{{0,8}}{MARK})", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Disarmed:
+    """A text to show, and what is to be said of it."""
+
+    text: str
+    flags: tuple[str, ...] = ()
+
+
+def disarm(text: str, *, adversarial: bool | None = None) -> Disarmed:
+    """``text`` with unseen characters spelt out, comments and tags that act made plain, and pictures from elsewhere
+    made links. ``adversarial``: whether it gives orders, where that is known."""
+    flags = []
+    if is_adversarial(text) if adversarial is None else adversarial:
+        flags.append(INSTRUCTIONS)
+    plain = text.replace("\r\n", "\n").replace("\r", "\n")
+    if _IMAGE.search(plain) or _PICTURE.search(plain):
+        flags.append(REMOTE)
+        plain = _IMAGE.sub("", plain)
+    shown = plain if plain.isascii() and plain.isprintable() else _UNSEEN.sub(_spelt, plain)
+    if shown != plain or "<!--" in shown:
+        flags.append(HIDDEN)
+    return Disarmed(_TAG.sub("&lt;", shown) if "<" in shown else shown, tuple(flags))
+
+
+def one_line(text: str, most: int = LINE) -> str:
+    """A title, name or path for a line of ours."""
+    plain = " ".join(disarm(text, adversarial=False).text.split())
+    return plain if len(plain) <= most else plain[: most - 1].rstrip() + "…"
+
+
+def disarmed_value(value: Any) -> Any:
+    """JSON with every text in it disarmed."""
+    if isinstance(value, str):
+        return disarm(value, adversarial=False).text
+    if isinstance(value, list):
+        return [disarmed_value(each) for each in value]
+    if isinstance(value, dict):
+        return {disarm(name, adversarial=False).text: disarmed_value(each) for name, each in value.items()}
+    return value
+
+
+def quoted(text: str) -> str:
+    """Text inside a prompt: no line of it can pass for one of ours."""
+    return _OURS.sub(r"\\", text) if MARK in text else text
+
+
+def nonce_for(texts: Iterable[str]) -> str:
+    """A word for the fence that nobody could know and none of ``texts`` holds. Nine digits: always three tokens."""
+    held = list(texts)
+    while True:
+        nonce = str(secrets.randbelow(900_000_000) + 100_000_000)
+        if not any(nonce in text for text in held):
+            return nonce
+
+
+def _spelt(found: re.Match[str]) -> str:
+    unseen = found[0]
+    if len(unseen) > _SHOWN:
+        return f"\\u{{{len(unseen)} unseen}}"
+    return "".join(f"\\u{ord(each):04x}" for each in unseen)

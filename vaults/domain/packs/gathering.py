@@ -1,0 +1,89 @@
+"""Candidates for a question: one search, and in the same read what else belongs into a pack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from vaults.db.sql import Reader
+from vaults.domain import hits, indexing, recalling
+from vaults.domain.hits import Shown
+from vaults.domain.packs import shelves, starting
+from vaults.domain.packs.disarming import disarm, one_line
+from vaults.domain.packs.pack import Evidence, Gathered, Piece
+from vaults.domain.packs.request import Asked
+from vaults.domain.recalling import Ask
+from vaults.search.question import Ranking
+from vaults.search.timing import Timings
+from vaults.vault import Vault
+
+EACH = 50
+"""Tokens a short item takes: what is searched for is as many of them as a budget could hold."""
+
+PER_ITEM = 2
+"""Candidates of a channel looked at for each: the weakest of a pack are not worth a search twice as deep."""
+
+FEWEST, MOST = 12, 500
+"""Items searched for, whatever the budget."""
+
+PASSAGE = 1_200
+"""Characters shown of a note's passage: about 320 tokens."""
+
+
+async def gather(vault: Vault, asked: Asked, timings: Timings | None = None) -> Gathered:
+    """Everything that may go into the pack. Never fails for want of a model, as search does not."""
+    if not asked.query.strip():
+        return await starting.gather(vault, asked)
+    limit = min(MOST, max(FEWEST, asked.total // EACH))
+    ask = Ask(query=asked.query, only=asked.only, limit=limit, per_item=PER_ITEM)
+
+    def pick(tx: Reader, ranking: Ranking) -> Gathered:
+        return _found(tx, vault.name, asked, ranking, limit)
+
+    return await recalling.ranked(vault, ask, pick, timings)
+
+
+def _found(tx: Reader, vault: str, asked: Asked, ranking: Ranking, limit: int) -> Gathered:
+    state, checkpoint = shelves.state(tx, asked.only.workspaces, asked.only.thread)
+    rules = shelves.rules(tx, replace(asked.only, thread=None, kinds=()), asked.total)
+    known = {(piece.evidence.kind, piece.evidence.id) for piece in rules}
+    ranked = hits.shown(tx, vault, ranking, ranking.items[:limit], asked.only, PASSAGE)
+    shown = [each for each in ranked if (each.item[0], each.hit.id) not in known]
+    terms = ranking.meant.query.terms
+    behind = _behind(tx, [each.item[1] for each in shown if each.item[0] == indexing.KIND])
+    evidence = [_piece(each, terms, behind) for each in shown]
+    pieces = [replace(piece, rank=rank) for rank, piece in enumerate([*state, *rules, *evidence])]
+    keys = [piece.key for piece in pieces if piece.key is not None]
+    bonds, titles = shelves.bonds(tx, keys, asked.only.viewer)
+    return Gathered(pieces, bonds, titles, checkpoint, list(ranking.warnings))
+
+
+def _behind(tx: Reader, seqs: Sequence[int]) -> Mapping[int, tuple[str, str | None, int]]:
+    """Of memories: who stored them, the commit they speak of, and their length in characters."""
+    some = ", ".join(str(int(seq)) for seq in seqs)
+    rows = tx.all(f"SELECT seq, stored_by, anchor_commit, LENGTH(content) FROM memories WHERE seq IN ({some})")
+    return {int(row[0]): (row[1], row[2], int(row[3])) for row in rows}
+
+
+def _piece(shown: Shown, words: tuple[str, ...], behind: Mapping[int, tuple[str, str | None, int]]) -> Piece:
+    hit, (kind, number) = shown.hit, shown.item
+    text = hit.content if hit.content is not None else hit.snippet or ""
+    orders = bool(hit.flags)
+    if kind != indexing.KIND:
+        noted = shelves.noted(hit.id, hit.title, hit.modified_at or hit.created_at, text, hit.section)
+        return Piece("passages", 0, replace(noted, type=hit.type), hit.score, words)
+    stored_by, anchor, length = behind.get(number, ("", None, 0))
+    told = disarm(text, adversarial=orders)
+    evidence = Evidence(
+        id=hit.id,
+        kind=kind,
+        type=hit.type,
+        title=shelves.own_title(hit.title, told.text),
+        text=told.text,
+        author=one_line(hit.author, 60),
+        at=hit.occurred_at or hit.created_at,
+        stored_by=shelves.storer(stored_by, hit.author),
+        flags=list(told.flags) or None,
+    )
+    whole = length // 4 if hit.content is None else 0
+    return Piece("memories", 0, evidence, hit.score, words, number, anchor, whole)

@@ -1,0 +1,142 @@
+"""What a pack is made of, and what becomes of a candidate. Values that pass from stage to stage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+TOKENIZER = "cl100k_base"
+Part = Literal["state", "rules", "brief", "memories", "passages", "links"]
+Form = Literal["prompt", "json"]
+
+INSTRUCTIONS, HIDDEN, REMOTE = "instruction-like", "hidden-text", "remote-image"
+"""Flags: it gives its reader orders; it holds characters nobody sees; it would have a client fetch a picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Something somebody stored: data, never instructions. A note's id is its path. ``at``: when it happened, else when
+    it was stored or changed. ``stored_by``: the subject that stored it, where that is not its author. ``n``: its number
+    in the prompt, which then holds the text."""
+
+    id: str
+    kind: str
+    type: str | None = None
+    title: str | None = None
+    text: str | None = None
+    author: str | None = None
+    at: str | None = None
+    section: str | None = None
+    stored_by: str | None = None
+    flags: list[str] | None = None
+    n: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bond:
+    """A link of two memories, at least one of which is in the pack. ``title``: of the one that is not."""
+
+    from_id: str
+    relation: str
+    to_id: str
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A candidate that is not in the pack. ``why``: budget, duplicate, instruction-like, orphan. ``of``: what it
+    repeats."""
+
+    id: str
+    kind: str
+    why: str
+    title: str | None = None
+    of: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Where the state comes from."""
+
+    id: str
+    reason: str
+    who: str
+    at: str
+    thread: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """``used`` of ``total`` tokens; ``saved``: what the whole items would have cost beyond it, estimated."""
+
+    tokenizer: str
+    total: int
+    used: int
+    saved: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """What to know. ``memories`` and ``passages`` answer the query, best first; ``rules`` are preferences and
+    corrections that apply; ``brief`` says where things stand, without a query; ``state`` is what ``checkpoint`` kept.
+    ``dropped`` names some of the ``dropped_total`` candidates there was no place for. With ``prompt`` the texts stand
+    there, and the lists only say what it is made of."""
+
+    state: dict[str, Any]
+    memories: list[Evidence]
+    passages: list[Evidence]
+    links: list[Bond]
+    rules: list[Evidence]
+    budget: Budget
+    dropped: list[Left]
+    brief: list[Evidence] | None = None
+    checkpoint: Checkpoint | None = None
+    dropped_total: int | None = None
+    warnings: list[str] | None = None
+    prompt: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A candidate. ``rank`` orders all of them, 0 first; ``score`` is the search's. ``words``: what to shorten its text
+    around. ``key``: its number among memories. ``whole``: estimated tokens of what it was taken from."""
+
+    part: Part
+    rank: int
+    evidence: Evidence
+    score: float | None = None
+    words: tuple[str, ...] = ()
+    key: int | None = None
+    anchor: str | None = None
+    whole: int = 0
+
+    @property
+    def suspect(self) -> bool:
+        """Whether it gives its reader orders."""
+        return INSTRUCTIONS in (self.evidence.flags or ())
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What became of a candidate, and what it cost or would have cost, in tokens."""
+
+    part: str
+    id: str
+    kind: str
+    rank: int
+    tokens: int
+    outcome: str
+    score: float | None = None
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """All candidates, best first within each part, and what else is said of them."""
+
+    pieces: list[Piece]
+    bonds: list[Bond] = field(default_factory=list)
+    titles: Mapping[str, str] = field(default_factory=dict)
+    checkpoint: Checkpoint | None = None
+    warnings: list[str] = field(default_factory=list)
