@@ -172,7 +172,7 @@ def erase_traces(tx: Writer) -> None:
         tx.run(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
 
 
-MERGED = 200
+MERGED = 64
 """Pages of the text index merged in one step: some milliseconds."""
 
 

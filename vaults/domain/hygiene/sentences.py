@@ -74,7 +74,6 @@ _OPPOSITES = (
     "online offline",
     "success failure",
     "available unavailable",
-    "before after",
     "inclusive exclusive",
     "stateless stateful",
     "signed unsigned",
@@ -140,6 +139,8 @@ def sentences(text: str) -> list[Sentence]:
 
 def _read(text: str) -> Iterator[Sentence]:
     for part in _END.split(text[: SENTENCES * 400]):
+        if part.count("|") >= 2:  # a row of a table is like every other one
+            continue
         raw = _TOKEN.findall(_IDLE.sub(" ", part.replace("’", "'")))[:WORDS]
         while raw and raw[0] in (":", "="):
             raw = raw[1:]

@@ -22,7 +22,7 @@ from vaults.vault import Chore, Vault
 WHO = "strongroom"
 """Who stands in the audit for what the vault does by itself."""
 
-SLICE_S, PAUSE_S = 0.015, 0.01
+SLICE_S, PAUSE_S = 0.008, 0.01
 """Seconds of one transaction, and of the pause after it."""
 
 SPAN_S = 10.0
