@@ -15,6 +15,9 @@ from vaults.vault import DATABASE, Vault
 SCORED = 100
 """Calls the health score is of."""
 
+TELLING = 20
+"""Calls from which the score is published: before, one mistake would sound an alarm."""
+
 RECENT_S = 300
 """Seconds that count as just now."""
 
@@ -103,14 +106,16 @@ async def pulse(vault: Vault, actor: Actor) -> Pulse:
     return await vault.db.read(read)
 
 
-def health(tx: Reader) -> float | None:
-    """The share of the last calls that went well; None where there was none."""
+def health(tx: Reader, least: int = 1) -> float | None:
+    """The share of the last calls that went well; None where there were fewer than ``least``. A call that a person is
+    asked about first has not ended, well or badly."""
     total, well = tx.one(
         "SELECT COUNT(*), SUM(CASE outcome WHEN 'ok' THEN 1 ELSE 0 END) FROM"
-        f" (SELECT outcome FROM events WHERE {IS_CALL} ORDER BY seq DESC LIMIT :scored) AS latest",
+        f" (SELECT outcome FROM events WHERE {IS_CALL} AND outcome <> 'confirmation_required' ORDER BY seq DESC"
+        " LIMIT :scored) AS latest",
         {"scored": SCORED},
     ) or (0, 0)
-    return round(int(well) / int(total), 3) if total else None
+    return round(int(well) / int(total), 3) if total >= least else None
 
 
 LIVE = (
@@ -180,7 +185,7 @@ async def figures(vault: Vault) -> Figures:
     cutoffs = vault.ledger.cutoffs()
 
     def read(tx: Reader) -> Figures:
-        return Figures(_active(tx, cutoffs), _held(tx, cutoffs), _living(tx), size_of(vault), health(tx))
+        return Figures(_active(tx, cutoffs), _held(tx, cutoffs), _living(tx), size_of(vault), health(tx, TELLING))
 
     return await vault.db.read(read)
 
