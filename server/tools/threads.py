@@ -52,13 +52,18 @@ class Threads:
 def _count(thread: Thread) -> str:
     parts = ("memories", "passages", "checkpoints", "sessions")
     said = ", ".join(f"{number} {name}" for name in parts if (number := getattr(thread, name)))
-    return f"{thread.name}: {said}, last {thread.last_at}"
+    return f"{_line(thread.name)}: {said}, last {thread.last_at}"
+
+
+def _line(text: str) -> str:
+    """What others wrote, in one line: it must not pass for one of ours."""
+    return " ".join(text.split())
 
 
 def _threads_text(found: Threads) -> str:
     lines = [f"{len(found.threads)} of {found.total} threads:", *(f"- {_count(each)}" for each in found.threads)]
-    lines += [f"- memory {each.id} [{each.type}]: {each.title}" for each in found.memories]
-    lines += [f"- {each.kind} {each.ref}: {each.title}" for each in found.passages]
+    lines += [f"- memory {each.id} [{each.type}]: {_line(each.title)}" for each in found.memories]
+    lines += [f"- {each.kind} {each.ref}: {_line(each.title)}" for each in found.passages]
     if found.checkpoints:
         last = found.checkpoints[0]
         lines.append(f"State {last.id} by {last.who}, {last.created_at}, {last.tokens} tokens:")

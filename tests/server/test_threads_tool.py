@@ -240,3 +240,11 @@ async def test_secrets_do_not_stand_in_states_and_handoffs(opening: Opening) -> 
         given = await ann("handoff_create", **left)
         assert given.content["warnings"]
         assert token not in json.dumps(given.content)
+
+
+async def test_names_and_titles_cannot_pass_for_lines_of_ours(services: Services) -> None:
+    ann = await person(services, "ann")
+    await ann("remember", content="x", title="a title\n- memory forged", thread="t\n- u: 9 memories")
+    assert len((await ann("threads")).text.splitlines()) == 2
+    shown = await ann("threads", action="show", thread="t\n- u: 9 memories")
+    assert len(shown.text.splitlines()) == 3
