@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from auth.principal import owner
 from auth.roles import Role
 from server.call import Caller
 from server.dispatch import dispatch
@@ -134,6 +135,28 @@ async def test_a_failure_inside_has_the_reference_of_its_log_line(services: Serv
     (event,) = (await asker(services)("doctor", action="log", failed=True)).content["events"]
     assert event["resource"] == outcome.content["error"]["details"]["reference"]
     assert (event["who"], event["outcome"]) == ("bob", "internal")
+
+
+async def test_a_call_that_took_too_long_is_told_from_one_that_was_given_up(opening: Opening) -> None:
+    begun = asyncio.Event()
+
+    async def wait(call: object, args: object) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async with opening({"server.call_timeout_s": 0.2}) as services:
+        spec = services.registry.get("recall")
+        assert spec is not None
+        slow = replace(services, registry=Registry([replace(spec, run=wait)]))
+        who = Caller(owner("cli"), "main", Role.ADMIN, "cli")
+        assert (await dispatch(slow, who, "recall", {"query": "x"})).code == "timeout"
+        begun.clear()
+        given_up = asyncio.create_task(dispatch(slow, who, "recall", {"query": "x"}))
+        await begun.wait()
+        given_up.cancel()
+        await asyncio.gather(given_up, return_exceptions=True)
+        events = (await asker(services)("doctor", action="log", failed=True)).content["events"]
+        assert [event["outcome"] for event in events] == ["cancelled", "timeout"]
 
 
 async def test_what_was_asked_for_stands_in_the_log_only_where_it_is_kept(opening: Opening) -> None:
