@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from vaults.domain.hygiene.shapes import ADDRESS, ASSIGNED, HEADER, MASK
+from vaults.domain.hygiene.shapes import ADDRESS, GIVEN, HEADER, MASK, NAMED
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +49,34 @@ def assigned(text: str) -> Iterator[Secret]:
     folded = text.casefold()
     if not any(hint in folded for hint in _HINTS):
         return
-    for match in ASSIGNED.finditer(text):
-        sign, quoted = match["sign"].casefold(), bool(match["quote"])
-        if sign in ("is", "ist") and not quoted:
-            continue  # prose: "the token is base64-encoded"
-        secret = match["secret"] if quoted else match["secret"].rstrip(".:?)]}")
-        before = text[max(0, match.start() - 16) : match.start()]
-        if is_secret(match["name"], secret, before, firm=quoted and "=" in sign):
-            start = match.start("secret")
-            yield Secret(called(match["name"]), start, start + len(secret))
+    small = text.lower()
+    names = NAMED[0].finditer(small) if len(small) == len(text) else NAMED[1].finditer(text)
+    read = 0
+    for name in names:
+        match = GIVEN.match(text, name.end()) if name.start() >= read else None
+        if match is None:
+            continue
+        read = match.end()  # a value is read once: names in it give no others
+        if (found := _value(text, name, match)) is not None:
+            yield found
+
+
+def _value(text: str, name: re.Match[str], match: re.Match[str]) -> Secret | None:
+    sign, quoted = match["sign"].casefold(), bool(match["quote"])
+    said = sign in ("is", "ist") and not quoted
+    if said and (not _is_of_password(name[0]) or _PARTS.search(match["secret"].rstrip(".:?)]}!"))):
+        return None  # prose: "the token is base64-encoded", "the password is bcrypt-hashed"
+    secret = match["secret"] if quoted else match["secret"].rstrip(".:?)]}")
+    before = text[max(0, name.start() - 16) : name.start()]
+    if not is_secret(name[0], secret, before, firm=quoted and "=" in sign):
+        return None
+    start = match.start("secret")
+    return Secret(called(name[0]), start, start + len(secret))
 
 
 def called(name: str) -> str:
     """What a secret of this name is called to people."""
-    return re.sub(r"[ _-]+", " ", name.casefold()).replace("apikey", "api key")
+    return re.sub(r"[ _-]+", " ", name.casefold()).strip().replace("apikey", "api key")
 
 
 _HINTS = ("pass", "pwd", "secret", "token", "credential", "key")
@@ -72,9 +86,13 @@ def is_secret(name: str, value: str, before: str, *, firm: bool = False) -> bool
     """Whether a value is one that what is called ``name`` must keep secret. ``firm``: it is assigned in quotes."""
     if _is_placeholder(value) or _PLAIN.fullmatch(value) or _PASSING.search(before):
         return False
-    if name.casefold().startswith(("pass", "pwd")):
+    if _is_of_password(name):
         return _is_password(value, firm=firm)
     return _is_random(value, 16)
+
+
+def _is_of_password(name: str) -> bool:
+    return name.casefold().lstrip("_").startswith(("pass", "pwd"))
 
 
 def _is_password(value: str, *, firm: bool) -> bool:
@@ -94,7 +112,9 @@ def _is_random(value: str, least: int) -> bool:
     if len(value) < least or _CODE.search(value) or _is_placeholder(value) or _PLAIN.fullmatch(value):
         return False
     longest = max(_PARTS.split(value), key=len)
-    return len(longest) >= 10 and _mixed(longest) and entropy(longest) >= 2.8
+    if len(longest) >= 10 and _mixed(longest) and entropy(longest) >= 2.8:
+        return True
+    return _mixed(value) and not value.islower() and "." not in value and entropy(value) >= 4.3
 
 
 def _is_basic(value: str) -> bool:
@@ -127,8 +147,12 @@ _PLAIN = re.compile(
 )
 _PLACEHOLDER = re.compile(
     r"(?i)(?<![a-z])(?:your?|my|example|sample|placeholder|change[_-]?(?:me|it|this)|dummy|fake|redacted|masked|hidden"
-    r"|insert|replace|todo|tbd|none|null|nil|undefined|required|optional|string|test(?:ing)?|foo|bar|baz|env|environ"
-    r"|settings|config|process|args|self|this|request|secrets?|password|passwd|passwort|pass|token|key)(?![a-z])"
+    r"|insert|replace|todo|tbd|none|null|nil|undefined|required|optional|string|foo|bar|baz|env|environ|settings|config"
+    r"|process|args|self|this|request)(?![a-z])"
+)
+_ITSELF = re.compile(
+    r"(?i)(?:[a-z]{1,20}[-_. ]|my|your|the|some|new|old|user|db|admin)?"
+    r"(?:secrets?|password|passwd|passwort|pass|token|key|test(?:ing)?)s?"
 )
 _PASSING = re.compile(
     r"(?i)(?:next|page|cursor|continuation|csrf|xsrf|sync|resume|cache|prev(?:ious)?|pagination|public|design|max)"
@@ -141,6 +165,8 @@ def _is_placeholder(value: str) -> bool:
     if MASK.search(value) or value.startswith(("$", "%", "{", "<", "[", "@")) or "${" in value or "{{" in value:
         return True
     if value.isalpha() and value.casefold() in _COMMON:
+        return True
+    if _ITSELF.fullmatch(value):
         return True
     word = _PLACEHOLDER.search(value)
     return word is not None and (len(word[0]) * 2 >= len(value) or not re.search(r"[0-9]", value))

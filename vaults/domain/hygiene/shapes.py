@@ -88,7 +88,8 @@ SHAPES: tuple[Shape, ...] = (
         "PRIVATE KEY",
         r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
         r"(?:[\s\"',+]|\\[nr]|(?:Proc-Type|DEK-Info|Version|Comment):[^\n\\]{0,200}){0,24}+"
-        r"[A-Za-z0-9+/=]{24}[A-Za-z0-9+/=\s\\\"',]{0,16000}+(?:-----END [A-Z0-9 ]{0,60}-----)?",
+        r"(?:[A-Za-z0-9+/=]{24}[A-Za-z0-9+/=\s\\\"',]{0,16000}+(?:-----END [A-Z0-9 ]{0,60}-----)?"
+        r"|[A-Za-z0-9+/=\s\\\"',]{4,400}+-----END [A-Z0-9 ]{0,60}-----)",
     ),
 )
 """Every shape, with the issuer's mark. Whether what follows the mark is random is not asked: nobody writes it else."""
@@ -103,16 +104,20 @@ ADDRESS = re.compile(
 """An address with user and password."""
 
 NAMES = (
-    r"pass(?:word|wd|phrase|code)|passwort|(?<=_)pass|pwd|secret|token|credential|api[ _-]?key|auth[_-]?key"
-    r"|secret[_-]?access[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|signing[_-]?key|encryption[_-]?key|master[_-]?key|account[_-]?key"
+    r"pass(?:word|wd|phrase|code)|passwort|_pass(?![a-z])|pwd|secret[_-]?access[_-]?key|secret[_-]?key|secret|token"
+    r"|credential|api[ _-]?key|auth[_-]?key|access[_-]?key|private[_-]?key|signing[_-]?key|encryption[_-]?key"
+    r"|master[_-]?key|account[_-]?key"
 )
 """What a value that is secret is called; it may stand at the end of a longer name."""
 
-ASSIGNED = re.compile(
-    rf"(?i)(?P<name>{NAMES})[\"'`*]{{0,3}}\s{{0,3}}(?P<sign>=>|:=|==?|:|\bis\b|\bist\b)\s{{0,3}}[*]{{0,2}}"
+NAMED = re.compile(NAMES), re.compile(f"(?i){NAMES}")
+"""Names, for text in small letters, which is five times as quick, and for any."""
+
+GIVEN = re.compile(
+    r"(?i)[\"'`*]{0,3}\s{0,3}(?P<sign>=>|:=|==?|:|\bis\b|\bist\b)\s{0,3}[*]{0,2}"
     r"(?P<quote>[\"'`]{0,3})(?P<secret>[^\s\"'`<>,;]{4,400})"
 )
-"""Something named like a secret that is given a value."""
+"""What follows a name that is given a value."""
 
 HEADER = re.compile(
     r"(?i)(?<![A-Za-z0-9])(?:bearer\s{1,3}(?P<secret>[A-Za-z0-9._~+/=-]{16,2000})"

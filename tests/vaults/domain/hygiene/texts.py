@@ -114,6 +114,10 @@ ORDINARY = [
     "TELEGRAM chat 123456789:general",
     "Run `openssl rand -hex 32` to make the secret.",
     "private_key_path = ./keys/service-account.json",
+    "The password is sha256-hashed with a salt.",
+    "-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----",
+    "password=db_password, user=db_user",
+    "secret=Projects/Acme/DbSecrets/Main/Versions/3",
     "build 20261122.4 passed; artefact app-1.2.3-py3-none-any.whl",
 ]
 
@@ -158,6 +162,12 @@ SECRETS = [
     ("password", "DB_PASSWORD=kT9zQ4mW"),
     ("password", "The password is `Winter2026!`."),
     ("password", 'password="correcthorsebattery"'),
+    ("password", "password = 'supersecret'"),
+    ("password", "my password is hunter2"),
+    ("password", "password=secret123"),
+    ("pass", "MYSQL_PASS=kd83jdl2"),
+    ("private key", "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKC\n-----END RSA PRIVATE KEY-----"),
+    ("secret", "AWS_SECRET=" + made(12) + "/" + made(7) + "/" + made(20)),
     ("passphrase", "passphrase: 7-Elefanten-tanzen!"),
     ("passwort", "Passwort: Sommer24"),
     ("pwd", "Server=db;User Id=sa;Pwd=R7kq2Lm9;"),
