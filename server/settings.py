@@ -37,8 +37,8 @@ from vaults.settings import (
 
 PREFIX = "STRONGROOM_"
 FILE = "strongroom.toml"
-PLAIN = {"DATA", "CONFIG", "URL", "TOKEN_FILE", "VAULT"}
-"""Variables that are no section: where to look, and where ``strongroom hook`` goes."""
+PLAIN = {"DATA", "CONFIG", "URL", "TOKEN_FILE"}
+"""Variables that are no section: where to look, and the server that ``hook`` and ``stdio`` go to."""
 
 
 class ServerSettings(Section):

@@ -45,6 +45,9 @@ _PR_SET_PDEATHSIG = 1
 
 log = structlog.get_logger("server.stdio")
 
+Serve = Callable[[Any, Any], Awaitable[None]]
+"""Answers what comes in on the first stream on the second."""
+
 
 async def run_stdio(
     services: Services,
@@ -61,21 +64,35 @@ async def run_stdio(
     """
     identity = _Identity(services, principal, vault, preset, write_mode, workspace)
     protocol = make_protocol(services, identity.of)
+    server = protocol.server
+
+    async def serve(incoming: Any, outgoing: Any) -> None:
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+    staying = asyncio.create_task(_stay(identity), name="session")
+    try:
+        await converse(serve, protocol.listening.close, services.settings.server.max_body)
+    finally:
+        staying.cancel()
+
+
+async def converse(serve: Serve, at_end: Callable[[], None], max_line: int) -> None:
+    """Hold a conversation over stdin and stdout until stdin ends, the parent dies or a signal asks to stop. ``serve``
+    gets the streams of what comes in and goes out, ``at_end`` ends what would never end by itself; lines longer than
+    ``max_line`` bytes are dropped."""
     loop = asyncio.get_running_loop()
     with _wire() as (source, target), anyio.CancelScope() as scope, _ended_by_signals(loop, scope.cancel):
-        owed = Unanswered(at_end=protocol.listening.close)
+        owed = Unanswered(at_end=at_end)
         answers = _Answers(target, owed, scope.cancel)
-        lines = _Lines(source, owed, services.settings.server.max_body, answers.write)
+        lines = _Lines(source, owed, max_line, answers.write)
         watching = asyncio.create_task(_watch_parent(os.getppid(), scope.cancel), name="parent")
-        staying = asyncio.create_task(_stay(identity), name="session")
         try:
             # The SDK asks of both no more than what they have.
             async with stdio_server(cast("Any", lines), cast("Any", answers)) as (incoming, outgoing):
-                await protocol.server.run(incoming, outgoing, protocol.server.create_initialization_options())
+                await serve(incoming, outgoing)
         finally:
             watching.cancel()
-            staying.cancel()
-            protocol.listening.close()
+            at_end()
             answers.close()
 
 

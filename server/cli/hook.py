@@ -34,9 +34,7 @@ def hook(
     ctx: typer.Context,
     event: Annotated[Literal["session-start", "prompt", "stop"], typer.Argument(help="what happened")],
     *,
-    vault: Annotated[
-        str, typer.Option(envvar="STRONGROOM_VAULT", help="the vault; default: the project's, else main")
-    ] = "",
+    vault: Annotated[str, typer.Option(help="the vault; default: the project's, else main")] = "",
     url: Annotated[str, typer.Option(envvar="STRONGROOM_URL", help="a server, instead of the vault on disk")] = "",
     token_file: Annotated[str, typer.Option(envvar="STRONGROOM_TOKEN_FILE", help="its token; with --url")] = "",
 ) -> None:

@@ -17,13 +17,18 @@ def add_to(app: typer.Typer) -> None:
 
 def stdio(
     ctx: typer.Context,
-    vault: Annotated[str | None, typer.Option(help="a vault of the data folder")] = None,
+    *,
+    vault: Annotated[str | None, typer.Option(help="a vault of the data folder, or of the server")] = None,
     path: Annotated[Path | None, typer.Option(help="serve this folder in place; state in its .strongroom/")] = None,
     tools: Annotated[Literal["agent", "notes", "full"] | None, typer.Option(help="tools to show")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="as --write-mode off")] = False,
     write_mode: Annotated[
         Literal["auto", "ask", "off"], typer.Option(help="may tools write; ask: a person agrees first")
     ] = "auto",
+    url: Annotated[
+        str, typer.Option(envvar="STRONGROOM_URL", help="pass on to a vault of this server; not with --path")
+    ] = "",
+    token_file: Annotated[str, typer.Option(envvar="STRONGROOM_TOKEN_FILE", help="its token; with --url")] = "",
 ) -> None:
     """Serve MCP on stdin and stdout. Without --vault and --path: the nearest folder above with .strongroom/, else
     vault main."""
@@ -33,9 +38,29 @@ def stdio(
 
     if vault is not None and path is not None:
         raise InvalidArgument("--path", "and --vault exclude each other")
+    if url and path is None:
+        if read_only or write_mode != "auto":
+            raise InvalidArgument("--write-mode", "is up to the server; --url cannot change it")
+        run_async(_relay(url, vault, token_file, tools))
+        return
     project = path if path is not None else None if vault is not None else find_project(Path.cwd())
     loaded = load_settings(ctx, state_of(project) if project is not None else None)
     run_async(_serve(loaded, vault, project, (tools, "off" if read_only else write_mode)))
+
+
+async def _relay(url: str, vault: str | None, token_file: str, tools: str | None) -> None:
+    from uuid import uuid4
+
+    from server.endpoint import endpoint_of
+    from server.first_start import FIRST
+    from server.relay import relay
+    from vaults.errors import InvalidArgument
+
+    if not token_file:
+        raise InvalidArgument("--token-file", "is needed with --url")
+    endpoint = endpoint_of(url, vault or FIRST)
+    about = {"X-Strongroom-Session": f"stdio-{uuid4()}"}  # a connection, a session, as without a server between
+    await relay(f"{endpoint}?tools={tools}" if tools else endpoint, Path(token_file).expanduser(), about)
 
 
 async def _serve(loaded: Loaded, vault: str | None, project: Path | None, view: tuple[str | None, str]) -> None:

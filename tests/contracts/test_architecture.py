@@ -69,6 +69,7 @@ OUTBOUND = {"httpx", "httpx2", "requests", "urllib.request", "urllib3", "aiohttp
 ALLOWED_OUTBOUND = {
     "auth/jwks.py",  # keys of an outside issuer the operator configured
     "server/remote.py",  # import and export against a remote server the operator names
+    "server/relay.py",  # a client's messages, to the server its user names
     "server/remote_call.py",  # one tool call of a hook, to the server its user names
     "vaults/search/endpoint.py",  # query variants from the endpoint the operator named
     "vaults/embed/source.py",  # looks a model up in the local cache, local_files_only

@@ -44,7 +44,8 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
 def remote(site: Site, bin_folder: Path, folder: Path, subject: str = "agent", **environment: str) -> Hooks:
     token = folder / "token.txt"
     token.write_text(site.tokens.get(subject, subject) + "\n")
-    return Hooks(bin_folder, folder / "data", STRONGROOM_URL=site.url, STRONGROOM_TOKEN_FILE=str(token), **environment)
+    place = {"STRONGROOM_URL": site.url, "STRONGROOM_TOKEN_FILE": str(token), **environment}
+    return Hooks(bin_folder, folder / "data", **place)
 
 
 async def test_against_a_server_the_agent_may_go_on_in_the_session_of_its_hooks(
@@ -84,7 +85,7 @@ async def test_a_wrong_token_a_reader_and_another_vault_stop_nobody_and_no_token
     wrong = site.tokens["agent"][:-6] + "AAAAAA"
     cases = [
         (remote(site, bin_folder, tmp_path / "a", wrong), EVENTS),
-        (remote(site, bin_folder, tmp_path / "b", STRONGROOM_VAULT="elsewhere"), ("SessionStart",)),
+        (remote(site, bin_folder, tmp_path / "b", STRONGROOM_URL=f"{site.url}/v/elsewhere/mcp"), ("SessionStart",)),
         (remote(site, bin_folder, tmp_path / "c", "two words of\na file"), ("SessionStart",)),
         (remote(site, bin_folder, tmp_path / "d", "reader"), ("SessionEnd",)),
     ]
