@@ -87,7 +87,7 @@ class Doctor:
 def _text(found: Doctor) -> str:
     lines = [f"repaired: {line}" for line in found.repaired]
     if found.well is not None:
-        score = "" if found.health is None else f"; health {found.health:.2f} of the last {pulse.SCORED} calls"
+        score = "" if found.health is None else f"; health {found.health:.2f}"
         lines.append(("Well" if found.well else "Not well") + score + ".")
     for check in found.checks:
         lines.append(f"{check.status} {check.name}: {check.message}{f'; {check.todo}' if check.todo else ''}")

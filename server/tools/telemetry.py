@@ -76,8 +76,8 @@ def _usage_text(report: Usage) -> str:
     lines += [_tool_text(use) for use in report.tools[:LISTED]]
     lines.append(
         f"Tokens: your tool schemas {tokens.schemas:,} a session, arguments {tokens.arguments:,}, results"
-        f" {tokens.results:,}. Saved: about {saved.net:,} net by {saved.cold_starts_avoided:,} resumed sessions;"
-        f" measured in packs {saved.measured:,}."
+        f" {tokens.results:,}. Savings: about {saved.net:,} net ({saved.cold_starts_avoided:,} cold starts avoided);"
+        f" measured in packs: {saved.measured:,}."
     )
     memories, notes = sum(day.memories for day in report.growth), sum(day.notes for day in report.growth)
     lines.append(f"Last 30 days: {memories:,} memories and {notes:,} notes more.")
