@@ -103,11 +103,12 @@ async def _changes(services: Services) -> int:
 
 async def test_the_history_says_who_did_what_in_which_session(ask: Asking, root: Path, services: Services) -> None:
     put(root, {"plan.md": NOTE})
-    done = await ask("note_edit", path="plan", content="two", section="Log", session="s-1")
+    session = (await ask("session_resume")).content["session"]["id"]
+    done = await ask("note_edit", path="plan", content="two", section="Log", session=session)
     async with services.pool.lease(services.roster.entry("main")) as vault:
         record = await vault.db.read(lambda tx: journal.find(tx, done.content["change"]))
     assert record is not None
-    assert (record.tool, record.session, record.author) == ("note_edit", "s-1", "owner")
+    assert (record.tool, record.session, record.author) == ("note_edit", session, "owner")
     assert record.summary == "added to plan.md"
 
 
