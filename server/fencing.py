@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 import secrets
 
+from vaults.domain.packs.disarming import disarm
+
 _LABEL = re.compile(r"[^\w.:/@~-]+")
 _LABEL_LENGTH = 100
 
 
-def fenced(source: str, text: str, **about: str) -> str:
-    """``text`` between two marks of this one answer. ``source`` and what is said ``about`` it stand in the first; of
-    them nothing is kept that could end it."""
-    mark = f"data-{secrets.token_hex(4)}"
-    said = "".join(f' {name}="{_label(value)}"' for name, value in {"source": source, **about}.items())
-    return f"<{mark}{said}>\n{text}\n</{mark}>"
+def fenced(source: str, text: str) -> str:
+    """``text`` between two marks of this one answer, with what is hidden in it shown. Of ``source`` nothing is kept
+    that could end the first mark."""
+    mark, safe = f"data-{secrets.token_hex(4)}", disarm(text)
+    flags = f' flags="{" ".join(safe.flags)}"' if safe.flags else ""
+    return f'<{mark} source="{_label(source)}"{flags}>\n{safe.text}\n</{mark}>'
 
 
 def _label(value: str) -> str:
