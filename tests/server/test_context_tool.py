@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pygit2
 import pytest
 
 from auth.roles import Role
@@ -241,6 +242,34 @@ async def test_an_unknown_repository_leaves_nothing_out_and_says_so(ask: Asking)
     assert "warnings" not in kept
 
 
+def _repository(folder: Path) -> tuple[str, str, str]:
+    """A commit, one after it, and one beside that."""
+    repository = pygit2.init_repository(str(folder))
+    who, tree = pygit2.Signature("ann", "ann@example.org", 0, 0), repository.TreeBuilder().write()
+
+    def commit(words: str, *parents: str) -> str:
+        return str(repository.create_commit(None, who, who, words, tree, list(parents)))
+
+    first = commit("first")
+    return first, commit("after", first), commit("beside", first)
+
+
+async def test_memories_of_another_branch_are_left_out_unless_wanted(opening: Opening, tmp_path: Path) -> None:
+    first, after, beside = _repository(tmp_path / "work")
+    async with opening({"notes.repository": str(tmp_path / "work")}) as services:
+        ask = asker(services)
+        for name, commit in (("first", first), ("after", after), ("beside", beside)):
+            await _stored(ask, f"The parser is {name}", anchor_commit=commit, type="decision")
+        for arguments in ({"query": "parser"}, {}):
+            asked = {**arguments, "anchor_commit": after}
+            pack = (await ask("context", **asked)).content
+            assert {each["text"] for each in pack["memories"]} == {"The parser is first", "The parser is after"}
+            assert [each["why"] for each in pack["dropped"]] == ["orphan"]
+            kept = (await ask("context", **asked, include_orphans=True)).content
+            assert len(kept["memories"]) == 3
+            assert len((await ask("context", **arguments)).content["memories"]) == 3
+
+
 async def test_explain_accounts_for_every_candidate_of_the_pack(ask: Asking) -> None:
     for number in range(12):
         await _stored(ask, f"Pier {number * 31} is where the ferry of line {number} lands", type="decision")
@@ -270,19 +299,38 @@ async def test_explain_tells_the_brief_where_nothing_is_asked(ask: Asking) -> No
     assert like.ok or like.code == "not_found"
 
 
-async def test_a_pack_is_no_use_of_what_it_shows_and_is_logged_without_its_words(
-    opening: Opening, services: Services, ask: Asking
+async def test_what_says_one_thing_many_times_does_not_keep_the_rest_out(ask: Asking) -> None:
+    for number in range(80):
+        await _stored(
+            ask, f"The ferry of the old harbour always leaves the long pier at nine sharp, {number}", type="fact"
+        )
+    await _stored(ask, "In winter the boat goes from the new quay, when ferry and harbour are closed by ice")
+    pack = (await ask("context", query="the ferry of the old harbour leaves the long pier")).content
+    assert sum("nine sharp" in each["text"] for each in pack["memories"]) == 1
+    assert any("new quay" in each["text"] for each in pack["memories"])
+
+
+async def test_what_a_pack_showed_is_not_stored_again(ask: Asking) -> None:
+    text = "The ferry leaves at nine from the long pier of the old harbour"
+    name = await _stored(ask, text, type="fact")
+    await ask("context", query="ferry")
+    again = (await ask("remember", content=text.upper(), type="decision")).content
+    assert again["id"] == name
+
+
+async def test_a_pack_counts_as_read_what_it_shows_whole_and_is_logged_without_its_words(
+    services: Services, ask: Asking
 ) -> None:
-    name = await _stored(ask, "The ferry leaves at nine")
+    await _stored(ask, "The ferry leaves at nine")
+    await _stored(ask, "The ferry is long. " + "It is long. " * 200)
     await ask("context", query="what of the ferry")
     async with services.pool.lease(services.roster.entry("main")) as vault:
+        assert dict(vault.accesses) == {1: 1}
         await vault.ledger.flush()
 
         def read(tx: Reader) -> list[str]:
             return [str(row) for row in tx.all("SELECT tool, summary, resource, context FROM events")]
 
         rows = await vault.db.read(read)
-        assert sum(vault.accesses.values()) == 0
     assert any("context" in row and "tokens" in row for row in rows)
     assert not any("ferry" in row for row in rows)
-    assert name

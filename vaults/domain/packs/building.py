@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import ParamSpec, TypeVar
+from typing import TypeVar
 
 from vaults.context import run_in
 from vaults.domain import anchors
 from vaults.domain.packs import assembling, gathering
-from vaults.domain.packs.assembling import Frame
-from vaults.domain.packs.pack import Decision, Gathered, Pack
+from vaults.domain.packs.assembling import Chosen, Frame
+from vaults.domain.packs.pack import Decision, Gathered, Pack, Piece
 from vaults.domain.packs.request import TOTAL, Asked
 from vaults.search import budget
 from vaults.search.timing import Timings
 from vaults.vault import Vault
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 BRIEF = 1_490
@@ -38,19 +37,45 @@ class Account:
 
 async def build(vault: Vault, asked: Asked) -> Pack:
     """The pack, never more than ``asked.total`` tokens in its form."""
-    gathered, orphans = await _candidates(vault, asked, None)
-    return (await _counted(vault, gathered, assembling.assemble, gathered, orphans, _frame(asked))).pack
+    _, chosen = await _chosen(vault, asked, None)
+    _remember_shown(vault, asked.only.viewer, chosen.kept)
+    return chosen.pack
 
 
 async def account(vault: Vault, asked: Asked, timings: Timings) -> Account:
-    """The same, made anew, with its reasons."""
-    gathered, orphans = await _candidates(vault, asked, timings)
+    """The same, made anew and shown to nobody, with its reasons."""
+    gathered, chosen = await _chosen(vault, asked, timings)
+    told = await _counted(vault, gathered, lambda: list(assembling.decisions(gathered, chosen, _frame(asked))))
+    return Account(chosen.pack, told)
 
-    def explained() -> Account:
-        chosen = assembling.assemble(gathered, orphans, _frame(asked))
-        return Account(chosen.pack, list(assembling.decisions(gathered, chosen, _frame(asked))))
 
-    return await _counted(vault, gathered, explained)
+async def _chosen(vault: Vault, asked: Asked, timings: Timings | None) -> tuple[Gathered, Chosen]:
+    limit = gathering.limit_for(asked.total)
+    gathered, chosen = await _made(vault, asked, limit, timings)
+    if _flooded(gathered, chosen, limit):  # somebody said one thing many times: there may be others behind it
+        return await _made(vault, asked, gathering.MOST, timings)
+    return gathered, chosen
+
+
+async def _made(vault: Vault, asked: Asked, limit: int, timings: Timings | None) -> tuple[Gathered, Chosen]:
+    gathered = await gathering.gather(vault, asked, limit, timings)
+    gathered, orphans = await _anchored(vault, asked, gathered)
+    return gathered, await _counted(vault, gathered, lambda: assembling.assemble(gathered, orphans, _frame(asked)))
+
+
+def _flooded(gathered: Gathered, chosen: Chosen, limit: int) -> bool:
+    """Whether repetitions took the place of what else there may be."""
+    found = sum(piece.score is not None for piece in gathered.pieces)
+    repeated = sum(each.why == "duplicate" for each in chosen.left)
+    unfit = len(chosen.left) - repeated
+    return limit < gathering.MOST and found >= limit and repeated > found // 2 and not unfit
+
+
+def _remember_shown(vault: Vault, viewer: str, kept: Sequence[Piece]) -> None:
+    """What was shown is no news when it comes back, and a memory that was shown whole was read."""
+    shown = [piece for piece in kept if piece.evidence.kind in ("memory", "note")]
+    vault.retrieved.note(viewer, ((piece.evidence.text or "", piece.evidence.id) for piece in shown))
+    vault.accesses.update(piece.key for piece in shown if piece.key is not None and not piece.whole)
 
 
 def _frame(asked: Asked) -> Frame:
@@ -58,15 +83,11 @@ def _frame(asked: Asked) -> Frame:
     return Frame(asked.total, asked.form, asked.only.now, aim)
 
 
-async def _candidates(vault: Vault, asked: Asked, timings: Timings | None) -> tuple[Gathered, Collection[str]]:
-    return await _anchored(vault, asked, await gathering.gather(vault, asked, timings))
-
-
-async def _counted(vault: Vault, gathered: Gathered, work: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
+async def _counted(vault: Vault, gathered: Gathered, work: Callable[[], T]) -> T:
     """Do what counts tokens: here where that is quick, else on a thread."""
     if budget.is_quick([piece.evidence.text or "" for piece in gathered.pieces]):
-        return work(*args, **more)
-    return await run_in(vault.shared.pool, work, *args, **more)
+        return work()
+    return await run_in(vault.shared.pool, work)
 
 
 async def _anchored(vault: Vault, asked: Asked, gathered: Gathered) -> tuple[Gathered, Collection[str]]:

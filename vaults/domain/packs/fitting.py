@@ -93,7 +93,9 @@ def shortened(piece: Piece, over: int, size: Sized) -> Piece | None:
         length = int(len(text) * wanted / max(1, full) * slack)
         if wanted < SHORTEST or length < SHORTEST:
             return None
-        cut = replace(piece, evidence=replace(piece.evidence, text=snippet(text, piece.words, length)))
+        cut = replace(
+            piece, evidence=replace(piece.evidence, text=snippet(text, piece.words, length)), whole=piece.whole or full
+        )
         if size.cost(cut) - bare <= wanted:
             return cut
     return None

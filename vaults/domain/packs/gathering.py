@@ -30,11 +30,16 @@ PASSAGE = 1_200
 """Characters shown of a note's passage: about 320 tokens."""
 
 
-async def gather(vault: Vault, asked: Asked, timings: Timings | None = None) -> Gathered:
-    """Everything that may go into the pack. Never fails for want of a model, as search does not."""
+def limit_for(total: int) -> int:
+    """Items worth looking for, for a pack of ``total`` tokens."""
+    return min(MOST, max(FEWEST, total // EACH))
+
+
+async def gather(vault: Vault, asked: Asked, limit: int, timings: Timings | None = None) -> Gathered:
+    """Everything that may go into the pack, ``limit`` items of a search at most. Never fails for want of a model, as
+    search does not."""
     if not asked.query.strip():
         return await starting.gather(vault, asked)
-    limit = min(MOST, max(FEWEST, asked.total // EACH))
     ask = Ask(query=asked.query, only=asked.only, limit=limit, per_item=PER_ITEM)
 
     def pick(tx: Reader, ranking: Ranking) -> Gathered:
