@@ -165,6 +165,16 @@ async def test_a_purged_memory_leaves_no_title_and_no_id_in_the_log(services: Se
     assert own not in seen
 
 
+async def test_that_another_had_a_private_memory_is_not_told_once_it_is_purged(services: Services) -> None:
+    await granted(services, "ann", role=Role.ADMIN)
+    await granted(services, "ben")
+    ann, ben = asker(services, replace(caller("ann"), role=Role.ADMIN)), asker(services, caller("ben"))
+    own = (await ann("remember", content="a secret", type="decision", visibility="private")).content["id"]
+    assert (await ann("memory_forget", ids=[own], purge=True, confirmed=True)).ok
+    seen = (await ben("session_resume")).content
+    assert [event for view in seen["sessions"] for event in view["activity_log"]] == seen["recent_activity"] == []
+
+
 async def test_who_is_silent_for_too_long_is_paused_and_begins_anew(services: Services) -> None:
     await granted(services, "ann", "ben")
     ann, ben = asker(services, caller("ann")), asker(services, caller("ben"))

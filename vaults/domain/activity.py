@@ -28,7 +28,11 @@ _EVENTS = (
     "SELECT e.type, e.summary, e.at, e.resource, m.title, m.id, s.id, s.who FROM events e"
     " LEFT JOIN memories m ON m.id = e.resource LEFT JOIN sessions s ON s.seq = e.session"
 )
-_SEEN = " AND (m.id IS NULL OR m.visibility = 'shared' OR m.stored_by = :viewer)"
+_SEEN = (
+    " AND (e.owner = :viewer OR CASE WHEN m.id IS NULL THEN e.type NOT LIKE 'memory%'"
+    " ELSE m.visibility = 'shared' OR m.stored_by = :viewer END)"
+)
+"""Of what others did with memories only those still there are told: a deleted one was perhaps private."""
 WORTH_TELLING = (
     " AND e.tool NOT IN ('session_resume', 'session_history', 'status', 'discover_tools')"
     " AND NOT (e.tool = 'claims' AND e.type = 'tool_call' AND e.outcome = 'ok')"
