@@ -72,8 +72,7 @@ def _text(pack: Pack) -> str:
         "tool_call",
         None,
         f"took a {'context pack' if args.query else 'brief'} of {pack.budget.used} tokens",
-        (args.thread,) if args.thread else (),
-        pack.budget.saved or 0,
+        saved=pack.budget.saved or 0,
     ),
 )
 async def context(call: Call, args: ContextArguments) -> Pack:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from vaults.domain.packs import rendering
 from vaults.domain.packs.fitting import fit
-from vaults.domain.packs.judging import judge, left_out
+from vaults.domain.packs.judging import judge, label, left_out
 from vaults.domain.packs.pack import (
     TOKENIZER,
     Bond,
@@ -246,7 +246,7 @@ def decisions(gathered: Gathered, chosen: Chosen, frame: Frame) -> Iterator[Deci
         if held is not None:
             outcome = "kept" if held.evidence.text == each.text else "kept, shortened"
         else:
-            reason = reasons.get((each.id, each.title))
+            reason = reasons.get((each.id, label(piece)))
             outcome = f"dropped: {reason.why}" + (f" of {reason.of}" if reason.of else "") if reason else "dropped"
         tokens = size.cost(held or piece)
-        yield Decision(piece.part, each.id, each.kind, piece.rank + 1, tokens, outcome, piece.score, each.title)
+        yield Decision(piece.part, each.id, each.kind, piece.rank + 1, tokens, outcome, piece.score, label(piece))

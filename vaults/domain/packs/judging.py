@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from vaults.domain.packs.disarming import LINE
 from vaults.domain.packs.pack import Left, Piece
 
 SHINGLE = 3
@@ -39,7 +40,12 @@ def judge(pieces: Sequence[Piece], orphans: Collection[str]) -> tuple[list[Piece
 
 def left_out(piece: Piece, why: str, of: str | None = None) -> Left:
     """A piece as something that is not in the pack."""
-    return Left(piece.evidence.id, piece.evidence.kind, why, piece.evidence.title, of)
+    return Left(piece.evidence.id, piece.evidence.kind, why, label(piece), of)
+
+
+def label(piece: Piece) -> str | None:
+    """The title of a piece, bounded: that of an entry of the state may be long."""
+    return piece.evidence.title[:LINE] if piece.evidence.title is not None else None
 
 
 def _distinct(pieces: Sequence[Piece]) -> tuple[list[Piece], list[Left]]:

@@ -5,6 +5,7 @@ By priority. Raw turns, thoughts and the log of calls are noise here, and so is 
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -18,6 +19,7 @@ from vaults.domain.packs import shelves
 from vaults.domain.packs.disarming import disarm, one_line
 from vaults.domain.packs.pack import Evidence, Gathered, Piece
 from vaults.domain.packs.request import Asked
+from vaults.errors import StrongroomError
 from vaults.ledger.sweeping import Cutoffs
 from vaults.search.filters import Filter
 from vaults.vault import Vault
@@ -52,8 +54,9 @@ DAY_S = 86_400.0
 
 async def gather(vault: Vault, asked: Asked) -> Gathered:
     """The candidates, by priority."""
-    await sessions.refresh(vault)
-    own = await vault.ledger.row(asked.session)
+    with contextlib.suppress(StrongroomError):  # where nothing can be written, there is still something to read
+        await sessions.refresh(vault)
+    own = asked.session.seq or 0
     cutoffs = vault.ledger.cutoffs()
     return await vault.db.read(lambda tx: _brief(tx, asked, own, cutoffs))
 
