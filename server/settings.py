@@ -37,7 +37,7 @@ from vaults.settings import (
 
 PREFIX = "STRONGROOM_"
 FILE = "strongroom.toml"
-PLAIN = {"DATA", "CONFIG", "URL", "TOKEN_FILE"}
+PLAIN = {"DATA", "CONFIG", "URL", "TOKEN_FILE", "HOOK_WITHIN"}
 """Variables that are no section: where to look, and the server that ``hook`` and ``stdio`` go to."""
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from server.call import Caller
-    from server.hooks import Ask, Said
+    from server.hooks import Ask, Said, Talk
     from server.remote_call import Door
     from server.services import Services
     from server.settings import Loaded
 
 WITHIN_S = {"session-start": 8.0, "prompt": 3.0, "stop": 5.0}
-"""Seconds after which a hook gives up."""
+"""Seconds after which a hook gives up, unless told otherwise."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -37,6 +37,9 @@ def hook(
     vault: Annotated[str, typer.Option(help="the vault; default: the project's, else main")] = "",
     url: Annotated[str, typer.Option(envvar="STRONGROOM_URL", help="a server, instead of the vault on disk")] = "",
     token_file: Annotated[str, typer.Option(envvar="STRONGROOM_TOKEN_FILE", help="its token; with --url")] = "",
+    within: Annotated[
+        float, typer.Option(envvar="STRONGROOM_HOOK_WITHIN", help="seconds after which it gives up; default 3 to 8")
+    ] = 0.0,
 ) -> None:
     """Answer a hook of Claude Code, whose JSON stands on stdin. Whatever goes wrong, it goes on without an answer."""
     from server.cli.output import note, say
@@ -47,8 +50,9 @@ def hook(
         from server.hooks import INPUT_BYTES, heard
 
         said = heard(sys.stdin.buffer.read(INPUT_BYTES + 1))
-        work = _over_there(event, said, (url, vault, token_file)) if url else _here(ctx, event, said, vault)
-        answer = run_async(work)
+        limit = within if within > 0 else WITHIN_S[event]
+        talk = _over_there(said, limit, (url, vault, token_file)) if url else _here(ctx, said, vault)
+        answer = run_async(_answered(event, limit, talk))
     except StrongroomError as failure:
         note(f"strongroom hook: {failure.message}")
     except TimeoutError:
@@ -60,19 +64,29 @@ def hook(
             say(answer)
 
 
-async def _over_there(event: str, said: Said, place: tuple[str, str, str]) -> str | None:
-    from server.hooks import EVENTS, Talk
+async def _answered(event: str, limit: float, talk: AbstractAsyncContextManager[Talk]) -> str | None:
+    import asyncio
+
+    from server.hooks import EVENTS
+
+    async with asyncio.timeout(limit), talk as opened:
+        return await EVENTS[event](opened)
+
+
+@asynccontextmanager
+async def _over_there(said: Said, limit: float, place: tuple[str, str, str]) -> AsyncIterator[Talk]:
+    from server.hooks import Talk
     from server.remote_call import call_tool
 
-    door = _door(event, said, *place)
+    door = _door(said, limit, *place)
 
     async def ask(tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         return call_tool(door, tool, arguments)
 
-    return await EVENTS[event](Talk(ask, said, shared=True))
+    yield Talk(ask, said, shared=True)
 
 
-def _door(event: str, said: Said, url: str, vault: str, token_file: str) -> Door:
+def _door(said: Said, limit: float, url: str, vault: str, token_file: str) -> Door:
     from server.endpoint import endpoint_of, token_in
     from server.hooks import CLIENT
     from server.remote_call import Door
@@ -81,21 +95,20 @@ def _door(event: str, said: Said, url: str, vault: str, token_file: str) -> Door
     if not token_file:
         raise InvalidArgument("--token-file", "is needed with --url")
     about = {"X-Strongroom-Client": CLIENT} | ({"X-Strongroom-Session": said.session} if said.session else {})
-    return Door(endpoint_of(url, vault or "main"), token_in(Path(token_file).expanduser()), WITHIN_S[event], about)
+    return Door(endpoint_of(url, vault or "main"), token_in(Path(token_file).expanduser()), limit, about)
 
 
-async def _here(ctx: typer.Context, event: str, said: Said, vault: str) -> str | None:
-    import asyncio
-
+@asynccontextmanager
+async def _here(ctx: typer.Context, said: Said, vault: str) -> AsyncIterator[Talk]:
     from server.cli.session import load_settings
-    from server.hooks import EVENTS, Talk
+    from server.hooks import Talk
     from server.project import find_project, state_of
 
     project = None if vault else find_project(said.folder)
     # Without the model: to load it takes longer than to search by words, and each hook is a process of its own.
     loaded = load_settings(ctx, state_of(project) if project is not None else None, embedding__engine="off")
-    async with asyncio.timeout(WITHIN_S[event]), _opened(loaded, said, vault, project) as ask:
-        return await EVENTS[event](Talk(ask, said, shared=False))
+    async with _opened(loaded, said, vault, project) as ask:
+        yield Talk(ask, said, shared=False)
 
 
 @asynccontextmanager

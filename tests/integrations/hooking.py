@@ -23,7 +23,8 @@ class Hooks:
 
     def __init__(self, bin_folder: Path, data: Path, **environment: str) -> None:
         path = f"{bin_folder}{os.pathsep}{ENVIRONMENT['PATH']}"
-        self.environment = {**ENVIRONMENT, "PATH": path, "STRONGROOM_DATA": str(data), **environment}
+        self.environment = {**ENVIRONMENT, "PATH": path, "STRONGROOM_DATA": str(data), "STRONGROOM_HOOK_WITHIN": "40"}
+        self.environment |= environment
         self.transcript = ""
 
     def run(self, event: str, cwd: Path, session: str = "5f0c2a4e-1111-4222-8333-944445555666", **more: Any) -> Ran:

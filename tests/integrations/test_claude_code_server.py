@@ -106,9 +106,8 @@ def test_a_server_that_is_down_or_never_answers_stops_nobody(bin_folder: Path, t
     (tmp_path / "token.txt").write_text("a.b.c")
     with closed_port() as down, silent_server() as mute:
         for url, events in ((down, EVENTS), (mute, ("UserPromptSubmit",)), ("no url", ("Stop",))):
-            hooks = Hooks(
-                bin_folder, tmp_path / "data", STRONGROOM_URL=url, STRONGROOM_TOKEN_FILE=str(tmp_path / "token.txt")
-            )
+            place = {"STRONGROOM_URL": url, "STRONGROOM_TOKEN_FILE": str(tmp_path / "token.txt")}
+            hooks = Hooks(bin_folder, tmp_path / "data", **place, STRONGROOM_HOOK_WITHIN="0.5")
             for event in events:
                 said = silent(hooks.run(event, tmp_path, prompt=PROMPT))
                 assert said.startswith("strongroom hook: ")
