@@ -196,9 +196,10 @@ class _Handlers:
 
     def asks(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> bool:
         """Whether a person has to agree to this call."""
-        spec = self._services.registry.get(name)
-        entry = self._services.roster.entry(caller.vault)
-        return spec is not None and consent.needs_word(caller, entry.destructive, spec, arguments)
+        spec, roster = self._services.registry.get(name), self._services.roster
+        if spec is None or not roster.known(caller.vault):
+            return False
+        return consent.needs_word(caller, roster.entry(caller.vault).destructive, spec, arguments)
 
     async def _tell(self, caller: Caller, name: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
         spec = self._services.registry.get(name)

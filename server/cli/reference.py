@@ -65,8 +65,8 @@ def _tool_lines(spec: ToolSpec) -> Iterator[str]:
     for name, schema in spec.input_schema["properties"].items():
         if name == "session":
             continue
-        must = " (required)" if name in required else ""
-        yield f"| `{name}`{must} | {_type(schema)} | {_cell(schema.get('description'))} |"
+        mark = " (required)" if name in required else " °" if name in spec.rare else ""
+        yield f"| `{name}`{mark} | {_type(schema)} | {_cell(schema.get('description'))} |"
 
 
 def _type(schema: dict[str, Any]) -> str:
