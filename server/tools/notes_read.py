@@ -50,7 +50,10 @@ def _read_text(read: NoteRead) -> str:
 async def note_read(call: Call, args: NoteReadArguments) -> NoteRead:
     """Read a Markdown note: its outline, a section, some lines or all. Use it before you edit: edits take its etag."""
     wanted = reading.Wanted(args.part, args.heading, args.pattern, args.from_line, args.max_lines, args.max_tokens)
-    return await reading.read(call.vault, args.path, wanted)
+    found = await reading.read(call.vault, args.path, wanted)
+    for text in (found.text, *(section.text for section in found.sections or ())):
+        call.vault.retrieved.note_parts(call.actor.identity, text or "", found.path)
+    return found
 
 
 class FindNotesArguments(Arguments):

@@ -188,10 +188,21 @@ async def test_only_what_was_read_is_an_echo(ask: Asking) -> None:
     assert await _id(ask, f"{FACT}, and on holidays a day later", workspace="third") != one
 
 
-async def test_a_paragraph_of_a_note_is_an_echo_of_the_note(services: Services, ask: Asking, tmp_path: Path) -> None:
-    put(folder(tmp_path), {"train.md": f"# Train\n\nSome words before it.\n\n{FACT}\n\nAnd after it.\n"})
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("fetch", {"id": "train.md"}),
+        ("note_read", {"path": "train.md", "part": "full"}),
+        ("note_read", {"path": "train.md", "part": "section", "heading": "Train"}),
+        ("search", {"query": "release train leaves"}),
+    ],
+)
+async def test_a_paragraph_of_a_note_is_an_echo_of_the_note(
+    services: Services, ask: Asking, tmp_path: Path, tool: str, arguments: dict[str, Any]
+) -> None:
+    put(folder(tmp_path), {"train.md": f"# Train\n\n{FACT}\n"})
     await indexed(services, 1)
-    await ask("fetch", id="train.md")
+    assert (await ask(tool, **arguments)).ok
     again = await ask("remember", content=FACT)
     assert again.content["duplicate_of"] == again.content["id"] == "train.md"
     assert (await ask("memory_list")).content["total"] == 0

@@ -21,9 +21,6 @@ from vaults.vault import Vault
 GLOBBED = 200
 """Notes that the patterns of one call stand for at most."""
 
-PARAGRAPHS = 32
-"""Paragraphs of a note, from its beginning, that are known again when they come back."""
-
 _MEMORY = "memory://"
 _ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 
@@ -111,8 +108,10 @@ async def one(vault: Vault, actor: Actor, ref: str, portion: Portion) -> Found:
 def _remember_shown(vault: Vault, actor: Actor, items: Sequence[Item]) -> None:
     """What was shown is no news when it comes back; of a note not a paragraph either."""
     for item in items:
-        paragraphs = item.text.split("\n\n", PARAGRAPHS)[:PARAGRAPHS] if not item.url.startswith(_MEMORY) else []
-        vault.retrieved.note(actor.identity, ((text, item.id) for text in dict.fromkeys((item.text, *paragraphs))))
+        if item.url.startswith(_MEMORY):
+            vault.retrieved.note(actor.identity, [(item.text, item.id)])
+        else:
+            vault.retrieved.note_parts(actor.identity, item.text, item.id)
 
 
 async def _targets(vault: Vault, actor: Actor, refs: Sequence[str], found: Found) -> list[_Target]:

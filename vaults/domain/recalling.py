@@ -158,8 +158,12 @@ async def answer(vault: Vault, ask: Ask) -> Answer:
 
 def _remember_shown(vault: Vault, viewer: str, shown: Sequence[Shown]) -> None:
     """What was shown is no news when it comes back, and a memory that was shown whole was read."""
-    said = ((each.hit.content or each.hit.snippet or "", each.hit.id) for each in shown)
-    vault.retrieved.note(viewer, said)
+    for each in shown:
+        text = each.hit.content or each.hit.snippet or ""
+        if each.item[0] == indexing.KIND:
+            vault.retrieved.note(viewer, [(text, each.hit.id)])
+        else:
+            vault.retrieved.note_parts(viewer, text, each.hit.id)
     vault.accesses.update(
         each.item[1] for each in shown if each.item[0] == indexing.KIND and each.hit.content is not None
     )

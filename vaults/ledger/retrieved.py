@@ -18,6 +18,9 @@ KEPT = 4_096
 SHORTEST, LONGEST = 24, 8_000
 """Characters of a text that is recognised: shorter ones are said again rightly, longer ones cost too much."""
 
+PARAGRAPHS = 32
+"""Paragraphs of a note, from its beginning, that are known again when they come back."""
+
 _MARKS = b" \t\r\n\f\v#>*_`\"'"
 _OTHER_MARKS = dict.fromkeys(map(ord, "“”„‘’…\u00a0\u200b\ufeff"))
 
@@ -39,6 +42,11 @@ class Retrieved:
                 self._held.move_to_end(key)
             while len(self._held) > KEPT:
                 self._held.popitem(last=False)
+
+    def note_parts(self, viewer: str, text: str, source: str) -> None:
+        """As ``note``, of a note's text: all of it, and its first paragraphs each."""
+        paragraphs = text.split("\n\n", PARAGRAPHS)[:PARAGRAPHS]
+        self.note(viewer, ((part, source) for part in dict.fromkeys((text, *paragraphs))))
 
     def source_of(self, viewer: str, text: str, within_s: float) -> str | None:
         """Where ``viewer`` was shown this very text in the last ``within_s`` seconds."""
