@@ -34,6 +34,9 @@ _HOLDS = ("state", "rules", "brief", "memories", "passages")
 _QUERY = 2000
 """Characters of a prompt that are searched for; what it is about stands in the first of them."""
 
+_LEFT = 2000
+"""Characters ``session_save`` takes of where it was left off."""
+
 _LEAST = 12
 """Characters, without blanks, below which a prompt says too little to search for."""
 
@@ -106,7 +109,7 @@ class Talk:
         if turn and (session.get("summary") or session.get("claims")):
             return None
         work = Work() if session.get("summary") else self._work()
-        left = {"where_left_off": "; ".join(work.lines)} if work.lines else {}
+        left = {"where_left_off": "; ".join(work.lines)[:_LEFT]} if work.lines else {}
         if left or not turn:
             await self.ask("session_save", {"status": "paused", **left})
         return None

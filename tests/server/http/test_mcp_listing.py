@@ -74,6 +74,16 @@ def test_ids_that_encoders_may_write_differently_are_left_alone(number):
     assert asked(number) is None
 
 
+async def test_a_list_of_prompts_is_kept_beside_the_list_of_tools():
+    cache, prompts = ListingCache(), asked(method="prompts/list")
+    await fill(cache, asked(), listing(1))
+    assert not await cache.answer(prompts, Sent())
+    await fill(cache, prompts, listing(1, "b"))
+    sent = Sent()
+    assert await cache.answer(asked(7, method="prompts/list"), sent)
+    assert sent.body == listing(7, "b")
+
+
 def test_an_id_that_stands_there_twice_is_left_alone():
     assert asked(7, params={"id": 7}) is None
     assert asked(7, params={"id": 8}) is not None
