@@ -18,7 +18,7 @@ from vaults.vault import Vault
 SIMILAR = 3
 """Near duplicates named at most, and contradictions."""
 
-READ = 16
+READ = 10
 """Nearest passages whose memories are read for a contradiction."""
 
 
