@@ -19,6 +19,7 @@ from tests.conftest import Asking, Opening, asker
 from vaults import pool as pools
 from vaults.db.sql import Writer
 from vaults.errors import Overloaded, StorageFull, VaultQuarantined
+from vaults.vault import Vault
 
 
 def _in(services: Services, vault: str) -> Asking:
@@ -226,10 +227,18 @@ async def test_an_index_ahead_of_its_rows_starts_anew(opening: Opening, monkeypa
         assert "word9" not in {hit["content"] for hit in hits}
 
 
+async def _idle(vault: Vault) -> None:
+    """What it owes when it is opened is done."""
+    async with asyncio.timeout(10):
+        while vault.busy:
+            await asyncio.sleep(0)
+
+
 async def test_a_resting_vault_that_follows_no_files_gives_its_lease_back(opening: Opening) -> None:
     async with opening({"notes.watch": "off"}) as services:
         async with services.pool.lease(services.roster.entry("main")) as vault:
             assert await vault.notes.settled(5)
+            await _idle(vault)
         await vault.rest()
         assert not vault.lease.held
 
@@ -238,7 +247,7 @@ async def test_a_resting_vault_holds_no_connection_and_wakes_at_once(services: S
     await _in(services, "main")("remember", content="asleep and awake")
     await _in(services, "main")("recall", query="asleep")
     async with services.pool.lease(services.roster.entry("main")) as vault:
-        pass
+        await _idle(vault)
     threads, descriptors = threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))
     await vault.rest()
     assert threading.active_count() < threads
