@@ -229,9 +229,8 @@ async def test_an_index_ahead_of_its_rows_starts_anew(opening: Opening, monkeypa
 
 async def _idle(vault: Vault) -> None:
     """What it owes when it is opened is done."""
-    async with asyncio.timeout(10):
-        while vault.busy:
-            await asyncio.sleep(0)
+    if vault._paying is not None:
+        await asyncio.wait_for(vault._paying, 10)
 
 
 async def test_a_resting_vault_that_follows_no_files_gives_its_lease_back(opening: Opening) -> None:
