@@ -50,3 +50,19 @@ def last_used(tx: Reader, numbers: Sequence[int]) -> dict[int, str]:
         rows = tx.all(f"SELECT memory, accessed_at FROM memory_accesses WHERE memory IN ({some})")
         found.update((int(row[0]), row[1]) for row in rows)
     return found
+
+
+def weights(tx: Reader, numbers: Sequence[int], settings: HygieneSettings) -> dict[int, float]:
+    """For memories whose confidence has faded, by number, what their rank counts for: from 1 down to a half, because
+    an old answer is still better than none. Those that count in full are missing."""
+    some = ", ".join(str(int(seq)) for seq in numbers)
+    rows = tx.all(
+        "SELECT m.seq, m.confidence, COALESCE(a.accessed_at, m.created_at) FROM memories m"
+        f" LEFT JOIN memory_accesses a ON a.memory = m.seq WHERE m.seq IN ({some}) AND m.confidence > 0"
+    )
+    now, found = clock.now(), {}
+    for seq, confidence, used in rows:
+        left = effective(float(confidence), used, now, settings)
+        if left is not None and left < confidence:
+            found[int(seq)] = 0.5 + 0.5 * left / confidence
+    return found

@@ -8,6 +8,7 @@ from dataclasses import replace
 from vaults.db.sql import Reader
 from vaults.domain import hits, indexing, recalling
 from vaults.domain.hits import Shown
+from vaults.domain.hygiene import fading
 from vaults.domain.packs import shelves, starting
 from vaults.domain.packs.disarming import disarm, one_line
 from vaults.domain.packs.pack import Evidence, Gathered, Piece
@@ -43,17 +44,17 @@ async def gather(vault: Vault, asked: Asked, limit: int, timings: Timings | None
     ask = Ask(query=asked.query, only=asked.only, limit=limit, per_item=PER_ITEM)
 
     def pick(tx: Reader, ranking: Ranking) -> Gathered:
-        return _found(tx, vault.name, asked, ranking, limit)
+        return _found(tx, vault, asked, ranking, limit)
 
     return await recalling.ranked(vault, ask, pick, timings)
 
 
-def _found(tx: Reader, vault: str, asked: Asked, ranking: Ranking, limit: int) -> Gathered:
+def _found(tx: Reader, vault: Vault, asked: Asked, ranking: Ranking, limit: int) -> Gathered:
     state, checkpoint = shelves.state(tx, asked.only.workspaces, asked.only.thread)
     rules = shelves.rules(tx, replace(asked.only, thread=None, kinds=()), asked.total)
     known = {(piece.evidence.kind, piece.evidence.id) for piece in rules}
-    ranked = hits.shown(tx, vault, ranking, ranking.items[:limit], asked.only, PASSAGE)
-    shown = [each for each in ranked if (each.item[0], each.hit.id) not in known]
+    ranked = hits.shown(tx, vault.name, ranking, ranking.items[:limit], asked.only, PASSAGE)
+    shown = _faded(tx, vault, [each for each in ranked if (each.item[0], each.hit.id) not in known])
     terms = ranking.meant.query.terms
     behind = _behind(tx, [each.item[1] for each in shown if each.item[0] == indexing.KIND])
     evidence = [_piece(each, terms, behind) for each in shown]
@@ -61,6 +62,16 @@ def _found(tx: Reader, vault: str, asked: Asked, ranking: Ranking, limit: int) -
     keys = [piece.key for piece in pieces if piece.key is not None]
     bonds, titles = shelves.bonds(tx, keys, asked.only.viewer)
     return Gathered(pieces, bonds, titles, checkpoint, list(ranking.warnings))
+
+
+def _faded(tx: Reader, vault: Vault, shown: Sequence[Shown]) -> list[Shown]:
+    """Best first, where memories nobody read for long count for less."""
+    numbers = [each.item[1] for each in shown if each.item[0] == indexing.KIND]
+    weight = fading.weights(tx, numbers, vault.shared.hygiene) if numbers else {}
+    if not weight:
+        return list(shown)
+    counted = {(indexing.KIND, number): share for number, share in weight.items()}
+    return sorted(shown, key=lambda each: -each.hit.score * counted.get(each.item, 1.0))
 
 
 def _behind(tx: Reader, seqs: Sequence[int]) -> Mapping[int, tuple[str, str | None, int]]:

@@ -58,3 +58,19 @@ async def test_a_memory_shows_what_is_left_only_where_that_is_less(services: Ser
         await vault.settle()
     # It was read: from now on it counts for all of what it was.
     assert "confidence_now" not in (await ask("memory_get", ids=[old])).content["memories"][0]
+
+
+async def test_a_pack_takes_what_is_still_read_before_what_nobody_reads(services: Services, ask: Asking) -> None:
+    for name in ("Ada", "Bob"):
+        assert (await ask("remember", content=f"The gateway is looked after by {name}", confidence=0.9)).ok
+
+    async def first() -> str:
+        pack = (await ask("context", query="who looks after the gateway", format="json")).content
+        return str(pack["memories"][0]["id"])
+
+    best = await first()
+    async with services.pool.lease(services.roster.entry("main")) as vault:
+        await vault.db.write(
+            lambda tx: tx.run("UPDATE memories SET created_at = ? WHERE id = ?", (clock.ago(200 * 86_400), best))
+        )
+    assert await first() != best
