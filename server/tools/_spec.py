@@ -67,7 +67,7 @@ class ToolSpec:
     preset agent takes but does not show; ``noted``: what the activity log says of a call that succeeded. ``deed`` says
     what a call would do, after "wants to", or names it by its arguments; ``destroys`` whether they have it destroy.
     ``looking``: actions that only look, although they need more than a reader; ``writes_if``: which calls write, of a
-    tool that else reads."""
+    tool that else reads; ``role_if``: the role a call needs, of a tool whose arguments decide on it."""
 
     name: str
     description: str
@@ -86,6 +86,7 @@ class ToolSpec:
     destroys: Callable[[Mapping[str, Any]], bool] = nothing_is_destroyed
     looking: frozenset[str] = frozenset()
     writes_if: Callable[[Mapping[str, Any]], bool] | None = None
+    role_if: Callable[[Mapping[str, Any]], Role] | None = None
 
     @property
     def writes(self) -> bool:
@@ -136,6 +137,8 @@ class ToolSpec:
 
     def least_role(self, arguments: Mapping[str, Any]) -> Role:
         """The role this call needs. An action that does not exist is refused later, by name."""
+        if self.role_if is not None:
+            return self.role_if(arguments)
         if not self.actions:
             return max(self.role, Role.WRITER) if self.write_call(arguments) else self.role
         action = arguments.get("action", self.arguments.model_fields["action"].default)
@@ -176,6 +179,7 @@ class More(TypedDict, total=False):
     destroys: Callable[[Mapping[str, Any]], bool]
     looking: frozenset[str]
     writes_if: Callable[[Mapping[str, Any]], bool]
+    role_if: Callable[[Mapping[str, Any]], Role]
 
 
 def tool(

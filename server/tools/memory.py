@@ -39,7 +39,6 @@ from vaults.domain.memory import (
 )
 from vaults.domain.recalling import Ask, Recalled
 from vaults.domain.storing import Stored
-from vaults.errors import Forbidden
 from vaults.ledger.entries import Noted
 
 Id = Annotated[str, Field(min_length=1, max_length=64, description="a memory's id")]
@@ -250,6 +249,10 @@ class Forgotten:
     purged: bool
 
 
+def _role_to_forget(arguments: Mapping[str, Any]) -> Role:
+    return Role.ADMIN if arguments.get("purge") is True else Role.WRITER
+
+
 def _forgetting(arguments: Mapping[str, Any]) -> str:
     return "delete memories for good" if arguments.get("purge") is True else "take memories out of recall"
 
@@ -259,6 +262,7 @@ def _forgetting(arguments: Mapping[str, Any]) -> str:
     effect=REMOVES,
     text=lambda done: f"{'Purged' if done.purged else 'Archived'}: {', '.join(done.forgotten)}.",
     rare=("purge",),
+    role_if=_role_to_forget,
     destroys=lambda arguments: arguments.get("purge") is True,
     deed=_forgetting,
     noted=lambda _, gone: Noted(
@@ -270,8 +274,6 @@ def _forgetting(arguments: Mapping[str, Any]) -> str:
 async def memory_forget(call: Call, args: ForgetArguments) -> Forgotten:
     """Take memories out of recall. Use it when they are wrong or useless; they stay readable by id unless purged."""
     if args.purge:
-        if call.role < Role.ADMIN:
-            raise Forbidden("purge needs the role admin in this vault", role=call.role.label)
         return Forgotten(await lifecycle.purge(call.vault, call.actor, args.ids, args.reason), purged=True)
     return Forgotten(await lifecycle.forget(call.vault, call.actor, args.ids, args.reason), purged=False)
 

@@ -16,7 +16,7 @@ from server.call import Caller, Person
 from server.mcp_bridge.catalogue import Catalogue
 from server.services import Services
 from server.tools import discover
-from tests.conftest import Asking, asker
+from tests.conftest import Asking, asker, local
 from vaults import registry
 from vaults.registry import Rules
 
@@ -200,3 +200,15 @@ def test_the_schema_says_so_only_where_it_is_asked_and_written() -> None:
     assert "confirmed" not in listed["auto"]["note_edit"].input_schema["properties"]
     assert "confirmed" not in listed["ask"]["note_read"].input_schema["properties"]
     assert "confirmed" in listed["auto"]["memory_forget"].input_schema["properties"], "it may destroy"
+
+
+async def test_nobody_is_asked_about_what_the_caller_may_not_do(services: Services) -> None:
+    stored = (await asker(services)("remember", content="lantern")).content["id"]
+    await services.board.write(
+        lambda tx: tx.run("INSERT INTO grants VALUES ('w', 'local', 'main', 'writer', '2026-01-01T00:00:00Z')")
+    )
+    writer = Caller(local("w"), "main", Role.WRITER, "http", write_mode="ask", person="there")
+    for person in ("there", "agreed"):
+        refused = await asker(services, replace(writer, person=person))("memory_forget", ids=[stored], purge=True)
+        assert (refused.code, refused.question) == ("forbidden", None)
+    assert (await asker(services, writer)("memory_forget", ids=[stored])).question is not None
