@@ -6,17 +6,14 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.crash.child import Child, strace
 from tests.crash.notes_oracle import Files, check, files_of, notes_of
 from tests.crash.notes_work import CHANGES, SEED, ask, opened, work
 from tests.noted import folder, put
@@ -36,7 +33,6 @@ CALLS = (
     "linkat",
     "mkdirat",
 )
-PATIENCE_S = 30
 MIDST = {"create": "renameat2", "edit": "renameat2", "delete": "renameat2", "move": "renameat2"}
 """Calls between the steps of a change, after its journal entry."""
 
@@ -44,53 +40,6 @@ ALWAYS = ("pwrite64", "fsync", "renameat2")
 """Calls that no change can do without."""
 
 GIT = {"notes.history": "auto"}
-
-strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-forking = multiprocessing.get_context("forkserver")
-forking.set_forkserver_preload(["tests.crash.notes_work"])
-
-
-class Child:
-    """A process at work. ``kill``: the system call before which it is killed, and the how manieth in one thread."""
-
-    def __init__(self, data: Path, kind: str, kill: tuple[str, int] | None = None, **flags: Any) -> None:
-        self.said: list[tuple[Any, Any]] = []
-        self._ours, theirs = forking.Pipe()
-        self._process = forking.Process(target=work, args=(str(data), kind, flags, theirs))
-        self._process.start()
-        theirs.close()
-        assert self._next() is not None
-        with self._traced(kill):
-            self._ours.send("go")
-            while self._next() is not None:
-                pass
-            self._process.join(PATIENCE_S)
-        self.killed = ("closed", None) not in self.said
-        self.acknowledged = [id_ for number, id_ in self.said if isinstance(number, int)]
-
-    def _next(self) -> tuple[Any, Any] | None:
-        try:
-            assert self._ours.poll(PATIENCE_S), "the child hangs"
-            self.said.append(self._ours.recv())
-        except (EOFError, ConnectionResetError):
-            return None
-        return self.said[-1]
-
-    @contextmanager
-    def _traced(self, kill: tuple[str, int] | None) -> Iterator[None]:
-        if kill is None:
-            yield
-            return
-        call, when = kill
-        inject = f"inject={call}:signal=KILL:when={when}"
-        command = ["strace", "-f", "-o", "/dev/null", "-e", f"trace={call}", "-e", inject, "-p", str(self._process.pid)]
-        tracer = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        assert tracer.stderr is not None
-        assert "attached" in tracer.stderr.readline()
-        try:
-            yield
-        finally:
-            tracer.communicate(timeout=PATIENCE_S)
 
 
 async def states_of(template: Path, kind: str) -> list[Files]:
@@ -120,7 +69,7 @@ async def template(tmp_path: Path) -> Path:
 async def _killed_at(data: Path, template: Path, kind: str, kill: tuple[str, int], states: list[Files]) -> int | None:
     """The state that a run which was killed has left; None when it was not killed."""
     shutil.copytree(template, data)
-    child = await asyncio.to_thread(Child, data, kind, kill)
+    child = await asyncio.to_thread(Child, work, data, kind, kill)
     left = await check(data, states, child.acknowledged)
     shutil.rmtree(data)
     return left if child.killed else None
@@ -174,8 +123,8 @@ async def _killed_twice(tmp_path: Path, template: Path, first: tuple[str, int], 
     states = await states_of(template, "move")
     data = tmp_path / "data"
     shutil.copytree(template, data)
-    assert (await asyncio.to_thread(Child, data, "move", first)).killed
-    recovering = await asyncio.to_thread(Child, data, "open", second)
+    assert (await asyncio.to_thread(Child, work, data, "move", first)).killed
+    recovering = await asyncio.to_thread(Child, work, data, "open", second)
     assert await check(data, states) == 1
     shutil.rmtree(data)
     return recovering.killed
@@ -192,7 +141,7 @@ async def test_what_another_process_was_killed_in_is_finished_by_the_one_that_li
     data = tmp_path / "data"
     shutil.copytree(template, data)
     async with opened(data) as services:
-        assert (await asyncio.to_thread(Child, data, "move", ("renameat2", point))).killed
+        assert (await asyncio.to_thread(Child, work, data, "move", ("renameat2", point))).killed
         # An edit of a note in the midst of it: at once, or after a look at what the other process has left.
         edits = [await ask(services, "note_edit", path="linking/from4.md", content="editword9") for _ in range(2)]
         assert edits[-1].ok, edits[-1].text
@@ -213,7 +162,7 @@ async def test_a_kill_while_git_is_written_loses_no_commit(tmp_path: Path, templ
     for point in range(1, 4 * SWEEP + 1, 4):
         data = tmp_path / f"{point}"
         shutil.copytree(template, data)
-        child = await asyncio.to_thread(Child, data, "edit", (call, point), **GIT)
+        child = await asyncio.to_thread(Child, work, data, "edit", (call, point), **GIT)
         left = await check(data, states, child.acknowledged, **GIT)
         await asyncio.to_thread(_holds, data, states[left])
         shutil.rmtree(data)
