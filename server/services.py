@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from auth.board import AccessBoard
 from auth.days import DayCounters
@@ -18,7 +19,6 @@ from auth.quotas import Quotas
 from auth.roles import Role
 from ops.health import Health
 from ops.logs import CallLine, CallLog
-from ops.metrics import Metrics
 from server.dispatch import CallRecord
 from server.settings import Settings
 from server.tools._spec import Registry
@@ -38,6 +38,9 @@ from vaults.pool import Pool
 from vaults.roster import Roster
 from vaults.search.endpoint import Expander
 from vaults.vault import Heard, Shared
+
+if TYPE_CHECKING:  # the library behind it takes a twentieth of a cold start, and over stdio nobody scrapes
+    from ops.metrics import Metrics
 
 CONTROL = "control.db"
 CHORES = (reindexing.REINDEX, reindexing.RECUT, tending.COMPLETE, keeping.KEEP, sweeping.SWEEP)

@@ -41,6 +41,9 @@ _WAITING_LINES = 64
 _LAST_WORDS_S = 2.0
 """Seconds for the last answers to leave, when whoever should read them may be gone."""
 
+_ARRIVE_S = 1.0
+"""Seconds until a session begins without a call: the first answers need not share the processor with an open vault."""
+
 _PR_SET_PDEATHSIG = 1
 
 log = structlog.get_logger("server.stdio")
@@ -267,6 +270,7 @@ def _ended_by_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None])
 async def _stay(identity: _Identity) -> None:
     """Be in a session from the start, and show from time to time that this process is still there."""
     services = identity.services
+    await asyncio.sleep(_ARRIVE_S)
     while True:
         with suppress(StrongroomError):  # the vault is gone or shut: calls are told, and it may come back
             caller = identity.caller("")
