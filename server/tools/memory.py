@@ -69,7 +69,7 @@ def _thread(name: str | None, visibility: str) -> tuple[str, ...]:
 def _stored_noted(args: RememberArguments, stored: Stored) -> Noted:
     threads = _thread(args.thread, args.visibility)
     if stored.duplicate_of == stored.id:
-        return Noted("tool_call", stored.id, "stored nothing new", threads)
+        return Noted("memory_known", stored.id, "stored nothing new", threads)
     return Noted("memory_stored", stored.id, f"stored a memory of type {args.type}", threads)
 
 
@@ -117,7 +117,7 @@ def _recalled_text(found: Recalled) -> str:
     role=Role.READER,
     text=_recalled_text,
     rare=("tiers", "applies_to", "include_archived", "min_score", "group_by", "vaults"),
-    noted=lambda _, found: Noted("tool_call", None, f"recalled {len(found.hits)} memories"),
+    noted=lambda _args, _found: Noted("tool_call", None, "recalled memories"),  # uncounted: some may be private
 )
 async def recall(call: Call, args: RecallArguments) -> Recalled:
     """Find what was remembered. Use it before you ask the user or decide, and when something seems familiar. Hits are
@@ -268,7 +268,7 @@ def _forgetting(arguments: Mapping[str, Any]) -> str:
     noted=lambda _, gone: Noted(
         "memory_archived",
         gone.forgotten[0] if gone.forgotten else None,
-        f"{'deleted' if gone.purged else 'archived'} {len(gone.forgotten)} memories",
+        f"{'deleted' if gone.purged else 'archived'} memories",  # uncounted: some may be private
     ),
 )
 async def memory_forget(call: Call, args: ForgetArguments) -> Forgotten:

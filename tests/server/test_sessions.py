@@ -302,3 +302,38 @@ async def test_what_a_server_served_is_given_back_when_it_stops_and_what_a_comma
     async with opening() as services:
         held = (await asker(services)("claims")).content["claims"]
         assert [(claim["resource"], claim["yours"]) for claim in held] == [("typed", True)]
+
+
+async def test_a_thread_whose_memories_became_private_is_no_more_named(services: Services) -> None:
+    await granted(services, "ann", "ben")
+    ann, ben = asker(services, caller("ann")), asker(services, caller("ben"))
+    told = (await ann("remember", content="Told by mistake", thread="surprise party")).content["id"]
+    await ann("checkpoint", reason="begun", state={"n": 1}, thread="the harbour")
+    assert "surprise party" in str((await ben("session_resume")).content)
+    assert (await ann("memory_update", id=told, visibility="private")).ok
+    for tool in ("session_resume", "session_history"):
+        theirs, own = str((await ben(tool)).content), str((await ann(tool)).content)
+        assert "surprise party" not in theirs
+        assert "the harbour" in theirs
+        assert "surprise party" in own
+
+
+async def test_nobody_counts_anothers_private_memories_by_what_was_done_to_them(services: Services) -> None:
+    await granted(services, "ann", "ben")
+    ann, ben = asker(services, caller("ann")), asker(services, caller("ben"))
+    shared = (await ann("remember", content="The pump is red")).content["id"]
+    own = [(await ann("remember", content=f"My pump {n}", visibility="private")).content["id"] for n in range(6)]
+    assert (await ann("remember", content="My pump 5", visibility="private")).content["duplicate_of"] == own[-1]
+    assert len((await ann("recall", query="pump")).content["hits"]) == 7
+    assert (await ann("memory_forget", ids=[shared, *own[:5]])).ok
+    await rewrite(services, "DELETE FROM memories WHERE id = ?", (own[-1],))  # as a purge does
+    seen = (await ben("session_resume")).content
+    assert own[-1] not in str(seen)
+    log = seen["sessions"][0]["activity_log"]
+    assert [event["summary"] for event in log] == [
+        "stored a memory of type raw",
+        "recalled memories",
+        "archived memories",
+    ]
+    (session,) = [each for each in (await ben("session_history")).content["sessions"] if each["who"] == "ann"]
+    assert {use["tool"]: use["calls"] for use in session["tools"]} == {"remember": 1, "recall": 1, "memory_forget": 1}

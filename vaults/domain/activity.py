@@ -80,11 +80,14 @@ class ToolUse:
     failed: int
 
 
-def tools_of(tx: Reader, session: int) -> list[ToolUse]:
-    """The tools of a session, the most used first. Events of claimed resources are no calls."""
+def tools_of(tx: Reader, session: int, viewer: str) -> list[ToolUse]:
+    """The tools of a session, the most used first, as far as ``viewer`` may know of the calls. Events of claimed
+    resources are no calls."""
     rows = tx.all(
-        "SELECT tool, COUNT(*), SUM(outcome <> 'ok') FROM events WHERE session = ? AND type NOT IN ('claim', 'release')"
-        " GROUP BY tool ORDER BY 2 DESC, 1 LIMIT 50",
-        (session,),
+        "SELECT e.tool, COUNT(*), SUM(CASE e.outcome WHEN 'ok' THEN 0 ELSE 1 END) FROM events e"
+        " LEFT JOIN memories m ON m.id = e.resource"
+        f" WHERE e.session = :session AND e.type NOT IN ('claim', 'release'){_SEEN}"
+        " GROUP BY e.tool ORDER BY 2 DESC, 1 LIMIT 50",
+        {"session": session, "viewer": viewer},
     )
     return [ToolUse(row[0], int(row[1]), int(row[2])) for row in rows]

@@ -87,6 +87,14 @@ _COLUMNS = (
 )
 
 
+_THREAD_SEEN = (
+    "EXISTS (SELECT 1 FROM memories m WHERE m.thread = t.thread AND (m.visibility = 'shared' OR m.stored_by = :viewer))"
+    " OR EXISTS (SELECT 1 FROM passages p WHERE p.thread = t.thread AND p.kind <> 'memory')"
+    " OR EXISTS (SELECT 1 FROM checkpoints c WHERE c.thread = t.thread)"
+)
+"""True of a thread that is still there for ``:viewer``: what carried it may have become private since."""
+
+
 def _view(row: Row, viewer: str, **more: Any) -> SessionView:
     handle, who, client, status, workspace, started_at, seen_at, goal, summary, left, ended_at = row[:11]
     actions, outcomes, metadata = (json.loads(text) for text in row[11:14])
@@ -99,11 +107,15 @@ def _view(row: Row, viewer: str, **more: Any) -> SessionView:
 def _told(tx: Reader, row: Row, viewer: str) -> SessionView:
     """A session with its log, threads and claims."""
     seq = int(row[15])
-    return _view(row, viewer, **_held(tx, seq), activity_log=activity.of_session(tx, seq, viewer, LOGGED))
+    return _view(row, viewer, **_held(tx, seq, viewer), activity_log=activity.of_session(tx, seq, viewer, LOGGED))
 
 
-def _held(tx: Reader, seq: int) -> dict[str, list[str]]:
-    threads = tx.all("SELECT thread FROM session_threads WHERE session = ? ORDER BY at DESC LIMIT 10", (seq,))
+def _held(tx: Reader, seq: int, viewer: str) -> dict[str, list[str]]:
+    threads = tx.all(
+        "SELECT t.thread FROM session_threads t JOIN sessions s ON s.seq = t.session"
+        f" WHERE t.session = :seq AND (s.owner = :viewer OR {_THREAD_SEEN}) ORDER BY t.at DESC LIMIT 10",
+        {"seq": seq, "viewer": viewer},
+    )
     claims = tx.all("SELECT resource FROM claims WHERE session = ? ORDER BY claimed_at LIMIT 20", (seq,))
     return {"threads": [row[0] for row in threads], "claims": [row[0] for row in claims]}
 
@@ -141,9 +153,9 @@ def _around(tx: Reader, taker: Taker, own: int, limit: int) -> Around:
     )
     total = int(tx.value("SELECT COUNT(*) FROM sessions WHERE status = 'active' AND seq <> ?", (own,)))
     return Around(
-        _view(mine, viewer, **_held(tx, own)),
+        _view(mine, viewer, **_held(tx, own, viewer)),
         [_told(tx, row, viewer) for row in recent],
-        [_view(row, viewer, **_held(tx, int(row[15]))) for row in beside],
+        [_view(row, viewer, **_held(tx, int(row[15]), viewer)) for row in beside],
         total,
         activity.of_others(tx, own, viewer, clock.ago(activity.RECENT_S), SHOWN),
         handoffs.waiting(tx, taker),
@@ -196,7 +208,7 @@ async def save(vault: Vault, actor: Actor, session: Session, saved: Saved, statu
         sweeping.end(tx, seq, status)
         row = tx.one(f"SELECT {_COLUMNS} FROM sessions s WHERE s.seq = ?", (seq,))
         assert row is not None
-        return _view(row, actor.identity, **_held(tx, seq))
+        return _view(row, actor.identity, **_held(tx, seq, actor.identity))
 
     view = await vault.db.write(write)
     vault.ledger.end(session, status)
@@ -229,7 +241,12 @@ async def history(vault: Vault, actor: Actor, span: Span, limit: int) -> tuple[l
         )
         total = int(tx.value(f"SELECT COUNT(*) FROM sessions s WHERE {where}", params))
         views = [
-            _view(row, actor.identity, **_held(tx, int(row[15])), tools=activity.tools_of(tx, int(row[15])))
+            _view(
+                row,
+                actor.identity,
+                **_held(tx, int(row[15]), actor.identity),
+                tools=activity.tools_of(tx, int(row[15]), actor.identity),
+            )
             for row in found
         ]
         return views, total
