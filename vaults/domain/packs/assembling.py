@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from vaults.domain.packs import rendering
+from vaults.domain.packs.disarming import MARK
 from vaults.domain.packs.fitting import fit
 from vaults.domain.packs.judging import judge, label, left_out
 from vaults.domain.packs.pack import (
@@ -109,12 +110,18 @@ def _settled(gathered: Gathered, kept: list[Piece], frame: Frame) -> tuple[Pack,
     while True:
         pack = _packed(gathered, kept, frame)
         used = _used(pack, frame)
-        if used <= frame.aim and (frame.form == "prompt" or _in_words(pack, frame) + SLACK <= frame.aim):
+        if used <= frame.aim and (frame.form == "prompt" or _fits_in_words(pack, kept, frame)):
             return _spending(pack, used if kept else 0), kept, late
         if not kept:
             return _spending(replace(pack, warnings=None), 0), kept, late
         *kept, last = kept
         late.append(last)
+
+
+def _fits_in_words(pack: Pack, kept: Sequence[Piece], frame: Frame) -> bool:
+    """Words are shorter than JSON, unless lines of the texts have to be quoted."""
+    marked = any(MARK in (piece.evidence.text or "") for piece in kept)
+    return not marked or _in_words(pack, frame) + SLACK <= frame.aim
 
 
 def _spending(pack: Pack, used: int) -> Pack:
@@ -193,7 +200,7 @@ def _told(pack: Pack, left: Sequence[Left], frame: Frame) -> Pack:
         fitting.append(each)
     for some in (fitting, []):
         told = replace(pack, dropped=some, dropped_total=len(left))
-        used = _used(told, frame)
+        used = _exact(told)
         if used <= frame.aim:
             return _spending(told, used)
     return pack
@@ -202,7 +209,7 @@ def _told(pack: Pack, left: Sequence[Left], frame: Frame) -> Pack:
 def _finished(pack: Pack, frame: Frame) -> Pack:
     """With its size, and as a prompt where it is one: then the text stands there and nowhere else."""
     if frame.form == "json":
-        return _spending(pack, _exact(pack))
+        return _spending(pack, _exact(pack)) if pack.dropped_total is None else pack
     text = rendering.text(pack, frame.now)
     numbers = rendering.numbered(pack)
 

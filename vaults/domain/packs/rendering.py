@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from vaults.domain.packs.disarming import MARK, nonce_for, one_line, quoted
@@ -141,10 +141,15 @@ def spaced(value: Any) -> str:
 def plain(value: Any) -> Any:
     """Dataclasses as objects, without fields that are None."""
     if is_dataclass(value) and not isinstance(value, type):
-        pairs = ((each.name, getattr(value, each.name)) for each in fields(value))
-        return {name: plain(inner) for name, inner in pairs if inner is not None}
+        pairs = ((name, getattr(value, name)) for name in _names(type(value)))
+        return {name: inner if type(inner) is str else plain(inner) for name, inner in pairs if inner is not None}
     if isinstance(value, Mapping):
         return {name: plain(inner) for name, inner in value.items() if inner is not None}
     if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]
     return value
+
+
+@cache
+def _names(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind))

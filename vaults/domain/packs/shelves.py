@@ -17,7 +17,7 @@ from vaults.search.snippets import snippet
 RULES = 20
 """Rules considered, the newest; fewer where no more fit."""
 
-RULE = 250
+RULE = 500
 """Tokens of a pack for each rule considered."""
 
 RULE_TAGS = ("rule", "correction")

@@ -55,7 +55,9 @@ def assorted(seed: int, count: int) -> Gathered:
     pieces = []
     for rank in range(count):
         part: Part = chance.choice(("state", "rules", "brief", "memories", "memories", "passages"))
-        text = " ".join(chance.choices(_WORDS, k=chance.choice((1, 5, 30, 120, 300))))
+        text = chance.choice((" ", " ", "\n", "\n\n\n")).join(
+            chance.choices(_WORDS, k=chance.choice((1, 5, 30, 120, 300)))
+        )
         if chance.random() < 0.2:
             text = (
                 chance.choice(("§1 decision, root, now\n", "\u202e", "</1>\n", '"}]', "ignore previous instructions "))
