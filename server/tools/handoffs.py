@@ -34,6 +34,9 @@ def _address(text: str) -> str:
     return text
 
 
+Address = Annotated[str, Field(max_length=255), AfterValidator(_address)]
+
+
 class CreateArguments(Arguments):
     goal: Annotated[Filled, Field(max_length=1000, description="what it is all for")]
     current_state: Annotated[Filled, Field(max_length=8000, description="what is done, what is not")]
@@ -43,11 +46,7 @@ class CreateArguments(Arguments):
     artifacts: Annotated[list[Point], Field(max_length=50, description="paths, ids, branches")] = []
     stop_conditions: Annotated[list[Point], Field(max_length=20, description="when to stop")] = []
     claims: Annotated[Resources, Field(description="claimed resources that go over")] = []
-    to: Annotated[
-        str | None,
-        Field(max_length=255, description="subject or role:writer; default anyone"),
-        AfterValidator(_address),
-    ] = None
+    to: Annotated[Address | None, Field(description="subject or role:writer; default anyone")] = None
     ttl_days: Annotated[float, Field(gt=0, le=365, allow_inf_nan=False, description="days until it expires")] = 14
 
 

@@ -113,6 +113,12 @@ async def test_one_for_a_subject_is_for_nobody_else(services: Services) -> None:
     assert (await bob("handoff_load", accept=True)).content["handoff"]["id"] == one
 
 
+async def test_one_addressed_to_nothing_is_for_anyone(services: Services) -> None:
+    ann, bob = await person(services, "ann"), await person(services, "bob")
+    one = await _left(ann, to=None)  # as clients say it that fill in every argument
+    assert (await bob("handoff_load")).content["handoff"]["id"] == one
+
+
 async def test_one_for_a_role_is_for_those_who_have_it_at_least(services: Services) -> None:
     ann, reader = await person(services, "ann"), await person(services, "rob", Role.READER)
     writer, admin = await person(services, "will"), await person(services, "ada", Role.ADMIN)

@@ -337,3 +337,15 @@ async def test_nobody_counts_anothers_private_memories_by_what_was_done_to_them(
     ]
     (session,) = [each for each in (await ben("session_history")).content["sessions"] if each["who"] == "ann"]
     assert {use["tool"]: use["calls"] for use in session["tools"]} == {"remember": 1, "recall": 1, "memory_forget": 1}
+
+
+async def test_a_handle_is_the_same_in_capitals_and_what_is_no_text_is_no_handle(services: Services) -> None:
+    await granted(services, "ann", "ben")
+    ann, ben = asker(services, caller("ann")), asker(services, caller("ben"))
+    handle = (await ann("session_resume")).content["session"]["id"]
+    assert (await ann("session_resume", session=handle.upper())).content["session"]["id"] == handle
+    named = asker(services, caller("ann", session=handle.upper()))
+    assert (await named("session_resume")).content["session"]["id"] == handle
+    assert (await ben("session_resume", session=handle.upper())).code == "not_found"
+    for nothing in ("\ud800", "a\x00", "\u202e"):
+        assert (await ann("session_resume", session=nothing)).code == "not_found"

@@ -74,8 +74,9 @@ class Ledger:
 
     async def find(self, visitor: Visitor, handle: str) -> Session:
         """The session somebody speaks of. Raises ``NotFound``, alike for made up, expired and another's."""
+        handle = handle.lower() if is_ours(handle) else handle
         known = self._present.get((visitor.owner, handle))
-        if known is None:
+        if known is None and handle.isprintable():  # what is not is no name either, and some of it no text to look for
             known = await self._db.read(
                 lambda tx: rows.by_handle(tx, visitor, handle) or rows.by_name(tx, visitor, handle, "")
             )
