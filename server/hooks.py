@@ -28,7 +28,7 @@ START_TOKENS, PROMPT_TOKENS = 1500, 1000
 _NAME_TOKENS = 60
 """What the line with the session's name may cost, of either."""
 
-_HOLDS = ("state", "rules", "brief", "memories", "passages")
+_HOLDS = ("checkpoint", "rules", "brief", "memories", "passages")
 """Parts of a pack one of which has something in it, when there is something to tell."""
 
 _QUERY = 2000
