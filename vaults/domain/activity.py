@@ -34,7 +34,7 @@ _SEEN = (
 )
 """Of what others did with memories only those still there are told: a deleted one was perhaps private."""
 WORTH_TELLING = (
-    " AND e.tool NOT IN ('session_resume', 'session_history', 'status', 'discover_tools')"
+    " AND e.tool NOT IN ('session_resume', 'session_history', 'context', 'status', 'discover_tools')"
     " AND NOT (e.tool = 'claims' AND e.type = 'tool_call' AND e.outcome = 'ok')"
 )
 """Looking what happened did not happen to anything, and of a claim each resource has an event."""
