@@ -349,3 +349,16 @@ async def test_a_handle_is_the_same_in_capitals_and_what_is_no_text_is_no_handle
     assert (await ben("session_resume", session=handle.upper())).code == "not_found"
     for nothing in ("\ud800", "a\x00", "\u202e"):
         assert (await ann("session_resume", session=nothing)).code == "not_found"
+
+
+@pytest.mark.parametrize("name", [None, "the-refactoring"])
+async def test_a_session_that_another_process_completed_is_not_gone_on_with(
+    services: Services, name: str | None
+) -> None:
+    await granted(services, "ann")
+    ann = asker(services, caller("ann", session=name))
+    before = (await ann("session_resume")).content["session"]["id"]
+    await rewrite(services, "UPDATE sessions SET status = 'completed' WHERE id = ?", (before,))
+    claimed = await ann("claims", action="claim", resources=["a"])
+    assert claimed.ok, claimed.text
+    assert (await ann("session_resume")).content["session"]["id"] != before

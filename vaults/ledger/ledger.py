@@ -55,7 +55,7 @@ class Ledger:
 
     async def attend(self, visitor: Visitor) -> Session:
         """The session of a caller that names none: the one it was in a while ago, or a new one."""
-        known = self._present.get((visitor.owner, visitor.name))
+        known = await self._going_on(visitor.owner, visitor.name)
         if known is None or known.idle:
             known = await self._db.read(
                 lambda tx: rows.by_name(tx, visitor, visitor.name, clock.ago(visitor.idle_s))
@@ -67,10 +67,20 @@ class Ledger:
         new. Raises ``NotFound`` for a handle that is not this caller's."""
         if is_ours(name):
             return await self.find(visitor, name)
-        known = self._present.get((visitor.owner, name))
+        known = await self._going_on(visitor.owner, name)
         if known is None or known.completed:
             known = await self._db.read(lambda tx: rows.by_name(tx, visitor, name, "")) or begun(visitor, name)
         return self._enter(known)
+
+    async def _going_on(self, owner: str, name: str) -> Session | None:
+        """The session remembered by a name, unless another process ended it since."""
+        known = self._present.get((owner, name))
+        seq = known.seq if known is not None else None
+        with contextlib.suppress(StrongroomError):  # where the log cannot be read, the call goes on
+            if known is not None and seq is not None and await self._db.read(lambda tx: rows.is_completed(tx, seq)):
+                self.end(known, "completed")
+                return None
+        return known
 
     async def find(self, visitor: Visitor, handle: str) -> Session:
         """The session somebody speaks of. Raises ``NotFound``, alike for made up, expired and another's."""

@@ -30,6 +30,11 @@ def by_name(tx: Reader, visitor: Visitor, name: str, since: str) -> Session | No
     return _session(row, visitor) if row else None
 
 
+def is_completed(tx: Reader, seq: int) -> bool:
+    """Whether the session of this row was completed."""
+    return bool(tx.value("SELECT COUNT(*) FROM sessions WHERE seq = ? AND status = 'completed'", (seq,)))
+
+
 def _session(row: Row, visitor: Visitor) -> Session:
     handle, owner, name, who, client, transport, workspace, seq, completed, started_at, seen_at = row
     return Session(
