@@ -226,7 +226,7 @@ class Vault:
     async def settle(self) -> None:
         """Write down counters and, in the process that holds the lease, a vector snapshot."""
         accesses, self.accesses = self.accesses, Counter()
-        await self.ledger.flush()
+        await self.ledger.write_out()
         try:
             if accesses:
                 await self.db.write(lambda tx: reads.write(tx, accesses))

@@ -135,7 +135,7 @@ async def test_a_kill_at_any_call_leaves_each_step_of_a_day_whole_or_absent(
 
 
 @strace
-@pytest.mark.parametrize(("step", "point"), [(4, 3), (9, 3)])
+@pytest.mark.parametrize(("step", "point"), [(4, 11), (4, 19), (9, 11)])
 async def test_a_kill_in_an_acceptance_or_a_save_leaves_it_whole_or_absent(
     tmp_path: Path, template: Path, step: int, point: int
 ) -> None:

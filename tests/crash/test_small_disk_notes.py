@@ -3,37 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-import shutil
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.crash.mounts import mounting, run_on_small_disk
 
-
-def _may_mount() -> bool:
-    if shutil.which("unshare") is None:
-        return False
-    return not subprocess.run(["unshare", "-Urm", "true"], check=False, capture_output=True).returncode
-
-
-pytestmark = pytest.mark.skipif(not _may_mount(), reason="this system lets nobody mount for himself")
-
-
-def _run(folder: Path, *steps: str) -> list[dict[str, Any]]:
-    """Run shell commands where a small disk is mounted at ``folder``; their JSON lines."""
-    folder.mkdir()
-    script = " && ".join([f"mount -t tmpfs -o size=12m small {folder}", *steps])
-    command = ["unshare", "-Urm", "sh", "-c", script]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+pytestmark = mounting
 
 
 def _step(kind: str, data: Path, *more: str) -> str:
@@ -43,7 +20,7 @@ def _step(kind: str, data: Path, *more: str) -> str:
 async def _filled(tmp_path: Path, amounts: list[int]) -> None:
     data = tmp_path / "disk" / "data"
     steps = _step("made", data), _step("full", data, *map(str, amounts))
-    tried = await asyncio.to_thread(_run, tmp_path / "disk", *steps)
+    tried = await asyncio.to_thread(run_on_small_disk, tmp_path / "disk", *steps)
     assert {each["code"] for each in tried} == {None, "storage_full"}
     for each in tried:
         assert each["searched"], each
@@ -66,6 +43,8 @@ async def test_a_change_is_whole_or_refused_with_any_space_left(tmp_path: Path) 
 async def test_notes_on_a_disk_that_can_only_be_read_are_read_and_searched(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     lock = f"mount -o remount,ro {disk}"
-    tried = await asyncio.to_thread(_run, disk, _step("made", disk / "data"), lock, _step("locked", disk / "data"))
+    tried = await asyncio.to_thread(
+        run_on_small_disk, disk, _step("made", disk / "data"), lock, _step("locked", disk / "data")
+    )
     assert [each["code"] for each in tried] == ["read_only"] * 4
     assert all(each["same"] and each["read"] and each["searched"] for each in tried)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ from vaults.domain import activity, handoffs
 from vaults.domain.activity import Event, ToolUse
 from vaults.domain.handoffs import Handoff, Taker
 from vaults.domain.memory import Actor
-from vaults.errors import NotFound
+from vaults.errors import StrongroomError
 from vaults.ledger import sweeping
 from vaults.ledger.visiting import Session
 from vaults.vault import Vault
@@ -125,21 +126,32 @@ async def refresh(vault: Vault) -> None:
     await vault.ledger.flush()
     cutoffs = vault.ledger.cutoffs()
     if await vault.db.read(lambda tx: sweeping.has_stale(tx, cutoffs)):
-        await vault.db.write(lambda tx: sweeping.sweep(tx, cutoffs))
+        with suppress(StrongroomError):  # who only reads is told as much as there is
+            await vault.db.write(lambda tx: sweeping.sweep(tx, cutoffs))
 
 
 async def look_around(vault: Vault, taker: Taker, session: Session, limit: int) -> Around:
-    """The view of somebody who begins. ``limit`` recent sessions."""
-    own = await vault.ledger.row(session)
+    """The view of somebody who begins. ``limit`` recent sessions. Where nothing can be written, one's own session has
+    no row yet, and is told as it is."""
+    with suppress(StrongroomError):
+        await vault.ledger.row(session)
     await refresh(vault)
-    return await vault.db.read(lambda tx: _around(tx, taker, own, limit))
+    return await vault.db.read(lambda tx: _around(tx, taker, session, limit))
 
 
-def _around(tx: Reader, taker: Taker, own: int, limit: int) -> Around:
-    viewer = taker.identity
-    mine = tx.one(f"SELECT {_COLUMNS} FROM sessions s WHERE s.seq = ?", (own,))
-    if mine is None:
-        raise NotFound("no such session")
+def _own(tx: Reader, session: Session, viewer: str) -> SessionView:
+    row = tx.one(f"SELECT {_COLUMNS} FROM sessions s WHERE s.seq = ?", (session.seq or 0,))
+    if row is not None:
+        return _view(row, viewer, **_held(tx, int(row[15]), viewer))
+    status = "completed" if session.completed else "active"
+    return SessionView(
+        session.id, session.who, session.client, status, session.workspace, session.started_at, session.seen_at,
+        session.owner == viewer,
+    )  # fmt: skip
+
+
+def _around(tx: Reader, taker: Taker, session: Session, limit: int) -> Around:
+    viewer, own = taker.identity, session.seq or 0
     # One that did nothing yet has nothing to tell; the caller's own has, when it did something before.
     recent = tx.all(
         f"SELECT {_COLUMNS} FROM sessions s WHERE (s.saved_at IS NOT NULL OR EXISTS (SELECT 1 FROM events e"
@@ -153,7 +165,7 @@ def _around(tx: Reader, taker: Taker, own: int, limit: int) -> Around:
     )
     total = int(tx.value("SELECT COUNT(*) FROM sessions WHERE status = 'active' AND seq <> ?", (own,)))
     return Around(
-        _view(mine, viewer, **_held(tx, own, viewer)),
+        _own(tx, session, viewer),
         [_told(tx, row, viewer) for row in recent],
         [_view(row, viewer, **_held(tx, int(row[15]), viewer)) for row in beside],
         total,

@@ -27,6 +27,10 @@ from vaults.settings import SessionSettings
 FLUSH_S = 0.5
 """Seconds an event waits for others to share its transaction."""
 
+READ_S = 1.0
+"""Seconds who reads of sessions and events waits for the newest of them to be written. Where that takes longer, they
+are told without, and nobody waits again before it is through."""
+
 WAITING = 10_000
 """Events kept while they cannot be written; older ones are lost, and counted."""
 
@@ -49,7 +53,9 @@ class Ledger:
         self._entries: list[Entry] = []
         self._writing = asyncio.Lock()
         self._timer: asyncio.TimerHandle | None = None
-        self._flushing: asyncio.Task[None] | None = None
+        self._flushing: set[asyncio.Task[None]] = set()
+        self._next: asyncio.Task[None] | None = None
+        self._late = False
         self._swept = float("-inf")
         self.lost = 0
 
@@ -147,12 +153,32 @@ class Ledger:
 
     def _begin_flush(self) -> None:
         self._timer = None
-        self._flushing = asyncio.create_task(self.flush(), name="ledger")
+        self._soon()
 
-    async def flush(self) -> None:
-        """Write what waits. Never raises for what happens to disk or database: it is tried again with the next."""
+    def _soon(self) -> asyncio.Task[None]:
+        """Write what waits as soon as what is being written is through. Who asks meanwhile shares in it."""
+        if self._next is None:
+            self._next = asyncio.create_task(self._flush_quietly(), name="ledger")
+            self._flushing.add(self._next)
+            self._next.add_done_callback(self._flushing.discard)
+        return self._next
+
+    async def _flush_quietly(self) -> None:
         with contextlib.suppress(StrongroomError):
             await self._flush()
+        self._late = False
+
+    async def flush(self) -> None:
+        """Write what waits, and wait for it for ``READ_S`` at most: another process may hold the vault. Never raises
+        for what happens to disk or database: it is tried again with the next."""
+        writing = self._soon()
+        if not self._late:
+            done, _ = await asyncio.wait({writing}, timeout=READ_S)
+            self._late = not done
+
+    async def write_out(self) -> None:
+        """As ``flush``, however long it takes."""
+        await asyncio.shield(self._soon())
 
     async def row(self, session: Session) -> int:
         """The row of a session, written if need be. Raises what keeps it from being written."""
@@ -164,6 +190,7 @@ class Ledger:
 
     async def _flush(self) -> None:
         async with self._writing:
+            self._next = None  # what comes from here on is for another
             entries, self._entries = self._entries, []
             touched, self._touched = self._touched, {}
             if not entries and not touched:
@@ -204,7 +231,7 @@ class Ledger:
         """The process ends: pause the sessions it was serving, and give back what they claimed. Not those of commands:
         there each call is a process, and the next goes on with the session."""
         present, self._present = list(self._present.values()), OrderedDict()
-        await self.flush()
+        await self.write_out()
         served = [session for session in present if session.transport != "cli" and not session.idle]
         ids = {session.seq for session in served if session.seq is not None}
         with contextlib.suppress(StrongroomError):
@@ -216,7 +243,6 @@ class Ledger:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._flushing is not None:
-            await asyncio.gather(self._flushing, return_exceptions=True)
-        await self.flush()
+        await asyncio.gather(*self._flushing, return_exceptions=True)
+        await self.write_out()
         self._lose(len(self._entries))
