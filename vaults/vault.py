@@ -229,7 +229,7 @@ class Vault:
         await self.ledger.write_out()
         try:
             if accesses:
-                await self.db.write(lambda tx: reads.write(tx, accesses))
+                await self.db.write_aside(lambda tx: reads.write(tx, accesses))
             if self.lease.held and await self.projection.save():
                 await self.db.write(embeddings.prune_removals)
         except (ReadOnly, StorageFull, VaultUnavailable):

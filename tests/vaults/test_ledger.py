@@ -23,7 +23,7 @@ def refusing(ledger: Ledger, monkeypatch: pytest.MonkeyPatch, failure: Exception
     async def write(work: object) -> object:
         raise failure
 
-    monkeypatch.setattr(ledger._db, "write", write)
+    monkeypatch.setattr(ledger._db, "write_aside", write)
 
 
 def entry(session: str = "s") -> Entry:
@@ -91,3 +91,18 @@ async def test_closing_writes_the_rest(opening: Opening) -> None:
     async with opening() as services:
         vault = await opened(services)
         assert await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM events WHERE tool = 'remember'")) == 1
+
+
+async def test_what_a_search_keeps_stays_good_while_calls_are_written_down(services: Services) -> None:
+    ask = asker(services)
+    assert (await ask("remember", content="the kettle is in the cellar")).ok
+    await ask("recall", query="kettle")
+    vault = await opened(services)
+    before = await vault.db.read(lambda tx: tx.version())
+    for _ in range(3):
+        await ask("recall", query="kettle")
+        await vault.ledger.flush()
+    assert await vault.db.read(lambda tx: tx.version()) == before
+    assert (await ask("remember", content="the second kettle is in the attic")).ok
+    assert await vault.db.read(lambda tx: tx.version()) != before
+    assert len((await ask("recall", query="kettle")).content["hits"]) == 2

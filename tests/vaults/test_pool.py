@@ -314,7 +314,7 @@ async def test_a_full_disk_does_not_end_the_pools_rounds(services: Services, mon
         raise StorageFull("the disk is full")
 
     vault.accesses[1] = 1
-    monkeypatch.setattr(vault.db, "write", full)
+    monkeypatch.setattr(vault.db, "write_aside", full)
     await vault.settle()
     assert vault.accesses[1] == 1, "counted later"
     monkeypatch.undo()

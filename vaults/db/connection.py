@@ -37,6 +37,7 @@ GROUP_LIMIT = 64
 class _Pending(Generic[T]):
     work: Callable[[Writer], T]
     done: asyncio.Future[T]
+    aside: bool
 
 
 class Database:
@@ -73,9 +74,16 @@ class Database:
 
         A caller that is cancelled after its work began does not stop it: the write is whole or absent.
         """
+        return await self._written(work, aside=False)
+
+    async def write_aside(self, work: Callable[[Writer], T]) -> T:
+        """``write`` for bookkeeping that no search reads: what was kept of earlier ones stays good."""
+        return await self._written(work, aside=True)
+
+    async def _written(self, work: Callable[[Writer], T], *, aside: bool) -> T:
         self._refuse_if_closed()
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._pending.append(_Pending(work, done))
+        self._pending.append(_Pending(work, done, aside))
         if self._drain is None or self._drain.done():
             self._drain = asyncio.create_task(self._drain_pending())
         return await asyncio.shield(done)
@@ -142,7 +150,7 @@ class Database:
             started = time.perf_counter()
             try:
                 writer = await self._open_writer()
-                outcomes = await _on_thread(writer, _commit_group, writer, [p.work for p in group])
+                outcomes = await _on_thread(writer, _commit_group, writer, group)
             except Exception as failure:  # noqa: BLE001  every waiter of the group gets the failure
                 outcomes = [self._explained(failure)] * len(group)
                 await self._discard_writer()
@@ -262,14 +270,19 @@ def _snapshot(connection: aiosqlite.Connection, work: Callable[[Reader], T]) -> 
         raw.execute("ROLLBACK")
 
 
-def _commit_group(connection: aiosqlite.Connection, works: list[Callable[[Writer], Any]]) -> list[Any]:
+def _commit_group(connection: aiosqlite.Connection, group: list[_Pending[Any]]) -> list[Any]:
     """Run each work in its savepoint, commit once. Returns a result or an exception for each, in order."""
     raw = connection._conn
     outcomes: list[Any] = []
+    counts = False
     raw.execute("BEGIN IMMEDIATE")
     try:
-        for work in works:
-            outcomes.append(_in_savepoint(raw, work))
+        for pending in group:
+            before = raw.total_changes
+            outcomes.append(_in_savepoint(raw, pending.work))
+            counts = counts or (raw.total_changes != before and not pending.aside)
+        if counts:
+            Writer(raw).count_change()
         raw.execute("COMMIT")
     except BaseException:
         # After some errors (disk full) SQLite has already rolled back; a second ROLLBACK would hide the cause.

@@ -28,10 +28,11 @@ class Reader:
     def __init__(self, connection: sqlite.Connection) -> None:
         self._connection = connection
 
-    def version(self) -> tuple[int, int]:
-        """Equal to an earlier one as long as nobody has committed anything in between. Ask first: it fixes the
-        snapshot the transaction reads. Only comparable on one connection, which is the first part."""
-        return id(self._connection), int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+    def version(self) -> int:
+        """Equal to an earlier one as long as nobody, in whatever process, has committed anything but bookkeeping in
+        between."""
+        # SQLite's own count of commits is no use here: the log of calls commits all the time.
+        return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
     def size(self) -> int:
         """Bytes the database takes, this transaction included; what waits in it to be used again is not counted."""
@@ -84,3 +85,7 @@ class Writer(Reader):
     def many(self, sql: str, rows: Iterable[Params]) -> None:
         """Execute one statement for each of ``rows``."""
         self._connection.executemany(sql, rows)
+
+    def count_change(self) -> None:
+        """Give the database another ``version``, with whatever else the transaction does."""
+        self._connection.execute(f"PRAGMA user_version = {(self.version() + 1) % 2**31}")

@@ -198,7 +198,7 @@ class Ledger:
             started = time.monotonic()
             keep = self._write if started - self._swept < SWEEP_S else self._write_and_sweep
             try:
-                placed = await self._db.write(lambda tx: keep(tx, list(touched.values()), entries))
+                placed = await self._db.write_aside(lambda tx: keep(tx, list(touched.values()), entries))
             except StrongroomError as failure:
                 if isinstance(failure, ReadOnly):  # and it will stay so: nothing is to be hoarded
                     self._count_lost(len(entries))
@@ -236,7 +236,7 @@ class Ledger:
         ids = {session.seq for session in served if session.seq is not None}
         with contextlib.suppress(StrongroomError):
             if ids:
-                await self._db.write(lambda tx: sweeping.pause(tx, ids))
+                await self._db.write_aside(lambda tx: sweeping.pause(tx, ids))
 
     async def close(self) -> None:
         """Write the rest; what cannot be written now is lost, and counted."""

@@ -24,7 +24,8 @@ _MODIFIED = (
 class Filter:
     """Everything that narrows a search. ``viewer`` is the principal's identity: private items of others never match.
     ``now`` is the stored form of the present; what is expired never matches. ``fields`` pairs a field with the values
-    one of which it must have. ``as_of``: only passages numbered up to this."""
+    one of which it must have. ``as_of``: only passages numbered up to this; ``without``: no memory this principal
+    stored."""
 
     viewer: str
     now: str
@@ -46,12 +47,13 @@ class Filter:
     modified_before: str | None = None
     include_archived: bool = False
     as_of: int | None = None
+    without: str | None = None
 
     @property
     def narrows(self) -> bool:
         """Whether more is asked than what every search asks: then filter first, search after. Most of what a kind's
         own search finds first is of that kind."""
-        return bool(set(self.asked()) - {"kinds"})
+        return self.without is not None or bool(set(self.asked()) - {"kinds"})
 
     def asked(self) -> list[str]:
         """The names of what is asked, as an answer that is empty for it names them."""
@@ -77,6 +79,11 @@ class Filter:
         if self.as_of is not None:
             clauses.append("p.seq <= :as_of")
             params["as_of"] = self.as_of
+        if self.without is not None:
+            clauses.append(
+                "(p.kind <> 'memory' OR p.item NOT IN (SELECT seq FROM memories WHERE stored_by = :without))"
+            )
+            params["without"] = self.without
         clauses += self._tagged("p.kind", "p.item", params)
         return " AND ".join(clauses), params
 
@@ -92,6 +99,9 @@ class Filter:
         if self.author is not None:
             clauses.append("m.author = :author")
             params["author"] = self.author
+        if self.without is not None:
+            clauses.append("m.stored_by <> :without")
+            params["without"] = self.without
         clauses += self._tagged("'memory'", "m.seq", params)
         return " AND ".join(clauses), params
 

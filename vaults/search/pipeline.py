@@ -22,7 +22,7 @@ from vaults.search.endpoint import Expander
 from vaults.search.fusion import span_of
 from vaults.search.query import Query, parse
 from vaults.search.question import Meant, Mode, Question, Ranking
-from vaults.search.rankings import Kept, Rankings, Version
+from vaults.search.rankings import Kept, Rankings
 from vaults.search.smoothing import smoothed
 from vaults.search.timing import Timings
 from vaults.search.vocabulary import Vocabulary
@@ -86,7 +86,7 @@ class _Run:
 class _Words:
     """What one read of the database says before vectors are asked."""
 
-    version: Version
+    version: int
     found: Found
     meant: Meant
     last_change: int

@@ -1,4 +1,4 @@
-"""Rankings of the last questions, good until anybody commits anything to the vault."""
+"""Rankings of the last questions, good until anybody commits anything a search reads."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ from typing import Any
 KEPT = 128
 """Rankings per open vault, some 10 KB each; a vault at rest keeps none."""
 
-Version = tuple[int, int]
-"""What ``Reader.version`` said when the ranking was begun."""
-
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A ranking, the state of the database it is of, and the moment the next memory expires, in stored form."""
+    """A ranking, the ``Reader.version`` it is of, and the moment the next memory expires, in stored form."""
 
-    version: Version
+    version: int
     ranking: Any
     until: str | None = None
 
@@ -43,5 +40,5 @@ class Rankings:
             self._kept.popitem(last=False)
 
     def clear(self) -> None:
-        """Forget all: connections are about to close, and versions are only comparable on one."""
+        """Forget all."""
         self._kept.clear()
