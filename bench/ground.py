@@ -25,7 +25,7 @@ from vaults.db.sql import Writer
 from vaults.domain import storing
 from vaults.domain.memory import Actor, MemoryFields
 from vaults.index import embeddings
-from vaults.settings import IndexSettings
+from vaults.settings import HygieneSettings, IndexSettings
 from vaults.vault import Vault
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ UNLIMITED = {"limits.calls_per_minute": 10**9, "limits.vault_calls_per_minute": 
 ACTOR = Actor(identity="local|bench", name="bench", workspace=None)
 
 
-Plain = cast("Vault", SimpleNamespace(shared=SimpleNamespace(index=IndexSettings())))
+Plain = cast("Vault", SimpleNamespace(shared=SimpleNamespace(index=IndexSettings(), hygiene=HygieneSettings())))
 """What ``storing.prepare`` asks of a vault, for rows written where none is open."""
 
 
