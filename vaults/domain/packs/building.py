@@ -52,13 +52,31 @@ async def account(vault: Vault, asked: Asked, timings: Timings) -> Account:
 async def _chosen(vault: Vault, asked: Asked, timings: Timings | None) -> tuple[Gathered, Chosen]:
     limit = gathering.limit_for(asked.total)
     gathered, chosen = await _made(vault, asked, limit, timings)
-    if _flooded(gathered, chosen, limit):  # somebody said one thing many times: there may be others behind it
-        return await _made(vault, asked, gathering.MOST, timings)
+    if limit < gathering.MOST and _flooded(gathered, chosen, limit):
+        # Somebody said one thing many times: there may be others behind it.
+        gathered, chosen = await _made(vault, asked, gathering.MOST, timings)
+        if _flooded(gathered, chosen, gathering.MOST):
+            return await _beside(vault, asked, gathered, chosen)
     return gathered, chosen
 
 
 async def _made(vault: Vault, asked: Asked, limit: int, timings: Timings | None) -> tuple[Gathered, Chosen]:
-    gathered = await gathering.gather(vault, asked, limit, timings)
+    return await _assembled(vault, asked, await gathering.gather(vault, asked, limit, timings))
+
+
+async def _beside(vault: Vault, asked: Asked, gathered: Gathered, chosen: Chosen) -> tuple[Gathered, Chosen]:
+    """With what is found without whoever repeats: however often one says a thing, others are heard too."""
+    repeated = {each.id for each in chosen.left if each.why == "duplicate"}
+    keys = [piece.key for piece in gathered.pieces if piece.key is not None and piece.evidence.id in repeated]
+    who = await vault.db.read(lambda tx: gathering.storer_of_most(tx, keys))
+    if who is None:
+        return gathered, chosen
+    others = replace(asked, only=replace(asked.only, without=who))
+    more = await gathering.gather(vault, others, gathering.limit_for(asked.total))
+    return await _assembled(vault, asked, gathering.together(gathered, more))
+
+
+async def _assembled(vault: Vault, asked: Asked, gathered: Gathered) -> tuple[Gathered, Chosen]:
     gathered, orphans = await _anchored(vault, asked, gathered)
     return gathered, await _counted(vault, gathered, lambda: assembling.assemble(gathered, orphans, _frame(asked)))
 
@@ -68,7 +86,7 @@ def _flooded(gathered: Gathered, chosen: Chosen, limit: int) -> bool:
     found = sum(piece.score is not None for piece in gathered.pieces)
     repeated = sum(each.why == "duplicate" for each in chosen.left)
     unfit = len(chosen.left) - repeated
-    return limit < gathering.MOST and found >= limit and repeated > found // 2 and not unfit
+    return found >= limit and repeated > found // 2 and not unfit
 
 
 def _remember_shown(vault: Vault, viewer: str, kept: Sequence[Piece]) -> None:

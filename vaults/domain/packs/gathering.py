@@ -74,6 +74,30 @@ def _faded(tx: Reader, vault: Vault, shown: Sequence[Shown]) -> list[Shown]:
     return sorted(shown, key=lambda each: -each.hit.score * counted.get(each.item, 1.0))
 
 
+def storer_of_most(tx: Reader, seqs: Sequence[int]) -> str | None:
+    """Who stored most of some memories."""
+    some = ", ".join(str(int(seq)) for seq in seqs)
+    row = tx.one(
+        f"SELECT stored_by FROM memories WHERE seq IN ({some}) GROUP BY stored_by ORDER BY COUNT(*) DESC, 1 LIMIT 1"
+    )
+    return str(row[0]) if row else None
+
+
+def together(one: Gathered, more: Gathered) -> Gathered:
+    """The candidates of two searches, by score."""
+    found = {(piece.evidence.kind, piece.evidence.id): piece for piece in _scored(more)}
+    found |= {(piece.evidence.kind, piece.evidence.id): piece for piece in _scored(one)}
+    asked_or_not = [piece for piece in one.pieces if piece.score is None]
+    best = sorted(found.values(), key=lambda piece: -(piece.score or 0.0))
+    pieces = [replace(piece, rank=rank) for rank, piece in enumerate([*asked_or_not, *best])]
+    bonds = list(dict.fromkeys([*one.bonds, *more.bonds]))
+    return replace(one, pieces=pieces, bonds=bonds, titles={**more.titles, **one.titles})
+
+
+def _scored(gathered: Gathered) -> list[Piece]:
+    return [piece for piece in gathered.pieces if piece.score is not None]
+
+
 def _behind(tx: Reader, seqs: Sequence[int]) -> Mapping[int, tuple[str, str | None, int]]:
     """Of memories: who stored them, the commit they speak of, and their length in characters."""
     some = ", ".join(str(int(seq)) for seq in seqs)

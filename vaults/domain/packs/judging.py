@@ -51,7 +51,7 @@ def label(piece: Piece) -> str | None:
 def _distinct(pieces: Sequence[Piece]) -> tuple[list[Piece], list[Left]]:
     kept: list[Piece] = []
     left: list[Left] = []
-    texts = _Texts()
+    texts = Texts()
     for piece in pieces:
         same = texts.same_as(piece.evidence.text or "") if piece.part in _COMPARED else None
         if same is None:
@@ -66,7 +66,7 @@ def _distinct(pieces: Sequence[Piece]) -> tuple[list[Piece], list[Left]]:
 _COMPARED = ("rules", "memories", "passages")
 
 
-class _Texts:
+class Texts:
     """Texts that are in, found again by their words."""
 
     def __init__(self) -> None:

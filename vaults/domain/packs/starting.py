@@ -15,8 +15,10 @@ from vaults.db.sql import Reader
 from vaults.domain import activity, claims, handoffs, sessions
 from vaults.domain.activity import Event
 from vaults.domain.handoffs import Handoff
+from vaults.domain.memory import Memory
 from vaults.domain.packs import shelves
 from vaults.domain.packs.disarming import disarm, one_line
+from vaults.domain.packs.judging import Texts
 from vaults.domain.packs.pack import Evidence, Gathered, Piece
 from vaults.domain.packs.request import Asked
 from vaults.errors import StrongroomError
@@ -123,10 +125,32 @@ def _field(name: str, text: str | None) -> str:
 def _memories(tx: Reader, only: Filter) -> Iterator[Piece]:
     warm = replace(only, tiers=("hot", "warm"))
     for types, most in ((OPEN, TOLD), (KNOWN, MORE)):
-        found = shelves.of_types(tx, warm, types, most)
-        found.sort(key=lambda row: (row[1].tier != "hot", -row[0]))
-        for row in found[:most]:
+        for row in _newest(tx, warm, types, most):
             yield shelves.piece_of("memories", 0, *row)
+
+
+def _newest(tx: Reader, warm: Filter, types: Sequence[str], most: int) -> list[tuple[int, Memory, str]]:
+    """The newest ``most``. Where half of them only repeat others, what else there is by others than whoever repeats
+    takes their place, and half of the places at least."""
+    found = sorted(shelves.of_types(tx, warm, types, most), key=_newest_first)[:most]
+    texts, repeated = Texts(), Counter[str]()
+    distinct: list[tuple[int, Memory, str]] = []
+    for row in found:
+        if texts.same_as(row[1].content) is None:
+            texts.add(row[1].id, row[1].content)
+            distinct.append(row)
+        else:
+            repeated[row[2]] += 1
+    if len(found) < most or repeated.total() < most // 2:
+        return found
+    [(who, _)] = repeated.most_common(1)
+    theirs = [row for row in distinct if row[2] == who][: most // 2]
+    others = sorted(shelves.of_types(tx, replace(warm, without=who), types, most), key=_newest_first)
+    return sorted([*others[: most - len(theirs)], *theirs], key=_newest_first)
+
+
+def _newest_first(row: tuple[int, Memory, str]) -> tuple[bool, int]:
+    return row[1].tier != "hot", -row[0]
 
 
 def _around(tx: Reader, only: Filter, own: int, cutoffs: Cutoffs) -> Iterator[Piece]:
