@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import pytest
+from uuid_utils import uuid7
 
 from server.services import Services
 from tests.conftest import Opening, asker
 from tests.noted import until
+from vaults.db.sql import Writer
 from vaults.errors import ReadOnly, StorageFull, VaultUnavailable
 from vaults.ledger import ledger as ledgers
+from vaults.ledger import rows
 from vaults.ledger.entries import Entry, Noted
 from vaults.ledger.ledger import Ledger
 from vaults.vault import Vault
@@ -106,3 +112,25 @@ async def test_what_a_search_keeps_stays_good_while_calls_are_written_down(servi
     assert (await ask("remember", content="the second kettle is in the attic")).ok
     assert await vault.db.read(lambda tx: tx.version()) != before
     assert len((await ask("recall", query="kettle")).content["hits"]) == 2
+
+
+async def test_a_session_that_another_process_began_first_keeps_what_was_done_meanwhile(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask, vault = asker(services), await opened(services)
+    ledger, write_aside = vault.ledger, vault.db.write_aside
+    assert (await ask("recall", query="gate")).ok
+    (own,) = ledger._touched.values()
+    other = replace(own, id=str(uuid7()))
+    await vault.db.write(lambda tx: rows.put(tx, [other]))
+
+    async def write_while_calls_go_on(work: Callable[[Writer], object]) -> object:
+        monkeypatch.undo()
+        assert (await ask("recall", query="gate")).ok
+        return await write_aside(work)
+
+    monkeypatch.setattr(vault.db, "write_aside", write_while_calls_go_on)
+    for _ in range(2):
+        await ledger.write_out()
+    assert own.id == other.id
+    assert await vault.db.read(lambda tx: tx.all("SELECT session FROM events")) == [(own.seq,)] * 2

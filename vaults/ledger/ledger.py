@@ -10,7 +10,8 @@ import asyncio
 import contextlib
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from vaults import clock
 from vaults.db.connection import Database
@@ -207,8 +208,19 @@ class Ledger:
                 raise
             if keep == self._write_and_sweep:
                 self._swept = started
-            for handle, session in touched.items():
-                session.seq, session.id = placed[handle]
+            self._place(touched, placed)
+
+    def _place(self, touched: Mapping[str, Session], placed: Placed) -> None:
+        """Tell sessions their rows. One that another process had begun first has its handle from here on, also in what
+        came to wait meanwhile."""
+        renamed = {}
+        for handle, session in touched.items():
+            session.seq, session.id = placed[handle]
+            if session.id != handle:
+                renamed[handle] = session.id
+        if renamed:
+            self._touched = {session.id: session for session in self._touched.values()}
+            self._entries = [replace(each, session=renamed.get(each.session, each.session)) for each in self._entries]
 
     def _write(self, tx: Writer, sessions: Sequence[Session], entries: Sequence[Entry]) -> Placed:
         placed = dict(rows.put(tx, sessions))
