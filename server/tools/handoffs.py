@@ -189,8 +189,9 @@ async def claims(call: Call, args: ClaimsArguments) -> Claims:
     elif not args.resources:
         raise InvalidArgument("resources", "must name at least one")
     elif args.action == "claim":
-        told = secrets.guard({"description": args.description}, call.vault.shared.hygiene).fields
-        held = await claiming.claim(call.vault, call.session, args.resources, told["description"])
+        said = {"resources": args.resources, "description": args.description}
+        told = secrets.guard(said, call.vault.shared.hygiene).fields
+        held = await claiming.claim(call.vault, call.session, told["resources"], told["description"])
     else:
         held = await claiming.release(call.vault, call.session, args.resources)
     return Claims(held.claims, held.total, held.released)

@@ -111,6 +111,14 @@ async def test_a_note_is_written_as_it_is_and_its_writer_told(ask: Asking, tmp_p
     assert not any("secret" in warning for warning in plain.content["warnings"])
 
 
+async def test_a_claim_keeps_no_secret(ask: Asking) -> None:
+    for said in ({"resources": [f"deploy with {TOKEN}"]}, {"resources": ["a"], "description": f"with {TOKEN}"}):
+        refused = await ask("claims", action="claim", **said)
+        assert refused.code == "invalid_argument"
+        assert TOKEN not in refused.text
+    assert (await ask("claims")).content["claims"] == []
+
+
 async def test_a_session_keeps_no_secret(ask: Asking) -> None:
     assert (await ask("session_save", summary=f"signed in with {TOKEN}")).code == "invalid_argument"
 

@@ -190,6 +190,24 @@ def test_only_passages_there_were_at_a_moment() -> None:
     assert {*facts.of(tx, range(1, 60), only)} == {row.number for row in rows if _passes(row, only)} & set(range(21))
 
 
+def test_without_what_one_stored_there_are_the_others_and_everything_that_is_no_memory() -> None:
+    rows = _rows(200, random.Random(4), ("memory", "note"))
+    tx = _tx()
+    _store(tx, rows)
+    _remember(tx, [row for row in rows if row.kind == "memory"])
+    everything, without = Filter("ann", NOW), Filter("ann", NOW, without="bob")
+    stored = {int(seq) for (seq,) in tx.all("SELECT seq FROM memories WHERE stored_by = 'bob'")}
+    items = {int(seq): (kind, int(item)) for seq, kind, item in tx.all("SELECT seq, kind, item FROM passages")}
+    before = {items[int(passage)] for passage in candidates.allowed(tx, everything)}
+    after = {items[int(passage)] for passage in candidates.allowed(tx, without)}
+    assert after == before - {("memory", number) for number in stored} != before
+    assert {about.item for about in facts.of(tx, items, without).values()} == after
+    where, params = without.over_memories()
+    assert not stored & {row[0] for row in tx.all(f"SELECT m.seq FROM memories m WHERE {where}", params)}
+    assert without.narrows
+    assert without.asked() == []
+
+
 @pytest.mark.parametrize(("name", "value"), ALONE, ids=str)
 def test_what_narrows_says_so_by_name(name: str, value: Any) -> None:
     only = replace(Filter("ann", NOW), **{name: value})
@@ -199,7 +217,7 @@ def test_what_narrows_says_so_by_name(name: str, value: Any) -> None:
 
 
 def test_every_field_is_tried() -> None:
-    assert set(CHOICES) == {each.name for each in fields(Filter)} - {"viewer", "now", "as_of"}
+    assert set(CHOICES) == {each.name for each in fields(Filter)} - {"viewer", "now", "as_of", "without"}
 
 
 def test_facts_say_what_a_passage_is() -> None:
