@@ -46,7 +46,7 @@ async def test_calls_in_a_row_share_a_transaction(services: Services) -> None:
     before = await vault.db.version()
     for _ in range(20):
         await asker(services)("status")
-    await vault.ledger.flush()
+    await vault.ledger.write_out()
     assert await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM events")) == 20
     assert (await vault.db.version())[1] - before[1] <= 2
 
@@ -59,8 +59,8 @@ async def test_a_log_that_cannot_be_written_fails_no_call_and_is_written_later(
     with monkeypatch.context() as patch:
         refusing(vault.ledger, patch, failure)
         assert (await asker(services)("status")).ok
-        await vault.ledger.flush()
-    await vault.ledger.flush()
+        await vault.ledger.write_out()
+    await vault.ledger.write_out()
     assert await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM events")) == 1
     assert vault.ledger.lost == 0
 
@@ -72,7 +72,7 @@ async def test_a_log_on_a_read_only_disk_is_counted_as_lost_and_not_hoarded(
     refusing(vault.ledger, monkeypatch, ReadOnly("read only"))
     for _ in range(3):
         assert (await asker(services)("status")).ok
-    await vault.ledger.flush()
+    await vault.ledger.write_out()
     assert vault.ledger.lost == 3
 
 
@@ -85,9 +85,9 @@ async def test_what_waits_too_long_is_lost_from_the_front_and_counted(
         refusing(vault.ledger, patch, StorageFull("full"))
         for number in range(8):
             vault.ledger.record(entry(str(number)))
-            await vault.ledger.flush()
+            await vault.ledger.write_out()
     assert vault.ledger.lost == 3
-    await vault.ledger.flush()
+    await vault.ledger.write_out()
     assert await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM events")) == 5
 
 
@@ -107,7 +107,7 @@ async def test_what_a_search_keeps_stays_good_while_calls_are_written_down(servi
     before = await vault.db.read(lambda tx: tx.version())
     for _ in range(3):
         await ask("recall", query="kettle")
-        await vault.ledger.flush()
+        await vault.ledger.write_out()
     assert await vault.db.read(lambda tx: tx.version()) == before
     assert (await ask("remember", content="the second kettle is in the attic")).ok
     assert await vault.db.read(lambda tx: tx.version()) != before
