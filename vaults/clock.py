@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from vaults.errors import InvalidArgument
@@ -41,3 +43,42 @@ def ago(seconds: float) -> str:
 def age_s(moment: str) -> float:
     """Seconds since a stored moment; none for one that is still to come, because somebody set the clock back."""
     return max(0.0, (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds())
+
+
+SLACK_S = 60.0
+"""Seconds a clock may gain between two looks at it without being doubted."""
+
+LASTING_S = 86_400.0
+"""Seconds after which a clock that was set ahead is believed."""
+
+
+def _running_s() -> float:
+    """Seconds by a clock nobody sets; on Linux it goes on while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
+@dataclass(slots=True)
+class Reckoning:
+    """The present for what cannot be undone: where somebody sets the clock ahead, only the time that has passed counts,
+    until it has been ahead for ``LASTING_S``."""
+
+    _said: datetime = field(default_factory=lambda: datetime.now(UTC))
+    _at: float = field(default_factory=_running_s)
+    _doubted: float | None = None
+
+    def ago(self, seconds: float) -> str:
+        """The moment ``seconds`` before now; later where they are below none."""
+        return text(self._now() - timedelta(seconds=seconds))
+
+    def _now(self) -> datetime:
+        said, at = datetime.now(UTC), _running_s()
+        passed = self._said + timedelta(seconds=at - self._at)
+        if said <= passed + timedelta(seconds=SLACK_S) or self._lasting(at):
+            self._said, self._at, self._doubted = said, at, None
+            return said
+        return passed
+
+    def _lasting(self, at: float) -> bool:
+        if self._doubted is None:
+            self._doubted = at
+        return at - self._doubted >= LASTING_S

@@ -31,13 +31,16 @@ SPAN_S = 10.0
 ROWS = 200
 """Rows of the log deleted at once."""
 
+SURE = clock.Reckoning()
+"""What is deleted cannot be got back: a clock that is set ahead for a moment must not do it."""
+
 Step = Callable[[Writer], bool]
 """Does a part in one transaction; returns whether there is more."""
 
 
 def owed(tx: Reader) -> bool:
     """Whether a memory has expired, or the last sweep is long ago, or lies in the future: the clock was set back."""
-    now = clock.now()
+    now = SURE.ago(0)
     row = tx.one("SELECT value FROM vault_info WHERE key = 'swept'")
     swept, _, due = str(row[0]).partition(" ") if row else ("", "", "")
     return not swept <= now < due or tx.one(f"SELECT 1 FROM memories WHERE {_EXPIRED} LIMIT 1", (now,)) is not None
@@ -47,7 +50,7 @@ async def sweep(vault: Vault) -> None:
     """Archive what expired, delete what was superseded long ago, and forget old calls. Raises ``StorageFull``."""
     until = time.monotonic() + SPAN_S
     hygiene, telemetry = vault.shared.hygiene, vault.shared.telemetry
-    superseded, called = (clock.ago(parse_duration(keep)) for keep in (hygiene.superseded, telemetry.keep))
+    superseded, called = (SURE.ago(parse_duration(keep)) for keep in (hygiene.superseded, telemetry.keep))
     steps: list[Step] = [
         _expire,
         lambda tx: _forget_events(tx, called),
@@ -61,12 +64,12 @@ async def sweep(vault: Vault) -> None:
             await asyncio.sleep(PAUSE_S)
     if not await _delete_superseded(vault, superseded, until):
         return
-    due = clock.ago(-hygiene.sweep_s)
+    due = SURE.ago(-hygiene.sweep_s)
     await vault.db.write(
         lambda tx: tx.run(
             "INSERT INTO vault_info (key, value) VALUES ('swept', :said)"
             " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-            {"said": f"{clock.now()} {due}"},
+            {"said": f"{SURE.ago(0)} {due}"},
         )
     )
 
@@ -88,7 +91,7 @@ _EXPIRED = "expires_at <= ? AND archived_at IS NULL AND superseded_by IS NULL"
 
 def _expire(tx: Writer) -> bool:
     until = time.perf_counter() + SLICE_S
-    for row in tx.all(f"SELECT seq FROM memories WHERE {_EXPIRED} ORDER BY expires_at LIMIT {ROWS}", (clock.now(),)):
+    for row in tx.all(f"SELECT seq FROM memories WHERE {_EXPIRED} ORDER BY expires_at LIMIT {ROWS}", (SURE.ago(0),)):
         lifecycle.put_away(tx, int(row[0]), "expired")
         if time.perf_counter() > until:
             return True
