@@ -21,6 +21,7 @@ from server.call import Call, Caller
 from server.chronicle import Chronicle, Page, session_of
 from server.tools._spec import Arguments, ToolSpec
 from vaults.context import CallContext, bound
+from vaults.domain.packs.disarming import visible
 from vaults.errors import (
     Forbidden,
     Internal,
@@ -113,7 +114,7 @@ async def _run(call: Call, spec: ToolSpec, arguments: Mapping[str, Any], page: P
     page.noted = spec.noted(args, result)
     content: dict[str, Any] = spec.output.dump_python(result, mode="json", exclude_none=True)
     page.result = content
-    return Outcome(content, spec.text(result))
+    return Outcome(content, visible(spec.text(result)))
 
 
 def _find(services: Services, name: str) -> ToolSpec:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from vaults.domain.packs.disarming import visible
 from vaults.errors import StrongroomError
 
 HTTP_STATUS = {
@@ -51,4 +52,5 @@ def as_text(failure: StrongroomError) -> str:
 
 
 def _stopped(sentence: str) -> str:
+    sentence = visible(" ".join(sentence.splitlines()))  # it may name what a caller gave
     return sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."

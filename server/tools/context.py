@@ -11,6 +11,7 @@ from pydantic import Field
 from auth.roles import Role
 from server.call import Call
 from server.tools._filters import Scope
+from server.tools._lines import told
 from server.tools._spec import Arguments, tool
 from server.tools.search import Searching
 from vaults import clock
@@ -126,7 +127,7 @@ def _explained_text(found: Explanation) -> str:
     took = ", ".join(f"{name} {ms:.1f} ms" for name, ms in found.timings_ms.items())
     lines = [f"{len(found.candidates)} of {found.total} candidates. {took}"] if found.query else []
     lines += [
-        f"{each.rank}. {each.score:.3f} {each.id} {each.title[:60]}: {each.outcome}; "
+        f"{each.rank}. {each.score:.3f} {each.id} {told(each.title, 60)}: {each.outcome}; "
         + ", ".join(f"{name} {value:+.3f}" for name, value in each.signals.items())
         for each in found.candidates[:SHOWN]
     ]

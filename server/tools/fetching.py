@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from auth.roles import Role
 from server.call import Call
+from server.tools._lines import told
 from server.tools._spec import Arguments, tool
 from vaults.domain import fetching
 from vaults.domain.fetching import Found, Item, Portion
@@ -53,7 +54,7 @@ class Fetched:
 
 def _fetched_text(fetched: Fetched) -> str:
     lines = [
-        f"{item.id}: {item.title} ({len(item.text)} characters)"
+        f"{item.id}: {told(item.title)} ({len(item.text)} characters)"
         + (f", more from line {item.next_line}" if item.next_line else "")
         for item in fetched.items
     ]
@@ -61,7 +62,7 @@ def _fetched_text(fetched: Fetched) -> str:
     cut = ["Cut at max_bytes: fetch fewer, or from a later line."] if short else []
     rest = fetched.remaining or []
     left = [f"Not returned: {len(rest)}, from {rest[0]} on"] if rest else []
-    gone = [f"Not found: {', '.join(fetched.missing)}"] if fetched.missing else []
+    gone = [f"Not found: {', '.join(map(told, fetched.missing))}"] if fetched.missing else []
     return "\n".join([*lines, *cut, *left, *gone, *fetched.warnings])
 
 

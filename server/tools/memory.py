@@ -13,6 +13,7 @@ from server.across import answer_across
 from server.allowance import storer
 from server.call import Call
 from server.tools._filters import MaxTokens, Mode, Narrowing
+from server.tools._lines import told
 from server.tools._spec import ADDS, EDITS, REMOVES, Arguments, tool
 from vaults.domain import lifecycle, listing, recalling, remembering
 from vaults.domain.lifecycle import Change, Link, Opened, Replacement
@@ -56,9 +57,9 @@ class RememberArguments(Arguments, MemoryFields):
 def _stored_text(stored: Stored) -> str:
     known = f" (known already as {stored.duplicate_of})" if stored.duplicate_of == stored.id else ""
     near = f" Similar: {', '.join(near.id for near in stored.similar)}." if stored.similar else ""
-    against = "".join(f" Contradicts {other.id} ({other.title}): {other.why}." for other in stored.contradicts)
+    against = "".join(f" Contradicts {other.id} ({told(other.title)}): {other.why}." for other in stored.contradicts)
     warned = "".join(f" {warning}." for warning in stored.warnings)
-    return f"Stored {stored.id}: {stored.title}{known}.{near}{against}{warned}"
+    return f"Stored {stored.id}: {told(stored.title)}{known}.{near}{against}{warned}"
 
 
 def _thread(name: str | None, visibility: str) -> tuple[str, ...]:
@@ -109,7 +110,7 @@ class RecallArguments(Narrowing):
 def _recalled_text(found: Recalled) -> str:
     if not found.hits:
         return "Nothing found." + "".join(f" {warning}." for warning in found.warnings)
-    lines = [f"{number}. {hit.title} [{hit.type}, {hit.id}]" for number, hit in enumerate(found.hits, 1)]
+    lines = [f"{number}. {told(hit.title)} [{hit.type}, {hit.id}]" for number, hit in enumerate(found.hits, 1)]
     return "\n".join([f"{len(found.hits)} of {found.total}:", *lines, *found.warnings])
 
 
@@ -141,8 +142,8 @@ class GetArguments(Arguments):
 
 
 def _opened_text(opened: Opened) -> str:
-    found = "\n".join(f"{memory.id}: {memory.title}" for memory in opened.memories) or "None of these exist."
-    return found + (f"\nNot found: {', '.join(opened.missing)}" if opened.missing else "")
+    found = "\n".join(f"{memory.id}: {told(memory.title)}" for memory in opened.memories) or "None of these exist."
+    return found + (f"\nNot found: {', '.join(map(told, opened.missing))}" if opened.missing else "")
 
 
 @tool(role=Role.READER, text=_opened_text)
@@ -193,7 +194,7 @@ _CONTROLS = {"id", "session", "add_tags", "remove_tags", "expected_version"}
     effect=EDITS,
     text=lambda memory: " ".join(
         [
-            f"{memory.id} is at version {memory.version}: {memory.title}.",
+            f"{memory.id} is at version {memory.version}: {told(memory.title)}.",
             *(f"{each}." for each in memory.warnings or ()),
         ]
     ),
@@ -289,7 +290,7 @@ class SupersedeArguments(Arguments):
     role=Role.WRITER,
     effect=EDITS,
     preset="notes",
-    text=lambda stored: f"Now {stored.id}: {stored.title}.",
+    text=lambda stored: f"Now {stored.id}: {told(stored.title)}.",
     deed="replace a memory",
     noted=lambda _, stored: Noted("memory_stored", stored.id, "replaced a memory"),
 )
@@ -318,7 +319,7 @@ class Listing:
 
 
 def _listing_text(listing: Listing) -> str:
-    lines = [f"{memory.id}: {memory.title} [{memory.type}]" for memory in listing.memories]
+    lines = [f"{memory.id}: {told(memory.title)} [{memory.type}]" for memory in listing.memories]
     more = "There is more: pass the cursor." if listing.truncated else ""
     return "\n".join([f"{len(lines)} of {listing.total}:", *lines, more]).strip()
 

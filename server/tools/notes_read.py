@@ -9,6 +9,7 @@ from pydantic import Field
 from auth.roles import Role
 from server.call import Call
 from server.tools._filters import MaxTokens, Moment, Where
+from server.tools._lines import told
 from server.tools._spec import Arguments, tool
 from vaults import clock
 from vaults.domain.memory import Label, Tag
@@ -33,7 +34,7 @@ class NoteReadArguments(Arguments):
 
 
 def _read_text(read: NoteRead) -> str:
-    said = [f"{read.path} [etag {read.etag}]: {read.title}, {read.lines} lines."]
+    said = [f"{read.path} [etag {read.etag}]: {told(read.title)}, {read.lines} lines."]
     if read.text is not None:
         said.append(f"Text from line {read.first_line}, {len(read.text)} characters.")
     if read.sections is not None:
@@ -101,7 +102,7 @@ class FindNotesArguments(Arguments):
 
 
 def _found_text(found: FoundNotes) -> str:
-    lines = [f"{note.path}: {note.title[:100]}" for note in found.notes]
+    lines = [f"{note.path}: {told(note.title, 100)}" for note in found.notes]
     head = f"{len(found.notes)} of {found.total}:" if found.notes else "No note passes."
     more = ["There is more: pass the cursor."] if found.cursor else []
     return "\n".join([head, *lines, *more, *found.warnings])

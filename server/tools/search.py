@@ -13,6 +13,7 @@ from auth.roles import Role
 from server.across import answer_across
 from server.call import Call
 from server.tools._filters import MaxTokens, Mode, Scope
+from server.tools._lines import told
 from server.tools._spec import tool
 from vaults import clock
 from vaults.domain import recalling
@@ -169,7 +170,7 @@ class Searched:
 
 
 def _searched_text(found: Searched) -> str:
-    lines = [f"{number}. {hit.title} [{hit.kind}, {hit.id}]" for number, hit in enumerate(found.hits, 1)]
+    lines = [f"{number}. {told(hit.title)} [{hit.kind}, {hit.id}]" for number, hit in enumerate(found.hits, 1)]
     head = f"{len(found.hits)} of {found.total}:" if found.hits else "Nothing found."
     more = ["There is more: pass the cursor."] if found.cursor else []
     return "\n".join([head, *lines, *more, *found.warnings])

@@ -10,6 +10,7 @@ from pydantic import Field
 from auth.roles import Role
 from server.call import Call
 from server.tools._filters import MaxTokens
+from server.tools._lines import SAID, told
 from server.tools._spec import EDITS, Arguments, tool
 from vaults.domain import sessions
 from vaults.domain.activity import Event
@@ -43,12 +44,12 @@ class Resumed:
 
 def _line(view: SessionView) -> str:
     left = view.where_left_off or view.summary or view.goal
-    said = f": {left}" if left else ""
+    said = f": {told(left, SAID)}" if left else ""
     return f"- {view.who}{f' ({view.client})' if view.client else ''}, {view.status}, {view.seen_at}{said}"
 
 
 def _event_line(event: Event) -> str:
-    title = f": {event.title}" if event.title else ""
+    title = f": {told(event.title)}" if event.title else ""
     return f"  {event.created_at} {event.summary}{title}"
 
 
@@ -60,7 +61,8 @@ def _resumed_text(found: Resumed) -> str:
         at_work = ", ".join(sorted({view.who for view in found.concurrent}))
         lines.append(f"{found.concurrent_total} at work beside you: {at_work}.")
     if (left := found.handoff) is not None:
-        lines.append(f"Handoff {left.id} by {left.author} waits for you: {left.goal}. Next: {left.next_action}")
+        goal, step = told(left.goal, SAID), told(left.next_action, SAID)
+        lines.append(f"Handoff {left.id} by {left.author} waits for you: {goal}. Next: {step}")
     return "\n".join(lines)
 
 

@@ -30,6 +30,7 @@ _UNSEEN = re.compile(
     # A joiner is part of an emoji or of a word in some scripts, never beside a Latin letter and never twice.
     "|(?<![^\x00-\x7f])[\u200c\u200d]+|[\u200c\u200d]+(?![^\x00-\x7f])|[\u200c\u200d]{2,}"
 )
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 _IMAGE = re.compile(r"!(?=\[[^\]\n]{0,500}\](?:\(\s{0,9}<?(?:https?:)?//|\[))", re.IGNORECASE)
 _TAG = re.compile(
     r"<(?=!--|\||/?(?:system|assistant|user|human|developer|function|tool|antml|instruction|invoke|parameter|img|image|script|iframe"
@@ -62,6 +63,13 @@ def disarm(text: str, *, adversarial: bool | None = None) -> Disarmed:
     if shown != plain or "<!--" in shown:
         flags.append(HIDDEN)
     return Disarmed(_TAG.sub("&lt;", shown) if "<" in shown else shown, tuple(flags))
+
+
+def visible(text: str) -> str:
+    """Text with unseen characters spelt out, its lines and blanks as they are."""
+    if text.isascii() and not _CONTROLS.search(text):
+        return text
+    return _UNSEEN.sub(_spelt, text.replace("\r\n", "\n"))
 
 
 def one_line(text: str, most: int = LINE) -> str:
