@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -17,7 +18,9 @@ from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
+from tests.crash.child import strace
 from tests.crash.mounts import mounting, run_on_small_disk
+from tests.crash.piped import Piped
 from tests.noted import until
 from vaults.db.engine import sqlite
 from vaults.vault import Vault
@@ -130,3 +133,21 @@ async def test_whoever_reads_a_vault_on_a_full_disk_is_served_and_whoever_writes
 @pytest.mark.crash
 async def test_calls_are_whole_or_refused_with_any_space_left(tmp_path: Path) -> None:
     await _with_space(tmp_path, [0, 4, 8, 16, 24, 32, 48, 64, 96, 128, 256])
+
+
+@strace
+@pytest.mark.crash
+def test_an_answer_to_who_reads_waits_for_no_write_of_the_log(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    under = ["strace", "-f", "-qq", "-s", "60", "-o", str(trace), "-e", "trace=write,fsync,fdatasync,pwrite64"]
+    server = Piped(tmp_path, under)
+    server("remember", content="the harbour opens at six")
+    for number in range(2, 7):
+        server("recall", query="harbour")
+        server.logged(number)
+    server.hang_up()
+    kinds = "".join(
+        "A" if "jsonrpc" in line else "W" for line in trace.read_text().splitlines()
+        if "jsonrpc" in line or "pwrite64(" in line or "fsync(" in line
+    )  # fmt: skip
+    assert re.search(r"(AW+){5}$", kinds), kinds

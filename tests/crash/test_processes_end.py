@@ -3,62 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.crash.piped import PATIENCE_S, Piped
 from tests.crash.serving_process import serving
-from tests.server.cli.command import ENVIRONMENT
-from tests.server.http.serving import enveloped
 
 STALE_S = 1.5
-QUICK = {**ENVIRONMENT, "STRONGROOM_SESSIONS__STALE_S": str(STALE_S), "STRONGROOM_SESSIONS__HEARTBEAT_S": "0.3"}
-PATIENCE_S = 20.0
+QUICK = {"STRONGROOM_SESSIONS__STALE_S": str(STALE_S), "STRONGROOM_SESSIONS__HEARTBEAT_S": "0.3"}
 BURST = 40
 """Acknowledgements after which the server is told to stop."""
-
-
-class Piped:
-    """An agent's server over stdio, of a vault in a folder."""
-
-    def __init__(self, folder: Path) -> None:
-        argv = [sys.executable, "-m", "server", "stdio", "--path", str(folder), "--tools", "full"]
-        self.process = subprocess.Popen(
-            argv, env=QUICK, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-
-    def __call__(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        message = enveloped("tools/call", {"name": tool, "arguments": arguments})
-        self.process.stdin.write(json.dumps(message).encode() + b"\n")
-        self.process.stdin.flush()
-        result: dict[str, Any] = json.loads(self.process.stdout.readline())["result"]
-        assert not result["isError"], result
-        content: dict[str, Any] = result["structuredContent"]
-        return content
-
-    def claimed(self) -> set[str]:
-        return {each["resource"] for each in self("claims")["claims"]}
-
-    def end(self, number: int) -> int:
-        self.process.send_signal(number)
-        self.process.communicate(timeout=PATIENCE_S)
-        return self.process.returncode
 
 
 @contextmanager
 def two(folder: Path) -> Iterator[tuple[Piped, Piped]]:
     """One that has claimed a file, and another that sees it."""
-    one, other = Piped(folder), Piped(folder)
+    one, other = Piped(folder, **QUICK), Piped(folder, **QUICK)
     try:
         one("claims", action="claim", resources=["src/db.ts"])
         assert other.claimed() == {"src/db.ts"}
