@@ -364,3 +364,12 @@ async def test_a_session_that_another_process_completed_is_not_gone_on_with(
     claimed = await ann("claims", action="claim", resources=["a"])
     assert claimed.ok, claimed.text
     assert (await ann("session_resume")).content["session"]["id"] != before
+
+
+async def test_a_completed_session_that_is_saved_once_more_stays_completed(services: Services) -> None:
+    await granted(services, "ann")
+    ann = asker(services, caller("ann"))
+    handle = (await ann("session_save", summary="done", status="completed")).content["session"]["id"]
+    again = (await ann("session_save", session=handle, summary="done, with a remark")).content["session"]
+    assert (again["status"], again["summary"]) == ("completed", "done, with a remark")
+    assert (await ann("session_resume")).content["session"]["id"] != handle

@@ -223,7 +223,7 @@ async def save(vault: Vault, actor: Actor, session: Session, saved: Saved, statu
         return _view(row, actor.identity, **_held(tx, seq, actor.identity))
 
     view = await vault.db.write(write)
-    vault.ledger.end(session, status)
+    vault.ledger.end(session, view.status)
     return view
 
 

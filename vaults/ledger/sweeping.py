@@ -30,9 +30,7 @@ class Cutoffs:
         return {"remote": self.remote, "local": self.local, "ahead": self.ahead}
 
 
-STALE = (
-    "status = 'active' AND (seen_at > :ahead OR seen_at < CASE transport WHEN 'stdio' THEN :local ELSE :remote END)"
-)
+STALE = "status = 'active' AND (seen_at > :ahead OR seen_at < CASE transport WHEN 'stdio' THEN :local ELSE :remote END)"
 """Whether a row of sessions says it is active, and nobody is in it any more."""
 
 
@@ -52,8 +50,11 @@ def sweep(tx: Writer, cutoffs: Cutoffs) -> int:
 
 
 def end(tx: Writer, session: int, status: str) -> None:
-    """A session stops: ``paused`` or ``completed``. What it claimed is free."""
-    tx.run("UPDATE sessions SET status = ?, ended_at = ? WHERE seq = ?", (status, clock.now(), session))
+    """A session stops: ``paused`` or ``completed``, which it stays. What it claimed is free."""
+    tx.run(
+        "UPDATE sessions SET status = CASE status WHEN 'completed' THEN status ELSE ? END, ended_at = ? WHERE seq = ?",
+        (status, clock.now(), session),
+    )
     tx.run("DELETE FROM claims WHERE session = ?", (session,))
 
 
