@@ -22,7 +22,7 @@ READS: Sequence[tuple[str, dict[str, Any]]] = (
 WRITES: Sequence[tuple[str, dict[str, Any]]] = (
     ("remember", {"content": "a long fact " + "and more of it " * 500}),
     ("handoff_create", {"goal": "g", "current_state": "long " * 1500, "next_action": "n"}),
-    ("claims", {"action": "claim", "resources": [f"file{n}" for n in range(50)]}),
+    ("claims", {"action": "claim", "resources": [f"{{mark}}/{n}" for n in range(50)]}),
     ("checkpoint", {"reason": "r", "state": {"words": "long " * 5000}}),
     ("feedback", {"type": "bug", "message": "m" * 1900}),
     ("session_save", {"summary": "s" * 1900}),
@@ -42,7 +42,9 @@ async def counted(services: Services) -> dict[str, int]:
 async def attempt(services: Services, data: Path, free: int, who: str) -> int:
     """Every call with so much space left; how many there were."""
     calls = [(tool, arguments, False) for tool, arguments in READS] + [(*each, True) for each in WRITES]
-    for tool, arguments, writes in calls:
+    for tool, plan, writes in calls:
+        named = [name.format(mark=f"{who}{free}") for name in plan.get("resources", ())]
+        arguments = {**plan, **({"resources": named} if named else {})}
         before = await counted(services)
         fill(data.parent / "ballast", free * 1024)
         outcome = await ask(services, who, tool, **arguments)

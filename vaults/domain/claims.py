@@ -147,7 +147,7 @@ def _params(cutoffs: Cutoffs, resources: Sequence[str]) -> dict[str, str]:
 async def entered(vault: Vault, session: Session) -> int:
     """The session's row, seen just now: a sweep in what follows leaves it alone."""
     await vault.ledger.flush()
-    return await vault.ledger.row(session)
+    return await vault.ledger.present(session)
 
 
 def check_free(tx: Reader, resources: Iterable[str], row: int) -> None:

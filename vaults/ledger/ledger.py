@@ -195,6 +195,12 @@ class Ledger:
         assert session.seq is not None
         return session.seq
 
+    async def present(self, session: Session) -> int:
+        """As ``row``, once it is written that it was seen just now: one that was paused is active again."""
+        if session.id in self._touched:
+            await self._flush()
+        return await self.row(session)
+
     async def _flush(self) -> None:
         async with self._writing:
             self._next = None  # what comes from here on is for another
