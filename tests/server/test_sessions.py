@@ -14,7 +14,6 @@ from server.services import Services
 from tests.conftest import Opening, asker, local
 from vaults import clock
 from vaults.db.sql import Writer
-from vaults.ledger import ledger as ledgers
 from vaults.vault import Vault
 
 
@@ -354,9 +353,8 @@ async def test_a_handle_is_the_same_in_capitals_and_what_is_no_text_is_no_handle
 
 @pytest.mark.parametrize("name", [None, "the-refactoring"])
 async def test_a_session_that_another_process_completed_is_not_gone_on_with(
-    services: Services, name: str | None, monkeypatch: pytest.MonkeyPatch
+    services: Services, name: str | None
 ) -> None:
-    monkeypatch.setattr(ledgers, "LOOK_S", 0.0)
     await granted(services, "ann")
     ann = asker(services, caller("ann", session=name))
     before = (await ann("session_resume")).content["session"]["id"]

@@ -40,7 +40,7 @@ class Visitor:
 @dataclass(slots=True)
 class Session:
     """A session somebody is in. ``id`` is the handle; ``seq`` its row, None until it is written; ``seen`` a reading of
-    the monotonic clock and ``seen_at`` the same moment for people, ``checked`` when its row was last looked up."""
+    the monotonic clock and ``seen_at`` the same moment for people."""
 
     id: str
     owner: str
@@ -55,7 +55,6 @@ class Session:
     started_at: str = field(default_factory=clock.now)
     seen_at: str = field(default_factory=clock.now)
     seen: float = field(default_factory=time.monotonic)
-    checked: float = field(default_factory=time.monotonic)
 
     def touch(self) -> None:
         """It made a call."""
