@@ -17,6 +17,7 @@ from server.dispatch import Outcome, dispatch
 from server.services import Services, open_services
 from server.settings import load
 from server.tools import discover
+from tests.blanks import lay_out
 from tests.fakes import HashEmbedder
 from vaults.embed.backend import Embedder
 
@@ -35,6 +36,7 @@ def opening(tmp_path: Path) -> Opening:
         data: Path = tmp_path,
     ) -> AsyncIterator[Services]:
         loaded = load(data, flags={"storage.reserve_mb": 0, **(flags or {})}, environment={})
+        lay_out(data, vaults)
         async with open_services(loaded.settings, loaded.data, discover(), load_model=load_model) as services:
             for name in vaults:
                 if not services.roster.known(name):

@@ -28,6 +28,7 @@ from server.http.options import Instruments, ServeOptions, address, bind
 from server.http.process import uvicorn_config
 from server.services import CONTROL
 from server.settings import Loaded, load
+from tests.blanks import lay_out
 from vaults import registry
 from vaults.db.connection import Database
 from vaults.db.migrate import migrate
@@ -61,6 +62,7 @@ class Ground:
 @asynccontextmanager
 async def ground(loaded: Loaded, vaults: Sequence[str]) -> AsyncIterator[Ground]:
     loaded.data.mkdir(exist_ok=True)
+    lay_out(loaded.data, vaults)
     control = Database(loaded.data / CONTROL, loaded.settings.storage)
     try:
         await migrate(control, "control")

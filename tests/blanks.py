@@ -1,0 +1,51 @@
+"""Databases with every table and nothing in them, made once per process: to make one takes as long as half a test."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from vaults.db.connection import Database
+from vaults.db.migrate import migrate
+from vaults.registry import folder_of
+from vaults.settings import StorageSettings
+from vaults.vault import DATABASE
+
+CONTROL = "control.db"
+
+
+def lay_out(data: Path, vaults: Iterable[str]) -> None:
+    """Put them where a server finds them, unless there are some. Opened, they get ids of their own like any new one."""
+    _place(data / CONTROL, "control")
+    for name in vaults:
+        _place(folder_of(data, name, None) / DATABASE, "vault")
+
+
+def _place(path: Path, kind: str) -> None:
+    if not path.exists():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.write_bytes(_blank(kind))
+
+
+@cache
+def _blank(kind: str) -> bytes:
+    folder = Path(tempfile.mkdtemp())
+
+    async def make() -> None:
+        database = Database(folder / "blank.db", StorageSettings())
+        await migrate(database, kind)
+        await database.close()
+
+    try:
+        # A loop of its own, on a thread of its own: the test's is running.
+        maker = threading.Thread(target=lambda: asyncio.run(make()))
+        maker.start()
+        maker.join()
+        return (folder / "blank.db").read_bytes()
+    finally:
+        shutil.rmtree(folder)
