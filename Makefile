@@ -33,7 +33,7 @@ serve: $(VENV)/.model ## run the server on ./data
 	@exec $(BIN)/strongroom serve --data $(DATA)
 
 test: $(VENV)/.model ## the whole suite but crash, load and conformance
-	@$(BIN)/python -m pytest -n 3 --dist loadfile -m "not crash and not load and not conformance"
+	@$(BIN)/python -m pytest -n 3 --dist worksteal -m "not crash and not load and not conformance"
 
 check: $(VENV)/.installed ## format, lint, types, import contracts
 	@$(BIN)/ruff format --check .

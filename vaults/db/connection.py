@@ -29,6 +29,9 @@ from vaults.settings import StorageSettings
 
 T = TypeVar("T")
 
+Mark = tuple[int, int]
+"""What ``Database.mark`` says."""
+
 GROUP_LIMIT = 64
 """Transactions per commit at most: bounds how long the first of a group waits for the last."""
 
@@ -111,6 +114,16 @@ class Database:
                 self._watcher = await self._connect(writer=False)
                 self._watches += 1
             return self._watches, await _on_thread(self._watcher, _raw, self._watcher, _data_version)
+
+    def mark(self) -> Mark | None:
+        """Another one once anybody, here or in another process, has committed: the log that every commit is added to,
+        as the file system sees it. Costs a look at a file, no thread; two commits within a tick of the file system's
+        clock may be one. None where there is no log."""
+        try:
+            log = self.path.with_name(f"{self.path.name}-wal").stat()
+        except OSError:
+            return None
+        return log.st_mtime_ns, log.st_size
 
     async def rest(self) -> None:
         """Close every connection nothing is using; the next call opens what it needs (under a millisecond). Only

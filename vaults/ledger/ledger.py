@@ -80,16 +80,16 @@ class Ledger:
         return self._enter(known)
 
     async def _going_on(self, owner: str, name: str) -> Session | None:
-        """The session remembered by a name, unless another process ended it since: looking costs a thirtieth of a
-        millisecond, and a claim in a session that is over would be none."""
-        known = self._present.get((owner, name))
+        """The session remembered by a name, unless another process ended it since."""
+        known, mark = self._present.get((owner, name)), self._db.mark()
         seq = known.seq if known is not None else None
-        if known is None or seq is None:
+        if known is None or seq is None or known.mark == mark:
             return known
         with contextlib.suppress(StrongroomError):  # where the log cannot be read, the call goes on
             if await self._db.read(lambda tx: rows.is_completed(tx, seq)):
                 self.end(known, "completed")
                 return None
+            known.mark = mark  # as of before: what was committed meanwhile is looked for with the next call
         return known
 
     async def find(self, visitor: Visitor, handle: str) -> Session:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from uuid_utils import uuid7
 
 from vaults import clock
+from vaults.db.connection import Mark
 
 _OURS = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE)
 
@@ -40,7 +41,8 @@ class Visitor:
 @dataclass(slots=True)
 class Session:
     """A session somebody is in. ``id`` is the handle; ``seq`` its row, None until it is written; ``seen`` a reading of
-    the monotonic clock and ``seen_at`` the same moment for people."""
+    the monotonic clock and ``seen_at`` the same moment for people, ``mark`` that of the database when the row was last
+    looked up."""
 
     id: str
     owner: str
@@ -55,6 +57,7 @@ class Session:
     started_at: str = field(default_factory=clock.now)
     seen_at: str = field(default_factory=clock.now)
     seen: float = field(default_factory=time.monotonic)
+    mark: Mark | None = None
 
     def touch(self) -> None:
         """It made a call."""
