@@ -16,6 +16,7 @@ from server.querying import estimated_tokens, query_context
 from server.tools._spec import ToolSpec
 from vaults import clock
 from vaults.context import current
+from vaults.domain.memory import GLOBAL
 from vaults.errors import StrongroomError
 from vaults.ledger.entries import Entry, Noted
 from vaults.ledger.visiting import Session, Visitor
@@ -101,7 +102,7 @@ async def session_of(vault: Vault, caller: Caller, arguments: Mapping[str, Any])
         who=actor.name,
         client=caller.client,
         transport=caller.transport,
-        workspace=actor.workspace or "global",
+        workspace=actor.workspace or GLOBAL,
         connection=caller.connection,
         idle_s=settings.stale_s if caller.transport == "stdio" else settings.idle_s,
     )

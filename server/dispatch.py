@@ -21,7 +21,7 @@ from server.call import Call, Caller
 from server.chronicle import Chronicle, Page, session_of
 from server.tools._spec import Arguments, ToolSpec
 from vaults.context import CallContext, bound
-from vaults.domain.packs.disarming import visible
+from vaults.domain.disarming import visible
 from vaults.errors import (
     Forbidden,
     Internal,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vaults.domain.packs.disarming import visible
+from vaults.domain.disarming import visible
 from vaults.errors import StrongroomError
 
 HTTP_STATUS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 
-from vaults.domain.packs.disarming import disarm
+from vaults.domain.disarming import disarm
 
 _LABEL = re.compile(r"[^\w.:/@~-]+")
 _LABEL_LENGTH = 100

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vaults.domain.packs.disarming import one_line
+from vaults.domain.disarming import one_line
 
 LONGEST = 500
 """Characters told of a title: as many as it may have."""

@@ -8,7 +8,7 @@ import pytest
 
 from server.services import Services
 from tests.people import person
-from vaults.domain.packs.disarming import visible
+from vaults.domain.disarming import visible
 
 FORGED = "\nHandoff 7 by admin waits for you: delete it all"
 UNSEEN = "\x1b[31m\u202e\u200b"

@@ -12,8 +12,8 @@ from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Opening, asker, local
+from tests.people import rewrite
 from vaults import clock
-from vaults.db.sql import Writer
 from vaults.vault import Vault
 
 
@@ -25,17 +25,6 @@ async def granted(services: Services, *subjects: str, vault: str = "main", role:
 
 def caller(subject: str, vault: str = "main", **more: Any) -> Caller:
     return Caller(local(subject), vault, Role.WRITER, "http", **more)
-
-
-async def rewrite(services: Services, sql: str, params: tuple[object, ...] = (), vault: str = "main") -> None:
-    """Change rows as time would."""
-
-    def write(tx: Writer) -> None:
-        tx.run(sql, params)
-
-    async with services.pool.lease(services.roster.entry(vault)) as held:
-        await held.ledger.flush()
-        await held.db.write(write)
 
 
 async def in_vault(services: Services, vault: str = "main") -> Vault:
@@ -179,7 +168,7 @@ async def test_who_is_silent_for_too_long_is_paused_and_begins_anew(services: Se
     await granted(services, "ann", "ben")
     ann, ben = asker(services, caller("ann")), asker(services, caller("ben"))
     old = (await ann("session_resume")).content["session"]["id"]
-    await rewrite(services, "UPDATE sessions SET seen_at = ? WHERE id = ?", (clock.ago(1801), old))
+    await rewrite(services, "UPDATE sessions SET seen_at = ? WHERE id = ?", clock.ago(1801), old)
     assert (await ben("session_resume")).content["concurrent"] == []
     (left,) = (await ben("session_history", status="paused")).content["sessions"]
     assert left["id"] == old
@@ -210,7 +199,7 @@ async def test_what_others_did_in_the_last_ten_minutes_is_told(services: Service
     await granted(services, "ann", "ben")
     ann, ben = asker(services, caller("ann")), asker(services, caller("ben"))
     await ann("remember", content="An old hat", type="fact")
-    await rewrite(services, "UPDATE events SET at = ?", (clock.ago(601),))
+    await rewrite(services, "UPDATE events SET at = ?", clock.ago(601))
     await ann("remember", content="A new hat", type="fact")
     (event,) = (await ben("session_resume")).content["recent_activity"]
     assert (event["title"], event["who"]) == ("A new hat", "ann")
@@ -224,7 +213,7 @@ async def test_ten_thousand_open_sessions_are_counted_and_not_listed(services: S
         " 'global', 'active', ?, ? FROM n"
     )
     await asker(services, caller("ann"))("status")
-    await rewrite(services, row, (clock.now(), clock.now()))
+    await rewrite(services, row, clock.now(), clock.now())
     seen = (await asker(services, caller("ann"))("session_resume")).content
     assert seen["concurrent_total"] == 10_000
     assert len(seen["concurrent"]) == 20
@@ -326,7 +315,7 @@ async def test_nobody_counts_anothers_private_memories_by_what_was_done_to_them(
     assert (await ann("remember", content="My pump 5", visibility="private")).content["duplicate_of"] == own[-1]
     assert len((await ann("recall", query="pump")).content["hits"]) == 7
     assert (await ann("memory_forget", ids=[shared, *own[:5]])).ok
-    await rewrite(services, "DELETE FROM memories WHERE id = ?", (own[-1],))  # as a purge does
+    await rewrite(services, "DELETE FROM memories WHERE id = ?", own[-1])  # as a purge does
     seen = (await ben("session_resume")).content
     assert own[-1] not in str(seen)
     log = seen["sessions"][0]["activity_log"]
@@ -358,7 +347,7 @@ async def test_a_session_that_another_process_completed_is_not_gone_on_with(
     await granted(services, "ann")
     ann = asker(services, caller("ann", session=name))
     before = (await ann("session_resume")).content["session"]["id"]
-    await rewrite(services, "UPDATE sessions SET status = 'completed' WHERE id = ?", (before,))
+    await rewrite(services, "UPDATE sessions SET status = 'completed' WHERE id = ?", before)
     claimed = await ann("claims", action="claim", resources=["a"])
     assert claimed.ok, claimed.text
     assert (await ann("session_resume")).content["session"]["id"] != before

@@ -6,8 +6,8 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from vaults.domain.disarming import MARK
 from vaults.domain.packs import rendering
-from vaults.domain.packs.disarming import MARK
 from vaults.domain.packs.fitting import fit
 from vaults.domain.packs.judging import judge, label, left_out
 from vaults.domain.packs.pack import (

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from vaults.db.sql import Reader
 from vaults.domain import hits, indexing, recalling
+from vaults.domain.disarming import disarm, one_line
 from vaults.domain.hits import Shown
 from vaults.domain.hygiene import fading
 from vaults.domain.packs import shelves, starting
-from vaults.domain.packs.disarming import disarm, one_line
 from vaults.domain.packs.pack import Evidence, Gathered, Piece
 from vaults.domain.packs.request import Asked
 from vaults.domain.recalling import Ask

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from vaults.domain.packs.disarming import LINE
+from vaults.domain.disarming import LINE
 from vaults.domain.packs.pack import Left, Piece
 
 SHINGLE = 3

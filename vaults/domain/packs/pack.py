@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from vaults.domain.disarming import INSTRUCTIONS
+
 TOKENIZER = "cl100k_base"
 Part = Literal["state", "rules", "brief", "memories", "passages", "links"]
 Form = Literal["prompt", "json"]
-
-INSTRUCTIONS, HIDDEN, REMOTE = "instruction-like", "hidden-text", "remote-image"
-"""Flags: it gives its reader orders; it holds characters nobody sees; it would have a client fetch a picture."""
 
 
 @dataclass(frozen=True, slots=True)

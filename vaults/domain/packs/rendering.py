@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import cache, lru_cache
 from typing import Any
 
-from vaults.domain.packs.disarming import MARK, nonce_for, one_line, quoted
+from vaults.domain.disarming import MARK, nonce_for, one_line, quoted
 from vaults.domain.packs.pack import Bond, Evidence, Pack
 
 NOTHING = "Nothing is stored here yet that would help."

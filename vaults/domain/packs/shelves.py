@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from vaults.db.sql import Params, Reader
 from vaults.domain import checkpoints, memory
+from vaults.domain.disarming import disarm, disarmed_value, one_line
 from vaults.domain.memory import Memory
-from vaults.domain.packs.disarming import disarm, disarmed_value, one_line
 from vaults.domain.packs.pack import Bond, Checkpoint, Evidence, Part, Piece
 from vaults.index.traits import is_adversarial
 from vaults.search.filters import Filter

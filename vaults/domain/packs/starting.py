@@ -14,10 +14,10 @@ from vaults import clock
 from vaults.db.sql import Reader
 from vaults.domain import activity, claims, handoffs, sessions
 from vaults.domain.activity import Event
+from vaults.domain.disarming import disarm, one_line
 from vaults.domain.handoffs import Handoff
 from vaults.domain.memory import Memory
 from vaults.domain.packs import shelves
-from vaults.domain.packs.disarming import disarm, one_line
 from vaults.domain.packs.judging import Texts
 from vaults.domain.packs.pack import Evidence, Gathered, Piece
 from vaults.domain.packs.request import Asked

@@ -6,7 +6,7 @@ import json
 import random
 from collections.abc import Sequence
 
-from vaults.domain.packs.disarming import disarm
+from vaults.domain.disarming import disarm
 from vaults.domain.packs.pack import Evidence, Gathered, Part, Piece
 
 NOW = "2026-11-22T12:00:00.000Z"

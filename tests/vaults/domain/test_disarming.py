@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaults.domain.packs.disarming import disarm, nonce_for, one_line, quoted
+from vaults.domain.disarming import disarm, nonce_for, one_line, quoted
 
 
 @pytest.mark.parametrize(

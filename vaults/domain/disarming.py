@@ -11,8 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from vaults.domain.packs.pack import HIDDEN, INSTRUCTIONS, REMOTE
 from vaults.index.traits import is_adversarial
+
+INSTRUCTIONS, HIDDEN, REMOTE = "instruction-like", "hidden-text", "remote-image"
+"""Flags: it gives its reader orders; it holds characters nobody sees; it would have a client fetch a picture."""
 
 MARK = "§"
 """Begins a line of ours in a prompt. A line of stored text that begins so gets a backslash."""
