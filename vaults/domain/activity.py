@@ -28,13 +28,19 @@ _EVENTS = (
     "SELECT e.type, e.summary, e.at, e.resource, m.title, m.id, s.id, s.who FROM events e"
     " LEFT JOIN memories m ON m.id = e.resource LEFT JOIN sessions s ON s.seq = e.session"
 )
-_SEEN = (
-    " AND (e.owner = :viewer OR CASE WHEN m.id IS NULL THEN e.type NOT LIKE 'memory%'"
-    " ELSE m.visibility = 'shared' OR m.stored_by = :viewer END)"
+IS_CALL = "type NOT IN ('claim', 'release')"
+"""True of events that are calls, rather than one of the resources a call was about."""
+
+SEEN = (
+    "(e.owner = :viewer OR CASE WHEN e.type LIKE 'memory%' THEN EXISTS (SELECT 1 FROM memories m WHERE m.id ="
+    " e.resource AND (m.visibility = 'shared' OR m.stored_by = :viewer)) ELSE NOT EXISTS (SELECT 1 FROM memories m"
+    " WHERE m.id = e.resource AND m.visibility = 'private' AND m.stored_by <> :viewer) END)"
 )
-"""Of what others did with memories only those still there are told: a deleted one was perhaps private."""
+"""True of an event ``e`` that ``:viewer`` may see: none that is about somebody else's private memory. Of what others
+did with memories only those still there are told, for nobody knows any more what the others were."""
+
 WORTH_TELLING = (
-    " AND e.tool NOT IN ('session_resume', 'session_history', 'context', 'status', 'discover_tools')"
+    "e.tool NOT IN ('session_resume', 'session_history', 'context', 'status', 'discover_tools')"
     " AND NOT (e.tool = 'claims' AND e.type = 'tool_call' AND e.outcome = 'ok')"
 )
 """Looking what happened did not happen to anything, and of a claim each resource has an event."""
@@ -43,7 +49,7 @@ WORTH_TELLING = (
 def of_session(tx: Reader, session: int, viewer: str, limit: int) -> list[Event]:
     """The last events of a session, in order."""
     rows = tx.all(
-        f"{_EVENTS} WHERE e.session = :session{_SEEN}{WORTH_TELLING} ORDER BY e.seq DESC LIMIT :limit",
+        f"{_EVENTS} WHERE e.session = :session AND {SEEN} AND {WORTH_TELLING} ORDER BY e.seq DESC LIMIT :limit",
         {"session": session, "viewer": viewer, "limit": limit},
     )
     return [_event(row[:6]) for row in reversed(rows)]
@@ -52,7 +58,7 @@ def of_session(tx: Reader, session: int, viewer: str, limit: int) -> list[Event]
 def of_others(tx: Reader, session: int, viewer: str, since: str, limit: int) -> list[Event]:
     """What other sessions did since, in order, with whose it was."""
     rows = tx.all(
-        f"{_EVENTS} WHERE e.at > :since AND e.session <> :session{_SEEN}{WORTH_TELLING}"
+        f"{_EVENTS} WHERE e.at > :since AND e.session <> :session AND {SEEN} AND {WORTH_TELLING}"
         " ORDER BY e.at DESC, e.seq DESC LIMIT :limit",
         {"session": session, "viewer": viewer, "since": since, "limit": limit},
     )
@@ -85,8 +91,7 @@ def tools_of(tx: Reader, session: int, viewer: str) -> list[ToolUse]:
     resources are no calls."""
     rows = tx.all(
         "SELECT e.tool, COUNT(*), SUM(CASE e.outcome WHEN 'ok' THEN 0 ELSE 1 END) FROM events e"
-        " LEFT JOIN memories m ON m.id = e.resource"
-        f" WHERE e.session = :session AND e.type NOT IN ('claim', 'release'){_SEEN}"
+        f" WHERE e.session = :session AND {IS_CALL} AND {SEEN}"
         " GROUP BY e.tool ORDER BY 2 DESC, 1 LIMIT 50",
         {"session": session, "viewer": viewer},
     )

@@ -18,7 +18,7 @@ from vaults.db.sql import Reader, Row, Writer
 from vaults.errors import Conflict, QuotaExceeded
 from vaults.ledger import sweeping
 from vaults.ledger.entries import Entry, Noted
-from vaults.ledger.sweeping import STALE, Cutoffs
+from vaults.ledger.sweeping import LIVE, Cutoffs
 from vaults.ledger.visiting import Session
 from vaults.vault import Vault
 
@@ -133,7 +133,7 @@ def current(tx: Reader, cutoffs: Cutoffs, row: int | None, resources: Sequence[s
 
 _COLUMNS = "c.resource, s.who, c.claimed_at, s.client, c.description, c.session"
 _HELD = "FROM claims c JOIN sessions s ON s.seq = c.session"
-_COUNTING = f"{_HELD} WHERE s.status = 'active' AND NOT ({STALE})"
+_COUNTING = f"{_HELD} WHERE {LIVE}"
 
 
 def _named(resources: Sequence[str]) -> str:

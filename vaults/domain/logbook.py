@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 from vaults import clock
 from vaults.db.sql import Reader
-from vaults.domain import pulse
+from vaults.domain.activity import SEEN
 from vaults.domain.memory import Actor
-from vaults.domain.pulse import SEEN
 from vaults.durations import parse_duration
-from vaults.ledger.sweeping import Cutoffs
+from vaults.ledger.sweeping import STALE, Cutoffs
 from vaults.vault import Vault
 
 LOOKED_AT = 20_000
@@ -74,9 +73,7 @@ class LooseEnds:
 
 def loose_ends(tx: Reader, cutoffs: Cutoffs, keep: str) -> LooseEnds:
     """As of now. ``keep`` is ``telemetry.keep``."""
-    stale = tx.value(
-        f"SELECT COUNT(*) FROM sessions s WHERE s.status = 'active' AND NOT ({pulse.LIVE})", pulse.moments(cutoffs)
-    )
+    stale = tx.value(f"SELECT COUNT(*) FROM sessions WHERE {STALE}", cutoffs.params)
     orphans = tx.value("SELECT COUNT(*) FROM claims c JOIN sessions s ON s.seq = c.session WHERE s.status <> 'active'")
     oldest = tx.value("SELECT at FROM events ORDER BY seq LIMIT 1")
     late = oldest is not None and oldest < clock.ago(parse_duration(keep) + LATE_S)

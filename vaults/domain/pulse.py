@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from vaults import clock
 from vaults.db.sql import Reader
-from vaults.domain.activity import WORTH_TELLING
+from vaults.domain.activity import IS_CALL, SEEN, WORTH_TELLING
 from vaults.domain.memory import Actor
-from vaults.ledger.sweeping import Cutoffs
+from vaults.ledger.sweeping import LIVE, Cutoffs
 from vaults.vault import DATABASE, Vault
 
 SCORED = 100
@@ -26,17 +26,6 @@ LOOKED_AT = 1000
 
 PRESENT, HELD, LINES = 10, 5, 10
 """Sessions, claims and lines that are shown."""
-
-IS_CALL = "type NOT IN ('claim', 'release')"
-"""True of events that are calls, rather than one of the resources a call was about."""
-
-SEEN = (
-    "(e.owner = :viewer OR CASE WHEN e.type LIKE 'memory%' THEN EXISTS (SELECT 1 FROM memories m WHERE m.id ="
-    " e.resource AND (m.visibility = 'shared' OR m.stored_by = :viewer)) ELSE NOT EXISTS (SELECT 1 FROM memories m"
-    " WHERE m.id = e.resource AND m.visibility = 'private' AND m.stored_by <> :viewer) END)"
-)
-"""True of an event ``e`` that ``:viewer`` may see: none that is about somebody else's private memory. Of what others
-did with memories only those still there are told, for nobody knows any more what the others were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,43 +107,31 @@ def health(tx: Reader, least: int = 1) -> float | None:
     return round(int(well) / int(total), 3) if total >= least else None
 
 
-LIVE = (
-    "s.status = 'active' AND s.seen_at <= :ahead AND s.seen_at >= CASE s.transport WHEN 'stdio' THEN :local ELSE"
-    " :remote END"
-)
-"""True of a session ``s`` somebody is in."""
-
-
-def moments(cutoffs: Cutoffs) -> dict[str, str]:
-    """The parameters of ``LIVE``."""
-    return {"ahead": cutoffs.ahead, "local": cutoffs.local, "remote": cutoffs.remote}
-
-
 def _sessions(tx: Reader, cutoffs: Cutoffs) -> Sessions:
     rows = tx.all(
         f"SELECT s.who, s.client, s.started_at, s.seen_at FROM sessions s WHERE {LIVE} ORDER BY s.seen_at DESC, s.seq"
         " DESC LIMIT :most",
-        {**moments(cutoffs), "most": PRESENT},
+        {**cutoffs.params, "most": PRESENT},
     )
     return Sessions(_active(tx, cutoffs), [Presence(*row) for row in rows])
 
 
 def _active(tx: Reader, cutoffs: Cutoffs) -> int:
-    return int(tx.value(f"SELECT COUNT(*) FROM sessions s WHERE {LIVE}", moments(cutoffs)))
+    return int(tx.value(f"SELECT COUNT(*) FROM sessions s WHERE {LIVE}", cutoffs.params))
 
 
 def _claims(tx: Reader, cutoffs: Cutoffs) -> Claims:
     rows = tx.all(
         "SELECT c.resource, s.who, c.claimed_at, c.description FROM claims c JOIN sessions s ON s.seq = c.session"
         f" WHERE {LIVE} ORDER BY c.claimed_at DESC, c.resource LIMIT :most",
-        {**moments(cutoffs), "most": HELD},
+        {**cutoffs.params, "most": HELD},
     )
     return Claims(_held(tx, cutoffs), [Holding(*row) for row in rows])
 
 
 def _held(tx: Reader, cutoffs: Cutoffs) -> int:
     return int(
-        tx.value(f"SELECT COUNT(*) FROM claims c JOIN sessions s ON s.seq = c.session WHERE {LIVE}", moments(cutoffs))
+        tx.value(f"SELECT COUNT(*) FROM claims c JOIN sessions s ON s.seq = c.session WHERE {LIVE}", cutoffs.params)
     )
 
 
@@ -162,7 +139,7 @@ def _recent(tx: Reader, viewer: str, since: str) -> list[Doing]:
     rows = tx.all(
         "SELECT COALESCE(s.who, ''), e.summary, COUNT(*), MAX(e.at) FROM"
         " (SELECT * FROM events ORDER BY seq DESC LIMIT :looked_at) AS e LEFT JOIN sessions s ON s.seq = e.session"
-        f" WHERE e.at >= :since AND {SEEN}{WORTH_TELLING}"
+        f" WHERE e.at >= :since AND {SEEN} AND {WORTH_TELLING}"
         " GROUP BY COALESCE(s.who, ''), e.summary ORDER BY MAX(e.seq) DESC LIMIT :most",
         {"viewer": viewer, "since": since, "most": LINES, "looked_at": LOOKED_AT},
     )

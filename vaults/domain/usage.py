@@ -9,7 +9,7 @@ from math import ceil
 
 from vaults.db.sql import Reader, Row
 from vaults.domain import feedback
-from vaults.domain.pulse import IS_CALL
+from vaults.domain.activity import IS_CALL
 from vaults.vault import Vault
 
 MOST = 250_000

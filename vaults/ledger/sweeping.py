@@ -26,12 +26,16 @@ class Cutoffs:
 
     @property
     def params(self) -> dict[str, str]:
-        """What ``STALE`` is bound to."""
+        """What ``STALE`` and ``LIVE`` are bound to."""
         return {"remote": self.remote, "local": self.local, "ahead": self.ahead}
 
 
-STALE = "status = 'active' AND (seen_at > :ahead OR seen_at < CASE transport WHEN 'stdio' THEN :local ELSE :remote END)"
+_LEFT = "(seen_at > :ahead OR seen_at < CASE transport WHEN 'stdio' THEN :local ELSE :remote END)"
+STALE = f"status = 'active' AND {_LEFT}"
 """Whether a row of sessions says it is active, and nobody is in it any more."""
+
+LIVE = f"status = 'active' AND NOT {_LEFT}"
+"""Whether somebody is in it."""
 
 
 def has_stale(tx: Reader, cutoffs: Cutoffs) -> bool:
