@@ -27,6 +27,7 @@ from vaults import registry as vault_registry
 from vaults.db.connection import Database
 from vaults.db.migrate import migrate
 from vaults.domain import reindexing
+from vaults.domain.graph import understanding
 from vaults.domain.hygiene import sweeping
 from vaults.domain.notes import keeping, recovery, tending
 from vaults.embed.backend import Embedder
@@ -43,7 +44,14 @@ if TYPE_CHECKING:  # the library behind it takes a twentieth of a cold start, an
     from ops.metrics import Metrics
 
 CONTROL = "control.db"
-CHORES = (reindexing.REINDEX, reindexing.RECUT, tending.COMPLETE, keeping.KEEP, sweeping.SWEEP)
+CHORES = (
+    reindexing.REINDEX,
+    reindexing.RECUT,
+    tending.COMPLETE,
+    keeping.KEEP,
+    sweeping.SWEEP,
+    understanding.UNDERSTAND,
+)
 SEARCH_THREADS = 4
 """FAISS and tokenizer calls at once: they release the interpreter, and two cores are kept busy by two."""
 

@@ -31,6 +31,7 @@ from vaults.errors import (
     VaultUnavailable,
 )
 from vaults.files.notebook import Notebook
+from vaults.graph.atlas import Atlas
 from vaults.index import backfill, embeddings
 from vaults.index.projection import Projection
 from vaults.ledger import accesses as reads
@@ -123,6 +124,7 @@ class Vault:
         self.projection = Projection(folder, entry.vault_id, self.db, shared.index, shared.pool)
         self.vocabulary = Vocabulary()
         self.rankings = Rankings()
+        self.atlas = Atlas()
         self.lease = Lease(folder / ".lease")
         self.notes = Notebook(notes_root(entry, folder), folder, shared.notes)
         self.ledger = Ledger(self.db, shared.sessions, shared.observer)
@@ -244,6 +246,7 @@ class Vault:
         await self.settle()
         self.rankings.clear()
         self.vocabulary.clear()
+        self.atlas.clear()
         await self.db.rest()
         if self._resident is None or self._resident.done():
             self.lease.release()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -12,9 +12,9 @@ from vaults.db.sql import Reader, Row, Writer
 from vaults.domain.notes.intake import KIND, Intake, LeftOut, folder_of, path_key
 from vaults.errors import Conflict, NotFound
 from vaults.files.tree import Stamp
+from vaults.graph import history, linking, titles
+from vaults.graph.graph import category_of
 from vaults.index import facets, passages, splicing
-from vaults.markdown.link import Kind, Link
-from vaults.markdown.resolve import Candidate, name_key, resolve, resolve_link
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,27 +54,6 @@ COLUMNS = (
 WIDTH = 10
 
 _KNOWN = "seq, path, hash, size, mtime_ns, inode, device, read_ns, complete"
-
-
-@dataclass(frozen=True, slots=True)
-class LinkRow:
-    """A link as written, and the note it stands in."""
-
-    source: str
-    line: int
-    kind: Kind
-    target: str
-    heading: str
-    block: str
-    alias: str
-    embed: bool
-
-    @property
-    def link(self) -> Link:
-        """As read from the text, but for where it stands in it."""
-        return Link(
-            self.kind, self.line, 0, 0, self.target, 0, 0, self.heading, self.block, self.alias, self.embed
-        )  # fmt: skip
 
 
 def from_row(row: Row) -> Note:
@@ -127,21 +106,51 @@ def find(tx: Reader, path: str) -> tuple[int, Note]:
 def put(tx: Writer, taken: Intake, model: str | None, max_tokens: int, seq: int | None = None) -> bool:
     """Make a note's rows and passages say what was read of it; whether vectors are owed. ``seq``: the note is known by
     another path, from which it was moved."""
-    held = (
-        tx.one("SELECT seq, created_at FROM notes WHERE path = ?", (taken.path,))
-        if seq is None
-        else tx.one("SELECT seq, created_at FROM notes WHERE seq = ?", (seq,))
-    )
+    held = _held(tx, taken.path, seq)
     if held is not None and not taken.dated:
-        taken = replace(taken, created_at=held[1])
-    number = _store(tx, taken, int(held[0]) if held else None)
-    _names(tx, number, taken)
+        taken = replace(taken, created_at=held.created_at)
+    number = _store(tx, taken, held.seq if held else None)
+    elsewhere = held is not None and held.path != taken.path
+    if held is not None and elsewhere:
+        history.moved(tx, [(held.path, taken.path)])
+    edit = history.edited(tx, taken.path) if held is not None and held.hash != taken.hash else None
+    renamed = titles.store(tx, number, (PurePosixPath(taken.path).stem, taken.title, *taken.aliases))
     if taken.links is not None:
-        _links(tx, number, taken)
-        if facets.differ(tx, KIND, number, with_ancestors(taken.tags), taken.frontmatter):
-            facets.store(tx, KIND, number, with_ancestors(taken.tags), taken.frontmatter)
+        _read(tx, number, taken, elsewhere=elsewhere, edit=edit)
+    elif elsewhere:
+        linking.restart(tx, number, taken.path)
+    if renamed or elsewhere or held is None or held.shown != _shown(taken):
+        linking.names_changed(tx, number, renamed | titles.of(tx, number) if elsewhere else renamed)
     new = splicing.splice(tx, taken.item(number), taken.labels, taken.blocks, max_tokens)
     return splicing.owe(tx, model, new)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What the rows said of a note before. ``shown``: what the graph shows of it beside its place and links."""
+
+    seq: int
+    path: str
+    hash: str
+    created_at: str
+    shown: tuple[str, str, str]
+
+
+def _held(tx: Reader, at: str, seq: int | None) -> _Held | None:
+    columns = "seq, path, hash, created_at, title, aliases, frontmatter"
+    row = (
+        tx.one(f"SELECT {columns} FROM notes WHERE path = ?", (at,))
+        if seq is None
+        else tx.one(f"SELECT {columns} FROM notes WHERE seq = ?", (seq,))
+    )
+    if row is None:
+        return None
+    number, path, digest, created_at, *shown, frontmatter = row
+    return _Held(int(number), path, digest, created_at, (shown[0], shown[1], category_of(json.loads(frontmatter))))
+
+
+def _shown(taken: Intake) -> tuple[str, str, str]:
+    return taken.title, _json(taken.aliases), category_of(taken.frontmatter)
 
 
 def _store(tx: Writer, taken: Intake, seq: int | None) -> int:
@@ -161,29 +170,20 @@ def _store(tx: Writer, taken: Intake, seq: int | None) -> int:
     return seq
 
 
-def _names(tx: Writer, number: int, taken: Intake) -> None:
-    keys = {name_key(each) for each in (PurePosixPath(taken.path).stem, taken.title, *taken.aliases)} - {""}
-    held = {row[0] for row in tx.all("SELECT key FROM note_names WHERE note = ?", (number,))}
-    if keys != held:
-        tx.run("DELETE FROM note_names WHERE note = ?", (number,))
-        tx.many("INSERT INTO note_names (key, note) VALUES (?, ?)", [(each, number) for each in sorted(keys)])
-
-
-def _links(tx: Writer, number: int, taken: Intake) -> None:
-    links = [
-        (number, place, link.kind, link.line, link.target, name_key(link.page), link.heading, link.block, link.alias,
-         int(link.embed))
-        for place, link in enumerate(taken.links or ())
-    ]  # fmt: skip
-    _rewrite(tx, "note_links", _LINK, links, number)
+def _read(tx: Writer, number: int, taken: Intake, *, elsewhere: bool, edit: int | None) -> None:
+    """Links, tasks, tags and fields. ``edit``: the number of the change that brought them, if it was seen."""
+    difference = linking.store(tx, number, taken.path, taken.links or (), elsewhere=elsewhere)
+    if edit is not None:
+        history.keep(tx, taken.path, edit, difference)
     tasks = [
         (number, place, task.line, task.status, task.text, task.heading, task.due, _json(list(task.tags)))
         for place, task in enumerate(taken.tasks or ())
     ]
     _rewrite(tx, "note_tasks", _TASK, tasks, number)
+    if facets.differ(tx, KIND, number, with_ancestors(taken.tags), taken.frontmatter):
+        facets.store(tx, KIND, number, with_ancestors(taken.tags), taken.frontmatter)
 
 
-_LINK = "note, ordinal, kind, line, target, target_key, heading, block, alias, embed"
 _TASK = "note, ordinal, line, status, text, heading, due, tags"
 
 
@@ -200,11 +200,14 @@ def _rewrite(tx: Writer, table: str, columns: str, rows: Sequence[Row], number: 
 
 def move(tx: Writer, seq: int, path: str) -> None:
     """A file of the same name lies in another folder now: nothing else changed."""
+    history.moved(tx, [(tx.value("SELECT path FROM notes WHERE seq = ?", (seq,)), path)])
     tx.run(
         "UPDATE notes SET path = ?, path_key = ?, folder = ? WHERE seq = ?",
         (path, path_key(path), folder_of(path), seq),
     )
     tx.run("UPDATE passages SET folder = ? WHERE kind = ? AND item = ?", (folder_of(path), KIND, seq))
+    linking.restart(tx, seq, path)
+    linking.names_changed(tx, seq, titles.of(tx, seq))
 
 
 def touch(tx: Writer, seq: int, stamp: Stamp, read_ns: int) -> None:
@@ -217,8 +220,12 @@ def touch(tx: Writer, seq: int, stamp: Stamp, read_ns: int) -> None:
 
 def drop(tx: Writer, numbers: Sequence[int]) -> None:
     """Take notes out of every index: their files are gone."""
+    if not numbers:
+        return
     passages.remove(tx, KIND, numbers)
+    keys = linking.keys_of(tx, numbers)
     tx.many("DELETE FROM notes WHERE seq = ?", [(number,) for number in numbers])
+    linking.gone(tx, keys)
 
 
 def incomplete(tx: Reader, before_ns: int | None = None) -> list[str]:
@@ -239,53 +246,6 @@ def skip(tx: Writer, skipped: Iterable[LeftOut], asked: Sequence[str] | None = N
         " ON CONFLICT (path) DO UPDATE SET reason = excluded.reason",
         [(each.path, each.reason) for each in skipped],
     )
-
-
-def resolved(tx: Reader, target: str, source: str) -> str | None:
-    """The path of the note a link's target means, in the note at ``source``."""
-    return resolve(target, source, candidates(tx, [name_key(target)]))
-
-
-def candidates(tx: Reader, keys: Sequence[str]) -> list[Candidate]:
-    """Notes that go by one of these names."""
-    found: dict[str, Candidate] = {}
-    for each in dict.fromkeys(keys):
-        rows = tx.all(
-            "SELECT n.path, n.title, n.aliases FROM note_names k JOIN notes n ON n.seq = k.note WHERE k.key = ?",
-            (each,),
-        )
-        found.update((row[0], Candidate(row[0], row[1], tuple(json.loads(row[2])))) for row in rows)
-    return list(found.values())
-
-
-def backlinks(tx: Reader, seq: int, path: str) -> list[LinkRow]:
-    """Links of other notes, and of itself, that mean this note."""
-    keys = [row[0] for row in tx.all("SELECT key FROM note_names WHERE note = ?", (seq,))]
-    by_name: Mapping[str, list[Candidate]] = {each: candidates(tx, [each]) for each in keys}
-    found: list[LinkRow] = []
-    for each in keys:
-        rows = tx.all(
-            "SELECT s.path, l.line, l.kind, l.target, l.heading, l.block, l.alias, l.embed FROM note_links l"
-            " JOIN notes s ON s.seq = l.note WHERE l.target_key = ? ORDER BY s.path, l.ordinal",
-            (each,),
-        )
-        links = [LinkRow(*[*row[:7], bool(row[7])]) for row in rows]
-        found += [row for row in links if resolve_link(row.link, row.source, by_name[each]) == path]
-    return found
-
-
-def naming(tx: Reader, keys: Iterable[str]) -> list[LinkRow]:
-    """Links whose target goes by one of these names, whatever note they mean, by their notes' paths."""
-    rows = [
-        row
-        for each in sorted(set(keys))
-        for row in tx.all(
-            "SELECT s.path, l.line, l.kind, l.target, l.heading, l.block, l.alias, l.embed FROM note_links l"
-            " JOIN notes s ON s.seq = l.note WHERE l.target_key = ?",
-            (each,),
-        )
-    ]
-    return [LinkRow(*[*row[:7], bool(row[7])]) for row in sorted(rows)]
 
 
 def with_ancestors(tags: Iterable[str]) -> list[str]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from vaults.context import run_in
 from vaults.domain.memory import Actor
-from vaults.domain.notes.catalogue import LinkRow
 from vaults.domain.notes.changed import Changed
 from vaults.domain.notes.committing import commit
 from vaults.domain.notes.journal import Change, FileChange
@@ -16,6 +15,7 @@ from vaults.domain.notes.opening import check_etag, opened
 from vaults.domain.notes.showing import shown
 from vaults.errors import ConfirmationRequired, NotFound
 from vaults.files.paths import key, note_path
+from vaults.graph.linking import LinkRow
 from vaults.vault import Vault
 
 NAMED = 5

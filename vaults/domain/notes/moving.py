@@ -20,6 +20,7 @@ from vaults.domain.notes.spelling import name
 from vaults.errors import Conflict, InvalidArgument, NotFound, StrongroomError, TooLarge
 from vaults.files.failures import blocked, clash, occupied
 from vaults.files.paths import check_creatable, is_note, joined, key, located
+from vaults.graph import linking, titles
 from vaults.markdown import note as markdown
 from vaults.markdown.resolve import Candidate, name_key
 from vaults.markdown.source import Source, encode
@@ -130,22 +131,22 @@ async def _planned(vault: Vault, note: Open, to: str, *, update_backlinks: bool)
     return plan
 
 
-def _known(tx: Reader, this: Move, keys: set[str]) -> tuple[list[catalogue.LinkRow], list[Candidate], list[str]]:
+def _known(tx: Reader, this: Move, keys: set[str]) -> tuple[list[linking.LinkRow], list[Candidate], list[str]]:
     """Links that may be concerned, the notes they may mean, and notes whose links nobody has read yet."""
-    found = catalogue.candidates(tx, sorted(keys))
+    found = titles.candidates(tx, sorted(keys))
     further = {name_key(name(each.path)) for each in found} - keys
-    found += catalogue.candidates(tx, sorted(further))
-    return catalogue.naming(tx, this.keys), list({each.path: each for each in found}.values()), catalogue.incomplete(tx)
+    found += titles.candidates(tx, sorted(further))
+    return linking.naming(tx, this.keys), list({each.path: each for each in found}.values()), catalogue.incomplete(tx)
 
 
-def _affected(relinking: Relinking, rows: Sequence[catalogue.LinkRow]) -> list[str]:
+def _affected(relinking: Relinking, rows: Sequence[linking.LinkRow]) -> list[str]:
     """Paths of other notes whose links change, so that no others are read."""
     own = relinking.move.before.path
     return [row.source for row in rows if row.source != own and relinking.target(row.link, row.source) is not None]
 
 
 def _changes(
-    vault: Vault, note: Open, relinking: Relinking, rows: Sequence[catalogue.LinkRow], unread: Sequence[str]
+    vault: Vault, note: Open, relinking: Relinking, rows: Sequence[linking.LinkRow], unread: Sequence[str]
 ) -> _Plan:
     """Read the linking notes and spell their links anew. Blocking."""
     plan = _Plan([], 0, [])
@@ -178,11 +179,11 @@ def _exists(vault: Vault, path: str) -> bool:
         return False
 
 
-def links_to(tx: Reader, path: str) -> list[catalogue.LinkRow]:
+def links_to(tx: Reader, path: str) -> list[linking.LinkRow]:
     """Links of other notes that mean the note at a path."""
     try:
-        number, found = catalogue.find(tx, path)
+        number, _ = catalogue.find(tx, path)
     except (NotFound, Conflict):
         return []
-    rows = [row for row in catalogue.backlinks(tx, number, found.path) if row.source != path]
+    rows = [row for row in linking.backlinks(tx, number) if row.source != path]
     return sorted(rows, key=lambda row: (row.source, row.line))

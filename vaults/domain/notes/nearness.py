@@ -17,6 +17,7 @@ from vaults.domain.notes.changed import Similar
 from vaults.domain.notes.intake import KIND, Intake
 from vaults.errors import EmbeddingUnavailable, Overloaded
 from vaults.files.tree import Content, Stamp
+from vaults.graph import titles
 from vaults.index import embeddings
 from vaults.markdown.resolve import name_key
 from vaults.search import candidates, facts
@@ -55,7 +56,7 @@ def _alike(tx: Reader, new: Intake) -> list[Similar]:
     """By text and by name."""
     same = [each.path for each in catalogue.by_hash(tx, new.hash)] if new.blocks else []
     names = {name_key(PurePosixPath(new.path).stem), name_key(new.title)}
-    paths = [*same, *(each.path for each in catalogue.candidates(tx, sorted(names)))]
+    paths = [*same, *(each.path for each in titles.candidates(tx, sorted(names)))]
     certain = [Similar(path, _title(tx, path), 1.0) for path in dict.fromkeys(paths)]
     return [*certain, *_spelled_alike(tx, names)]
 

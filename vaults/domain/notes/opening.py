@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.notes import catalogue, journal
+from vaults.domain.notes import journal
 from vaults.domain.notes.intake import digest, etag_of
 from vaults.domain.notes.overwriting import since as recently
 from vaults.errors import Conflict, InvalidArgument, NotFound
 from vaults.files.paths import key, note_path
 from vaults.files.tree import Content, Stamp
+from vaults.graph import titles
 from vaults.markdown.source import NotText, Source, decode
 from vaults.vault import Vault
 
@@ -78,7 +79,7 @@ def _content(vault: Vault, path: str) -> Content:
 def _elsewhere(tx: Reader, path: str, wanted: str) -> list[str]:
     """Paths that may be meant by one that is not there: another spelling, else a note of that name anywhere."""
     rows = tx.all("SELECT path FROM notes WHERE path_key = ? LIMIT 3", (key(wanted),))
-    if not rows and (target := catalogue.resolved(tx, path.removesuffix(".md"), "")):
+    if not rows and (target := titles.resolved(tx, path.removesuffix(".md"), "")):
         return [target]
     return [row[0] for row in rows] or [f"?{each}" for each in closest(tx, wanted)]
 

@@ -8,10 +8,10 @@ from datetime import date, datetime
 from pathlib import PurePosixPath
 
 from vaults.db.sql import Reader
-from vaults.domain.notes import catalogue
 from vaults.domain.notes.opening import opened
 from vaults.errors import Conflict, NotFound
 from vaults.files.paths import note_path
+from vaults.graph import titles
 from vaults.markdown.resolve import folded, name_key
 from vaults.markdown.source import dominant_newline
 from vaults.markdown.templates import filled
@@ -54,14 +54,14 @@ async def usual(vault: Vault, kind: str) -> Template | None:
     """The template of a vault's dated notes, where no settings name one: the only one that is called ``daily``,
     ``daily note`` or ``daily template``, and so for the other kinds."""
     keys = [name_key(f"{kind}{further}") for further in ("", " note", " template")]
-    found = await vault.db.read(lambda tx: [each.path for each in catalogue.candidates(tx, keys)])
+    found = await vault.db.read(lambda tx: [each.path for each in titles.candidates(tx, keys)])
     fitting = [path for path in found if _is_template(path) and name_key(PurePosixPath(path).stem) in keys]
     return await template(vault, fitting[0]) if len(fitting) == 1 else None
 
 
 def _named(tx: Reader, path: str) -> list[str]:
     """Paths of the templates a path may mean; the note at the path itself before all."""
-    named = [each.path for each in catalogue.candidates(tx, [name_key(path)])]
+    named = [each.path for each in titles.candidates(tx, [name_key(path)])]
     if path in named:
         return [path]
     tail = folded(path)

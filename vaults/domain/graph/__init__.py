@@ -1,0 +1,1 @@
+"""What is asked of the graph, and what keeps it."""

@@ -1,0 +1,25 @@
+"""The number of the graph's newest change. Whoever keeps a picture of the graph catches up by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from vaults.db.sql import Reader, Writer
+
+
+def last(tx: Reader) -> int:
+    """The newest change."""
+    return int(tx.value("SELECT last FROM graph_clock") or 0)
+
+
+def tick(tx: Writer) -> int:
+    """Begin another change; its number."""
+    if not tx.run("UPDATE graph_clock SET last = last + 1"):
+        tx.run("INSERT INTO graph_clock VALUES (2)")  # dropped with all that is derived
+    return last(tx)
+
+
+def touch(tx: Writer, notes: Iterable[int]) -> None:
+    """Something of these notes changed that the graph shows: links, names, category."""
+    number = tick(tx)
+    tx.many("UPDATE notes SET linked = ? WHERE seq = ?", [(number, each) for each in notes])
