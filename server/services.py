@@ -223,6 +223,7 @@ def _shared(
         sessions=settings.sessions,
         telemetry=settings.telemetry,
         hygiene=settings.hygiene,
+        links=settings.links,
     )
 
 

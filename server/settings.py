@@ -26,6 +26,7 @@ from vaults.settings import (
     ExpansionSettings,
     HygieneSettings,
     IndexSettings,
+    LinkSettings,
     NotesSettings,
     RerankSettings,
     SearchSettings,
@@ -81,6 +82,7 @@ class Settings(Section):
     sessions: SessionSettings = SessionSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     hygiene: HygieneSettings = HygieneSettings()
+    links: LinkSettings = LinkSettings()
     ops: OpsSettings = OpsSettings()
 
 

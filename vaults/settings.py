@@ -207,3 +207,13 @@ class HygieneSettings(Section):
         Field(description="how long superseded memories are kept before they are deleted"),
     ] = "90d"
     sweep_s: Annotated[float, Field(ge=1, description="seconds between two sweeps of what ran out")] = 3600.0
+
+
+class LinkSettings(Section):
+    auto_link: Annotated[
+        bool, Field(description="link known names in what tools write to notes, where the call does not say")
+    ] = False
+    strictness: Annotated[
+        Literal["conservative", "balanced", "aggressive"],
+        Field(description="how sure a suggested link must be, where the call does not say"),
+    ] = "balanced"

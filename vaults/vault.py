@@ -48,6 +48,7 @@ from vaults.settings import (
     ExpansionSettings,
     HygieneSettings,
     IndexSettings,
+    LinkSettings,
     NotesSettings,
     RerankSettings,
     SearchSettings,
@@ -111,6 +112,7 @@ class Shared:
     sessions: SessionSettings = field(default_factory=SessionSettings)
     telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
     hygiene: HygieneSettings = field(default_factory=HygieneSettings)
+    links: LinkSettings = field(default_factory=LinkSettings)
 
 
 class Vault:
