@@ -27,7 +27,7 @@ from vaults import registry as vault_registry
 from vaults.db.connection import Database
 from vaults.db.migrate import migrate
 from vaults.domain import reindexing
-from vaults.domain.graph import understanding
+from vaults.domain.graph import scoring, understanding
 from vaults.domain.hygiene import sweeping
 from vaults.domain.notes import keeping, recovery, tending
 from vaults.embed.backend import Embedder
@@ -48,6 +48,7 @@ CHORES = (
     reindexing.REINDEX,
     reindexing.RECUT,
     tending.COMPLETE,
+    scoring.SCORE,
     keeping.KEEP,
     sweeping.SWEEP,
     understanding.UNDERSTAND,

@@ -126,7 +126,7 @@ class Vault:
         self.projection = Projection(folder, entry.vault_id, self.db, shared.index, shared.pool)
         self.vocabulary = Vocabulary()
         self.rankings = Rankings()
-        self.atlas = Atlas()
+        self.atlas = Atlas(self.db)
         self.lease = Lease(folder / ".lease")
         self.notes = Notebook(notes_root(entry, folder), folder, shared.notes)
         self.ledger = Ledger(self.db, shared.sessions, shared.observer)
@@ -231,6 +231,7 @@ class Vault:
         """Write down counters and, in the process that holds the lease, a vector snapshot."""
         accesses, self.accesses = self.accesses, Counter()
         await self.ledger.write_out()
+        await self.atlas.together.write_out()
         try:
             if accesses:
                 await self.db.write_aside(lambda tx: reads.write(tx, accesses))

@@ -14,6 +14,7 @@ from server.tools._spec import Arguments, tool
 from vaults.domain import fetching
 from vaults.domain.fetching import Found, Item, Portion
 from vaults.errors import NotFound
+from vaults.files.paths import is_note
 
 Ref = Annotated[
     str, Field(min_length=1, max_length=3200, description="memory id, note path, or glob: daily/2026-*.md, **/*.md")
@@ -70,14 +71,15 @@ def _fetched_text(fetched: Fetched) -> str:
 async def fetch(call: Call, args: FetchArguments) -> Fetched:
     """Read the whole text behind ids and paths. Use it after recall or search, or for all notes that match a glob."""
     portion = Portion(args.from_line, args.max_lines, args.max_bytes)
-    if args.id is None:
-        return _answer(await fetching.fetched(call.vault, call.actor, args.refs, portion))
-    if not fetching.is_pattern(args.id):
-        return _connected(await fetching.one(call.vault, call.actor, args.id, portion))
-    found = await fetching.fetched(call.vault, call.actor, [args.id], portion)
-    if not found.items:
+    if args.id is not None and not fetching.is_pattern(args.id):
+        found = await fetching.one(call.vault, call.actor, args.id, portion)
+    else:
+        refs = args.refs if args.id is None else [args.id]
+        found = await fetching.fetched(call.vault, call.actor, refs, portion)
+    if args.id is not None and not found.items:
         raise NotFound(f"no note matches {args.id[:200]}", hint="find_notes lists what there is")
-    return _connected(found) if len(found.items) == 1 else _answer(found)
+    call.vault.atlas.together.opened(call.session.id, [each.id for each in found.items if is_note(each.id)])
+    return _connected(found) if args.id is not None and len(found.items) == 1 else _answer(found)
 
 
 def _answer(found: Found) -> Fetched:

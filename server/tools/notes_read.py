@@ -54,6 +54,7 @@ async def note_read(call: Call, args: NoteReadArguments) -> NoteRead:
     found = await reading.read(call.vault, args.path, wanted)
     for text in (found.text, *(section.text for section in found.sections or ())):
         call.vault.retrieved.note_parts(call.actor.identity, text or "", found.path)
+    call.vault.atlas.together.opened(call.session.id, [found.path])
     return found
 
 

@@ -164,6 +164,7 @@ def _remember_shown(vault: Vault, viewer: str, shown: Sequence[Shown]) -> None:
             vault.retrieved.note(viewer, [(text, each.hit.id)])
         else:
             vault.retrieved.note_parts(viewer, text, each.hit.id)
+    vault.atlas.together.found([each.hit.id for each in shown if each.item[0] == intake.KIND])
     vault.accesses.update(
         each.item[1] for each in shown if each.item[0] == indexing.KIND and each.hit.content is not None
     )

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import threading
 
+from vaults.db.connection import Database
 from vaults.db.sql import Reader
 from vaults.graph.graph import Graph, caught_up
+from vaults.graph.together import Together
 
 
 class Atlas:
-    """Safe from any thread."""
+    """Safe from any thread, but for ``together`` and ``rested_s``, which are for the vault's loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, db: Database) -> None:
+        self.together = Together(db)
+        self._changed = (0, 0.0)
         self._graph = Graph()
         self._turn = threading.Lock()
 
@@ -24,3 +28,9 @@ class Atlas:
     def clear(self) -> None:
         """Give the memory back."""
         self._graph = Graph()
+
+    def rested_s(self, change: int, now: float) -> float:
+        """Seconds since the graph was first seen to be at this change of it; ``now`` by a clock nobody sets."""
+        if self._changed[0] != change:
+            self._changed = (change, now)
+        return now - self._changed[1]

@@ -93,6 +93,7 @@ def _remember_shown(vault: Vault, viewer: str, kept: Sequence[Piece]) -> None:
     """What was shown is no news when it comes back, and a memory that was shown whole was read."""
     shown = [piece for piece in kept if piece.evidence.kind in ("memory", "note")]
     vault.retrieved.note(viewer, ((piece.evidence.text or "", piece.evidence.id) for piece in shown))
+    vault.atlas.together.found([piece.evidence.id for piece in shown if piece.evidence.kind == "note"])
     vault.accesses.update(piece.key for piece in shown if piece.key is not None and not piece.whole)
 
 

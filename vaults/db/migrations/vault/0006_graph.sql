@@ -55,6 +55,7 @@ CREATE TABLE note_pairs (
     PRIMARY KEY (a, b, how)
 ) STRICT;
 CREATE INDEX note_pairs_by_second ON note_pairs (b);
+CREATE INDEX note_pairs_by_time ON note_pairs (at);
 
 -- canonical: what the graph was at the end of a day
 CREATE TABLE graph_days (
@@ -74,20 +75,27 @@ CREATE TABLE memory_subjects (
 ) STRICT;
 CREATE INDEX memory_subjects_by_subject ON memory_subjects (kind, subject);
 
--- canonical: links that tools set by themselves or as somebody agreed to
+-- canonical: links that tools set by themselves or as somebody agreed to, and what became of each
 CREATE TABLE link_applications (
     seq    INTEGER PRIMARY KEY AUTOINCREMENT,
     at     TEXT NOT NULL,
     who    TEXT NOT NULL,                           -- the principal
     path   TEXT NOT NULL,
     entity TEXT NOT NULL,                           -- key of the entity's name
+    meant  TEXT,                                    -- the path of its note; it follows the note
     term   TEXT NOT NULL,                           -- the words it was linked on
     source TEXT NOT NULL CHECK (source IN ('auto', 'accepted', 'proactive')),
     change TEXT,                                    -- the note_changes id
-    state  TEXT NOT NULL CHECK (state IN ('standing', 'removed', 'undone'))
+    edit   INTEGER NOT NULL,                        -- how often the note had been changed then
+    -- missing: not there any more, since ``gone``, but it may come back; lasting: to be counted as kept
+    state  TEXT NOT NULL CHECK (state IN ('standing', 'missing', 'lasting', 'kept', 'removed', 'undone')),
+    gone   TEXT
 ) STRICT;
-CREATE INDEX link_applications_standing ON link_applications (path, entity) WHERE state = 'standing';
+CREATE INDEX link_applications_standing ON link_applications (path, entity) WHERE state IN ('standing', 'missing');
+CREATE INDEX link_applications_due ON link_applications (seq) WHERE state IN ('missing', 'lasting');
+CREATE INDEX link_applications_by_path ON link_applications (path);
 CREATE INDEX link_applications_by_entity ON link_applications (entity);
+CREATE INDEX link_applications_by_meant ON link_applications (meant);
 
 -- canonical: what was thought of a suggestion or link
 CREATE TABLE link_feedback (
@@ -98,11 +106,23 @@ CREATE TABLE link_feedback (
     folder  TEXT NOT NULL,                          -- of the note it was about
     path    TEXT NOT NULL,
     term    TEXT,
-    verdict TEXT NOT NULL CHECK (verdict IN ('accepted', 'rejected', 'removed')),
+    -- suppressed: by a person; pardoned: what was thought of it there before does not count any more
+    verdict TEXT NOT NULL CHECK (verdict IN ('accepted', 'rejected', 'removed', 'kept', 'suppressed', 'pardoned')),
     weight  REAL NOT NULL                           -- of one observation
 ) STRICT;
 CREATE INDEX link_feedback_by_entity ON link_feedback (entity, folder);
+CREATE INDEX link_feedback_by_path ON link_feedback (path);
 CREATE INDEX link_feedback_by_time ON link_feedback (at);
+
+-- derived from link_feedback: how far links to an entity are agreed with in a folder ('': in the whole vault)
+CREATE TABLE link_trust (
+    entity TEXT NOT NULL,
+    folder TEXT NOT NULL,
+    mean   REAL NOT NULL,                           -- of the posterior, 0 to 1
+    weight REAL NOT NULL,                           -- of the observations
+    PRIMARY KEY (entity, folder)
+) STRICT;
+CREATE INDEX link_trust_by_folder ON link_trust (folder);
 
 -- canonical: entities that are not suggested in a folder and below ('': anywhere) any more
 CREATE TABLE link_suppressions (
@@ -112,6 +132,7 @@ CREATE TABLE link_suppressions (
     who    TEXT,                                    -- NULL: learned
     PRIMARY KEY (entity, folder)
 ) STRICT;
+CREATE INDEX link_suppressions_by_folder ON link_suppressions (folder);
 
 -- canonical: notes that wait to be linked by themselves, once idle
 CREATE TABLE proactive_queue (

@@ -1,0 +1,38 @@
+"""Keeping the scores of notes up to date, behind the saves."""
+
+from __future__ import annotations
+
+import time
+
+from vaults.context import run_in
+from vaults.db.sql import Reader
+from vaults.graph import clock, scores
+from vaults.graph.scores import Edge
+from vaults.vault import Chore, Vault
+
+QUIET_S = 5.0
+"""Seconds without a change before scores are worked out: in the midst of many they would be old at once."""
+
+
+async def score(vault: Vault) -> None:
+    """A chore: once the graph has been at rest for a while. A save never waits for it."""
+    change = await vault.db.read(clock.last)
+    rested = vault.atlas.rested_s(change, time.monotonic())
+    if rested < QUIET_S:
+        vault.nudge_in(QUIET_S)
+        return
+    await rescore(vault)
+
+
+async def rescore(vault: Vault) -> None:
+    """Work them out now."""
+    change, linked = await vault.db.read(_read)
+    found = await run_in(vault.shared.pool, scores.centrality, linked)
+    await vault.db.write_aside(lambda tx: scores.store(tx, change, found))
+
+
+def _read(tx: Reader) -> tuple[int, list[Edge]]:
+    return clock.last(tx), scores.edges(tx)
+
+
+SCORE = Chore(scores.owed, score)

@@ -1,0 +1,106 @@
+"""Notes that were found or opened together: they belong together, whatever their links say.
+
+A set of n notes adds 1 / ln(n) to each pair in it, after Adamic and Adar (Friends and neighbors on the web, 2003): to
+be among three says more than to be among ten. What was added is worth half after seven days. Only notes are counted,
+by their paths: nothing of a memory comes here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import combinations
+from typing import Literal, TypeAlias
+
+from vaults import clock
+from vaults.db.sql import Reader, Writer
+
+How: TypeAlias = Literal["read", "found"]
+Pair: TypeAlias = tuple[str, str, How]
+"""Two paths in order, and what they were together."""
+
+HALVED_DAYS = 7.0
+
+MOST = 10
+"""Notes of an answer that count, from the first on."""
+
+FORGOTTEN_DAYS = 120.0
+"""Days without another meeting after which a pair is forgotten; less than a hundred-thousandth is left of it."""
+
+
+def worth(notes: int) -> float:
+    """What being among so many adds to a pair."""
+    return 1.0 / math.log(notes) if notes > 1 else 0.0
+
+
+def among(how: How, paths: Sequence[str]) -> dict[Pair, float]:
+    """What notes that came together add, each pair of the first ten."""
+    several = sorted(set(list(dict.fromkeys(paths))[:MOST]))
+    each = worth(len(several))
+    return {(a, b, how): each for a, b in combinations(several, 2)}
+
+
+def beside(how: How, path: str, others: Sequence[str]) -> dict[Pair, float]:
+    """What a note adds that comes to others: to its own pairs only."""
+    there = sorted({*others} - {path})
+    each = worth(len(there) + 1)
+    return {(min(path, other), max(path, other), how): each for other in there}
+
+
+def note(tx: Writer, how: How, paths: Sequence[str], now: str) -> None:
+    """These notes were found, or opened, together."""
+    add(tx, among(how, paths), now)
+
+
+def add(tx: Writer, met: Mapping[Pair, float], now: str) -> None:
+    """Add to pairs; what was there before counts as what is left of it."""
+    held = {}
+    for pair in met:
+        row = tx.one("SELECT weight, at FROM note_pairs WHERE a = ? AND b = ? AND how = ?", pair)
+        held[pair] = left(row[0], row[1], now) if row else 0.0
+    tx.many(
+        "INSERT INTO note_pairs (a, b, how, weight, at) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (a, b, how) DO UPDATE SET weight = excluded.weight, at = excluded.at",
+        [(*pair, held[pair] + more, now) for pair, more in met.items()],
+    )
+    long_ago = datetime.fromisoformat(now) - timedelta(days=FORGOTTEN_DAYS)
+    tx.run("DELETE FROM note_pairs WHERE at < ?", (clock.text(long_ago),))
+
+
+def left(weight: float, at: str, now: str) -> float:
+    """What is left of a weight. A moment that is still to come counts as now: somebody set the clock back."""
+    days = (datetime.fromisoformat(now) - datetime.fromisoformat(at)).total_seconds() / 86_400
+    return weight * math.pow(0.5, max(0.0, days) / HALVED_DAYS)
+
+
+def weights(tx: Reader, path: str, now: str) -> dict[str, float]:
+    """Notes that were found or opened together with this one, by path, and how much so as of ``now``."""
+    found: dict[str, float] = defaultdict(float)
+    for how in of(tx, path, now).values():
+        for other, weight in how.items():
+            found[other] += weight
+    return dict(found)
+
+
+def of(tx: Reader, path: str, now: str) -> dict[str, dict[str, float]]:
+    """As ``weights``, each kind of meeting for itself."""
+    rows = tx.all(
+        "SELECT how, b, weight, at FROM note_pairs WHERE a = :path"
+        " UNION ALL SELECT how, a, weight, at FROM note_pairs WHERE b = :path",
+        {"path": path},
+    )
+    found: dict[str, dict[str, float]] = {"read": {}, "found": {}}
+    for how, other, weight, at in rows:
+        found[how][other] = left(weight, at, now)
+    return found
+
+
+def all_of(tx: Reader, now: str, most: int) -> dict[tuple[str, str], float]:
+    """The pairs that met most lately, both kinds together."""
+    rows = tx.all("SELECT a, b, weight, at FROM note_pairs ORDER BY at DESC, a, b, how LIMIT ?", (most,))
+    found: dict[tuple[str, str], float] = defaultdict(float)
+    for a, b, weight, at in rows:
+        found[a, b] += left(weight, at, now)
+    return dict(found)
