@@ -15,8 +15,8 @@ from server.call import Call
 from server.tools._filters import MaxTokens, Mode, Narrowing
 from server.tools._lines import told
 from server.tools._spec import ADDS, EDITS, REMOVES, Arguments, tool
-from vaults.domain import lifecycle, listing, recalling, remembering
-from vaults.domain.lifecycle import Change, Link, Opened, Replacement
+from vaults.domain import lifecycle, listing, recalling, relations, remembering
+from vaults.domain.lifecycle import Change, Opened, Replacement
 from vaults.domain.listing import Page
 from vaults.domain.memory import (
     AppliesTo,
@@ -335,19 +335,41 @@ async def memory_list(call: Call, args: ListArguments) -> Listing:
 
 class LinkArguments(Arguments):
     from_id: Id
-    relation: Annotated[Label, Field(description="such as causes, contradicts, part_of")]
-    to_id: Id
+    relation: Annotated[Label, Field(description="such as causes, contradicts, part_of, about")]
+    to_id: Annotated[
+        Text,
+        Field(min_length=1, max_length=1024, description="a memory's id, a note's path or title, or entity:Name"),
+    ]
+    remove: Annotated[bool, Field(description="take the link away")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """A relation that was made, or ``removed``. ``to_id``: a memory's id, a note's path, or a name, by ``kind``."""
+
+    from_id: str
+    relation: str
+    to_id: str
+    kind: Literal["memory", "note", "entity"]
+    removed: bool = False
+
+
+def _linked_text(link: Linked) -> str:
+    done = "Removed: " if link.removed else ""
+    return f"{done}{link.from_id} {told(link.relation)} {link.kind} {told(link.to_id)}."
 
 
 @tool(
     role=Role.WRITER,
     effect=ADDS,
     preset="notes",
-    text=lambda link: f"{link.from_id} {link.relation} {link.to_id}.",
-    deed="link two memories",
-    noted=lambda _, link: Noted("memory_linked", link.from_id, "linked two memories"),
+    text=_linked_text,
+    deed="link a memory",
+    noted=lambda _, link: Noted("memory_linked", link.from_id, "linked a memory"),
 )
-async def memory_link(call: Call, args: LinkArguments) -> Link:
-    """Say how two memories hang together. Use it when one causes, contradicts or belongs to the other; it shows on
-    both."""
-    return await lifecycle.link(call.vault, call.actor, args.from_id, args.relation, args.to_id)
+async def memory_link(call: Call, args: LinkArguments) -> Linked:
+    """Say how a memory hangs together with another, with a note, or with a person or thing. Use it when one causes,
+    contradicts, belongs to or is about the other; memory_get shows it. Links to notes follow them when they move."""
+    act = relations.unlink if args.remove else relations.link
+    link = await act(call.vault, call.actor, args.from_id, args.relation, args.to_id)
+    return Linked(link.from_id, link.relation, link.to_id, link.kind, args.remove)

@@ -22,6 +22,7 @@ from vaults.domain.markdown import as_markdown, file_name
 from vaults.domain.memory import COLUMNS, WIDTH, from_row
 from vaults.errors import Conflict, InvalidArgument, StorageFull
 from vaults.files.atomic import sync_folder
+from vaults.graph import subjects
 from vaults.vault import Vault
 
 Format = Literal["jsonl", "markdown"]
@@ -65,7 +66,12 @@ def _page(tx: Reader, after: int) -> tuple[int, list[Exported]] | None:
         " WHERE m.seq > :after ORDER BY m.seq LIMIT :page",
         {"after": after, "page": PAGE},
     )
-    page = [Exported(from_row(row), bool(row[WIDTH + 1]), row[WIDTH + 2], _links(tx, row[WIDTH])) for row in rows]
+    page = [
+        Exported(
+            from_row(row), bool(row[WIDTH + 1]), row[WIDTH + 2], _links(tx, row[WIDTH]), subjects.all_of(tx, row[WIDTH])
+        )
+        for row in rows
+    ]
     return (int(rows[-1][WIDTH]), page) if page else None
 
 

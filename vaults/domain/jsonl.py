@@ -2,7 +2,8 @@
 
 A line has the fields of ``remember`` plus ``external_id`` and ``created_at``. A memory that is not simply alive has
 more: ``archived_at``, ``archived_reason``, and on the newer one of two ``supersedes``, the external id of the older,
-and ``links`` between them as ``[from, relation, to]``.
+and ``links`` between them as ``[from, relation, to]``. ``subjects``: the notes (by path) and named things it speaks of,
+as ``[relation, note or entity, name]``.
 ``ttl_days`` counts from ``created_at``.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, Literal
 
 from pydantic import Field, ValidationError
 
@@ -36,6 +37,9 @@ class Rejected(Exception):
         self.reason = reason
 
 
+_Subject = tuple[Label, Literal["note", "entity"], Annotated[Filled, Field(min_length=1, max_length=1024)]]
+
+
 class MemoryLine(MemoryFields):
     """A line as it arrives."""
 
@@ -45,6 +49,7 @@ class MemoryLine(MemoryFields):
     supersedes: Label | None = None
     # JSON has no tuples: a strict model would refuse its lists.
     links: Annotated[list[Annotated[tuple[Label, Label, Label], Field(strict=False)]], Field(max_length=10_000)] = []
+    subjects: Annotated[list[Annotated[_Subject, Field(strict=False)]], Field(max_length=10_000)] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +170,7 @@ class Exported:
     title_derived: bool
     replaces: str | None = None
     links: tuple[tuple[str, str, str], ...] = ()
+    subjects: tuple[tuple[str, str, str], ...] = ()
 
 
 def as_line(one: Exported) -> bytes:
@@ -184,6 +190,8 @@ def as_line(one: Exported) -> bytes:
         line["supersedes"] = one.replaces
     if one.links:
         line["links"] = one.links
+    if one.subjects:
+        line["subjects"] = one.subjects
     return json.dumps(line, ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
 

@@ -1,4 +1,4 @@
-"""What happens to a memory after it was stored: read, changed, archived, superseded, purged, linked."""
+"""What happens to a memory after it was stored: read, changed, archived, superseded, purged."""
 
 from __future__ import annotations
 
@@ -12,22 +12,14 @@ from pydantic import ValidationError
 
 from vaults import clock
 from vaults.db.sql import Reader, Writer
-from vaults.domain import anchors, indexing, storing
+from vaults.domain import anchors, indexing, relations, storing
 from vaults.domain.hygiene import fading, secrets
 from vaults.domain.memory import COLUMNS, WIDTH, Actor, Memory, MemoryFields, derived_title, from_row
 from vaults.domain.quota import BOUNDLESS, Quota, counted
+from vaults.domain.relations import Link
 from vaults.errors import Conflict, Forbidden, InvalidArgument, NotFound, StorageFull
 from vaults.index import passages
 from vaults.vault import Vault
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A named relation from one memory to another."""
-
-    from_id: str
-    relation: str
-    to_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,29 +45,13 @@ async def get(vault: Vault, actor: Actor, ids: Sequence[str]) -> Opened:
             if row is not None:
                 found[memory_id] = (int(row[WIDTH]), from_row(row))
         faded = fading.shown(tx, list(found.values()), vault.shared.hygiene)
-        return dict(zip(found, faded, strict=True)), _links_of(tx, [seq for seq, _ in faded], actor)
+        return dict(zip(found, faded, strict=True)), relations.of(tx, [seq for seq, _ in faded], actor)
 
     found, links = await vault.db.read(read)
     vault.accesses.update(seq for seq, _ in found.values())
     vault.retrieved.note(actor.identity, ((memory.content, memory.id) for _, memory in found.values()))
     ordered = [found[memory_id][1] for memory_id in dict.fromkeys(ids) if memory_id in found]
     return Opened(ordered, links, [memory_id for memory_id in dict.fromkeys(ids) if memory_id not in found])
-
-
-def _links_of(tx: Reader, seqs: Sequence[int], actor: Actor) -> list[Link]:
-    links = []
-    for seq in seqs:
-        links += [
-            Link(*row)
-            for row in tx.all(
-                "SELECT a.id, l.relation, b.id FROM memory_links l JOIN memories a ON a.seq = l.from_memory"
-                " JOIN memories b ON b.seq = l.to_memory WHERE (l.from_memory = :seq OR l.to_memory = :seq)"
-                " AND (a.visibility = 'shared' OR a.stored_by = :viewer)"
-                " AND (b.visibility = 'shared' OR b.stored_by = :viewer) ORDER BY l.created_at LIMIT 100",
-                {"seq": seq, "viewer": actor.identity},
-            )
-        ]
-    return list(dict.fromkeys(links))
 
 
 async def forget(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
@@ -296,20 +272,3 @@ async def supersede(
     if stored.embedding == "pending":
         vault.nudge()
     return stored
-
-
-async def link(vault: Vault, actor: Actor, from_id: str, relation: str, to_id: str) -> Link:
-    """Record a named relation; the same one again changes nothing. Raises ``NotFound``."""
-    if from_id == to_id:
-        raise InvalidArgument("to_id", "must be another memory than from_id")
-
-    def write(tx: Writer) -> Link:
-        row = (storing.find(tx, from_id, actor), relation, storing.find(tx, to_id, actor), actor.identity, clock.now())
-        tx.run(
-            "INSERT INTO memory_links (from_memory, relation, to_memory, created_by, created_at)"
-            " VALUES (?, ?, ?, ?, ?) ON CONFLICT (from_memory, relation, to_memory) DO NOTHING",
-            row,
-        )
-        return Link(from_id, relation, to_id)
-
-    return await vault.db.write(write)

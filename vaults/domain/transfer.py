@@ -23,6 +23,8 @@ from vaults.domain.memory import Actor
 from vaults.domain.quota import BOUNDLESS, Quota
 from vaults.domain.storing import Prepared
 from vaults.errors import EmbeddingUnavailable, InvalidArgument, Overloaded, StrongroomError
+from vaults.graph import subjects
+from vaults.graph.subjects import Subject
 from vaults.index import embeddings
 from vaults.vault import Vault
 
@@ -229,6 +231,8 @@ def _insert(
         seq, memory = storing.insert(tx, actor, one.prepared, ready, model)
         _finish(tx, seq, memory.id, one.line)
         _link(tx, actor, one.line)
+        for relation, kind, name in one.line.subjects:
+            subjects.link(tx, seq, relation, Subject(kind, name), actor.identity)
         stored += 1
         owed += memory.embedding == "pending"
     return stored, owed

@@ -17,6 +17,8 @@ EXAMPLES = (
     ("memory_get", {"ids": ["{0}", "gone"]}),
     ("memory_update", {"id": "{0}", "add_tags": ["b"]}),
     ("memory_link", {"from_id": "{0}", "relation": "causes", "to_id": "{1}"}),
+    ("memory_link", {"from_id": "{0}", "relation": "about", "to_id": "plan"}),
+    ("memory_link", {"from_id": "{0}", "relation": "about", "to_id": "plan.md", "remove": True}),
     ("memory_list", {"limit": 1}),
     ("memory_supersede", {"id": "{1}", "content": "A better second memory"}),
     ("fetch", {"id": "{0}"}),

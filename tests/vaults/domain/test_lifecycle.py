@@ -99,7 +99,7 @@ async def test_a_link_shows_on_both_and_only_once(ask: Asking) -> None:
         assert (await ask("memory_link", from_id=a, relation="causes", to_id=b)).ok
     for one in (a, b):
         links = (await ask("memory_get", ids=[one])).content["links"]
-        assert links == [{"from_id": a, "relation": "causes", "to_id": b}]
+        assert links == [{"from_id": a, "relation": "causes", "to_id": b, "kind": "memory"}]
     assert (await ask("memory_link", from_id=a, relation="x", to_id="nope")).code == "not_found"
     assert (await ask("memory_link", from_id=a, relation="x", to_id=a)).code == "invalid_argument"
 
