@@ -37,7 +37,7 @@ def keep(tx: Writer, path: str, edit: int, difference: Difference) -> None:
     )
 
 
-MOVED = (("note_edits", ("path",)), ("link_history", ("path",)), ("link_applications", ("path",)),
+MOVED = (("note_edits", ("path",)), ("link_history", ("path",)), ("link_applications", ("path", "meant")),
          ("link_feedback", ("path",)), ("note_pairs", ("a", "b")), ("proactive_queue", ("path",)))  # fmt: skip
 """Tables that know notes by their paths."""
 

@@ -12,7 +12,7 @@ from vaults.db.sql import Reader, Row, Writer
 from vaults.domain.notes.intake import KIND, Intake, LeftOut, folder_of, path_key
 from vaults.errors import Conflict, NotFound
 from vaults.files.tree import Stamp
-from vaults.graph import history, linking, titles
+from vaults.graph import applications, history, linking, titles
 from vaults.graph.graph import category_of
 from vaults.index import facets, passages, splicing
 
@@ -175,6 +175,7 @@ def _read(tx: Writer, number: int, taken: Intake, *, elsewhere: bool, edit: int 
     difference = linking.store(tx, number, taken.path, taken.links or (), elsewhere=elsewhere)
     if edit is not None:
         history.keep(tx, taken.path, edit, difference)
+    applications.look(tx, number, taken.path, edit)
     tasks = [
         (number, place, task.line, task.status, task.text, task.heading, task.due, _json(list(task.tags)))
         for place, task in enumerate(taken.tasks or ())

@@ -1,0 +1,52 @@
+"""A vault's tables in memory, with notes that have names and links, and no files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from vaults.db.engine import sqlite
+from vaults.db.migrate import steps
+from vaults.db.sql import Writer
+from vaults.graph import linking, titles
+from vaults.markdown.links import links
+from vaults.markdown.resolve import name_key
+from vaults.markdown.scan import scan
+
+AT = "2026-11-01T00:00:00.000Z"
+
+
+def tables() -> Writer:
+    """Every table of a vault, empty."""
+    raw = sqlite.connect(":memory:", isolation_level=None)
+    raw.execute("PRAGMA foreign_keys=ON")
+    for step in steps("vault"):
+        raw.executescript(step.sql)
+    return Writer(raw)
+
+
+def note(tx: Writer, path: str, text: str = "", aliases: Iterable[str] = ()) -> int:
+    """Make a note, or give it another text; its number."""
+    stem = path.rpartition("/")[2].removesuffix(".md")
+    held = tx.value("SELECT seq FROM notes WHERE path = ?", (path,))
+    number = int(held) if held is not None else _made(tx, path, stem)
+    names = titles.store(tx, number, (stem, *aliases))
+    linking.store(tx, number, path, links(scan(text), text), elsewhere=False)
+    linking.names_changed(tx, number, names)
+    return number
+
+
+def _made(tx: Writer, path: str, stem: str) -> int:
+    return tx.insert(
+        "INSERT INTO notes (path, path_key, folder, title, aliases, tags, frontmatter, hash, size, mtime_ns, inode,"
+        " device, read_ns, complete, created_at, modified_at) VALUES (?, ?, ?, ?, '[]', '[]', '{}', '', 0, 0, 0, 0, 0,"
+        " 1, ?, ?)",
+        (path, name_key(path), path.rpartition("/")[0], stem, AT, AT),
+    )
+
+
+def drop(tx: Writer, path: str) -> None:
+    """A note is gone."""
+    number = int(tx.value("SELECT seq FROM notes WHERE path = ?", (path,)))
+    keys = linking.keys_of(tx, [number])
+    tx.run("DELETE FROM notes WHERE seq = ?", (number,))
+    linking.gone(tx, keys)

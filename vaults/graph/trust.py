@@ -1,0 +1,269 @@
+"""What people think of links to an entity, by folder: how far suggestions of it are agreed with, and where they are not
+wanted any more.
+
+Each entity has a Beta posterior per folder, begun as four good links of five. In the vault as a whole (folder '') it
+counts what was observed, by half where that was in a folder; in a folder it begins at what the rest of the vault says
+and counts what was observed there. Nobody can flood it: one principal's word about an entity in a folder counts once a
+day for each verdict and, where others work in the vault too, never more than two observations in all.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from vaults import clock
+from vaults.db.sql import Reader, Writer
+from vaults.files.paths import parent
+
+GOOD, BAD = 4.0, 1.0
+"""Observations a posterior begins with."""
+
+START = GOOD / (GOOD + BAD)
+
+ENOUGH = 4.0
+"""Observations before an entity may be suppressed by what was learned."""
+
+SUPPRESS, LIFT = 0.45, 0.55
+"""Below the first mean of a posterior an entity is suppressed, from the second on no longer."""
+
+AFAR = 0.5
+"""What an observation in one folder counts for the vault as a whole, and so for other folders."""
+
+SHARE = 2.0
+"""Observations of one principal that count, for and against each, where it is not alone in the vault."""
+
+MOST = 5.0
+"""Points for an entity whose links are all kept; as many against one that is about to be suppressed."""
+
+READ = 5000
+"""Newest observations of an entity that are looked at."""
+
+WHO = "strongroom"
+"""Who stands for what the vault does by itself."""
+
+Verdict = Literal["accepted", "rejected", "removed", "kept"]
+
+WEIGHTS: Mapping[str, float] = {"accepted": 1.0, "rejected": 1.0, "removed": 1.0, "kept": 0.5}
+_FOR = frozenset({"accepted", "kept"})
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What became of one link or suggestion. ``entity``: a key of a name; ``path``: the note it is about; ``term``: the
+    words it was on."""
+
+    who: str
+    entity: str
+    path: str
+    verdict: Verdict
+    term: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """For the notes of one folder: keys of entities not to be suggested, and points from -5 to 5 for those of which
+    something is known."""
+
+    suppressed: frozenset[str]
+    points: Mapping[str, float]
+
+
+def trust(tx: Reader, folder: str) -> Trust:
+    """What was learned that concerns a folder ('': the vault's own). The nearest folder above that knows of an entity
+    says it."""
+    places = chain(folder)
+    within = ", ".join("?" * len(places))
+    suppressed = tx.all(f"SELECT entity FROM link_suppressions WHERE folder IN ({within})", places)
+    known = tx.all(f"SELECT entity, folder, mean FROM link_trust WHERE folder IN ({within})", places)
+    nearest = {entity: float(mean) for entity, _, mean in sorted(known, key=lambda row: len(row[1]))}
+    return Trust(frozenset(row[0] for row in suppressed), {entity: points(mean) for entity, mean in nearest.items()})
+
+
+def chain(folder: str) -> list[str]:
+    """A folder and all above it, the vault's own last."""
+    found = [folder]
+    while found[-1]:
+        found.append(parent(found[-1]))
+    return found
+
+
+def points(mean: float) -> float:
+    """What a posterior is worth to a suggestion: nothing where nobody said anything."""
+    reach = 1 - START if mean > START else START - SUPPRESS
+    return round(max(-MOST, min(MOST, MOST * (mean - START) / reach)), 2)
+
+
+def observe(tx: Writer, observations: Iterable[Observation]) -> int:
+    """Learn from what became of links; how many of them count."""
+    counted: set[str] = set()
+    number, now = 0, clock.now()
+    for each in observations:
+        folder = parent(each.path)
+        of = {"entity": each.entity, "folder": folder, "who": each.who, "verdict": each.verdict, "day": now[:10]}
+        said = (
+            "SELECT 1 FROM link_feedback WHERE entity = :entity AND folder = :folder AND who = :who"
+            " AND verdict = :verdict AND at >= :day LIMIT 1"
+        )
+        if tx.one(said, of) is not None:
+            continue
+        _write(tx, each, folder, WEIGHTS[each.verdict])
+        counted.add(each.entity)
+        number += 1
+    for entity in counted:
+        learn(tx, entity)
+    return number
+
+
+def _write(tx: Writer, each: Observation, folder: str, weight: float, verdict: str | None = None) -> None:
+    tx.run(
+        "INSERT INTO link_feedback (at, who, entity, folder, path, term, verdict, weight)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (clock.now(), each.who, each.entity, folder, each.path, each.term, verdict or each.verdict, weight),
+    )
+
+
+def suppress(tx: Writer, who: str, entity: str, folder: str) -> bool:
+    """Have an entity not suggested in a folder and below any more, because a person says so; whether that is new."""
+    row = {"entity": entity, "folder": folder, "at": clock.now(), "who": who}
+    same = tx.one("SELECT who FROM link_suppressions WHERE entity = :entity AND folder = :folder", row)
+    if same is not None and same[0] is not None:
+        return False
+    tx.run(
+        "INSERT INTO link_suppressions (entity, folder, at, who) VALUES (:entity, :folder, :at, :who)"
+        " ON CONFLICT (entity, folder) DO UPDATE SET at = excluded.at, who = excluded.who",
+        row,
+    )
+    _write(tx, Observation(who, entity, "", "rejected"), folder, 0.0, "suppressed")
+    return True
+
+
+def unsuppress(tx: Writer, who: str, entity: str, folder: str) -> bool:
+    """Suggest an entity again in a folder; False where it was not suppressed in just that one. What was thought of it
+    there before does not count any more, so that it is learned anew."""
+    where = {"entity": entity, "folder": folder}
+    if not tx.run("DELETE FROM link_suppressions WHERE entity = :entity AND folder = :folder", where):
+        return False
+    _write(tx, Observation(who, entity, "", "accepted"), folder, 0.0, "pardoned")
+    learn(tx, entity)
+    return True
+
+
+def learn(tx: Writer, entity: str) -> None:
+    """Work out anew what is thought of an entity, and where it is suppressed for that."""
+    found = _posteriors(tx, entity)
+    tx.run("DELETE FROM link_trust WHERE entity = ?", (entity,))
+    tx.many(
+        "INSERT INTO link_trust (entity, folder, mean, weight) VALUES (?, ?, ?, ?)",
+        [(entity, folder, each.mean, each.weight) for folder, each in found.items()],
+    )
+    held = {row[0] for row in tx.all("SELECT folder FROM link_suppressions WHERE entity = ?", (entity,))}
+    learned = tx.all("SELECT folder FROM link_suppressions WHERE entity = ? AND who IS NULL", (entity,))
+    lifted = [folder for (folder,) in learned if folder not in found or found[folder].mean >= LIFT]
+    tx.many("DELETE FROM link_suppressions WHERE entity = ? AND folder = ?", [(entity, each) for each in lifted])
+    now = clock.now()
+    tx.many(
+        "INSERT INTO link_suppressions (entity, folder, at, who) VALUES (?, ?, ?, NULL)",
+        [(entity, folder, now) for folder, each in found.items() if each.unwanted and folder not in held],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Posterior:
+    """``spread``: whether it is of the folder's own notes, or, for the whole vault, of several folders."""
+
+    mean: float
+    weight: float
+    spread: bool = True
+
+    @property
+    def unwanted(self) -> bool:
+        return self.spread and self.weight >= ENOUGH and self.mean < SUPPRESS
+
+
+Tally = dict[tuple[str, bool], float]
+"""Observations by principal, for and against."""
+
+
+def _posteriors(tx: Reader, entity: str) -> dict[str, _Posterior]:
+    """What is thought of an entity in the vault as a whole ('') and in each folder of which something is known."""
+    seen = _seen(tx, entity)
+    if not seen:
+        return {}
+    alone = len({who for tally in seen.values() for who, _ in tally} - {WHO}) <= 1 and _alone(tx)
+    near, afar = seen.pop("", None), _added(seen.values())
+    ours = _sum(near or {}, alone=alone)
+    found = {"": _posterior(_both(ours, _sum(afar, alone=alone)), spread=near is not None or len(seen) > 1)}
+    everyone = _sum(afar, alone=alone)
+    for folder, tally in seen.items():
+        with_it = _sum({of: afar[of] for of in tally}, alone=alone)
+        without = _sum({of: afar[of] - weight for of, weight in tally.items()}, alone=alone)
+        rest = everyone[0] - with_it[0] + without[0], everyone[1] - with_it[1] + without[1]
+        found[folder] = _posterior(_sum(tally, alone=alone), _posterior(_both(ours, rest)).mean)
+    return found
+
+
+def _both(near: tuple[float, float], afar: tuple[float, float]) -> tuple[float, float]:
+    return near[0] + AFAR * afar[0], near[1] + AFAR * afar[1]
+
+
+def _posterior(observed: tuple[float, float], start: float = START, *, spread: bool = True) -> _Posterior:
+    good, weight = observed[0], sum(observed)
+    return _Posterior((start * (GOOD + BAD) + good) / (GOOD + BAD + weight), weight, spread)
+
+
+def _added(tallies: Iterable[Tally]) -> Tally:
+    total: Tally = defaultdict(float)
+    for tally in tallies:
+        for of, weight in tally.items():
+            total[of] += weight
+    return total
+
+
+def _sum(tally: Tally, *, alone: bool) -> tuple[float, float]:
+    """Weights for and against, of each principal no more than its share."""
+    counted = {of: weight if alone or of[0] == WHO else min(weight, SHARE) for of, weight in tally.items()}
+    good = sum(weight for (_, agreed), weight in counted.items() if agreed)
+    return good, sum(counted.values()) - good
+
+
+def _seen(tx: Reader, entity: str) -> dict[str, Tally]:
+    """By folder what was observed since it was last pardoned."""
+    rows = tx.all(
+        "SELECT folder, who, verdict, weight FROM link_feedback WHERE entity = ? ORDER BY seq DESC LIMIT ?",
+        (entity, READ),
+    )
+    found: dict[str, Tally] = defaultdict(lambda: defaultdict(float))
+    pardoned: set[str] = set()
+    for folder, who, verdict, weight in rows:
+        if verdict == "pardoned":
+            pardoned.add(folder)
+        elif verdict in WEIGHTS and not pardoned & {"", folder}:
+            found[folder][who, verdict in _FOR] += float(weight)
+    return found
+
+
+def _alone(tx: Reader) -> bool:
+    """Whether no more than one principal changes notes and has a say on links here: its links are its own."""
+    return len(_some(tx, "note_changes") | _some(tx, "link_feedback")) <= 1
+
+
+def _some(tx: Reader, table: str) -> set[str]:
+    """Two of the principals a table names, if it names so many."""
+    first = tx.value(f"SELECT who FROM {table} WHERE who <> ? LIMIT 1", (WHO,))
+    other = tx.value(f"SELECT who FROM {table} WHERE who <> ? AND who <> ? LIMIT 1", (WHO, first))
+    return {each for each in (first, other) if each is not None}
+
+
+def owed(tx: Reader) -> bool:
+    """Whether what is derived here is gone."""
+    some = tx.one("SELECT 1 FROM link_feedback WHERE weight > 0 LIMIT 1")
+    return some is not None and tx.one("SELECT 1 FROM link_trust LIMIT 1") is None
+
+
+def relearn(tx: Writer) -> None:
+    """Work out everything anew."""
+    for (entity,) in tx.all("SELECT DISTINCT entity FROM link_feedback"):
+        learn(tx, entity)
