@@ -6,6 +6,7 @@ import threading
 
 from vaults.db.connection import Database
 from vaults.db.sql import Reader
+from vaults.graph.gazetteer import Gazetteer, gazetteer_of
 from vaults.graph.graph import Graph, caught_up
 from vaults.graph.together import Together
 
@@ -17,6 +18,7 @@ class Atlas:
         self.together = Together(db)
         self._changed = (0, 0.0)
         self._graph = Graph()
+        self._gazetteer = Gazetteer()
         self._turn = threading.Lock()
 
     def at(self, tx: Reader) -> Graph:
@@ -25,9 +27,16 @@ class Atlas:
             self._graph = caught_up(tx, self._graph)
             return self._graph
 
+    def gazetteer(self, tx: Reader) -> Gazetteer:
+        """All names of notes as a transaction sees them. It is made anew only where a name changed."""
+        with self._turn:
+            self._graph = caught_up(tx, self._graph)
+            self._gazetteer = gazetteer_of(self._graph, self._gazetteer)
+            return self._gazetteer
+
     def clear(self) -> None:
         """Give the memory back."""
-        self._graph = Graph()
+        self._graph, self._gazetteer = Graph(), Gazetteer()
 
     def rested_s(self, change: int, now: float) -> float:
         """Seconds since the graph was first seen to be at this change of it; ``now`` by a clock nobody sets."""

@@ -29,7 +29,17 @@ _EXTERNAL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
 
 
 def inline_links(scan: Scan, text: str) -> list[Link]:
-    """Links in brackets and parentheses. Brackets are paired only where a paragraph leads to a ``](``: linear."""
+    """Links in brackets and parentheses to notes and files."""
+    return _links(_paired(scan), scan, text)
+
+
+def inline_spans(scan: Scan) -> list[Span]:
+    """All of them, those that lead elsewhere too. Offsets are of ``scan.linked``."""
+    return [whole for whole, _, _ in _paired(scan)]
+
+
+def _paired(scan: Scan) -> list[tuple[Span, Span, Span]]:
+    """Each whole link, its target and its text. Brackets are paired only where a paragraph leads to ``](``: linear."""
     linked = scan.linked
     found: list[tuple[Span, Span, Span]] = []
     pairs = _Brackets(linked)
@@ -45,7 +55,7 @@ def inline_links(scan: Scan, text: str) -> list[Link]:
             if not (linked[label] == "[" and linked[at - 1] == "]"):  # `[[wiki]](text)` is a wiki link
                 found.append(((opener, after), match.span(1 if match[2] is None else 2), (label, at)))
         at = linked.find("](", after)
-    return _links(sorted(found), scan, text)
+    return sorted(found)
 
 
 def definitions(scan: Scan, text: str) -> list[Link]:

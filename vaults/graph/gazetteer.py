@@ -1,0 +1,148 @@
+"""Where a text names notes: every title, file name and alias of the vault looked up in one pass.
+
+A text is cut into words and signs. For each that begins some name, the pieces from there are looked up as one, for each
+length that names beginning so have: the time is linear in the text, however many notes there are and whatever signs
+their names hold. Nothing of a name is ever an expression.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from vaults.graph.graph import Graph, Node
+from vaults.graph.naming import folded_pieces, is_common, is_spelled, is_telling
+from vaults.markdown.zones import Span, overlapping
+
+ANEW = 4
+"""Where more than one in so many notes is called otherwise, all names are read anew."""
+
+_BACK = 20
+"""Characters before a word that tell whether it begins a sentence."""
+
+# What makes a word a part of a longer one: a path, an address, a compound, a contraction, a name in a program.
+_JOINED_BEFORE = re.compile(r"(?:[\w.:=’'][_.:=]|[@#$%&\\/+~-])\Z")
+_JOINED_AFTER = re.compile(r"[_.:=@\\/~-][^\W_]|[’'](?!s\b)[^\W_]|[+#]")
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A name in a text: where it stands, as it is written, and the notes that go by it, by number. Several notes: it
+    is not known which is meant."""
+
+    start: int
+    end: int
+    term: str
+    notes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Gazetteer:
+    """All names of the notes of a vault. ``named``: the change of the graph it knows. ``names``: the notes that go by a
+    name, folded. ``spelled``: of names that are common words too, how they are written. ``lengths``: of the names that
+    begin with a piece, their numbers of pieces, longest first."""
+
+    named: int = -1
+    nodes: Mapping[int, Node] = field(default_factory=dict)
+    names: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    spelled: dict[str, frozenset[str]] = field(default_factory=dict)
+    lengths: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def mentions(self, text: str, zones: Sequence[Span] = ()) -> list[Mention]:
+        """The names in a text, in order and apart: where two overlap, the longer one counts. None that touches one of
+        ``zones``, which are in order and apart. Pure and linear."""
+        cut, low = folded_pieces(text)
+        places = [0, *accumulate(map(len, cut))]
+        found: list[tuple[int, int, int]] = []
+        for at, piece in enumerate(low):
+            for length in self.lengths.get(piece, ()):
+                key = "".join(low[at : at + length])
+                if key in self.names and at + length <= len(low):
+                    start, end = places[at], places[at + length]
+                    if self._is_meant(key, text, start, end) and not overlapping(zones, start, end):
+                        found.append((start - end, at, length))
+        taken, kept = bytearray(len(low)), []
+        for _, at, length in sorted(found):
+            if not any(taken[at : at + length]):
+                taken[at : at + length] = b"\1" * length
+                kept.append((at, length))
+        return [self._mention(low, places, text, at, length) for at, length in sorted(kept)]
+
+    def _mention(self, low: Sequence[str], places: Sequence[int], text: str, at: int, length: int) -> Mention:
+        start, end = places[at], places[at + length]
+        return Mention(start, end, text[start:end], self.names["".join(low[at : at + length])])
+
+    def _is_meant(self, key: str, text: str, start: int, end: int) -> bool:
+        if not is_apart(text, start, end):
+            return False
+        spelled = self.spelled.get(key)
+        if spelled is None:
+            return True
+        written = text[start:end]
+        before = text[start - _BACK : start] if start >= _BACK else f"\n{text[:start]}"
+        return written in spelled and is_spelled(written, before)
+
+
+def is_apart(text: str, start: int, end: int) -> bool:
+    """Whether the words from ``start`` to ``end`` stand by themselves, and are no part of a longer one."""
+    before, after = text[max(0, start - 2) : start], text[end : end + 1]
+    first, last = text[start], text[end - 1]
+    if not first.isalnum() and before and (before[-1].isalnum() or before[-1] == first):
+        return False
+    if not last.isalnum() and after and (after.isalnum() or after == last):
+        return False
+    return not _JOINED_BEFORE.search(before) and not (last.isalnum() and _JOINED_AFTER.match(text, end))
+
+
+def gazetteer_of(graph: Graph, known: Gazetteer) -> Gazetteer:
+    """The names of all notes of a graph. What is known of notes that are called as they were is kept."""
+    if known.named == graph.named:
+        return known
+    held = known.nodes
+    fresh = [node for number, node in graph.nodes.items() if held.get(number) is not node]
+    stale = [node for number, node in held.items() if graph.nodes.get(number) is not node]
+    if (len(fresh) + len(stale)) * ANEW > len(graph.nodes):
+        made, fresh, stale = Gazetteer(graph.named, graph.nodes), list(graph.nodes.values()), []
+    else:
+        made = Gazetteer(graph.named, graph.nodes, dict(known.names), dict(known.spelled), dict(known.lengths))
+    for node in stale:
+        for key in {"".join(folded_pieces(name)[1]) for name in names_of(node)}:
+            _forget(made, key, node.number)
+    for node in fresh:
+        _learn(made, node)
+    return made
+
+
+def names_of(node: Node) -> Iterable[str]:
+    """Everything a note is called: its title, its file's name, its aliases."""
+    stem = node.path.rpartition("/")[2].rpartition(".")[0]
+    names = (node.title, *node.aliases) if stem == node.title else (node.title, stem, *node.aliases)
+    return [each.strip() for each in names if each and not each.isspace()]
+
+
+def _learn(made: Gazetteer, node: Node) -> None:
+    for name in names_of(node):
+        low = folded_pieces(name)[1]
+        key = "".join(low)
+        if not is_telling(key, low):
+            continue
+        notes = made.names.get(key, ())
+        if node.number not in notes:
+            made.names[key] = (*notes, node.number)
+        lengths = made.lengths.get(low[0], ())
+        if len(low) not in lengths:
+            made.lengths[low[0]] = tuple(sorted((*lengths, len(low)), reverse=True))
+        if is_common(key, low):
+            made.spelled[key] = made.spelled.get(key, frozenset()) | {name}
+
+
+def _forget(made: Gazetteer, key: str, number: int) -> None:
+    """Lengths and spellings may stay: they alone make no mention."""
+    notes = tuple(each for each in made.names.get(key, ()) if each != number)
+    if notes:
+        made.names[key] = notes
+    else:
+        made.names.pop(key, None)
+        made.spelled.pop(key, None)
