@@ -26,7 +26,7 @@ _INDENTED_COMMENT = re.compile(r"(?:[ \t]*\n)*[ \t]+#")
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
+class Inner:
     """Offsets in the note: after the opening line, before the closing line, after it."""
 
     inner: int
@@ -48,8 +48,8 @@ def updated(
     for values YAML cannot hold, ``Conflict`` for frontmatter that cannot be edited safely, ``TooLarge``.
     """
     _check_request(set, unset)
-    found = _found(text)
-    old = _values(text, found)
+    found = inner_of(text)
+    old = values_of(text, found)
     warnings = [f"{key!r} was not there." for key in unset if key not in old]
     if only_if_missing:
         warnings += [f"{key!r} was there and was kept." for key in set if key in old]
@@ -61,7 +61,7 @@ def updated(
     warnings += _namesakes(changes, old, gone)
     new = _rewritten(text, found, changes, gone, old) if found else _with_block(text, changes)
     wanted = {key: value for key, value in (old | changes).items() if key not in gone}
-    if canonical(_values(new, _found(new))) != canonical(wanted):
+    if canonical(values_of(new, inner_of(new))) != canonical(wanted):
         raise refused("other values would change with it")
     return new, warnings
 
@@ -75,15 +75,17 @@ def _check_request(set_: Mapping[str, Any], unset: Sequence[str]) -> None:
         raise InvalidArgument("unset", f"names {both[0]!r}, which is set as well")
 
 
-def _found(text: str) -> _Block | None:
+def inner_of(text: str) -> Inner | None:
+    """Where the lines between the marks stand; None in a note without frontmatter."""
     view = unified(text)
     body = fenced(text, f"\n{view}\n")
     if not body:
         return None
-    return _Block(view.index("\n") + 1, view.rindex("\n", 0, body - 1) + 1, body)
+    return Inner(view.index("\n") + 1, view.rindex("\n", 0, body - 1) + 1, body)
 
 
-def _values(text: str, found: _Block | None) -> dict[str, Any]:
+def values_of(text: str, found: Inner | None) -> dict[str, Any]:
+    """What those lines say. Raises ``Conflict`` where that cannot be told for sure."""
     if found is None:
         return {}
     loaded = load(text[: found.body])
@@ -112,7 +114,7 @@ def _appended(indent: str, values: Mapping[str, Any], style: Style, newline: str
 
 
 def _rewritten(
-    text: str, found: _Block, changes: Mapping[str, Any], gone: Sequence[str], old: Mapping[str, Any]
+    text: str, found: Inner, changes: Mapping[str, Any], gone: Sequence[str], old: Mapping[str, Any]
 ) -> str:
     inner = text[found.inner : found.close]
     present = entries(inner)
@@ -140,11 +142,11 @@ def _habit(present: Sequence[Entry]) -> Style:
     return replace(styles[0], quote="") if styles else Style()
 
 
-def _assembled(text: str, found: _Block, inner: str) -> str:
+def _assembled(text: str, found: Inner, inner: str) -> str:
     if len(inner) > MAX_CHARACTERS:
         raise TooLarge(f"The frontmatter would have more than {MAX_CHARACTERS} characters.")
     body = text[found.body :]
-    if not inner.strip() and _found(body) is None:  # a second block would become the first
+    if not inner.strip() and inner_of(body) is None:  # a second block would become the first
         return body
     return text[: found.inner] + inner + text[found.close :]
 

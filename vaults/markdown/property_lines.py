@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vaults.errors import Conflict
+from vaults.markdown.frontmatter import plain
 from vaults.markdown.source import unified
 
 REFUSAL = "The frontmatter of this note cannot be edited by key"
@@ -62,8 +63,46 @@ class Entry:
     """The lines of each item of a list that has a line for each."""
 
 
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A value that holds no others, as it is written at ``[start, end)``. ``value``: its text, or what a plain one
+    stands for; ``flow``: it stands between brackets."""
+
+    start: int
+    end: int
+    value: Any
+    quote: str
+    flow: bool
+
+
 def entries(inner: str) -> list[Entry]:
     """The keys of the block in order. Raises ``Conflict`` when it is no plain mapping with a line for each key."""
+    view = unified(inner)
+    return [_entry(view, key, value) for key, value in _pairs(inner)]
+
+
+def scalars(inner: str, name: str) -> list[Scalar] | None:
+    """The value of a key, or the plain items of its list; an item that is not there is none. None where some of it is
+    block text, or its type is written before it: then it can only be written anew. Raises ``Conflict`` as
+    ``entries``."""
+    value = next((value for key, value in _pairs(inner) if key.value == name), None)
+    if value is None or type(value).__name__ == "MappingNode":
+        return []
+    flow = bool(value.flow_style) if isinstance(value.value, list) else False
+    found = []
+    for node in value.value if isinstance(value.value, list) else [value]:
+        start, end = node.start_mark.index, node.end_mark.index
+        if isinstance(node.value, list) or start == end:
+            continue
+        if node.style in _BLOCK_TEXT or inner[start] == "!":
+            return None
+        quote = _quote(node)
+        found.append(Scalar(start, end, node.value if quote else plain(node.value), quote, flow))
+    return found
+
+
+def _pairs(inner: str) -> list[tuple[Any, Any]]:
+    """Nodes of the keys and their values."""
     root = _composed(inner)
     if root is None:
         return []
@@ -71,8 +110,7 @@ def entries(inner: str) -> list[Entry]:
         raise refused("it is not written as one `key: value` a line")
     if any(node.anchor for node in _nodes(root)):
         raise refused("it holds an anchor (`&name`)")
-    view = unified(inner)
-    return [_entry(view, key, value) for key, value in root.value]
+    return list(root.value)
 
 
 def refused(reason: str) -> Conflict:

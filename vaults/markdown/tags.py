@@ -31,6 +31,18 @@ def inline_tags(visible: str, links: Sequence[Link]) -> list[str]:
     return found
 
 
+def tag_spans(visible: str, links: Sequence[Link]) -> list[tuple[int, int]]:
+    """Where the tags of ``inline_tags`` stand in the note, without ``#``, slashes and all."""
+    found, at, last = [], 0, len(links)
+    for match in TAG.finditer(visible):
+        offset = match.start() - 1
+        while at < last and links[at].end <= offset:
+            at += 1
+        if (at == last or links[at].start > offset) and is_tag(match[1]):
+            found.append((match.start(1) - 1, match.end(1) - 1))
+    return found
+
+
 def is_tag(word: str) -> bool:
     """Numbers alone are none: ``#12`` is an issue."""
     return not word.replace("/", "").isdigit() and word.strip("/") != ""
