@@ -69,8 +69,8 @@ class Relinking:
     def __post_init__(self) -> None:
         rest = [each for each in self.others if each.path not in (self.move.before.path, self.move.after.path)]
         self._keys = self.move.keys
-        self._before = _by_key([*rest, self.move.before])
-        self._after = _by_key([*rest, self.move.after])
+        self._before = by_key([*rest, self.move.before])
+        self._after = by_key([*rest, self.move.after])
 
     def relinked(self, text: str, source: str, exists: Exists = nothing) -> Relinked:
         """The text of the note that was at ``source`` before the move. Raises ``InvalidArgument`` where no link can
@@ -83,7 +83,7 @@ class Relinking:
                 at = link.target_end
                 kinds.append(link.kind)
         new_text = "".join((*parts, text[at:]))
-        if "frontmatter" in kinds and _problem(scan(new_text)) != _problem(found):
+        if "frontmatter" in kinds and problem(scan(new_text)) != problem(found):
             raise InvalidArgument("to", f"has signs that the frontmatter of '{source}' cannot hold: use others")
         return Relinked(new_text, len(kinds))
 
@@ -107,14 +107,14 @@ class Relinking:
             return None
         meant = resolve_link(link, source, self._before[name_key(link.page)])
         if meant is None:
-            page = _file_of(link, source, now, exists) if own else None
-            return None if page is None else _written(link, page, bracketed=bracketed)
+            page = file_of(link, source, now, exists) if own else None
+            return None if page is None else spelled(link, page, bracketed=bracketed)
         wanted = move.after.path if meant == move.before.path else meant
         if self._stays(link, source, now, meant, wanted):
             return None
         folders = folder_of(source), folder_of(now)
         for page in spellings(link, folders[0], meant, wanted, folders[1]):
-            written = _written(link, page, bracketed=bracketed)
+            written = spelled(link, page, bracketed=bracketed)
             if self._means(replace(link, target=written), now, wanted):
                 return None if written == link.target else written
         raise InvalidArgument(
@@ -130,20 +130,21 @@ class Relinking:
         key = name_key(link.page)
         if resolve_link(link, now, self._after[key]) != wanted:
             return False
-        if resolve_link(link, source, _bare(self._before[key])) != meant:
+        if resolve_link(link, source, bare(self._before[key])) != meant:
             return True
         if wanted != meant and name(wanted) != name(meant):
             return False
         if link.kind == "markdown" and leads_to(link.page, folder_of(source), meant):
             return leads_to(link.page, folder_of(now), wanted)
-        return resolve_link(link, now, _bare(self._after[key])) == wanted
+        return resolve_link(link, now, bare(self._after[key])) == wanted
 
     def _means(self, link: Link, now: str, wanted: str) -> bool:
         after = self._after[name_key(link.page)]
-        return resolve_link(link, now, after) == wanted == resolve_link(link, now, _bare(after))
+        return resolve_link(link, now, after) == wanted == resolve_link(link, now, bare(after))
 
 
-def _by_key(notes: Sequence[Candidate]) -> dict[str, list[Candidate]]:
+def by_key(notes: Sequence[Candidate]) -> dict[str, list[Candidate]]:
+    """Notes by each name a link may call them by."""
     found: dict[str, list[Candidate]] = defaultdict(list)
     for note in notes:
         for key in keys_of(note):
@@ -151,12 +152,12 @@ def _by_key(notes: Sequence[Candidate]) -> dict[str, list[Candidate]]:
     return found
 
 
-def _bare(notes: Sequence[Candidate]) -> list[Candidate]:
+def bare(notes: Sequence[Candidate]) -> list[Candidate]:
     """Notes as their files alone name them."""
     return [Candidate(each.path) for each in notes]
 
 
-def _file_of(link: Link, source: str, now: str, exists: Exists) -> str | None:
+def file_of(link: Link, source: str, now: str, exists: Exists) -> str | None:
     """The page of a file that is no note (an image, an attachment) seen from the note's new folder; None where it does
     not lie where the page leads from the old one."""
     page = link.page
@@ -168,10 +169,11 @@ def _file_of(link: Link, source: str, now: str, exists: Exists) -> str | None:
     return relative(page, folder_of(now), there)
 
 
-def _problem(found: Scan) -> str | None:
+def problem(found: Scan) -> str | None:
     """Why the frontmatter cannot be read."""
     return load(found.lines[1 : found.body_start + 1]).error if found.body_start else None
 
 
-def _written(link: Link, page: str, *, bracketed: bool) -> str:
+def spelled(link: Link, page: str, *, bracketed: bool) -> str:
+    """A page as the link's target has it."""
     return encoded(page, link.target, bracketed=bracketed) if link.kind == "markdown" else page
