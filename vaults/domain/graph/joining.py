@@ -102,7 +102,7 @@ class Joining:
 
 
 def _edited(text: str, edits: Iterable[_Edit]) -> str:
-    parts, at = [], 0
+    parts, at = list[str](), 0
     for start, end, new in sorted(edits, key=lambda edit: edit[:2]):
         if start >= at:
             parts += (text[at:start], new)

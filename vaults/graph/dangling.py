@@ -1,0 +1,33 @@
+"""Names that are linked to and that no note goes by: notes somebody thought of and nobody wrote."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from vaults.db.sql import Reader
+
+_FILE = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A name without a note, as it is written first. ``links``: how many lead to it, from how many ``notes``."""
+
+    key: str
+    name: str
+    links: int
+    notes: int
+
+
+def wanted(tx: Reader, most: int) -> list[Wanted]:
+    """Such names, most linked first; not those of files that are no notes, nor any that several notes go by."""
+    rows = tx.all(
+        "SELECT l.target_key, MIN(l.target), COUNT(*), COUNT(DISTINCT l.note) FROM note_links l"
+        " WHERE l.meant IS NULL AND l.target_key <> '' AND l.kind <> 'markdown'"
+        " AND NOT EXISTS (SELECT 1 FROM note_names k WHERE k.key = l.target_key)"
+        " GROUP BY l.target_key ORDER BY COUNT(DISTINCT l.note) DESC, COUNT(*) DESC, l.target_key LIMIT ?",
+        (most,),
+    )
+    found = [Wanted(key, name.strip("/ "), int(links), int(notes)) for key, name, links, notes in rows]
+    return [each for each in found if not _FILE.search(each.name)]
