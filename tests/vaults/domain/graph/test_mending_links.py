@@ -1,0 +1,232 @@
+"""Broken links are found with what they are meant for, and set right without touching anything else."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.conftest import Opening
+from tests.vaults.domain.notes.notes_desk import desk_in
+from vaults.domain.graph import broken, mending
+from vaults.domain.graph.mending import Right, mended
+from vaults.domain.graph.targets import Guesser, Likely, nearest, sure
+from vaults.domain.memory import Actor
+from vaults.errors import InvalidArgument, NotFound
+from vaults.graph.graph import Graph, Node
+from vaults.markdown.frontmatter import load
+from vaults.markdown.link import Link
+from vaults.markdown.links import links
+from vaults.markdown.resolve import Candidate, name_key
+from vaults.markdown.scan import scan
+
+ME = Actor("owner", "owner")
+
+
+def guesser(*paths: str, aliases: tuple[str, ...] = ()) -> Guesser:
+    nodes = [Node(n, path, path.rpartition("/")[2][:-3], aliases, "") for n, path in enumerate(paths)]
+    return Guesser(Graph(nodes={node.number: node for node in nodes}))
+
+
+@pytest.mark.parametrize(
+    ("page", "path"),
+    [
+        ("Merkury", "planets/Mercury.md"),
+        ("old/place/Mercury", "planets/Mercury.md"),
+        ("mer cury", "planets/Mercury.md"),
+        ("turbopump", "Turbo-Pump.md"),
+        ("Doe John", "people/John Doe.md"),
+    ],
+)
+def test_a_link_is_meant_for_the_note_that_is_called_most_alike(page: str, path: str) -> None:
+    found = guesser("planets/Mercury.md", "Turbo-Pump.md", "people/John Doe.md", "Venus.md").likely(page)
+    assert found[0].path == path
+    assert sure(found) is not None
+
+
+def test_what_two_notes_are_called_alike_is_not_for_sure() -> None:
+    found = guesser("a/Mercury.md", "b/Mercury.md").likely("c/Mercury")
+    assert len(found) == 2
+    assert sure(found) is None
+    assert sure(guesser("Release 1.md", "Release 2.md").likely("Release 3")) is None
+
+
+def test_short_and_strange_names_are_like_nothing() -> None:
+    held = guesser("abc.md", "Mercury.md")
+    assert [held.likely(page) for page in ("abd", "", "...", "quite another thing", "日本")] == [[]] * 5
+
+
+def test_of_several_of_one_name_the_nearest_comes_first_and_never_for_sure() -> None:
+    found = nearest("a/b/day.md", {"z/Plan.md": "Plan", "a/Plan.md": "Plan", "a/b/c/Plan.md": "Plan"})
+    assert [each.path for each in found] == ["a/Plan.md", "a/b/c/Plan.md", "z/Plan.md"]
+    assert sure(found) is None
+
+
+def test_ten_thousand_names_are_compared_in_milliseconds() -> None:
+    held = guesser(*(f"notes/{n:05} about the matter {n * 7919 % 10_007}.md" for n in range(10_000)))
+    started = time.process_time()
+    for n in range(20):
+        held.likely(f"abuot the mater {n}")
+    assert time.process_time() - started < 2
+
+
+RIGHT = Right("planets/Mercury.md", "Mercury", {"mercury": [Candidate("planets/Mercury.md", "Mercury")]})
+
+
+def plan(*written: tuple[str, str]) -> mending.Plan:
+    return {("day.md", kind, target): RIGHT for kind, target in written}  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("see [[Merkury]]", "see [[Mercury]]"),
+        ("see [[Merkury|the planet]] and ![[Merkury#Orbit]]", "see [[Mercury|the planet]] and ![[Mercury#Orbit]]"),
+        ("| a |\n|---|\n| [[Merkury\\|x]] |", "| a |\n|---|\n| [[Mercury\\|x]] |"),
+        ("see [it](old/Merkury.md)", "see [it](planets/Mercury.md)"),
+        ("see [it](<old/Merkury.md#a> 'b')", "see [it](<planets/Mercury.md#a> 'b')"),
+        ('---\nup: "[[Merkury]]" # kept\n---\r\nx', '---\nup: "[[Mercury]]" # kept\n---\r\nx'),
+        ("`[[Merkury]]` [[Other]]", "`[[Merkury]]` [[Other]]"),
+    ],
+)
+def test_only_what_a_link_gives_as_its_target_changes(before: str, after: str) -> None:
+    named = plan(("wiki", "Merkury"), ("markdown", "old/Merkury.md"), ("frontmatter", "Merkury"))
+    assert mended("day.md", before, named) == after
+
+
+def test_a_name_that_no_link_can_hold_is_given_by_path() -> None:
+    right = Right("odd/a.md", "[x] | #y", {"a": [Candidate("odd/a.md", "[x] | #y")]})
+    assert mended("day.md", "[[Ab]]", {("day.md", "wiki", "Ab"): right}) == "[[a]]"
+
+
+def test_frontmatter_that_could_not_be_read_any_more_stays_as_it_is() -> None:
+    name = 'say "x": y'
+    right = Right(f"{name}.md", name, {name_key(name): [Candidate(f"{name}.md", name)]})
+    text = '---\nup: "[[Ab]]"\n---\n[[Ab]]'
+    both: mending.Plan = {("day.md", "wiki", "Ab"): right, ("day.md", "frontmatter", "Ab"): right}
+    assert mended("day.md", text, both) == f'---\nup: "[[Ab]]"\n---\n[[{name}]]'
+
+
+PIECES = st.sampled_from(
+    ["[[Ab]]", "![[Ab#h|x]]", "[[Ab^b]]", "[t](Ab.md)", "[t](<Ab.md>)", "[[", "]]", "[", "](", "`", "```\n", "|", "\\",
+     "---\n", "up: [[Ab]]\n", "\r\n", "\n", "%%", "<!--", "é", "\U0001f600", "[[Other]]", "$", ".*", "Ab"]
+)  # fmt: skip
+
+
+def shell(text: str) -> list[str]:
+    """A text but for the targets of its links."""
+    ends = [
+        0,
+        *(place for each in links(scan(text), text) for place in (each.target_start, each.target_end)),
+        len(text),
+    ]
+    return [text[start:end] for start, end in pairwise(ends)][::2]
+
+
+@given(st.lists(PIECES, max_size=25).map("".join))
+def test_every_other_byte_stays(text: str) -> None:
+    wiki = {("day.md", kind, "Ab"): RIGHT for kind in ("wiki", "frontmatter")}
+    new = mended("day.md", text, {**wiki, ("day.md", "markdown", "Ab.md"): RIGHT})  # type: ignore[dict-item]
+    assert shell(new) == shell(text)
+    assert load(text).error == load(new).error
+    left = [
+        each.target for each in links(scan(new), new) if each.target in ("Ab", "Ab.md") and each.kind != "frontmatter"
+    ]
+    assert left == []
+
+
+def test_ten_thousand_links_in_a_note_are_set_right_in_linear_time() -> None:
+    def took(count: int) -> float:
+        text = "[[Ab]] and [[Other]]\n" * count
+        started = time.process_time()
+        assert mended("day.md", text, plan(("wiki", "Ab"))).count("[[Mercury]]") == count
+        return time.process_time() - started
+
+    took(100)
+    assert took(10_000) < 25 * max(took(1000), 0.004)
+
+
+NOTES: dict[str, str | bytes] = {
+    "planets/Mercury.md": "# Orbit\n\nfast ^quick\n",
+    "a/Plan.md": "x",
+    "b/Plan.md": "x",
+    "pictures/sky.png": b"\x89PNG",
+    "day.md": (
+        "[[Merkury]] [[Plan]] [[Mercury#Orbit]] [[Mercury#Orbits]] [[Mercury#^quick]] [[Mercury#^slow]]\n"
+        "![[sky.png]] [pic](pictures/sky.png) ![[moon.png]] [[#nowhere]] [web](https://x.org/Merkury.md)\n"
+        "[[Quite unknown]] [[Mercury#orbit]]\n"
+    ),
+}
+
+
+async def test_links_that_lead_nowhere_are_found_with_the_reason(opening: Opening) -> None:
+    async with desk_in(opening) as desk:
+        await desk.put(NOTES)
+        found = await broken.broken(desk.vault, broken.Asked())
+        assert [(each.target or each.wanted, each.reason, each.line) for each in found.links] == [
+            ("Merkury", "no note", 1),
+            ("Plan", "ambiguous", 1),
+            ("Mercury", "no heading", 1),
+            ("Mercury", "no block", 1),
+            ("moon.png", "no note", 2),
+            ("nowhere", "no heading", 2),
+            ("Quite unknown", "no note", 3),
+        ]
+        assert found.links[0].likely[0] == Likely("planets/Mercury.md", "Mercury", 0.86, "spelling")
+        assert found.links[2].headings == ["Orbit"]
+        assert found.cursor is None
+        first = await broken.broken(desk.vault, broken.Asked(limit=4))
+        rest = await broken.broken(desk.vault, broken.Asked(cursor=first.cursor))
+        assert [*first.links, *rest.links] == found.links
+        with pytest.raises(InvalidArgument):
+            await broken.broken(desk.vault, broken.Asked(cursor="nonsense"))
+
+
+async def test_setting_links_right_is_one_change_that_is_undone_byte_for_byte(opening: Opening) -> None:
+    async with desk_in(opening) as desk:
+        await desk.put({**NOTES, "other.md": "\ufeff[[Merkury|x]]\r\n"})
+        before = desk.digests()
+        shown = await mending.mend(desk.vault, ME, mending.Asked())
+        assert (shown.done.paths, shown.done.change, desk.digests()) == (["day.md", "other.md"], None, before)
+        assert shown.done.diff is not None
+        assert "+[[Mercury]] [[Plan]]" in shown.done.diff
+        done = await mending.mend(desk.vault, ME, mending.Asked(dry_run=False))
+        assert desk.text("other.md") == "\ufeff[[Mercury|x]]\r\n"
+        assert [each.target for each in done.links] == ["Merkury", "Merkury"]
+        assert (await mending.mend(desk.vault, ME, mending.Asked())).done.paths == []
+        await desk.done("history", action="undo", ref=done.done.change)
+        assert desk.digests() == before
+
+
+async def test_a_person_may_say_which_note_is_meant(opening: Opening) -> None:
+    async with desk_in(opening) as desk:
+        await desk.put(NOTES)
+        await mending.mend(desk.vault, ME, mending.Asked(target="Plan", to="b/Plan", dry_run=False))
+        assert "[[b/Plan]]" in desk.text("day.md")
+        assert "[[Merkury]]" in desk.text("day.md")
+        for asked in (mending.Asked(target="Plan"), mending.Asked(to="Plan")):
+            with pytest.raises(InvalidArgument):
+                await mending.mend(desk.vault, ME, asked)
+        with pytest.raises(NotFound):
+            await mending.mend(desk.vault, ME, mending.Asked(target="Plan", to="nobody.md"))
+
+
+async def test_a_note_that_is_renamed_meanwhile_is_not_broken_by_a_plan_made_before(opening: Opening) -> None:
+    async with desk_in(opening) as desk:
+        await desk.put(NOTES)
+        async with desk.vault.notes.writing():
+            fixing = asyncio.create_task(mending.mend(desk.vault, ME, mending.Asked(dry_run=False)))
+            await asyncio.wait({fixing}, timeout=0.05)  # it waits for whoever writes, and looks only then
+            (desk.root / "planets/Mercury.md").rename(desk.root / "planets/Merkury.md")
+            await desk.look()
+        await fixing
+        assert desk.text("day.md").startswith("[[Merkury]] [[Plan]] [[Merkury#Orbit]]")
+
+
+def test_a_link_knows_itself_by_what_is_kept_of_it() -> None:
+    assert broken.Broken("a", 1, "markdown", "b%20c.md", "no note").link.page == "b c.md"
+    assert isinstance(broken.link_of("wiki", "x"), Link)
