@@ -9,9 +9,10 @@ from vaults.context import run_in
 from vaults.domain.memory import Actor
 from vaults.domain.notes.changed import Changed
 from vaults.domain.notes.committing import commit
+from vaults.domain.notes.drafting import Draft
 from vaults.domain.notes.journal import Change, FileChange
 from vaults.domain.notes.moving import links_to
-from vaults.domain.notes.opening import check_etag, opened
+from vaults.domain.notes.opening import Open, check_etag
 from vaults.domain.notes.showing import shown
 from vaults.errors import ConfirmationRequired, NotFound
 from vaults.files.paths import key, note_path
@@ -37,17 +38,8 @@ async def delete(vault: Vault, actor: Actor, asked: Asked) -> Changed:
     """Remove a note. Raises ``ConfirmationRequired`` unless ``confirm`` is set, ``NotFound`` also for a note that only
     goes by that name, ``Conflict``."""
     async with vault.notes.writing():
-        note = await opened(vault, asked.path)
-        if key(note.path) != key(
-            note_path(asked.path)
-        ):  # what is removed is named by its path, not by what it is called
-            raise NotFound(
-                f"no note {asked.path}", hint=f"if you mean {note.path}, give that path", closest=[note.path]
-            )
-        check_etag(note, asked.etag)
-        pointing = await vault.db.read(lambda tx: links_to(tx, note.path))
-        warnings = [*note.warnings, *_broken(pointing)]
-        change = FileChange(note.path, note.data, None, stamp=note.stamp)
+        removal = await planned(Draft(vault), asked.path, asked.etag)
+        note, change, warnings = removal.note, removal.file, removal.warnings
         if asked.dry_run:
             diff = await run_in(vault.shared.pool, shown, [change])
             return Changed(note.path, note.etag, changed=False, warnings=warnings, diff=diff)
@@ -57,10 +49,31 @@ async def delete(vault: Vault, actor: Actor, asked: Asked) -> Changed:
                 hint="dry_run: true shows what would be lost",
                 path=note.path,
                 etag=note.etag,
-                links=len(pointing),
+                links=removal.links,
             )
         done = await commit(vault, actor, Change("note_delete", f"deleted {note.path}", [change], asked.session))
         return Changed(note.path, None, changed=True, warnings=warnings, change=done.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A note that is to be removed. ``links``: how many links of other notes mean it."""
+
+    note: Open
+    file: FileChange
+    links: int
+    warnings: list[str]
+
+
+async def planned(draft: Draft, path: str, etag: str | None = None) -> Removal:
+    """The change that removing a note is, where a draft leaves the notes. Raises ``NotFound``, ``Conflict``."""
+    note = await draft.opened(path)
+    if key(note.path) != key(note_path(path)):  # what is removed is named by its path, not by what it is called
+        raise NotFound(f"no note {path}", hint=f"if you mean {note.path}, give that path", closest=[note.path])
+    check_etag(note, etag)
+    pointing = await draft.vault.db.read(lambda tx: links_to(tx, note.path))
+    file = FileChange(note.path, note.data, None, stamp=note.stamp)
+    return Removal(note, file, len(pointing), [*note.warnings, *_broken(pointing)])
 
 
 def _broken(pointing: Sequence[LinkRow]) -> list[str]:

@@ -11,6 +11,7 @@ from vaults.domain.notes import templating
 from vaults.domain.notes.amending import amend
 from vaults.domain.notes.changed import Changed
 from vaults.domain.notes.dated import Dated, dated, path_of
+from vaults.domain.notes.drafting import Draft
 from vaults.domain.notes.terms import Amendment, Fresh, Revision, Terms
 from vaults.errors import NotFound
 from vaults.markdown.edit.draft import Edit, Format
@@ -36,17 +37,22 @@ class Asked:
 async def edit(vault: Vault, actor: Actor, asked: Asked, terms: Terms) -> Changed:
     """Make an edit. Raises ``NotFound`` (the note, the section, the text looked for; with what comes closest),
     ``Conflict`` with the present text, ``InvalidArgument`` and ``TooLarge``."""
+    return await amend(vault, actor, await planned(Draft(vault), asked), terms)
+
+
+async def planned(draft: Draft, asked: Asked) -> Amendment:
+    """The change that an edit is, where a draft leaves the notes. Raises ``InvalidArgument``."""
     now = datetime.now(UTC).astimezone()
-    meant = await dated(vault, asked.path)
+    meant = await dated(draft.vault, asked.path)
     wanted = replace(asked.edit, format=asked.format or "plain")
     if meant is not None and meant.kind in LOGS and _is_entry(asked):
         wanted = replace(wanted, content=_entry(wanted.content or "", now))
     words = wanted.content or wanted.replacement or ""
-    path = meant.path if meant else await path_of(vault, asked.path)
+    path = meant.path if meant else await path_of(draft.vault, asked.path)
     amendment = Amendment(path, partial(_revised, edit=wanted, now=now), words)
     if meant is not None and wanted.action == "add":
-        amendment = replace(amendment, start="either", fresh=partial(begun, vault, meant, wanted, now))
-    return await amend(vault, actor, amendment, terms)
+        amendment = replace(amendment, start="either", fresh=partial(begun, draft, meant, wanted, now))
+    return amendment
 
 
 def _revised(text: str, edit: Edit, now: datetime) -> Revision:
@@ -67,13 +73,13 @@ def _entry(content: str, now: datetime) -> str:
     return f"## {moment}\n\n{content.strip()}"
 
 
-async def begun(vault: Vault, meant: Dated, edit: Edit, now: datetime) -> Fresh:
+async def begun(draft: Draft, meant: Dated, edit: Edit, now: datetime) -> Fresh:
     """What a dated note begins with: its template, if the vault has one. A section that is missing is made: nobody
     could have made it before."""
     revise = partial(_revised, edit=replace(edit, create_section=True), now=now)
     try:
         named = meant.template
-        found = await (templating.template(vault, named) if named else templating.usual(vault, meant.kind))
+        found = await (templating.template(draft, named) if named else templating.usual(draft, meant.kind))
     except NotFound:
         missing = f"the template {meant.template}, which the vault's settings name, is not there"
         return Fresh(warnings=[missing], revise=revise)

@@ -10,6 +10,7 @@ from vaults.domain.memory import Actor
 from vaults.domain.notes.amending import amend
 from vaults.domain.notes.changed import Changed
 from vaults.domain.notes.dated import path_of
+from vaults.domain.notes.drafting import Draft
 from vaults.domain.notes.regions import region
 from vaults.domain.notes.terms import Amendment, Revision, Terms
 from vaults.errors import InvalidArgument
@@ -30,6 +31,12 @@ class Asked:
 async def update(vault: Vault, actor: Actor, asked: Asked, terms: Terms) -> Changed:
     """Change frontmatter. Raises ``InvalidArgument``, ``NotFound``, ``Conflict`` for another version or frontmatter
     that cannot be edited safely, ``TooLarge``."""
+    return await amend(vault, actor, await planned(Draft(vault), asked, worded=terms.keep_conflict), terms)
+
+
+async def planned(draft: Draft, asked: Asked, *, worded: bool = False) -> Amendment:
+    """The change that setting properties is. ``worded``: the properties as text are kept of one that conflicts. Raises
+    ``InvalidArgument``."""
     if not asked.set and not asked.unset:
         raise InvalidArgument("set", "or unset is needed: which properties to change")
 
@@ -38,5 +45,5 @@ async def update(vault: Vault, actor: Actor, asked: Asked, terms: Terms) -> Chan
         changed = region(text, new)
         return Revision(new, "changed properties of", warnings, changed.text, changed.first_line, changed.last_line)
 
-    words = updated("", asked.set)[0] if terms.keep_conflict else ""
-    return await amend(vault, actor, Amendment(await path_of(vault, asked.path), revise, words), terms)
+    words = updated("", asked.set)[0] if worded else ""
+    return Amendment(await path_of(draft.vault, asked.path), revise, words)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vaults.context import run_in
 from vaults.db.sql import Reader
@@ -12,12 +12,13 @@ from vaults.domain.notes import catalogue
 from vaults.domain.notes.changed import Changed
 from vaults.domain.notes.colliding import check_covered
 from vaults.domain.notes.committing import commit
+from vaults.domain.notes.drafting import Draft
 from vaults.domain.notes.journal import Change, FileChange
-from vaults.domain.notes.opening import Open, check_etag, made, opened
+from vaults.domain.notes.opening import Open, check_etag
 from vaults.domain.notes.relinking import Move, Relinking
 from vaults.domain.notes.showing import shown
 from vaults.domain.notes.spelling import name
-from vaults.errors import Conflict, InvalidArgument, NotFound, StrongroomError, TooLarge
+from vaults.errors import Conflict, InvalidArgument, NotFound, TooLarge
 from vaults.files.failures import blocked, clash, occupied
 from vaults.files.paths import check_creatable, is_note, joined, key, located
 from vaults.graph import linking, titles
@@ -48,9 +49,12 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """Files to change, the moved one first; how many links of other notes are among them."""
+class Plan:
+    """A note as it is, where it goes, files to change, the moved one first; how many links of other notes are among
+    them."""
 
+    note: Open
+    to: str
     files: list[FileChange]
     links: int
     warnings: list[str]
@@ -62,18 +66,22 @@ async def move(vault: Vault, actor: Actor, asked: Asked) -> Changed:
     if asked.update_backlinks and vault.lease.held:  # links of notes that nobody has read cannot follow
         await vault.notes.settled(PATIENCE_S)
     async with vault.notes.writing():
-        note = await opened(vault, asked.path)
-        check_etag(note, asked.etag)
-        to = _destination(note.path, asked.to)
-        if to == note.path:
-            return Changed(note.path, note.etag, changed=False, warnings=note.warnings)
-        await run_in(vault.shared.pool, _check_free, vault, note.path, to)
+        plan = await planned(Draft(vault), asked)
         try:
-            return await _moved(vault, actor, note, to, asked)
+            return await _made(vault, actor, plan, asked)
         except Conflict:  # another program saved one of the files while they were read
-            note = await opened(vault, note.path)
-            check_etag(note, asked.etag)
-            return await _moved(vault, actor, note, to, asked)
+            return await _made(vault, actor, await planned(Draft(vault), replace(asked, path=plan.note.path)), asked)
+
+
+async def planned(draft: Draft, asked: Asked) -> Plan:
+    """The changes that a move is, where a draft leaves the notes. Raises as ``move``."""
+    note = await draft.opened(asked.path)
+    check_etag(note, asked.etag)
+    to = _destination(note.path, asked.to)
+    if to == note.path:
+        return Plan(note, to, [], 0, note.warnings)
+    await run_in(draft.vault.shared.pool, _check_free, draft, note.path, to)
+    return await _planned(draft, note, to, update_backlinks=asked.update_backlinks)
 
 
 def _destination(path: str, to: str) -> str:
@@ -91,18 +99,20 @@ def _destination(path: str, to: str) -> str:
     return new
 
 
-def _check_free(vault: Vault, path: str, to: str) -> None:
-    check_covered(vault, "to", to)
-    existing = vault.notes.tree.collision(to)
+def _check_free(draft: Draft, path: str, to: str) -> None:
+    check_covered(draft.vault, "to", to)
+    draft.check_beside(to, own=path)
+    existing = draft.vault.notes.tree.collision(to)
     if existing == to:
         raise occupied(to)
     if existing is not None and (existing != path or key(path) != key(to)):
         raise blocked(to, existing) if to.startswith(f"{existing}/") else clash(to, existing)
 
 
-async def _moved(vault: Vault, actor: Actor, note: Open, to: str, asked: Asked) -> Changed:
-    plan = await _planned(vault, note, to, update_backlinks=asked.update_backlinks)
-    warnings = [*note.warnings, *plan.warnings]
+async def _made(vault: Vault, actor: Actor, plan: Plan, asked: Asked) -> Changed:
+    note, to, warnings = plan.note, plan.to, plan.warnings
+    if not plan.files:
+        return Changed(to, note.etag, changed=False, warnings=warnings)
     others = [each.path for each in plan.files[1 : 1 + NAMED]]
     if asked.dry_run:
         diff = await run_in(vault.shared.pool, shown, plan.files)
@@ -115,7 +125,8 @@ async def _moved(vault: Vault, actor: Actor, note: Open, to: str, asked: Asked) 
     )
 
 
-async def _planned(vault: Vault, note: Open, to: str, *, update_backlinks: bool) -> _Plan:
+async def _planned(draft: Draft, note: Open, to: str, *, update_backlinks: bool) -> Plan:
+    vault = draft.vault
     read = await run_in(vault.shared.pool, markdown.parse, note.text)
     this = Move(
         Candidate(note.path, read.title or name(note.path), read.aliases),
@@ -124,8 +135,8 @@ async def _planned(vault: Vault, note: Open, to: str, *, update_backlinks: bool)
     keys = this.keys | {name_key(link.page) for link in read.links if link.target}
     rows, others, unread = await vault.db.read(lambda tx: _known(tx, this, keys))
     relinking = Relinking(this, others)
-    linked = (rows, unread) if update_backlinks else ([], [])
-    plan = await run_in(vault.shared.pool, _changes, vault, note, relinking, *linked)
+    linked = (rows, [*unread, *draft.paths]) if update_backlinks else ([], [])
+    plan = await run_in(vault.shared.pool, _changes, draft, note, relinking, *linked)
     if update_backlinks and vault.lease.held and vault.notes.progress.phase != "ready":
         plan.warnings.append(UNREAD)
     return plan
@@ -146,11 +157,11 @@ def _affected(relinking: Relinking, rows: Sequence[linking.LinkRow]) -> list[str
 
 
 def _changes(
-    vault: Vault, note: Open, relinking: Relinking, rows: Sequence[linking.LinkRow], unread: Sequence[str]
-) -> _Plan:
+    draft: Draft, note: Open, relinking: Relinking, rows: Sequence[linking.LinkRow], unread: Sequence[str]
+) -> Plan:
     """Read the linking notes and spell their links anew. Blocking."""
-    plan = _Plan([], 0, [])
-    new = relinking.relinked(note.text, note.path, lambda path: _exists(vault, path))
+    plan = Plan(note, relinking.move.after.path, [], 0, list(note.warnings))
+    new = relinking.relinked(note.text, note.path, draft.exists)
     after = encode(Source(new.text, note.source.bom)) if new.count else note.data
     plan.files.append(FileChange(note.path, note.data, after, relinking.move.after.path, note.stamp))
     count = 0
@@ -158,7 +169,7 @@ def _changes(
         if path == note.path:
             continue
         try:
-            other = made(path, vault.notes.tree.read(path, vault.notes.settings.max_note))
+            other = draft.read(path)
         except NotFound:
             continue  # gone since it was indexed
         except (InvalidArgument, TooLarge):
@@ -169,14 +180,7 @@ def _changes(
             count += spelled.count
             bytes_after = encode(Source(spelled.text, other.source.bom))
             plan.files.append(FileChange(path, other.data, bytes_after, stamp=other.stamp))
-    return _Plan(plan.files, count, plan.warnings)
-
-
-def _exists(vault: Vault, path: str) -> bool:
-    try:
-        return vault.notes.tree.stamp(path) is not None
-    except StrongroomError:
-        return False
+    return replace(plan, links=count)
 
 
 def links_to(tx: Reader, path: str) -> list[linking.LinkRow]:

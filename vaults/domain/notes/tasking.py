@@ -12,7 +12,7 @@ from vaults.domain.notes.dated import path_of
 from vaults.domain.notes.regions import region
 from vaults.domain.notes.terms import Amendment, Revision, Terms
 from vaults.errors import InvalidArgument
-from vaults.markdown.edit.draft import Edit
+from vaults.markdown.edit.draft import Edit, Guardrails
 from vaults.markdown.task_edits import STATUSES, toggled, unboxed
 from vaults.vault import Vault
 
@@ -41,6 +41,13 @@ class Toggle:
 
 async def add(vault: Vault, actor: Actor, new: New, terms: Terms) -> Changed:
     """Put a task after those of the section, or of the note. Raises as ``editing.edit``."""
+    asked, warnings = edit_of(new, vault.notes.settings.guardrails)
+    changed = await editing.edit(vault, actor, asked, terms)
+    return replace(changed, warnings=[*changed.warnings, *warnings]) if warnings else changed
+
+
+def edit_of(new: New, guardrails: Guardrails) -> tuple[editing.Asked, list[str]]:
+    """The edit that adds a task, and warnings. Raises ``InvalidArgument``."""
     text, box = unboxed(new.text.strip())
     if not text:
         raise InvalidArgument("text", "is needed: what the task is")
@@ -50,20 +57,22 @@ async def add(vault: Vault, actor: Actor, new: New, terms: Terms) -> Changed:
     if len(status) != 1 or not status.isprintable() or status in "[]":
         raise InvalidArgument("status", f"must be one character, or one of {', '.join(STATUSES)}")
     due = f" 📅 {new.due}" if new.due and f"📅 {new.due}" not in text else ""
-    edit = Edit("add", new.section, f"[{status}] {text}{due}", guardrails=vault.notes.settings.guardrails)
-    changed = await editing.edit(vault, actor, editing.Asked(new.path, edit, "task"), terms)
-    if not box:
-        return changed
+    edit = Edit("add", new.section, f"[{status}] {text}{due}", guardrails=guardrails)
     warning = f"text began with a box of its own, {box}, which is left out: status sets it"
-    return replace(changed, warnings=[*changed.warnings, warning])
+    return editing.Asked(new.path, edit, "task"), [warning] if box else []
 
 
 async def toggle(vault: Vault, actor: Actor, wanted: Toggle, terms: Terms) -> Changed:
     """Set a task's status: one character of the note changes. Raises ``NotFound`` with the closest tasks, ``Conflict``
     where several fit or the line holds another by now."""
+    return await amend(vault, actor, await toggling(vault, wanted), terms)
+
+
+async def toggling(vault: Vault, wanted: Toggle) -> Amendment:
+    """The change that setting a task's status is. Raises ``InvalidArgument``."""
 
     def revise(text: str) -> Revision:
         new, line = toggled(text, wanted.line, wanted.match, wanted.status)
         return Revision(new, "set a task of", [], region(text, new).text, line, line)
 
-    return await amend(vault, actor, Amendment(await path_of(vault, wanted.path), revise), terms)
+    return Amendment(await path_of(vault, wanted.path), revise)

@@ -8,14 +8,13 @@ from datetime import date, datetime
 from pathlib import PurePosixPath
 
 from vaults.db.sql import Reader
-from vaults.domain.notes.opening import opened
+from vaults.domain.notes.drafting import Draft
 from vaults.errors import Conflict, NotFound
 from vaults.files.paths import note_path
 from vaults.graph import titles
 from vaults.markdown.resolve import folded, name_key
 from vaults.markdown.source import dominant_newline
 from vaults.markdown.templates import filled
-from vaults.vault import Vault
 
 FOLDERS = frozenset({"templates", "template", "_templates", "_template"})
 """Names of folders, on any level and in any case, in which a template is found by its name alone."""
@@ -34,29 +33,30 @@ class Template:
     text: str
 
 
-async def template(vault: Vault, said: str) -> Template:
+async def template(draft: Draft, said: str) -> Template:
     """The template a caller means: the note at a path, or the one of that name in a folder for templates. Raises
     ``NotFound`` with the templates there are, ``Conflict`` where several have the name."""
     path = note_path(said)
-    found = await vault.db.read(lambda tx: _named(tx, path))
+    db = draft.vault.db
+    found = await db.read(lambda tx: _named(tx, path))
     if len(found) > 1:
         raise Conflict(f"several templates go by the name {said}", hint="give its whole path", paths=found)
     try:
-        note = await opened(vault, found[0] if found else path)
+        note = await draft.opened(found[0] if found else path)
     except NotFound:
-        there = await vault.db.read(_all)
+        there = await db.read(_all)
         hint = f"templates: {', '.join(there[:5])}" if there else "give the path of a note to use as template"
         raise NotFound(f"no template {said}", hint=hint, templates=there) from None
     return Template(note.path, note.text)
 
 
-async def usual(vault: Vault, kind: str) -> Template | None:
+async def usual(draft: Draft, kind: str) -> Template | None:
     """The template of a vault's dated notes, where no settings name one: the only one that is called ``daily``,
     ``daily note`` or ``daily template``, and so for the other kinds."""
     keys = [name_key(f"{kind}{further}") for further in ("", " note", " template")]
-    found = await vault.db.read(lambda tx: [each.path for each in titles.candidates(tx, keys)])
+    found = await draft.vault.db.read(lambda tx: [each.path for each in titles.candidates(tx, keys)])
     fitting = [path for path in found if _is_template(path) and name_key(PurePosixPath(path).stem) in keys]
-    return await template(vault, fitting[0]) if len(fitting) == 1 else None
+    return await template(draft, fitting[0]) if len(fitting) == 1 else None
 
 
 def _named(tx: Reader, path: str) -> list[str]:

@@ -17,6 +17,7 @@ from vaults.domain.notes import nearness, templating
 from vaults.domain.notes.amending import amend
 from vaults.domain.notes.changed import Changed
 from vaults.domain.notes.dated import path_of
+from vaults.domain.notes.drafting import Draft
 from vaults.domain.notes.regions import region
 from vaults.domain.notes.templating import Template, ended
 from vaults.domain.notes.terms import Amendment, Revision, Start, Terms
@@ -44,11 +45,19 @@ async def write(vault: Vault, actor: Actor, asked: Asked, terms: Terms) -> Chang
     """Make a note, or write one over, making it where it is missing. Raises ``AlreadyExists`` with the etag,
     ``Conflict`` with the present text or for a name that another takes, ``InvalidArgument`` for a name that is not
     good on every system, ``TooLarge``."""
+    amendment = await planned(Draft(vault), asked)
+    changed = await amend(vault, actor, amendment, terms)
+    return changed if asked.mode == "overwrite" else await _compared(vault, actor, changed, amendment.words)
+
+
+async def planned(draft: Draft, asked: Asked) -> Amendment:
+    """The change that writing a note is, where a draft leaves the notes. Raises ``InvalidArgument``, ``NotFound`` for
+    the template, ``TooLarge``."""
     if asked.mode == "overwrite" and asked.content is None and asked.template is None:
         raise InvalidArgument("content", "is needed: what to put in the place of what is there")
-    path = note_path(await path_of(vault, asked.path))
-    found = await templating.template(vault, asked.template) if asked.template is not None else None
-    text, warnings = await run_in(vault.shared.pool, _composed, asked, path, found)
+    path = note_path(await path_of(draft.vault, asked.path))
+    found = await templating.template(draft, asked.template) if asked.template is not None else None
+    text, warnings = await run_in(draft.vault.shared.pool, _composed, asked, path, found)
 
     def revise(before: str) -> Revision:
         new = _in_style(text, before)
@@ -58,8 +67,7 @@ async def write(vault: Vault, actor: Actor, asked: Asked, terms: Terms) -> Chang
         return Revision(new, "wrote", warnings, all_of_it.text, all_of_it.first_line, all_of_it.last_line)
 
     start: Start = "nothing" if asked.mode == "create" else "either"
-    changed = await amend(vault, actor, Amendment(path, revise, text, start), terms)
-    return changed if asked.mode == "overwrite" else await _compared(vault, actor, changed, text)
+    return Amendment(path, revise, text, start)
 
 
 def _composed(asked: Asked, path: str, template: Template | None) -> tuple[str, list[str]]:

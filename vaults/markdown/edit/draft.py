@@ -12,6 +12,7 @@ _NOTHING = Outline(0)
 
 Action = Literal["add", "remove", "replace"]
 Format = Literal["plain", "bullet", "task", "numbered", "timestamp-bullet"]
+Guardrails = Literal["warn", "strict", "off"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Edit:
     pattern: str | None = None
     replacement: str | None = None
     occurrence: Literal["first", "last", "all"] = "first"
-    guardrails: Literal["warn", "strict", "off"] = "warn"
+    guardrails: Guardrails = "warn"
     preserve_nesting: bool = True
     """Appended items become siblings of the list's last item, however deep it is; otherwise of its top level."""
     create_section: bool = False
