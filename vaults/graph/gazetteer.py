@@ -8,7 +8,7 @@ their names hold. Nothing of a name is ever an expression.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -51,38 +51,48 @@ class Gazetteer:
     lengths: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     def mentions(self, text: str, zones: Sequence[Span] = ()) -> list[Mention]:
-        """The names in a text, in order and apart: where two overlap, the longer one counts. None that touches one of
-        ``zones``, which are in order and apart. Pure and linear."""
+        """The names in a text, in order and apart: where two overlap, the longer one counts. A word of everyday counts
+        only where it is spelled as a name. None touches one of ``zones``, which are in order and apart. Pure, linear.
+        """
+        return self._found(text, zones, lambda key, start, end: self._is_spelled(key, text, start, end))
+
+    def occurrences(self, text: str, zones: Sequence[Span] = ()) -> list[Mention]:
+        """As ``mentions``, and words of everyday that are names too, however they are spelled: a reader has to say
+        which of them are meant."""
+        return self._found(text, zones, _any)
+
+    def _found(self, text: str, zones: Sequence[Span], is_meant: Callable[[str, int, int], bool]) -> list[Mention]:
         cut, low = folded_pieces(text)
         places = [0, *accumulate(map(len, cut))]
-        found: list[tuple[int, int, int]] = []
+        found: list[tuple[int, int, int, str]] = []
         for at, piece in enumerate(low):
             for length in self.lengths.get(piece, ()):
                 key = "".join(low[at : at + length])
-                if key in self.names and at + length <= len(low):
-                    start, end = places[at], places[at + length]
-                    if self._is_meant(key, text, start, end) and not overlapping(zones, start, end):
-                        found.append((start - end, at, length))
+                if key not in self.names or at + length > len(low):
+                    continue
+                start, end = places[at], places[at + length]
+                if is_apart(text, start, end) and is_meant(key, start, end) and not overlapping(zones, start, end):
+                    found.append((start - end, at, length, key))
         taken, kept = bytearray(len(low)), []
-        for _, at, length in sorted(found):
+        for _, at, length, key in sorted(found):
             if not any(taken[at : at + length]):
                 taken[at : at + length] = b"\1" * length
-                kept.append((at, length))
-        return [self._mention(low, places, text, at, length) for at, length in sorted(kept)]
+                kept.append((places[at], places[at + length], key))
+        return [Mention(start, end, text[start:end], self.names[key]) for start, end, key in sorted(kept)]
 
-    def _mention(self, low: Sequence[str], places: Sequence[int], text: str, at: int, length: int) -> Mention:
-        start, end = places[at], places[at + length]
-        return Mention(start, end, text[start:end], self.names["".join(low[at : at + length])])
-
-    def _is_meant(self, key: str, text: str, start: int, end: int) -> bool:
-        if not is_apart(text, start, end):
-            return False
+    def _is_spelled(self, key: str, text: str, start: int, end: int) -> bool:
+        """Whether a name is no word of everyday, or spelled as one of the notes that go by it is."""
         spelled = self.spelled.get(key)
         if spelled is None:
             return True
-        written = text[start:end]
         before = text[start - _BACK : start] if start >= _BACK else f"\n{text[:start]}"
+        written = text[start:end]
         return written in spelled and is_spelled(written, before)
+
+
+def _any(*_: object) -> bool:
+    """However it is spelled."""
+    return True
 
 
 def is_apart(text: str, start: int, end: int) -> bool:

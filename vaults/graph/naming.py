@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from vaults.graph.common_words import COMMON_WORDS, STOP_WORDS
+from vaults.graph.common_words import STOP_WORDS, is_everyday
 from vaults.index.scripts import RUN
 
 SHORTEST = 3
@@ -61,7 +61,7 @@ def is_telling(key: str, low: Sequence[str]) -> bool:
 def is_common(key: str, low: Sequence[str]) -> bool:
     """Whether a name is also a word of everyday, or too short to be told by: it counts only as it is spelled."""
     if len(low) == 1:
-        return len(key) < SHORTEST - (_UNCUT.match(key) is not None) or key in COMMON_WORDS
+        return len(key) < SHORTEST - (_UNCUT.match(key) is not None) or is_everyday(key)
     if len(key) < SHORTEST and not _UNCUT.match(key):
         return True
     return all(each == " " or each in STOP_WORDS for each in low)
