@@ -55,6 +55,7 @@ VALID = {
     "handoff_load": {},
     "claims": {"resources": ["canary"]},
     "threads": {"thread": "canary"},
+    "schema": {"field": "status", "tag": "canary", "to": "state", "mapping": {"new": "old"}, "dry_run": False},
     "checkpoint": {"reason": "new", "state": {"step": 1}, "thread": "canary"},
     "status": {},
     "usage": {"kind": "expired"},

@@ -27,7 +27,7 @@ def renamed(note: str, old: str, new: str) -> str:
         return note
     inner = note[found.inner : found.close]
     entry = next((each for each in entries(inner) if each.name == old), None)
-    if entry is None or not entry.head:
+    if entry is None or not entry.head or entry.head.lstrip(" ").startswith("!"):
         raise refused(f"the key {old[:64]!r} is not written as `key: value`")
     start, end = _key(entry)
     quote = inner[start] if inner[start] in "'\"" else ""

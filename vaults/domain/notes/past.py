@@ -174,7 +174,7 @@ async def diff(vault: Vault, ref: str | None, path: str | None, max_tokens: int)
         commit = await commit_of(vault, ref or "", wanted)
         found, files = commit.id, [FileChange(commit.path, commit.before, commit.after)]
     text = await run_in(vault.shared.pool, shown, files)
-    cut = await run_in(vault.shared.pool, _within, text, max_tokens)
+    cut = await run_in(vault.shared.pool, within, text, max_tokens)
     return Difference(found, cut, truncated=cut != text)
 
 
@@ -256,7 +256,7 @@ def _commit_of(history: GitHistory, ref: str, path: str) -> Committed:
     return Committed(found.id, path, before, after)
 
 
-def _within(text: str, max_tokens: int) -> str:
+def within(text: str, max_tokens: int) -> str:
     """As many lines as fit. Blocking."""
     if budget.surely_within([text], max_tokens):
         return text

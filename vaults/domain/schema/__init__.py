@@ -1,0 +1,1 @@
+"""What the frontmatter of a vault has in common, and changing it everywhere at once."""

@@ -1,0 +1,139 @@
+"""Which fields and tags a vault has, of what types and where; and its folders. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from vaults.domain.schema.sheets import Sheet
+
+EXAMPLES = 3
+"""Different values of a field that are shown."""
+
+EXAMPLE = 60
+"""Characters of one."""
+
+FOLDERS = 5
+"""Folders a field is counted in, those with most of it."""
+
+KEPT = 20
+"""Different values of a field that examples are chosen from."""
+
+USUAL = 0.5
+"""Share of a folder's notes that have what is usual there."""
+
+TYPE = "type"
+"""The field that says what a note is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """``type``: the one type its values have, or mixed; ``types``: notes by type; ``notes``: those that have it;
+    ``folders``: where most of them are."""
+
+    name: str
+    type: str
+    notes: int
+    types: dict[str, int]
+    examples: list[str]
+    folders: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class TagCount:
+    """A tag as it is most often written, and the notes that carry it or one below it."""
+
+    tag: str
+    notes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """``notes``: right in it, ``below``: with those in its folders. ``fields``: shares of its own notes that have
+    them, for fields most of them have. ``type``: what most of its notes say they are."""
+
+    folder: str
+    notes: int
+    below: int
+    fields: dict[str, float] = field(default_factory=dict)
+    type: str | None = None
+
+
+class _Seen:
+    """What is counted of one field."""
+
+    __slots__ = ("examples", "folders", "notes", "types")
+
+    def __init__(self) -> None:
+        self.notes = 0
+        self.types: Counter[str] = Counter()
+        self.folders: Counter[str] = Counter()
+        self.examples: Counter[str] = Counter()
+
+
+def fields(sheets: Sequence[Sheet]) -> list[Field]:
+    """Every field, those of most notes first."""
+    seen: defaultdict[str, _Seen] = defaultdict(_Seen)
+    for sheet in sheets:
+        for name, value in sheet.values.items():
+            held = seen[name]
+            held.notes += 1
+            held.types[value.kind] += 1
+            held.folders[sheet.folder] += 1
+            for text in value.texts[:EXAMPLES]:
+                if text and (text in held.examples or len(held.examples) < KEPT):
+                    held.examples[text] += 1
+    found = [_field(name, held) for name, held in seen.items()]
+    return sorted(found, key=lambda each: (-each.notes, each.name))
+
+
+def _field(name: str, held: _Seen) -> Field:
+    kinds = [kind for kind in held.types if kind != "empty"]
+    kind = "mixed" if len(kinds) > 1 else kinds[0] if kinds else "empty"
+    examples = [text[:EXAMPLE] for text, _ in held.examples.most_common(EXAMPLES)]
+    return Field(
+        name, kind, held.notes, dict(held.types.most_common()), examples, dict(held.folders.most_common(FOLDERS))
+    )
+
+
+def tags(sheets: Iterable[Sheet]) -> list[TagCount]:
+    """Every tag, those of most notes first. A note with ``a/b`` counts for ``a`` as well."""
+    notes: Counter[str] = Counter()
+    spelt: dict[str, str] = {}
+    for sheet in sheets:
+        found: dict[str, str] = {}
+        for tag in sheet.tags:
+            parts = tag.split("/")
+            for end in range(1, len(parts) + 1):
+                written = "/".join(parts[:end])
+                found.setdefault(written.lower(), written)
+        notes.update(found.keys())
+        for key, written in found.items():
+            spelt.setdefault(key, written)
+    ordered = sorted(notes.items(), key=lambda pair: (-pair[1], pair[0]))
+    return [TagCount(spelt[key], count) for key, count in ordered]
+
+
+def folders(sheets: Sequence[Sheet]) -> list[Folder]:
+    """Every folder that holds notes, at any depth, by path; ``''`` is the notes folder itself."""
+    own: defaultdict[str, list[Sheet]] = defaultdict(list)
+    below: Counter[str] = Counter()
+    for sheet in sheets:
+        own[sheet.folder].append(sheet)
+        below.update(_ancestors(sheet.folder))
+    return [_folder(name, own.get(name, []), below[name]) for name in sorted(below)]
+
+
+def _ancestors(folder: str) -> list[str]:
+    """The folder, those it lies in, and the notes folder."""
+    parts = folder.split("/") if folder else []
+    return ["/".join(parts[:end]) for end in range(len(parts) + 1)]
+
+
+def _folder(name: str, own: Sequence[Sheet], below: int) -> Folder:
+    counted: Counter[str] = Counter(field for sheet in own for field in sheet.values)
+    usual = {each: round(n / len(own), 2) for each, n in counted.most_common() if n >= USUAL * len(own)}
+    types: Counter[str] = Counter(text for sheet in own if TYPE in sheet.values for text in sheet.values[TYPE].texts)
+    most = types.most_common(1)
+    return Folder(name, len(own), below, usual, most[0][0] if most and most[0][1] >= USUAL * len(own) else None)

@@ -1,0 +1,92 @@
+"""The values of one field, and which of them look like two spellings of one. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from vaults.domain.schema.sheets import Sheet
+
+ALIKE = 88.0
+"""Percent of the letters two values have in common, from which on they may be one."""
+
+COMPARED = 300
+"""Values, the most frequent ones, that are compared letter by letter."""
+
+SHORTEST = 5
+"""Letters below which one letter makes another word."""
+
+_APART = re.compile(r"[\s_\-./]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Spelt:
+    """A value and the notes that have it. ``near``: values that may be the same, spelled in another way."""
+
+    value: str
+    type: str
+    notes: int
+    near: list[str] = field(default_factory=list)
+
+
+def values(sheets: Sequence[Sheet], name: str) -> list[Spelt]:
+    """The values of a field, or the items of its lists, those of most notes first."""
+    counted: Counter[tuple[str, str]] = Counter()
+    for sheet in sheets:
+        if (held := sheet.values.get(name)) is not None:
+            kind = "string" if held.kind == "list" else str(held.kind)
+            counted.update({(text, kind) for text in held.texts} or {("", str(held.kind))})
+    ordered = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
+    near = alike([text for (text, kind), _ in ordered if kind == "string"])
+    return [Spelt(text, kind, notes, near.get(text, [])) for (text, kind), notes in ordered]
+
+
+def alike(texts: Sequence[str]) -> dict[str, list[str]]:
+    """For texts that others look like: those others. Case, accents, blanks, dashes and the like do not tell texts
+    apart; nor does a letter in many, but where a digit tells them apart."""
+    by_key: defaultdict[str, list[str]] = defaultdict(list)
+    for text in dict.fromkeys(texts):
+        by_key[key_of(text)].append(text)
+    keys = [key for key in by_key if len(key) >= SHORTEST and not any(sign.isdigit() for sign in key)][:COMPARED]
+    linked = {key: {key} for key in by_key}
+    for one, two in _similar(keys):
+        linked[one].add(two)
+        linked[two].add(one)
+    found = {}
+    for key, spelled in by_key.items():
+        family = [text for each in sorted(linked[key]) for text in by_key[each]]
+        for text in spelled:
+            if others := [each for each in family if each != text]:
+                found[text] = others[:COMPARED]
+    return found
+
+
+def _similar(keys: Sequence[str]) -> list[tuple[str, str]]:
+    if len(keys) < 2:
+        return []
+    from rapidfuzz import fuzz, process
+
+    scores = process.cdist(keys, keys, scorer=fuzz.ratio, score_cutoff=ALIKE)
+    pairs = scores.nonzero()
+    return [(keys[a], keys[b]) for a, b in zip(*map(list, pairs), strict=True) if a < b]
+
+
+def key_of(text: str) -> str:
+    """Equal for spellings of one value that differ in case, accents, blanks, dashes, dots, slashes or underscores."""
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    return _APART.sub("", "".join(sign for sign in plain if not unicodedata.combining(sign)))
+
+
+def nearest(text: str, among: Sequence[str]) -> str | None:
+    """The one of several values that ``text`` most likely stands for, if any does."""
+    key = key_of(text)
+    same = next((each for each in among if key_of(each) == key), None)
+    if same is not None or not among:
+        return same
+    from rapidfuzz import fuzz, process
+
+    found = process.extractOne(key, {each: key_of(each) for each in among}, scorer=fuzz.ratio, score_cutoff=70)
+    return found[2] if found else None

@@ -1,0 +1,92 @@
+"""Values of frontmatter as a schema sees them: of what kind they are, and how they read. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import date, datetime
+from typing import Any, Literal, NamedTuple
+
+Kind = Literal["string", "number", "boolean", "date", "datetime", "list", "link", "mapping", "empty"]
+
+TEXT = 200
+"""Characters of a value that are looked at."""
+
+ITEMS = 50
+"""Items of a list that are looked at."""
+
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_MOMENT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[-+][0-9]{2}:?[0-9]{2})?"
+)
+_LINK = re.compile(r"!?\[\[[^\[\]\n]+\]\]|\[[^\[\]\n]*\]\([^()\n]+\)")
+
+
+class Value(NamedTuple):
+    """``texts``: how it reads, of a list each item; of a mapping nothing. ``size``: items of a list, else 1."""
+
+    kind: Kind
+    texts: tuple[str, ...]
+    size: int = 1
+
+
+def value_of(value: Any) -> Value:
+    """A JSON value."""
+    if isinstance(value, list):
+        plain = [each for each in value[:ITEMS] if not isinstance(each, list | dict)]
+        return Value("list", tuple(text_of(each) for each in plain), len(value))
+    if isinstance(value, dict):
+        return Value("mapping", ())
+    return Value(kind_of(value), (text_of(value),))
+
+
+def kind_of(value: Any) -> Kind:
+    """What a value is that holds no others."""
+    if value is None or value == "":
+        return "empty"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "number"
+    return _kind_of_text(str(value))
+
+
+def _kind_of_text(text: str) -> Kind:
+    first = text[0]
+    if first.isdigit():
+        if _DATE.fullmatch(text):
+            return "date" if is_date(text) else "string"
+        if _MOMENT.fullmatch(text):
+            return "datetime" if _is_moment(text) else "string"
+    elif first in "[!" and _LINK.fullmatch(text.strip()):
+        return "link"
+    return "string"
+
+
+def text_of(value: Any) -> str:
+    """How a value reads, as far as it is looked at."""
+    return whole_text_of(value)[:TEXT]
+
+
+def whole_text_of(value: Any) -> str:
+    """How a value reads: ``true``, ``3``, the text itself."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value)
+
+
+def is_date(text: str) -> bool:
+    """Whether there is such a day."""
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
