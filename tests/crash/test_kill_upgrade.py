@@ -71,10 +71,12 @@ async def old(tmp_path: Path) -> Path:
 async def _old_or_new(data: Path, before: list[tuple[Any, ...]]) -> int:
     """The number of steps a killed process left; the next opening does the rest, and everything is there."""
     done = int(_rows(data, "SELECT COUNT(*) FROM schema_steps")[0][0])
-    assert done in (BEFORE, len(steps("vault")))
-    for question in ("SELECT 1 FROM sqlite_master WHERE name = 'sessions'",
-                     "SELECT 1 FROM pragma_table_info('memories') WHERE name = 'anchor_commit'"):  # fmt: skip
-        assert bool(_rows(data, question)) == (done > BEFORE), "half a step"
+    assert BEFORE <= done <= len(steps("vault"))
+    for step, question in ((5, "SELECT 1 FROM sqlite_master WHERE name = 'sessions'"),
+                           (5, "SELECT 1 FROM pragma_table_info('memories') WHERE name = 'anchor_commit'"),
+                           (6, "SELECT 1 FROM pragma_table_info('note_links') WHERE name = 'meant'"),
+                           (6, "SELECT 1 FROM sqlite_master WHERE name = 'corrections'")):  # fmt: skip
+        assert bool(_rows(data, question)) == (done >= step), "half a step"
     assert _rows(data, "PRAGMA integrity_check") == [("ok",)]
     assert _rows(data, KEPT) == before
     async with opened(data) as services:
