@@ -189,8 +189,28 @@ without witness wizard woman wonder wonderful wood wool word work workaround wor
 workspace world worry worth wrap wrapper write writer writing wrong yard year yesterday yield young youth zone
 """
 
+_TECHNICAL = """
+AJAX API APIs ARM ASCII ASIC AWS BIOS BSD CDN CEO CFO CI CLI CLR CMS COO CORS CPU CRM CRUD CSS CSV CTO DDoS DEBUG DHCP
+DNS DOM DRY EOF ERP ESLint ETA ETL FAQ FIFO FIXME FTP FYI GCP GET GitHub GitLab GNU GPL GPU GraphQL GUI HDD HEAD HTML
+HTTP HTTPS IDE IMAP INFO iOS IoT IPv4 IPv6 ISO JavaScript JDBC JPEG JPG JSON JSX JVM JWT KPI LAN LDAP LIFO LLM LLMs
+LTS MacOS MIT MVC MVP MySQL NaN NFS NoSQL NOTE NPM NULL OAuth ODBC OKR OOP ORM PATCH PDF PhD PHP PNG PostgreSQL POST
+PR PUT PyPI QA RAM RBAC README REPL REST RFC RGB ROI RPC RSS SaaS SDK SEO SHA SLA SLO SMTP SOAP SQL SQLite SSD SSH SSL
+SSO STDIN SVG TBD TCP TDD TL TLDR TLS TODO TSV TSX TypeScript UDP UI UML URI URL URLs USB UTC UTF UUID UX VM VPN WARN
+WASM WebSocket WIP XML XSS YAML YouTube ZIP
+"""
+
+_STANDARDS = """
+AES ANSI ASCII BASE CP ECMA ES GPT IEEE IPV ISO LATIN MD MP PEP RFC RSA SHA UTF WIN
+"""
+
 STOP_WORDS = frozenset(_GRAMMAR.split())
 """Words of grammar. No spelling makes a name of one, but for a capital within, as in IT."""
+
+TECHNICAL_TERMS = frozenset(word.casefold() for word in _TECHNICAL.split())
+"""Terms of the trade, of which every technical text is full."""
+
+STANDARDS = frozenset(_STANDARDS.split())
+"""What stands before the number of a standard, which is no ticket's."""
 
 _COMMON = STOP_WORDS | frozenset(_EVERYDAY.split())
 

@@ -14,6 +14,7 @@ from itertools import accumulate
 
 from vaults.graph.graph import Graph, Node
 from vaults.graph.naming import folded_pieces, is_common, is_spelled, is_telling
+from vaults.markdown.resolve import name_key
 from vaults.markdown.zones import Span, overlapping
 
 ANEW = 4
@@ -42,13 +43,14 @@ class Mention:
 class Gazetteer:
     """All names of the notes of a vault. ``named``: the change of the graph it knows. ``names``: the notes that go by a
     name, folded. ``spelled``: of names that are common words too, how they are written. ``lengths``: of the names that
-    begin with a piece, their numbers of pieces, longest first."""
+    begin with a piece, their numbers of pieces, longest first. ``keys``: the notes that a link by a name may mean."""
 
     named: int = -1
     nodes: Mapping[int, Node] = field(default_factory=dict)
     names: dict[str, tuple[int, ...]] = field(default_factory=dict)
     spelled: dict[str, frozenset[str]] = field(default_factory=dict)
     lengths: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    keys: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     def mentions(self, text: str, zones: Sequence[Span] = ()) -> list[Mention]:
         """The names in a text, in order and apart: where two overlap, the longer one counts. A word of everyday counts
@@ -116,10 +118,10 @@ def gazetteer_of(graph: Graph, known: Gazetteer) -> Gazetteer:
     if (len(fresh) + len(stale)) * ANEW > len(graph.nodes):
         made, fresh, stale = Gazetteer(graph.named, graph.nodes), list(graph.nodes.values()), []
     else:
-        made = Gazetteer(graph.named, graph.nodes, dict(known.names), dict(known.spelled), dict(known.lengths))
+        kept = dict(known.names), dict(known.spelled), dict(known.lengths), dict(known.keys)
+        made = Gazetteer(graph.named, graph.nodes, *kept)
     for node in stale:
-        for key in {"".join(folded_pieces(name)[1]) for name in names_of(node)}:
-            _forget(made, key, node.number)
+        _forget(made, node)
     for node in fresh:
         _learn(made, node)
     return made
@@ -136,11 +138,10 @@ def _learn(made: Gazetteer, node: Node) -> None:
     for name in names_of(node):
         low = folded_pieces(name)[1]
         key = "".join(low)
+        _add(made.keys, _link_key(name, key), node.number)
         if not is_telling(key, low):
             continue
-        notes = made.names.get(key, ())
-        if node.number not in notes:
-            made.names[key] = (*notes, node.number)
+        _add(made.names, key, node.number)
         lengths = made.lengths.get(low[0], ())
         if len(low) not in lengths:
             made.lengths[low[0]] = tuple(sorted((*lengths, len(low)), reverse=True))
@@ -148,11 +149,31 @@ def _learn(made: Gazetteer, node: Node) -> None:
             made.spelled[key] = made.spelled.get(key, frozenset()) | {name}
 
 
-def _forget(made: Gazetteer, key: str, number: int) -> None:
-    """Lengths and spellings may stay: they alone make no mention."""
-    notes = tuple(each for each in made.names.get(key, ()) if each != number)
-    if notes:
-        made.names[key] = notes
+def _forget(made: Gazetteer, node: Node) -> None:
+    """Lengths may stay: they alone make no mention."""
+    for name in names_of(node):
+        key = "".join(folded_pieces(name)[1])
+        _remove(made.keys, _link_key(name, key), node.number)
+        _remove(made.names, key, node.number)
+        if key not in made.names:
+            made.spelled.pop(key, None)
+
+
+def _link_key(name: str, key: str) -> str:
+    """``name_key`` of a name that is folded as ``key``."""
+    plain = name.isascii() and "/" not in key and not key.endswith(".md") and "\t" not in name
+    return key if plain else name_key(name)
+
+
+def _add(several: dict[str, tuple[int, ...]], key: str, number: int) -> None:
+    known = several.get(key, ())
+    if number not in known:
+        several[key] = (*known, number)
+
+
+def _remove(several: dict[str, tuple[int, ...]], key: str, number: int) -> None:
+    left = tuple(each for each in several.get(key, ()) if each != number)
+    if left:
+        several[key] = left
     else:
-        made.names.pop(key, None)
-        made.spelled.pop(key, None)
+        several.pop(key, None)
