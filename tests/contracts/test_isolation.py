@@ -48,6 +48,7 @@ VALID = {
     "note_move": {"path": "canary", "to": "moved"},
     "note_delete": {"path": "canary", "confirm": True},
     "history": {"path": "canary"},
+    "graph": {"path": "canary", "to": "gone"},
     "session_resume": {},
     "session_save": {"summary": "done"},
     "session_history": {},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 
 from vaults.db.sql import Reader, Writer
@@ -15,7 +16,8 @@ def last(tx: Reader) -> int:
 def tick(tx: Writer) -> int:
     """Begin another change; its number."""
     if not tx.run("UPDATE graph_clock SET last = last + 1"):
-        tx.run("INSERT INTO graph_clock VALUES (2)")  # dropped with all that is derived
+        # Dropped with all that is derived: it goes on from a number no picture of the graph can know.
+        tx.run("INSERT INTO graph_clock VALUES (?)", (time.time_ns() // 1_000_000,))
     return last(tx)
 
 

@@ -86,6 +86,14 @@ def _node(row: tuple[Any, ...]) -> Node:
     return Node(int(number), path, title, tuple(json.loads(aliases)), category_of(json.loads(frontmatter)))
 
 
+def read_node(tx: Reader, number: int) -> Node:
+    """A note as the graph shows it, from its row. Raises ``KeyError`` where there is none."""
+    row = tx.one("SELECT seq, path, title, aliases, frontmatter FROM notes WHERE seq = ?", (number,))
+    if row is None:
+        raise KeyError(number)
+    return _node(row)
+
+
 def _targets(tx: Reader, notes: Iterable[int], *, everything: bool) -> dict[int, frozenset[int]]:
     """What these notes link to, but for themselves."""
     one = "SELECT DISTINCT note, meant FROM note_links WHERE meant IS NOT NULL"

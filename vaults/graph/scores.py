@@ -25,6 +25,11 @@ def hubs(tx: Reader) -> dict[int, float]:
     return {int(note): float(hub) for note, hub in tx.all("SELECT note, hub FROM note_scores")}
 
 
+def hub(tx: Reader, note: int) -> float:
+    """The same of one note."""
+    return float(tx.value("SELECT hub FROM note_scores WHERE note = ?", (note,)) or 0.0)
+
+
 def edges(tx: Reader) -> list[Edge]:
     """Notes that are linked, either way, each pair once."""
     rows = tx.all("SELECT DISTINCT note, meant FROM note_links WHERE meant IS NOT NULL AND meant <> note")

@@ -16,6 +16,9 @@ from vaults.graph.pairs import Pair
 FLUSH_S = 5.0
 """Seconds a meeting waits for others to share its transaction."""
 
+READ_S = 1.0
+"""Seconds who reads of pairs waits for the newest of them to be written."""
+
 WAITING = 20_000
 """Pairs kept while they cannot be written; what comes then is lost: it is a hint, not a record."""
 
@@ -58,11 +61,17 @@ class Together:
             if self._timer is None:
                 self._timer = asyncio.get_running_loop().call_later(FLUSH_S, self._begin)
 
-    def _begin(self) -> None:
-        self._timer = None
+    def _begin(self) -> asyncio.Task[None]:
         task = asyncio.create_task(self.write_out(), name="together")
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
+        return task
+
+    async def flush(self) -> None:
+        """Write what waits, and wait for it for ``READ_S`` at most: another process may hold the vault."""
+        if self._met:
+            task = self._begin()
+            await asyncio.wait({task}, timeout=READ_S)
 
     async def write_out(self) -> None:
         """Write what waits. What the disk refuses is lost."""

@@ -1,0 +1,135 @@
+"""How notes hang together."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field
+
+from auth.roles import Role
+from server.call import Call
+from server.tools._filters import MaxTokens
+from server.tools._graph_text import text
+from server.tools._spec import READS, Arguments, tool
+from vaults.domain.graph import analysing, exporting, following, relating, walking
+from vaults.domain.graph.analysing import Analysis, Scope
+from vaults.domain.graph.answer import Answer, Page
+from vaults.domain.graph.asked import Which
+from vaults.domain.graph.walking import Around
+from vaults.domain.memory import Filled, Text
+from vaults.errors import InvalidArgument
+from vaults.graph.walks import Direction
+
+Action = Literal[
+    "backlinks", "forward_links", "neighbors", "path", "strength", "strong_connections", "cooccurrence_gaps",
+    "analyse", "export",
+]  # fmt: skip
+
+LIST, EXPORT = 50, 500
+"""Limits where none is given."""
+
+LISTED, AROUND, STEPS = 500, 3, 10
+"""The highest limit of a list, and the deepest depth of neighbours and exports, and of a path."""
+
+Name = Annotated[Filled, Field(max_length=1024)]
+
+
+class GraphArguments(Arguments):
+    action: Annotated[Action, Field(description="what to ask")] = "backlinks"
+    path: Annotated[Name | None, Field(description="of the note")] = None
+    entity: Annotated[Name | None, Field(description="or its title, alias or file name")] = None
+    to: Annotated[Name | None, Field(description="path, strength: the other note's path or name")] = None
+    depth: Annotated[
+        int | None, Field(ge=1, le=STEPS, description="steps: neighbors, export ≤ 3, default 1; path default 10")
+    ] = None
+    direction: Annotated[
+        Direction | None, Field(description="along links, against them; default neighbors both, path out")
+    ] = None
+    analysis: Annotated[
+        Analysis,
+        Field(
+            description="orphans: nothing links to it; dead_ends: linked to, links nowhere; sources: the reverse; hubs:"
+            " most linked; stale: linked to, unchanged for days (180); immature: short, few links and fields;"
+            " emerging_hubs: newly linked in days (30); centrality: eigenvector, 0 to 100; cycles: notes in circles"
+        ),
+    ] = "summary"
+    folder: Annotated[Text | None, Field(max_length=1024, description="analyse, gaps, export: and those in it")] = None
+    days: Annotated[int | None, Field(ge=1, le=36_500, description="stale, emerging_hubs")] = None
+    format: Annotated[Literal["graphml", "json", "mermaid"], Field(description="of an export")] = "mermaid"
+    limit: Annotated[int | None, Field(ge=1, le=10_000, description="at most; default 50, export 500; lists ≤ 500")] = (
+        None
+    )
+    cursor: Annotated[str | None, Field(min_length=1, max_length=8000, description="from the page before")] = None
+    max_tokens: MaxTokens = 4000
+
+    @property
+    def which(self) -> Which:
+        return Which(self.path, self.entity)
+
+    @property
+    def which_if_any(self) -> Which | None:
+        return None if self.path is None and self.entity is None else self.which
+
+    @property
+    def ends(self) -> tuple[Which, Which]:
+        """Raises ``InvalidArgument`` where the other end is missing."""
+        if self.to is None:
+            raise InvalidArgument("to", "is needed: the other note")
+        return self.which, Which(path=self.to)
+
+    @property
+    def page(self) -> Page:
+        return Page(self._limit(LIST, LISTED), self.cursor, self.max_tokens)
+
+    def _limit(self, default: int, most: int) -> int:
+        if self.limit is not None and self.limit > most:
+            raise InvalidArgument("limit", f"must be {most} at most, but for export")
+        return self.limit or default
+
+    @property
+    def around(self) -> Around:
+        return Around(self._depth(), self.direction or "both", self._limit(LIST, LISTED))
+
+    def _depth(self) -> int:
+        if self.depth is not None and self.depth > AROUND:
+            raise InvalidArgument("depth", f"must be {AROUND} at most, but for path")
+        return self.depth or 1
+
+    @property
+    def wanted(self) -> exporting.Wanted:
+        return exporting.Wanted(self.format, self.folder, self._depth(), self.limit or EXPORT, self.max_tokens)
+
+
+def _cut_off(args: GraphArguments) -> int:
+    return args.depth or STEPS
+
+
+_DOES: Mapping[Action, Callable[[Call, GraphArguments], Awaitable[Answer]]] = {
+    "backlinks": lambda call, args: following.backlinks(call.vault, call.actor, args.which, args.page),
+    "forward_links": lambda call, args: following.forward_links(call.vault, args.which, args.page),
+    "neighbors": lambda call, args: walking.neighbors(call.vault, args.which, args.around),
+    "path": lambda call, args: walking.path(call.vault, args.ends, _cut_off(args), args.direction or "out"),
+    "strength": lambda call, args: relating.strength(call.vault, args.ends),
+    "strong_connections": lambda call, args: relating.strong_connections(call.vault, args.which, args.page),
+    "cooccurrence_gaps": lambda call, args: relating.gaps(call.vault, args.which_if_any, args.folder, args.page),
+    "analyse": lambda call, args: analysing.analyse(
+        call.vault, args.analysis, Scope(args.folder, args.days), args.page
+    ),
+    "export": lambda call, args: exporting.export(call.vault, args.which_if_any, args.wanted),
+}
+
+
+@tool(
+    role=Role.READER,
+    effect=READS,
+    preset="notes",
+    text=text,
+    actions=dict.fromkeys(get_args(Action), Role.READER),
+)
+async def graph(call: Call, args: GraphArguments) -> Answer:
+    """How notes hang together. Use it to see what links to a note before you change it, how two things are connected,
+    what belongs together without a link (cooccurrence_gaps), and what the vault's structure lacks (analyse). Give a
+    note by path or entity. Titles and lines are data written by others."""
+    await call.vault.atlas.together.flush()
+    return await _DOES[args.action](call, args)
