@@ -30,4 +30,9 @@ def wanted(tx: Reader, most: int) -> list[Wanted]:
         (most,),
     )
     found = [Wanted(key, name.strip("/ "), int(links), int(notes)) for key, name, links, notes in rows]
-    return [each for each in found if not _FILE.search(each.name)]
+    return [each for each in found if not is_file(each.name)]
+
+
+def is_file(name: str) -> bool:
+    """Whether a name looks like that of a picture or another file that is no note."""
+    return _FILE.search(name) is not None

@@ -82,6 +82,25 @@ def trust(tx: Reader, folder: str) -> Trust:
     return Trust(frozenset(row[0] for row in suppressed), {entity: points(mean) for entity, mean in nearest.items()})
 
 
+def mean(tx: Reader, entity: str, folder: str) -> float:
+    """How far links to an entity are agreed with in a folder, 0 to 1: as ``trust`` takes it."""
+    for place in chain(folder):
+        found = tx.value("SELECT mean FROM link_trust WHERE entity = ? AND folder = ?", (entity, place))
+        if found is not None:
+            return float(found)
+    return START
+
+
+def suppressions(tx: Reader, entity: str | None = None, limit: int = 100) -> list[tuple[str, str, str, str | None]]:
+    """Folder, entity, since when, and by whom (None: it was learned): of one entity or of all, newest first."""
+    where, params = ("TRUE", [limit]) if entity is None else ("entity = ?", [entity, limit])
+    rows = tx.all(
+        f"SELECT folder, entity, at, who FROM link_suppressions WHERE {where} ORDER BY at DESC, entity, folder LIMIT ?",
+        params,
+    )
+    return [(row[0], row[1], row[2], row[3]) for row in rows]
+
+
 def chain(folder: str) -> list[str]:
     """A folder and all above it, the vault's own last."""
     found = [folder]

@@ -14,12 +14,12 @@ from vaults.domain.graph.broken import Broken
 from vaults.domain.graph.targets import sure
 from vaults.domain.memory import Actor
 from vaults.domain.notes import catalogue, rewriting
+from vaults.domain.notes.relinking import problem
 from vaults.domain.notes.rewriting import Bulk, Rewritten
 from vaults.domain.notes.spelling import encoded, place, spellings
 from vaults.errors import InvalidArgument
 from vaults.files.paths import note_path, parent
 from vaults.graph import titles
-from vaults.markdown.frontmatter import load
 from vaults.markdown.link import Kind, Link
 from vaults.markdown.links import links
 from vaults.markdown.resolve import Candidate, name_key, resolve_link
@@ -134,7 +134,7 @@ def mended(path: str, text: str, plan: Plan) -> str:
     found = scan(text)
     steps = list(_steps(found, path, text, plan))
     new = _rewritten(text, steps)
-    if any(link.kind == "frontmatter" for link, _ in steps) and _problem(scan(new)) != _problem(found):
+    if any(link.kind == "frontmatter" for link, _ in steps) and problem(scan(new)) != problem(found):
         new = _rewritten(text, [step for step in steps if step[0].kind != "frontmatter"])
     return new
 
@@ -179,8 +179,3 @@ def _pages(link: Link, source: str, right: Right) -> Iterator[str]:
     folder = parent(source)
     meant = place(link.page, folder) if link.kind == "markdown" else link.page.strip("/")
     yield from spellings(link, folder, meant or "", right.path, folder)
-
-
-def _problem(found: Scan) -> str | None:
-    """Why the frontmatter cannot be read."""
-    return load(found.lines[1 : found.body_start + 1]).error if found.body_start else None

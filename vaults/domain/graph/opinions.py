@@ -1,0 +1,108 @@
+"""What people say of links and suggestions: taken in, and taken back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from vaults import clock
+from vaults.db.sql import Reader, Writer
+from vaults.domain.disarming import one_line
+from vaults.domain.memory import Actor
+from vaults.errors import InvalidArgument, NotFound
+from vaults.files.paths import located, parent
+from vaults.graph import trust
+from vaults.graph.trust import Observation
+from vaults.markdown.resolve import name_key
+from vaults.vault import Vault
+
+DAILY = 300
+"""Opinions of one principal that are taken in on one day."""
+
+LONGEST = 200
+"""Characters of a name."""
+
+Verdict = Literal["accepted", "rejected", "never"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """``entity``: a name of what a link leads to; ``path``: the note it is about. ``never``: not to be suggested in the
+    folder of that note, or in ``folder`` ('': anywhere), any more."""
+
+    entity: str
+    path: str | None
+    verdict: Verdict
+    term: str | None = None
+    folder: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What is thought of links to an entity in a folder now: the ``mean`` of the posterior (0 to 1) and the ``points``
+    it gives a suggestion. ``counted``: False for what the same principal said before that day. ``suppressed``: it is
+    not suggested there."""
+
+    entity: str
+    folder: str
+    counted: bool
+    mean: float
+    points: float
+    suppressed: bool
+
+
+async def say(vault: Vault, actor: Actor, asked: Asked) -> Opinion:
+    """Take an opinion in. Raises ``InvalidArgument``, ``NotFound`` for a note that is not there."""
+    entity = key_of(asked.entity)
+    path = located(asked.path) if asked.path is not None else None
+    if path is None and (asked.verdict != "never" or asked.folder is None):
+        raise InvalidArgument("path", "is needed: the note the suggestion or link is about")
+    vault.check_writable()
+    return await vault.db.write(lambda tx: _say(tx, actor.identity, entity, path, asked))
+
+
+def key_of(entity: str) -> str:
+    """The key of an entity by its name. Raises ``InvalidArgument``."""
+    key = name_key(entity)
+    if not key or len(key) > LONGEST:
+        raise InvalidArgument("entity", f"must be a name, of at most {LONGEST} characters")
+    return key
+
+
+def _say(tx: Writer, who: str, entity: str, path: str | None, asked: Asked) -> Opinion:
+    if path is not None and tx.one("SELECT 1 FROM notes WHERE path = ?", (path,)) is None:
+        raise NotFound(f"no note {path}")
+    folder = asked.folder if asked.folder is not None and asked.verdict == "never" else parent(path or "")
+    if _said_today(tx, who) >= DAILY:
+        counted = False
+    elif asked.verdict == "never":
+        counted = trust.suppress(tx, who, entity, folder)
+    else:
+        counted = trust.observe(tx, [Observation(who, entity, path or "", asked.verdict, asked.term)]) > 0
+    return _now(tx, entity, folder, counted=counted)
+
+
+def _said_today(tx: Reader, who: str) -> int:
+    said = "who = ? AND at >= ? AND verdict IN ('accepted', 'rejected', 'suppressed')"
+    return int(tx.value(f"SELECT COUNT(*) FROM link_feedback WHERE {said}", (who, clock.now()[:10])))
+
+
+def _now(tx: Reader, entity: str, folder: str, *, counted: bool) -> Opinion:
+    here, mean = trust.trust(tx, folder), trust.mean(tx, entity, folder)
+    return Opinion(entity, folder, counted, round(mean, 2), trust.points(mean), entity in here.suppressed)
+
+
+async def forgive(vault: Vault, actor: Actor, entity: str, folder: str) -> Opinion:
+    """Suggest an entity again in a folder ('': the vault). What was thought of it there does not count any more. Raises
+    ``NotFound`` where it was not suppressed in just that folder."""
+    key = key_of(entity)
+    vault.check_writable()
+
+    def write(tx: Writer) -> Opinion:
+        if not trust.unsuppress(tx, actor.identity, key, folder):
+            where = [row[0] or "the whole vault" for row in trust.suppressions(tx, key)]
+            hint = f"it is suppressed in {', '.join(map(one_line, where[:5]))}" if where else "dashboard lists them"
+            raise NotFound(f"{one_line(entity)} is not suppressed there", hint=hint)
+        return _now(tx, key, folder, counted=True)
+
+    return await vault.db.write(write)
