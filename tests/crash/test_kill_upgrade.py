@@ -109,4 +109,4 @@ async def test_an_upgrade_killed_at_any_call_leaves_the_old_or_the_new(tmp_path:
         child = await asyncio.to_thread(Child, work, data, "sweep", (call, point))
         number = await _old_or_new(data, before)
         left += [number] if child.killed else []
-    assert len(set(left)) == 2, f"killed only before or only after: {left}"
+    assert {BEFORE, len(steps("vault"))} <= set(left), f"killed only before or only after: {left}"
