@@ -57,6 +57,7 @@ VALID = {
     "claims": {"resources": ["canary"]},
     "threads": {"thread": "canary"},
     "schema": {"field": "status", "tag": "canary", "to": "state", "mapping": {"new": "old"}, "dry_run": False},
+    "entities": {"entity": "canary", "into": "other", "alias": "known"},
     "checkpoint": {"reason": "new", "state": {"step": 1}, "thread": "canary"},
     "status": {},
     "usage": {"kind": "expired"},

@@ -72,7 +72,7 @@ async def merge(vault: Vault, actor: Actor, asked: Asked) -> Merged:
         await vault.notes.settled(PATIENCE_S)
     gone, into = await path_of(vault, asked.gone), await path_of(vault, asked.into)
     if gone == into:
-        raise InvalidArgument("into", f"is the same note as from: {into}", hint="name two notes, best by their paths")
+        raise InvalidArgument("into", f"is the same note as entity: {into}", hint="name two notes, best by their paths")
     if asked.dry_run:
         return await _merged(vault, actor, gone, into, asked)
     async with vault.notes.writing():

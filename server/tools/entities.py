@@ -1,0 +1,256 @@
+"""The people, things and ideas a vault speaks of: their names, and making two of them one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from auth.roles import Role
+from server.call import Call
+from server.tools._filters import MaxTokens
+from server.tools._lines import told
+from server.tools._notes import DryRun, Etag
+from server.tools._spec import EDITS, Arguments, tool
+from vaults.domain.graph import aliasing, merging, proposing
+from vaults.domain.graph import entities as domain
+from vaults.domain.graph.duplicates import Pair
+from vaults.domain.graph.entities import Entity, Kind, SortBy
+from vaults.domain.graph.naming_ideas import Idea
+from vaults.domain.memory import Label, Text
+from vaults.domain.notes.terms import Terms
+from vaults.errors import InvalidArgument
+from vaults.ledger.entries import Noted
+
+Action = Literal[
+    "list", "alias", "suggest_aliases", "merge", "suggest_merges", "dismiss_merge", "dismiss_prospect"
+]  # fmt: skip
+Name = Annotated[Text | None, Field(min_length=1, max_length=1024)]
+Some = Annotated[Label | None, Field()]
+
+
+class EntitiesArguments(Arguments):
+    action: Annotated[Action, Field(description="what to do")] = "list"
+    entity: Annotated[Name, Field(description="a note's path, title or alias; merge: the one that goes")] = None
+    into: Annotated[Name, Field(description="merge, dismiss_merge: the one that stays")] = None
+    alias: Annotated[Some, Field(description="alias: the further name")] = None
+    remove: Annotated[bool, Field(description="alias: take it away")] = False
+    keep_text: Annotated[bool, Field(description="merge: append the text of the note that goes")] = True
+    undo: Annotated[bool, Field(description="dismiss_*: propose it again")] = False
+    kind: Annotated[Kind | None, Field(description="list: with a note, only in memories, only linked to")] = None
+    category: Annotated[Some, Field(description="list: such as person")] = None
+    prefix: Annotated[Some, Field(description="list: a name begins so")] = None
+    contains: Annotated[Some, Field(description="list: a name holds this")] = None
+    has_aliases: Annotated[bool | None, Field(description="list: only with, or without, aliases")] = None
+    sort_by: Annotated[SortBy, Field(description="list: most central, most mentioned, or by name")] = "hub"
+    limit: Annotated[int, Field(ge=1, le=200, description="entities or proposals at most")] = 30
+    cursor: Annotated[str | None, Field(max_length=4000, description="list: from the page before")] = None
+    max_tokens: MaxTokens = 3000
+    dry_run: DryRun = False
+    etag: Etag = None
+    entity_etag: Etag = None
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """``one`` may be the same as ``into``. ``do``: merge, or alias where ``one`` has no note. ``score``: 0 to 100."""
+
+    one: str
+    into: str
+    do: Literal["merge", "alias"]
+    score: float
+    because: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Entities:
+    """Of list: ``entities`` of ``total``. Of suggestions: ``aliases`` or ``merges``. Of a change: what every change of
+    a note answers; ``links``: how many were rewritten, in ``others`` too. ``dismissed``: whether it is now."""
+
+    entities: list[Entity] = field(default_factory=list)
+    total: int | None = None
+    truncated: bool = False
+    cursor: str | None = None
+    categories: dict[str, int] | None = None
+    aliases: list[Idea] | None = None
+    merges: list[Proposal] | None = None
+    path: str | None = None
+    etag: str | None = None
+    changed: bool | None = None
+    change: str | None = None
+    links: int | None = None
+    others: list[str] | None = None
+    diff: str | None = None
+    dismissed: bool | None = None
+    warnings: list[str] = field(default_factory=list)
+
+
+def _text(found: Entities) -> str:
+    lines = [*_said(found), *(f"Warning: {told(each)}." for each in found.warnings)]
+    if found.cursor is not None:
+        lines.append("There is more: pass the cursor.")
+    return "\n".join(lines)
+
+
+def _said(found: Entities) -> list[str]:
+    if found.path is not None:
+        return [_changed(found)]
+    if found.dismissed is not None:
+        return ["It is not proposed any more." if found.dismissed else "It may be proposed again."]
+    if found.aliases is not None:
+        ideas = [f"- {told(each.path)}: {told(each.alias)} ({_why(each)})" for each in found.aliases]
+        return ["Aliases it could have:", *ideas] if ideas else ["No alias to suggest."]
+    if found.merges is not None:
+        pairs = [
+            f"- {each.do} {told(each.one)} → {told(each.into)} ({each.score:g}: {', '.join(each.because)})"
+            for each in found.merges
+        ]
+        return [f"{len(pairs)} of {found.total} that may be one thing:", *pairs] if pairs else ["Nothing to merge."]
+    return [f"{len(found.entities)} of {found.total} entities:", *(_line(each) for each in found.entities)]
+
+
+def _changed(found: Entities) -> str:
+    if found.diff is not None:
+        links = f" {found.links} links would be rewritten." if found.links else ""
+        return f"Would change {told(found.path or '')}.{links} See diff.\n{found.diff}"
+    if not found.changed:
+        return f"{told(found.path or '')} was so already."
+    links = f" {found.links} links rewritten." if found.links else ""
+    return f"Changed {told(found.path or '')} (etag {found.etag}).{links} Change {found.change}; history undoes it."
+
+
+def _line(entity: Entity) -> str:
+    parts = [
+        f"- {told(entity.name)}",
+        f"[{told(entity.category)}]" if entity.category else "",
+        entity.path or "no note",
+    ]
+    counts = [f"hub {entity.hub:g}" if entity.hub else "", f"{entity.linked_from} notes link to it"]
+    counts += [f"{entity.memories} memories"] if entity.memories else []
+    also = f"; also {', '.join(map(told, entity.aliases))}" if entity.aliases else ""
+    return f"{' '.join(each for each in parts if each)}: {', '.join(each for each in counts if each)}{also}"
+
+
+def _why(idea: Idea) -> str:
+    return f"links say so {idea.used} times" if idea.used else idea.because
+
+
+def _destroys(arguments: Mapping[str, Any]) -> bool:
+    merging_away = arguments.get("action") == "merge" and arguments.get("keep_text") is False
+    return merging_away and arguments.get("dry_run") is not True
+
+
+def _noted(args: EntitiesArguments, done: Entities) -> Noted | None:
+    if not done.changed or done.path is None:
+        return None
+    verb = "merged a note into" if args.action == "merge" else "changed the aliases of"
+    return Noted("note_changed", done.path, f"{verb} {done.path}")
+
+
+@tool(
+    role=Role.READER,
+    effect=EDITS,
+    preset="notes",
+    text=_text,
+    actions={
+        "list": Role.READER,
+        "suggest_aliases": Role.READER,
+        "suggest_merges": Role.READER,
+        "alias": Role.WRITER,
+        "merge": Role.WRITER,
+        "dismiss_merge": Role.WRITER,
+        "dismiss_prospect": Role.WRITER,
+    },
+    deed="change what notes are called, or merge two",
+    destroys=_destroys,
+    noted=_noted,
+)
+async def entities(call: Call, args: EntitiesArguments) -> Entities:
+    """The people, things and ideas of this vault, whether they have a note, stand in memories or are only linked to.
+    Use it to learn what something is called here, and to tidy: alias adds a name to a note, merge makes one note of two
+    (links, names and text follow; one change, undone by history), suggest_* find what to tidy."""
+    return await _ACTIONS[args.action](call, args)
+
+
+async def _list(call: Call, args: EntitiesArguments) -> Entities:
+    wanted = domain.Wanted(args.kind, args.category, args.prefix, args.contains, args.has_aliases, args.sort_by)
+    page = await domain.listed(call.vault, call.actor, wanted, (args.limit, args.max_tokens), args.cursor)
+    return Entities(page.entities, page.total, page.cursor is not None, page.cursor, page.categories)
+
+
+def _needed(value: str | None, name: str, what: str) -> str:
+    if value is None:
+        raise InvalidArgument(name, f"is needed: {what}")
+    return value
+
+
+async def _alias(call: Call, args: EntitiesArguments) -> Entities:
+    name = _needed(args.alias, "alias", "the name to add or take away")
+    terms = Terms("entities", args.etag, args.dry_run, session=call.session.id)
+    asked = aliasing.Asked(_needed(args.entity, "entity", "the note to name"), name, args.remove, terms)
+    done = await aliasing.change(call.vault, call.actor, asked)
+    return Entities(
+        path=done.path,
+        etag=done.etag,
+        changed=done.changed,
+        change=done.change,
+        diff=done.diff,
+        warnings=done.warnings,
+    )
+
+
+async def _suggest_aliases(call: Call, args: EntitiesArguments) -> Entities:
+    return Entities(aliases=await aliasing.suggest(call.vault, call.actor, args.entity, args.limit))
+
+
+async def _merge(call: Call, args: EntitiesArguments) -> Entities:
+    gone, into = _needed(args.entity, "entity", "the note that goes"), _needed(args.into, "into", "the note that stays")
+    asked = merging.Asked(gone, into, args.keep_text, args.dry_run, args.etag, args.entity_etag, call.session.id)
+    merged = await merging.merge(call.vault, call.actor, asked)
+    done = merged.done
+    return Entities(
+        path=merged.path,
+        etag=merged.etag,
+        changed=done.change is not None,
+        change=done.change,
+        links=merged.links,
+        others=[each for each in done.paths if each != merged.path][:20],
+        diff=done.diff,
+        warnings=done.warnings,
+    )
+
+
+async def _suggest_merges(call: Call, args: EntitiesArguments) -> Entities:
+    found, total = await proposing.merges(call.vault, call.actor, args.entity, args.limit)
+    return Entities(merges=[_proposal(each) for each in found], total=total, truncated=total > len(found))
+
+
+def _proposal(pair: Pair) -> Proposal:
+    one = pair.one.path or pair.one.name
+    do: Literal["merge", "alias"] = "merge" if pair.one.path else "alias"
+    return Proposal(one, pair.into.path or pair.into.name, do, pair.score, list(pair.because))
+
+
+async def _dismiss_merge(call: Call, args: EntitiesArguments) -> Entities:
+    names = _needed(args.entity, "entity", "one of the two"), _needed(args.into, "into", "the other")
+    await proposing.dismiss_merge(call.vault, call.actor, names, undo=args.undo)
+    return Entities(dismissed=not args.undo)
+
+
+async def _dismiss_prospect(call: Call, args: EntitiesArguments) -> Entities:
+    name = _needed(args.entity, "entity", "the name that is to have no note")
+    await proposing.dismiss_prospect(call.vault, call.actor, name, undo=args.undo)
+    return Entities(dismissed=not args.undo)
+
+
+_ACTIONS = {
+    "list": _list,
+    "alias": _alias,
+    "suggest_aliases": _suggest_aliases,
+    "merge": _merge,
+    "suggest_merges": _suggest_merges,
+    "dismiss_merge": _dismiss_merge,
+    "dismiss_prospect": _dismiss_prospect,
+}

@@ -1,0 +1,255 @@
+"""The people, things and ideas of a vault: listing, naming, merging."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from auth.roles import Role
+from server.dispatch import Outcome
+from server.services import Services
+from tests.conftest import Asking
+from tests.noted import folder, indexed, put
+from tests.people import person
+
+_ADA = "---\r\naliases: [Lady A]  # kept\r\nborn: 1815\r\n---\r\n# Ada Lovelace\r\n\r\nMet [[Babbage]].\r\n"
+_KING = "# Ada King\n\nSee [[#Life]] and ![p](../pics/a.png) and [[Ada King]].\n\n## Life\n\nShort.\n"
+GONE = "people/Ada Lovelace (person).md"
+_TEXTS = {
+    "people/Ada.md": f"\ufeff{_ADA}",
+    GONE: _KING,
+    "pics/a.png": "png",
+    "log.md": "[[Ada King]], [[ada king|she]], [[Ada King#Life]], [k](people/Ada%20Lovelace%20(person).md)\n",
+    "table.md": "| who | what |\n| --- | ---- |\n| [[Ada King]] | maths |\n\n`[[Ada King]]` stays\n",
+    "props.md": '---\nby: "[[Ada King]]"\n---\ntext [[Engine]] [[Engine]]\n',
+    "other.md": "[[Engine]] [[Engine|the machine]] [[Ada|Countess]] [[Ada|Countess]]\n",
+}
+NOTES = {path: text.encode() for path, text in _TEXTS.items()}
+SIZE = len(NOTES) - 1
+
+
+async def _laid(services: Services) -> Path:
+    root = folder(services.data)
+    put(root, NOTES)
+    await indexed(services, SIZE)
+    return root
+
+
+def _bytes(root: Path) -> dict[str, bytes]:
+    return {str(each.relative_to(root)): each.read_bytes() for each in root.rglob("*") if each.is_file()}
+
+
+async def _names(ask: Asking, **more: Any) -> list[str]:
+    return [each["name"] for each in (await ask("entities", **more)).content["entities"]]
+
+
+def _details(outcome: Outcome) -> dict[str, Any]:
+    return dict(outcome.content["error"].get("details") or {})
+
+
+async def test_entities_are_notes_names_in_memories_and_names_only_linked_to(services: Services) -> None:
+    ann, bob = await person(services, "ann"), await person(services, "bob", Role.READER)
+    await _laid(services)
+    one = (await ann("remember", content="He drew engines", entity="Charles")).content["id"]
+    await ann("remember", content="She wrote notes", entity="lady a")
+    await ann("memory_link", from_id=one, relation="about", to_id="Ada")
+    found = {each["name"]: each for each in (await bob("entities")).content["entities"]}
+    assert (found["Ada Lovelace"]["kind"], found["Ada Lovelace"]["category"]) == ("note", "person")
+    assert (found["Ada Lovelace"]["memories"], found["Ada Lovelace"]["linked_from"]) == (2, 1)
+    assert (found["Charles"]["kind"], found["Charles"]["memories"], found["Charles"].get("path")) == ("memory", 1, None)
+    assert (found["Engine"]["kind"], found["Engine"]["linked_from"]) == ("prospect", 2)
+    assert await _names(bob, kind="prospect", sort_by="name") == ["Babbage", "Engine"]
+    assert await _names(bob, category="Person", sort_by="name") == ["Ada King", "Ada Lovelace"]
+    assert await _names(bob, contains="LADY") == await _names(bob, has_aliases=True) == ["Ada Lovelace"]
+    assert await _names(bob, prefix="ada", sort_by="mentions") == ["Ada King", "Ada Lovelace"]
+
+
+async def test_a_list_is_read_page_by_page(services: Services) -> None:
+    await _laid(services)
+    ann = await person(services, "ann", Role.READER)
+    for sort_by in ("hub", "mentions", "name"):
+        seen: list[str] = []
+        page = (await ann("entities", limit=3, sort_by=sort_by)).content
+        while True:
+            seen += [each["name"] for each in page["entities"]]
+            if not page["truncated"]:
+                break
+            page = (await ann("entities", limit=3, sort_by=sort_by, cursor=page["cursor"])).content
+        assert sorted(seen) == sorted(await _names(ann, limit=200))
+        assert len(seen) == page["total"] == len(set(seen))
+    refused = await ann("entities", cursor=(await ann("entities", limit=1)).content["cursor"], sort_by="name")
+    assert refused.code == "invalid_argument"
+
+
+async def test_names_in_private_memories_are_nobody_elses(services: Services) -> None:
+    ann, bob = await person(services, "ann"), await person(services, "bob", Role.ADMIN)
+    await _laid(services)
+    private = {"visibility": "private"}
+    secret = (await ann("remember", content="hush", entity="Secret Xyz", **private)).content["id"]
+    await ann("remember", content="hush hush", entity="Ada", **private)
+    await ann("memory_link", from_id=secret, relation="about", to_id="Ada")
+    await ann("memory_link", from_id=secret, relation="about", to_id="entity:Secret Thing")
+    theirs = await bob("entities", limit=200)
+    assert "Secret" not in json.dumps(theirs.content) + theirs.text
+    assert {each["name"]: each["memories"] for each in theirs.content["entities"]}["Ada Lovelace"] == 0
+    assert {"Secret Xyz", "Secret Thing"} < set(await _names(ann, limit=200))
+    for action in ("suggest_merges", "suggest_aliases"):
+        hidden = await bob("entities", action=action, entity="Secret Xyz")
+        absent = await bob("entities", action=action, entity="Absent Xyz")
+        assert hidden.code == absent.code == "not_found"
+        assert hidden.text.replace("Secret", "") == absent.text.replace("Absent", "")
+
+
+async def test_an_alias_is_added_and_taken_away_and_no_other_byte_changes(services: Services) -> None:
+    ann = await person(services, "ann")
+    root = await _laid(services)
+    shown = await ann("entities", action="alias", entity="Ada", alias="Countess", dry_run=True)
+    assert "+aliases: [Lady A, Countess]  # kept" in shown.content["diff"]
+    assert _bytes(root) == NOTES
+    done = await ann("entities", action="alias", entity="lady a", alias="Countess")
+    assert (done.content["path"], done.content["changed"]) == ("people/Ada.md", True)
+    assert (root / "people/Ada.md").read_bytes() == NOTES["people/Ada.md"].replace(b"[Lady A]", b"[Lady A, Countess]")
+    again = await ann("entities", action="alias", entity="Ada", alias="COUNTESS")
+    assert again.content["changed"] is False
+    gone = await ann("entities", action="alias", entity="Ada", alias="countess", remove=True)
+    assert gone.content["changed"] is True
+    assert _bytes(root) == NOTES
+
+
+async def test_an_alias_that_cannot_be_is_refused(services: Services) -> None:
+    ann, bob = await person(services, "ann"), await person(services, "bob", Role.READER)
+    await _laid(services)
+    alias = {"action": "alias", "entity": "Ada"}
+    assert (await bob("entities", **alias, alias="x")).code == "forbidden"
+    assert (await ann("entities", **alias)).code == "invalid_argument"
+    assert (await ann("entities", **alias, alias="two\nlines\x00")).code == "invalid_argument"
+    assert (await ann("entities", **alias, alias="nobody", remove=True)).code == "invalid_argument"
+    assert (await ann("entities", action="alias", entity="Nobody", alias="x")).code == "not_found"
+    assert (await ann("entities", **alias, alias="x", etag="0" * 16)).code == "conflict"
+    warned = await ann("entities", **alias, alias="Ada King", dry_run=True)
+    assert GONE in warned.content["warnings"][0]
+
+
+async def test_aliases_are_suggested_from_links_and_from_the_name_itself(services: Services) -> None:
+    ann = await person(services, "ann", Role.READER)
+    root = await _laid(services)
+    put(root, {"Model Context Protocol (MCP).md": "x", "Runtime API.md": "x", "Runtime APIs.md": "x", "RAPI.md": "x"})
+    await indexed(services, SIZE + 4)
+
+    async def suggested(**more: Any) -> list[tuple[str, str]]:
+        found = (await ann("entities", action="suggest_aliases", **more)).content["aliases"]
+        return [(each["alias"], each["because"]) for each in found]
+
+    assert ("Countess", "used in links") in await suggested(entity="Ada")
+    assert await suggested(entity="Model Context Protocol (MCP)") == [
+        ("MCP", "in brackets"),
+        ("Model Context Protocol", "without brackets"),
+    ]
+    assert await suggested(entity="Runtime API") == []  # RAPI and Runtime APIs are others
+    assert (await suggested())[0] == ("Countess", "used in links")
+    assert (await ann("entities", action="suggest_aliases", entity="Nobody")).code == "not_found"
+
+
+async def test_a_merge_takes_links_names_and_text_along_and_is_undone_to_the_byte(services: Services) -> None:
+    ann = await person(services, "ann")
+    root = await _laid(services)
+    before = _bytes(root)
+    one = (await ann("remember", content="Her life was short")).content["id"]
+    await ann("memory_link", from_id=one, relation="about", to_id=GONE)
+    merging = {"action": "merge", "entity": "Ada King", "into": "people/Ada.md"}
+    shown = await ann("entities", **merging, dry_run=True)
+    assert "Merged from Ada King" in shown.content["diff"]
+    assert _bytes(root) == before
+    done = await ann("entities", **merging)
+    assert (done.content["path"], done.content["changed"], done.content["links"]) == ("people/Ada.md", True, 7)
+    assert not (root / GONE).exists()
+    text = (root / "people/Ada.md").read_bytes()
+    assert text.startswith(b"\xef\xbb\xbf---\r\naliases: [Lady A, Ada King, Ada Lovelace (person)]  # kept\r\n")
+    assert text.endswith(
+        b"Met [[Babbage]].\r\n\r\n## Merged from Ada King\r\n\r\nSee [[#Life]] and ![p](../pics/a.png) and"
+        b" [[Ada|Ada King]].\r\n\r\n## Life\r\n\r\nShort.\r\n"
+    )
+    assert (root / "log.md").read_text() == (
+        "[[Ada|Ada King]], [[Ada|she]], [[Ada#Life|Ada King > Life]], [k](people/Ada.md)\n"
+    )
+    assert (root / "table.md").read_text() == (
+        "| who | what |\n| --- | ---- |\n| [[Ada\\|Ada King]] | maths |\n\n`[[Ada King]]` stays\n"
+    )
+    assert (root / "props.md").read_text().startswith('---\nby: "[[Ada]]"\n')
+    assert "Ada King" not in await _names(ann, limit=200)
+    links = (await ann("memory_get", ids=[one])).content["links"]
+    assert [each["to_id"] for each in links] == ["people/Ada.md"]
+    assert (await ann("history", action="undo", ref=done.content["change"])).ok
+    assert _bytes(root) == before
+    links = (await ann("memory_get", ids=[one])).content["links"]
+    assert {each["to_id"] for each in links} == {"people/Ada.md", GONE}
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        ({"entity": "Ada", "into": "people/Ada.md"}, "invalid_argument"),
+        ({"entity": "lady a", "into": "ADA"}, "invalid_argument"),
+        ({"entity": "Ada", "into": "Nobody"}, "not_found"),
+        ({"entity": "Nobody", "into": "Ada"}, "not_found"),
+        ({"entity": "Engine", "into": "Ada"}, "not_found"),
+        ({"entity": "Twin", "into": "Ada"}, "conflict"),
+        ({"entity": "Ada"}, "invalid_argument"),
+        ({"entity": GONE, "into": "Ada", "etag": "0" * 16}, "conflict"),
+        ({"entity": GONE, "into": "Ada", "entity_etag": "0" * 16}, "conflict"),
+        ({"entity": "Ada", "into": "open.md"}, "invalid_argument"),
+    ],
+)
+async def test_a_merge_that_cannot_be_changes_nothing(services: Services, asked: dict[str, str], code: str) -> None:
+    ann, bob = await person(services, "ann"), await person(services, "bob", Role.READER)
+    root = await _laid(services)
+    put(root, {"a/Twin.md": "1", "b/Twin.md": "2", "open.md": "```\nnever closed\n"})
+    await indexed(services, SIZE + 3)
+    before = _bytes(root)
+    refused = await ann("entities", action="merge", **asked)
+    assert refused.code == code, refused.text
+    if asked["entity"] == "Twin":
+        assert _details(refused)["paths"] == ["a/Twin.md", "b/Twin.md"]
+    assert (await bob("entities", action="merge", **asked)).code == "forbidden"
+    assert _bytes(root) == before
+
+
+async def test_merges_are_suggested_until_somebody_says_no(services: Services) -> None:
+    ann, bob = await person(services, "ann"), await person(services, "bob", Role.READER)
+    root = await _laid(services)
+    pumps = {"a/Turbo-Pump.md": "x", "Turbopump.md": "[[Turbo pumps]] [[Turbo pumps]]"}
+    put(root, {**pumps, "2026-01-01.md": "", "2026-01-02.md": "", "Paris (2023).md": "", "Paris (2024).md": ""})
+    await indexed(services, SIZE + 6)
+
+    async def proposed(ask: Asking) -> dict[tuple[str, str], str]:
+        found = (await ask("entities", action="suggest_merges", limit=200)).content["merges"]
+        return {(each["one"], each["into"]): each["do"] for each in found}
+
+    assert await proposed(bob) == {
+        ("a/Turbo-Pump.md", "Turbopump.md"): "merge",
+        ("Turbo pumps", "a/Turbo-Pump.md"): "alias",
+        ("Turbo pumps", "Turbopump.md"): "alias",
+    }
+    pair = {"entity": "Turbopump", "into": "a/Turbo-Pump.md"}
+    assert (await bob("entities", action="dismiss_merge", **pair)).code == "forbidden"
+    assert (await ann("entities", action="dismiss_merge", **pair)).content["dismissed"] is True
+    assert ("a/Turbo-Pump.md", "Turbopump.md") not in await proposed(bob)
+    assert (await ann("entities", action="dismiss_merge", **pair, undo=True)).content["dismissed"] is False
+    assert ("a/Turbo-Pump.md", "Turbopump.md") in await proposed(bob)
+    alone = {"entity": "Turbopump", "into": "Turbopump"}
+    assert (await ann("entities", action="dismiss_merge", **alone)).code == "invalid_argument"
+
+
+async def test_a_prospect_that_is_none_is_not_listed_until_that_is_taken_back(services: Services) -> None:
+    ann, bob = await person(services, "ann"), await person(services, "bob", Role.READER)
+    await _laid(services)
+    engine = {"action": "dismiss_prospect", "entity": "engine"}
+    assert (await bob("entities", **engine)).code == "forbidden"
+    assert (await ann("entities", action="dismiss_prospect", entity="Nothing")).code == "not_found"
+    assert (await ann("entities", **engine)).content["dismissed"] is True
+    assert await _names(bob, kind="prospect") == ["Babbage"]
+    assert (await ann("entities", **engine, undo=True)).content["dismissed"] is False
+    assert sorted(await _names(bob, kind="prospect")) == ["Babbage", "Engine"]

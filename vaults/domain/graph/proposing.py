@@ -1,0 +1,83 @@
+"""Proposing that two entities be one, and remembering who was told that they are not."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from vaults.context import run_in
+from vaults.db.sql import Reader, Writer
+from vaults.domain.disarming import one_line
+from vaults.domain.graph import naming
+from vaults.domain.graph.duplicates import Pair, pairs
+from vaults.domain.graph.entities import Entity, every
+from vaults.domain.graph.known_names import known
+from vaults.domain.memory import Actor
+from vaults.errors import Conflict, InvalidArgument, NotFound
+from vaults.graph import dangling, dismissals
+from vaults.markdown.resolve import folded, name_key
+from vaults.vault import Vault
+
+MOST = 20_000
+"""Entities that are compared, those with notes first."""
+
+
+async def merges(vault: Vault, actor: Actor, entity: str | None, limit: int) -> tuple[list[Pair], int]:
+    """Pairs that may be one thing, and of how many; only those with ``entity``, where it is given. Raises ``Conflict``
+    for a name of several notes, ``NotFound``."""
+    path = await naming.path_if_any(vault, entity) if entity is not None else None
+    found, dismissed = await vault.db.read(lambda tx: (known(tx, vault, actor), dismissals.merges(tx)))
+    several = await run_in(vault.shared.pool, lambda: list(every(found))[:MOST])
+    if entity is not None and not any(_is(each, entity, path) for each in several):
+        raise NotFound(f"no entity {one_line(entity)}", hint="action list shows what there is")
+    proposed = await run_in(vault.shared.pool, pairs, several, {}, dismissed)
+    if entity is not None:
+        proposed = [each for each in proposed if _is(each.one, entity, path) or _is(each.into, entity, path)]
+    return proposed[:limit], len(proposed)
+
+
+def _is(entity: Entity, name: str, path: str | None) -> bool:
+    return entity.path == path if path is not None else folded(entity.name) == folded(name)
+
+
+async def dismiss_merge(vault: Vault, actor: Actor, names: tuple[str, str], *, undo: bool) -> bool:
+    """Propose two entities no more, or again; whether that changed anything. Raises ``InvalidArgument`` for one and
+    itself."""
+    vault.check_writable()
+    keys = [await _key(vault, each) for each in names]
+    if keys[0] == keys[1] and names[0] == names[1]:
+        raise InvalidArgument("into", "must be another entity")
+    return await _settled(vault, actor, "merge", (keys[0], keys[1]), undo=undo)
+
+
+async def _key(vault: Vault, name: str) -> str:
+    """The key of an entity's name: of its note's title, where it has one."""
+    try:
+        path = await naming.path_if_any(vault, name)
+    except Conflict:  # two notes of one name have one key
+        path = None
+    title = await vault.db.read(lambda tx: tx.value("SELECT title FROM notes WHERE path = ?", (path,)))
+    return name_key(str(title or name))
+
+
+async def dismiss_prospect(vault: Vault, actor: Actor, name: str, *, undo: bool) -> bool:
+    """Take a name without a note for none, or again for one. Raises ``NotFound`` for a name nobody links to."""
+    vault.check_writable()
+    key = name_key(name)
+
+    def is_known(tx: Reader) -> bool:
+        return key in dismissals.prospects(tx) or any(each.key == key for each in dangling.wanted(tx, MOST))
+
+    if not await vault.db.read(is_known):
+        raise NotFound(f"no link leads to {one_line(name)} without a note", hint="kind: prospect lists such names")
+    return await _settled(vault, actor, "prospect", (key, ""), undo=undo)
+
+
+async def _settled(
+    vault: Vault, actor: Actor, kind: Literal["merge", "prospect"], keys: tuple[str, str], *, undo: bool
+) -> bool:
+    def write(tx: Writer) -> bool:
+        if undo:
+            return dismissals.restore(tx, kind, keys)
+        return dismissals.dismiss(tx, kind, keys, actor.identity)
+
+    return await vault.db.write(write)
