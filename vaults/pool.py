@@ -99,6 +99,7 @@ class Pool:
         slot.rests = False
         try:
             vault = await asyncio.shield(slot.opening)
+            vault.entry = entry  # how writing goes there may have been set anew
             yield vault
         except VaultQuarantined as failure:
             self._shut_out(entry.name, failure)

@@ -105,6 +105,10 @@ class SearchSettings(Section):
     )
 
 
+_FOLDER = r"^[^./\\\x00-\x1f~%-][^./\\\x00-\x1f~%]*(/[^./\\\x00-\x1f~%-][^./\\\x00-\x1f~%]*)*$"
+"""A folder inside a vault, its names plain: none hidden, none that climbs."""
+
+
 class NotesSettings(Section):
     max_note: Annotated[int, Field(ge=1024, description="bytes of a note at most; longer files are left out")] = (
         5 * 1024 * 1024
@@ -131,6 +135,9 @@ class NotesSettings(Section):
     guardrails: Annotated[
         Literal["warn", "strict", "off"], Field(description="what an edit that looks wrong meets, if it says nothing")
     ] = "warn"
+    policies: Annotated[
+        str, Field(pattern=_FOLDER, max_length=200, description="folder of the notes in which written procedures lie")
+    ] = "policies"
 
 
 class RerankSettings(Section):
@@ -217,3 +224,22 @@ class LinkSettings(Section):
         Literal["conservative", "balanced", "aggressive"],
         Field(description="how sure a suggested link must be, where the call does not say"),
     ] = "balanced"
+    proactive: Annotated[
+        bool, Field(description="link names that are beyond doubt in notes nobody works on, where writing is auto")
+    ] = False
+    proactive_idle_s: Annotated[
+        float, Field(ge=60, description="seconds a changed note must be left alone before that")
+    ] = 900.0
+    proactive_per_hour: Annotated[int, Field(ge=1, le=1000, description="notes so linked in an hour at most")] = 20
+    occurrences: Annotated[
+        Literal["first", "all"],
+        Field(description="which places of a name become links; first: none where the note links it already"),
+    ] = "first"
+    implicit: Annotated[
+        Literal["off", "suggest", "link"],
+        Field(description="names that no note is about, told by how they are written; link: they become links too"),
+    ] = "suggest"
+    implicit_patterns: Annotated[
+        tuple[Literal["proper-nouns", "single-caps", "camel-case", "acronyms", "quoted-terms", "ticket-refs"], ...],
+        Field(description="how such names may be written"),
+    ] = ("proper-nouns", "single-caps", "camel-case", "acronyms", "quoted-terms", "ticket-refs")

@@ -151,6 +151,12 @@ def untouchable(tx: Reader, paths: Sequence[str]) -> set[str]:
     """Those of some notes in which somebody did not want what was linked unasked."""
     refused = (
         "SELECT 1 FROM link_applications"
-        " WHERE path = ? AND source = 'proactive' AND state IN ('removed', 'undone') LIMIT 1"
+        " WHERE path = ? AND source = 'proactive' AND state IN ('missing', 'removed', 'undone') LIMIT 1"
     )
     return {path for path in paths if tx.one(refused, (path,))}
+
+
+def lately(tx: Reader, since: str) -> int:
+    """In how many notes links were set unasked since a moment."""
+    said = "SELECT COUNT(DISTINCT path) FROM link_applications WHERE source = 'proactive' AND at >= ?"
+    return int(tx.value(said, (since,)))

@@ -27,6 +27,7 @@ from vaults.domain.notes.reconcile import model_of, outdated
 from vaults.domain.notes.versions import Forgotten, Packed
 from vaults.errors import StrongroomError
 from vaults.files.tree import Content, Stamp, Tree
+from vaults.graph import waiting
 from vaults.vault import Vault
 
 
@@ -172,3 +173,5 @@ def index(vault: Vault, tx: Writer, files: Sequence[FileChange], readings: Seque
             there = None
         number = there or held
         catalogue.put(tx, taken, model, vault.shared.index.passage_tokens, number.seq if number else None)
+        if vault.shared.links.proactive:
+            waiting.wait(tx, taken.path)

@@ -20,6 +20,7 @@ from vaults.domain.notes.intake import Intake, LeftOut
 from vaults.domain.notes.reader import Readings
 from vaults.errors import VaultUnavailable
 from vaults.files.tree import Found, Stamp, Walk
+from vaults.graph import waiting
 from vaults.vault import Vault
 
 RACY_NS = 50_000_000
@@ -198,6 +199,8 @@ class _Run:
             return  # a tool wrote it after this was read, and has told the rows
         number = self._number(tx, before or self._same_text(taken)) if held is None else None
         owed = catalogue.put(tx, taken, model_of(self.vault, tx), self.vault.shared.index.passage_tokens, number)
+        if self.vault.shared.links.proactive and (held is not None or self.vault.notes.progress.phase == "ready"):
+            waiting.wait(tx, taken.path)  # not the notes of a vault that is read for the first time
         self.changed.append(taken.path)
         self.owed = self.owed or owed
 

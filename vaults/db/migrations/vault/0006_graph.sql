@@ -21,9 +21,13 @@ CREATE TABLE note_scores (
 CREATE TABLE entity_vectors (
     note      INTEGER PRIMARY KEY REFERENCES notes (seq) ON DELETE CASCADE,
     model     TEXT NOT NULL,
-    text_hash TEXT NOT NULL,
-    vector    BLOB NOT NULL                         -- float32, little endian, unit length
+    source    TEXT NOT NULL,                        -- hash of the note it was made from
+    linked    INTEGER NOT NULL,                     -- the note's change of the graph it was made as of
+    text_hash TEXT NOT NULL,                        -- of the text that was embedded
+    vector    BLOB NOT NULL,                        -- float32, little endian, unit length; empty: the model gives none
+    change    INTEGER NOT NULL                      -- counts up, for pictures in memory to catch up by
 ) STRICT;
+CREATE INDEX entity_vectors_by_change ON entity_vectors (change);
 
 -- canonical: how often a note was changed since it was first seen: no file tells
 CREATE TABLE note_edits (
@@ -93,6 +97,7 @@ CREATE TABLE link_applications (
 ) STRICT;
 CREATE INDEX link_applications_standing ON link_applications (path, entity) WHERE state IN ('standing', 'missing');
 CREATE INDEX link_applications_due ON link_applications (seq) WHERE state IN ('missing', 'lasting');
+CREATE INDEX link_applications_proactive ON link_applications (at) WHERE source = 'proactive';
 CREATE INDEX link_applications_by_path ON link_applications (path);
 CREATE INDEX link_applications_by_entity ON link_applications (entity);
 CREATE INDEX link_applications_by_meant ON link_applications (meant);
