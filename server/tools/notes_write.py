@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from datetime import date
 from typing import Annotated, Any, Literal
@@ -14,18 +15,20 @@ from server.call import Call
 from server.tools._filters import MaxTokens
 from server.tools._notes import DryRun, Etag, noted, warned
 from server.tools._spec import EDITS, Arguments, Effect, tool
+from vaults.domain.disarming import one_line
 from vaults.domain.memory import Text
 from vaults.domain.notes import editing, fronting, tasking, tasklist, writing
-from vaults.domain.notes.changed import Changed
+from vaults.domain.notes.changed import Changed, LinkSet
 from vaults.domain.notes.tasklist import TaskLine
 from vaults.domain.notes.terms import Terms
 from vaults.errors import InvalidArgument
 from vaults.markdown.edit.draft import Action, Edit, Format
 
+SHOWN = 5
+"""Links that are named in a text."""
+
 LONGEST = 20_000_000
 """Characters of an argument: beyond any note, whose own limit is ``notes.max_note``."""
-
-GRAPH = "auto_link and suggest_links take effect with the graph, which this server does not have yet"
 
 Path = Annotated[Text, Field(min_length=1, max_length=1100, description="such as projects/plan.md; @daily, @memory")]
 
@@ -49,13 +52,8 @@ class Changing(Arguments):
 
 class Linking(Changing):
     commit: Annotated[bool, Field(description="wait for the Git commit")] = False
-    auto_link: Annotated[bool, Field(description="link known names")] = False
+    auto_link: Annotated[bool | None, Field(description="link known names; default: as set")] = None
     suggest_links: Annotated[bool, Field(description="add link suggestions")] = False
-
-    @property
-    def warnings(self) -> list[str]:
-        """What was asked for and is not done."""
-        return [GRAPH] if self.auto_link or self.suggest_links else []
 
 
 def _terms(call: Call, args: Changing, name: str) -> Terms:
@@ -74,7 +72,15 @@ def _changed_text(changed: Changed) -> str:
         head = f"{changed.path} is as it was [etag {changed.etag}]."
     else:
         head = f"{changed.path} {_lines(changed)} [etag {changed.etag}]."
-    return " ".join([head, *(f"{warning.rstrip('.')}." for warning in changed.warnings)])
+    return " ".join([head, *_linked(changed), *(f"{warning.rstrip('.')}." for warning in changed.warnings)])
+
+
+def _linked(changed: Changed) -> Iterator[str]:
+    """Which links were set; paths are other people's words."""
+    if changed.linked:
+        shown = [f"{one_line(each.term)} to {one_line(each.target)}" for each in changed.linked[:SHOWN]]
+        more = f" and {len(changed.linked) - SHOWN} more" if len(changed.linked) > SHOWN else ""
+        yield f"{'Would link' if changed.diff is not None else 'Linked'} {', '.join(shown)}{more}."
 
 
 def _lines(changed: Changed) -> str:
@@ -111,10 +117,10 @@ async def note_write(call: Call, args: WriteArguments) -> Changed:
     """Make a new note, or overwrite a whole one. To change a part, use note_edit. Names notes about the same, to add
     to one of them instead."""
     await storer(call).check_size()
-    asked = writing.Asked(args.path, args.content, args.frontmatter, args.mode, args.template)
+    asked = writing.Asked(args.path, args.content, args.frontmatter, args.mode, args.template, args.auto_link)
     changed = await writing.write(call.vault, call.actor, asked, _terms(call, args, "note_write"))
     told = await warned(call, {"content": args.content, "frontmatter": args.frontmatter})
-    changed.warnings.extend([*args.warnings, *told])
+    changed.warnings.extend(told)
     return changed
 
 
@@ -165,10 +171,10 @@ async def note_edit(call: Call, args: EditArguments) -> Changed:
         preserve_nesting=args.preserve_nesting,
         create_section=args.create_section,
     )
-    asked = editing.Asked(args.path, edit, args.format)
+    asked = editing.Asked(args.path, edit, args.format, args.auto_link)
     changed = await editing.edit(call.vault, call.actor, asked, _terms(call, args, "note_edit"))
     told = await warned(call, {"content": args.content, "replacement": args.replacement})
-    changed.warnings.extend([*args.warnings, *told])
+    changed.warnings.extend(told)
     return changed
 
 
@@ -245,6 +251,7 @@ class TaskResult:
     first_line: int | None = None
     last_line: int | None = None
     diff: str | None = None
+    linked: list[LinkSet] | None = None
     warnings: list[str] = field(default_factory=list)
 
 
@@ -253,6 +260,7 @@ def _tasks_text(result: TaskResult) -> str:
         done = Changed(
             result.path or "", result.etag, bool(result.changed), result.warnings, result.change,
             region=result.region, first_line=result.first_line, last_line=result.last_line, diff=result.diff,
+            linked=result.linked,
         )  # fmt: skip
         return _changed_text(done)
     lines = [f"{task.path}:{task.line}: [{task.status}] {task.text[:200]}" for task in result.tasks]

@@ -250,10 +250,3 @@ async def test_guardrails_follow_the_call_else_the_settings(opening: Opening, tm
         warned = await ask("note_edit", path="plan", content="• odd", section="Log", guardrails="warn")
         assert warned.content["warnings"]
         assert warned.content["region"] == "- odd"
-
-
-async def test_what_comes_with_the_graph_says_so_once(ask: Asking, root: Path) -> None:
-    put(root, {"plan.md": NOTE})
-    done = await ask("note_edit", path="plan", content="x", auto_link=True, suggest_links=True)
-    assert len([warning for warning in done.content["warnings"] if "graph" in warning]) == 1
-    assert done.content["changed"]

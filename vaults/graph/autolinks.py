@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from vaults.graph import implicit
 from vaults.graph.gazetteer import Gazetteer, Mention, names_of
 from vaults.graph.graph import Node
+from vaults.graph.implicit import Implicit, Pattern
 from vaults.markdown.lines import LineCounter
 from vaults.markdown.link import Link
 from vaults.markdown.links import links
@@ -30,11 +32,13 @@ _UNFIT_WORDS = re.compile(r"[\[\]|\\\n\r]")
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """A link that was set: the words it is on, the path of the note it leads to, the line, from 1."""
+    """A link that was set: the words it is on, the path of the note it leads to, the line, from 1, and the note's
+    title. A link to what no note is about has the words for both."""
 
     term: str
     target: str
     line: int
+    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +53,26 @@ class Autolinked:
 class Wish:
     """Where links are wanted. ``path``: of the note; ``within``: spans of its text, None for all of it; ``suppressed``:
     keys of titles that are not wanted there; ``every``: not only where a name stands first, and also where the note
-    links it elsewhere; ``only``: the paths of the notes that may be linked, None for any."""
+    links it elsewhere; ``only``: the paths of the notes that may be linked, None for any; ``implicit``: patterns
+    of names that no note is about, which become links to a note that is still to be written."""
 
     path: str
     within: Sequence[Span] | None = None
     suppressed: frozenset[str] = frozenset()
     every: bool = False
     only: frozenset[str] | None = None
+    implicit: tuple[Pattern, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A link to be set: on the text from ``start`` to ``end``, to ``to``, written as ``target``."""
+    """A link to be set: on the text from ``start`` to ``end``, written as ``target``; path and title of the note."""
 
     start: int
     end: int
     target: str
-    to: str
+    path: str
+    title: str
 
 
 def autolinked(text: str, gazetteer: Gazetteer, wish: Wish) -> Autolinked:
@@ -74,13 +81,25 @@ def autolinked(text: str, gazetteer: Gazetteer, wish: Wish) -> Autolinked:
     if wish.within is not None and not wish.within:
         return Autolinked(text)
     found = scan(text)
-    mentions = gazetteer.mentions(text, protected_in(found, text))
+    zones = protected_in(found, text)
+    mentions = gazetteer.mentions(text, zones)
+    others = _others(text, zones, mentions, wish.implicit) if wish.implicit else []
     if wish.within is not None:
         allowed = united(wish.within, len(text))
         mentions = [each for each in mentions if _lies_in(allowed, each)]
-    if not mentions or opted_out(text):
+        others = [each for each in others if _lies_in(allowed, each)]
+    if not (mentions or others) or opted_out(text):
         return Autolinked(text)
-    return with_links(text, found, list(_places(text, found, gazetteer, wish, mentions)))
+    note = _Note.of(text, found, wish)
+    places = [*_places(note, gazetteer, mentions), *_new_names(note, gazetteer, others)]
+    return with_links(text, found, sorted(places, key=lambda one: one.start))
+
+
+def _others(
+    text: str, zones: Sequence[Span], mentions: Sequence[Mention], patterns: Collection[Pattern]
+) -> list[Implicit]:
+    """Names that no note goes by."""
+    return implicit.found(text, united([*zones, *((each.start, each.end) for each in mentions)], len(text)), patterns)
 
 
 def with_links(text: str, found: Scan, places: Sequence[Place]) -> Autolinked:
@@ -92,7 +111,7 @@ def with_links(text: str, found: Scan, places: Sequence[Place]) -> Autolinked:
         bar = "\\|" if overlapping(tabled, each.start, each.end) else "|"
         parts += (text[at : each.start], f"[[{words}]]" if words == each.target else f"[[{each.target}{bar}{words}]]")
         at = each.end
-        linked.append(Linked(words, each.to, counter.line(each.start)))
+        linked.append(Linked(words, each.path, counter.line(each.start), each.title))
     return Autolinked("".join((*parts, text[at:])), linked)
 
 
@@ -104,40 +123,65 @@ def opted_out(text: str) -> bool:
     return said is False or (isinstance(said, str) and said.strip().lower() in ("false", "no", "off"))
 
 
-def _lies_in(allowed: Sequence[Span], mention: Mention) -> bool:
+def _lies_in(allowed: Sequence[Span], mention: Mention | Implicit) -> bool:
     at = bisect_right(allowed, (mention.start, mention.end)) - 1
     at += at + 1 < len(allowed) and allowed[at + 1][0] == mention.start
     return at >= 0 and allowed[at][0] <= mention.start and mention.end <= allowed[at][1]
 
 
-def _places(text: str, found: Scan, gazetteer: Gazetteer, wish: Wish, mentions: Sequence[Mention]) -> Iterator[Place]:
-    own = _own(text, wish.path)
-    ours = {name_key(each) for each in (own.title or "", *own.aliases, stem_of(own.path))}
-    linked = keys_linked(links(found, text))
-    spellings: dict[int, str | None] = {}
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """The note as it will be known once it is written. ``ours``: keys of its names; ``linked``: of what it links."""
+
+    own: Candidate
+    ours: frozenset[str]
+    linked: frozenset[str]
+    wish: Wish
+
+    @classmethod
+    def of(cls, text: str, found: Scan, wish: Wish) -> _Note:
+        note = skimmed(text)
+        own = Candidate(wish.path, note.title or stem_of(wish.path), note.aliases)
+        names = (own.title or "", *own.aliases, stem_of(own.path))
+        return cls(own, frozenset(name_key(each) for each in names), keys_linked(links(found, text)), wish)
+
+    def refuses(self, words: str) -> bool:
+        """Whether words can hold no link, or name the note itself."""
+        return _UNFIT_WORDS.search(words) is not None or name_key(words) in self.ours
+
+
+def _places(note: _Note, gazetteer: Gazetteer, mentions: Sequence[Mention]) -> Iterator[Place]:
+    wish, spellings = note.wish, dict[int, str | None]()
     for each in mentions:
         node = gazetteer.nodes[each.notes[0]]
-        if not _is_wanted(wish, each, node) or name_key(each.term) in ours or _UNFIT_WORDS.search(each.term):
+        if not _is_wanted(wish, each, node) or note.refuses(each.term):
             continue
-        if not wish.every and (node.number in spellings or any(name_key(name) in linked for name in names_of(node))):
+        if not wish.every and (
+            node.number in spellings or any(name_key(name) in note.linked for name in names_of(node))
+        ):
             continue
         if node.number not in spellings:
-            spellings[node.number] = spelled(node, own, gazetteer)
+            spellings[node.number] = spelled(node, note.own, gazetteer)
         target = spellings[node.number]
         if target is not None:
-            yield Place(each.start, each.end, target, node.path)
+            yield Place(each.start, each.end, target, node.path, node.title)
+
+
+def _new_names(note: _Note, gazetteer: Gazetteer, found: Sequence[Implicit]) -> Iterator[Place]:
+    seen = set(note.linked)
+    for each in found:
+        key = name_key(each.term)
+        odd = "/" in each.term or _UNFIT_TARGET.search(each.term) is not None or note.refuses(each.term)
+        if odd or key in gazetteer.keys or key in seen or key in note.wish.suppressed:
+            continue
+        seen.add(key)
+        yield Place(each.start, each.end, each.term, each.term, each.term)
 
 
 def _is_wanted(wish: Wish, mention: Mention, node: Node) -> bool:
     if len(mention.notes) > 1 or node.path == wish.path or name_key(node.title) in wish.suppressed:
         return False
     return wish.only is None or node.path in wish.only
-
-
-def _own(text: str, path: str) -> Candidate:
-    """The note as it will be known once it is written."""
-    note = skimmed(text)
-    return Candidate(path, note.title or stem_of(path), note.aliases)
 
 
 def keys_linked(found: Sequence[Link]) -> frozenset[str]:

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from vaults.context import run_in
+from vaults.domain.graph import autolink
 from vaults.domain.memory import Actor
 from vaults.domain.notes import colliding, keeping, showing
-from vaults.domain.notes.changed import Changed
+from vaults.domain.notes.changed import Changed, LinkSet
 from vaults.domain.notes.committing import Committed, commit
 from vaults.domain.notes.drafting import Amended, Draft
 from vaults.domain.notes.journal import Change
@@ -32,6 +33,7 @@ async def amend(vault: Vault, actor: Actor, amendment: Amendment, terms: Terms) 
         except Conflict as failure:
             stands = (base.path, base.source.text, base.etag)
             raise await colliding.kept(vault, actor, failure, stands, (amendment, terms)) from failure
+    await autolink.keep(vault, actor, autolink.Made(done.base.path, committed.id, done.revision.linked))
     return _answer(done, committed, await _settled(vault, committed, terms))
 
 
@@ -68,7 +70,12 @@ async def _settled(vault: Vault, committed: Committed, terms: Terms) -> list[str
 async def _unmade(vault: Vault, done: Amended, terms: Terms) -> Changed:
     """The answer where nothing was changed: nothing had to be, or it was a dry run."""
     diff = await run_in(vault.shared.pool, showing.shown, [done.file]) if terms.dry_run else None
-    return Changed(done.base.path, done.base.etag, changed=False, warnings=done.warnings, diff=diff)
+    links = _links(done) if terms.dry_run else None
+    return Changed(done.base.path, done.base.etag, changed=False, warnings=done.warnings, diff=diff, linked=links)
+
+
+def _links(done: Amended) -> list[LinkSet] | None:
+    return [LinkSet(each.term, each.target, each.line) for each in done.revision.linked] or None
 
 
 def _answer(done: Amended, committed: Committed, further: Sequence[str]) -> Changed:
@@ -83,4 +90,5 @@ def _answer(done: Amended, committed: Committed, further: Sequence[str]) -> Chan
         region=revision.region,
         first_line=revision.first_line,
         last_line=revision.last_line,
+        linked=_links(done),
     )

@@ -15,12 +15,31 @@ class Similar:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkSet:
+    """A link that was set on words of the caller. ``target``: path of the note it leads to; ``line``: from 1."""
+
+    term: str
+    target: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class LinkIdea:
+    """A note that could be linked, and how likely that is wanted, 0 to 1. ``term``: words that name it."""
+
+    path: str
+    title: str
+    confidence: float
+    term: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Changed:
     """``path``: where the note is now. ``etag``: of the version that stands there, None where none does. ``changed``:
     False where everything was so already, or on a dry run. ``change``: the id ``history`` takes it back by. ``links``:
     how many links in other notes were spelled anew; ``others``: the first of the notes that changed with it.
     ``region``: only the lines that changed, ``first_line`` to ``last_line`` from 1. ``diff``: on a dry run, what would
-    change."""
+    change. ``linked``: links that were set, or would be; ``suggestions``: more notes to link, the likeliest first."""
 
     path: str
     etag: str | None
@@ -34,3 +53,5 @@ class Changed:
     last_line: int | None = None
     diff: str | None = None
     similar: list[Similar] | None = None
+    linked: list[LinkSet] | None = None
+    suggestions: list[LinkIdea] | None = None

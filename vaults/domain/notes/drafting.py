@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from vaults.context import run_in
+from vaults.domain.graph import autolink
 from vaults.domain.notes import colliding, opening
 from vaults.domain.notes.journal import FileChange
 from vaults.domain.notes.opening import Open, check_etag, made
@@ -142,6 +143,7 @@ class Draft:
     async def amended(self, base: Base, amendment: Amendment) -> Amended:
         """The change of a note, which is not drafted yet. Raises ``TooLarge`` and what the pure step raises."""
         revision = await self._revised(base.source.text, base.revise or amendment.revise)
+        revision = await autolink.linked(self.vault, base.path, revision, asked=amendment.auto_link)
         data = self._fitting(Source(revision.text, base.source.bom))
         note = base.note
         file = (

@@ -27,11 +27,13 @@ _DONE = {"add": "added to", "remove": "removed from", "replace": "replaced in"}
 @dataclass(frozen=True, slots=True)
 class Asked:
     """An edit as it is asked for. ``path`` may be a word for a dated note, such as ``@daily``; one that is not there
-    is made when something is added to it. ``format`` None: plain, or in a log an entry of its own."""
+    is made when something is added to it. ``format`` None: plain, or in a log an entry of its own.
+    ``auto_link``: whether known names in what is written become links, None: as the settings say."""
 
     path: str
     edit: Edit
     format: Format | None = None
+    auto_link: bool | None = None
 
 
 async def edit(vault: Vault, actor: Actor, asked: Asked, terms: Terms) -> Changed:
@@ -49,7 +51,7 @@ async def planned(draft: Draft, asked: Asked) -> Amendment:
         wanted = replace(wanted, content=_entry(wanted.content or "", now))
     words = wanted.content or wanted.replacement or ""
     path = meant.path if meant else await path_of(draft.vault, asked.path)
-    amendment = Amendment(path, partial(_revised, edit=wanted, now=now), words)
+    amendment = Amendment(path, partial(_revised, edit=wanted, now=now), words, auto_link=asked.auto_link)
     if meant is not None and wanted.action == "add":
         amendment = replace(amendment, start="either", fresh=partial(begun, draft, meant, wanted, now))
     return amendment
@@ -58,7 +60,13 @@ async def planned(draft: Draft, asked: Asked) -> Amendment:
 def _revised(text: str, edit: Edit, now: datetime) -> Revision:
     edited = apply(text, edit, now)
     return Revision(
-        edited.text, _DONE[edit.action], edited.warnings, edited.region, edited.first_line, edited.last_line
+        edited.text,
+        _DONE[edit.action],
+        edited.warnings,
+        edited.region,
+        edited.first_line,
+        edited.last_line,
+        written=edited.written,
     )
 
 

@@ -2,6 +2,7 @@ r"""Which lines of a text are not as they were. Pure, linear: what is common at 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 SHOWN = 4_000
@@ -29,6 +30,12 @@ def region(before: str, after: str) -> Region:
     first = 1 + _ends(after, 0, head)
     changed = after[head:end]
     return Region(first, first + _lines(changed) - 1, shortened(changed.rstrip("\r\n")))
+
+
+def lines(text: str, first: int, last: int) -> str:
+    """The lines ``first`` to ``last`` of a text, from 1, as a region holds them."""
+    found = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)
+    return shortened("".join(found[first - 1 : last]).rstrip("\r\n"))
 
 
 def shortened(text: str) -> str:

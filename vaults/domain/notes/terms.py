@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from vaults.graph.autolinks import Linked
+
 
 @dataclass(frozen=True, slots=True)
 class Terms:
@@ -22,8 +24,9 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A note's new text. ``summary``: what was done, for the history, to be followed by the note's name. The rest as
-    in ``Changed``."""
+    """A note's new text. ``summary``: what was done, for the history, to be followed by the note's name. ``written``:
+    spans of it that the caller wrote, in which links may be set; ``linked``: those that were. The rest as in
+    ``Changed``."""
 
     text: str
     summary: str
@@ -31,6 +34,8 @@ class Revision:
     region: str | None = None
     first_line: int | None = None
     last_line: int | None = None
+    written: tuple[tuple[int, int], ...] = ()
+    linked: tuple[Linked, ...] = ()
 
 
 Revise = Callable[[str], Revision]
@@ -59,10 +64,12 @@ async def blank() -> Fresh:
 @dataclass(frozen=True, slots=True)
 class Amendment:
     """A change of one note. ``words``: what the caller wrote, which is kept of a change that cannot be made if nothing
-    better can be. ``fresh``: asked where a note is begun."""
+    better can be. ``fresh``: asked where a note is begun. ``auto_link``: whether known names in what is written become
+    links; None: as the settings say."""
 
     path: str
     revise: Revise
     words: str = ""
     start: Start = "note"
     fresh: Callable[[], Awaitable[Fresh]] = blank
+    auto_link: bool | None = None

@@ -32,13 +32,15 @@ Mode = Literal["create", "overwrite"]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A note as it is to be. ``template``: path or name of the template it begins as."""
+    """A note as it is to be. ``template``: path or name of the template it begins as; ``auto_link``: whether known
+    names in it become links, None: as the settings say."""
 
     path: str
     content: str | None = None
     frontmatter: Mapping[str, Any] = field(default_factory=dict)
     mode: Mode = "create"
     template: str | None = None
+    auto_link: bool | None = None
 
 
 async def write(vault: Vault, actor: Actor, asked: Asked, terms: Terms) -> Changed:
@@ -61,13 +63,14 @@ async def planned(draft: Draft, asked: Asked) -> Amendment:
 
     def revise(before: str) -> Revision:
         new = _in_style(text, before)
+        whole = Revision(new, "wrote", warnings, written=((0, len(new)),))
         if found is None:
-            return Revision(new, "wrote", warnings)
-        all_of_it = region("", new)
-        return Revision(new, "wrote", warnings, all_of_it.text, all_of_it.first_line, all_of_it.last_line)
+            return whole
+        shown = region("", new)
+        return replace(whole, region=shown.text, first_line=shown.first_line, last_line=shown.last_line)
 
     start: Start = "nothing" if asked.mode == "create" else "either"
-    return Amendment(path, revise, text, start)
+    return Amendment(path, revise, text, start, auto_link=asked.auto_link)
 
 
 def _composed(asked: Asked, path: str, template: Template | None) -> tuple[str, list[str]]:

@@ -70,6 +70,8 @@ class Edited:
     last_line: int
     warnings: list[str]
     region: str
+    written: tuple[tuple[int, int], ...] = ()
+    """Spans of ``text`` that the edit brought."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,7 +170,16 @@ def report(draft: Draft) -> Edited:
         end = before_ending(text, end)
     number = line_at(text, start)
     region = text[line_start(text, start) : line_end(text, end, len(text))]
-    return Edited(text, number, number + ends(text, start, end), warnings, _shortened(region))
+    return Edited(text, number, number + ends(text, start, end), warnings, _shortened(region), _written(draft))
+
+
+def _written(draft: Draft) -> tuple[tuple[int, int], ...]:
+    shift, found = 0, []
+    for splice in draft.splices:
+        start = splice.start + shift
+        shift += len(splice.new) - (splice.end - splice.start)
+        found.append((start, start + len(splice.new)))
+    return tuple((start, end) for start, end in found if start < end)
 
 
 def _is_whole_lines(text: str, at: int, removed: str) -> bool:

@@ -1,0 +1,107 @@
+"""Links on known names, set as notes are written: in what the caller wrote, and in no other byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from server.services import Services
+from tests.conftest import Asking, Opening, asker
+from tests.noted import folder, indexed, put
+
+PEOPLE = {
+    "people/Alice Smith.md": "---\naliases: [Ali]\n---\n# Alice Smith\n",
+    "Kubernetes.md": "# Kubernetes\n",
+    "a/Dup.md": "one\n",
+    "b/Dup.md": "two\n",
+    "Plan.md": "the plan\n",
+}
+
+
+@pytest.fixture
+async def root(services: Services, tmp_path: Path) -> Path:
+    root = folder(tmp_path)
+    put(root, PEOPLE)
+    await indexed(services, len(PEOPLE))
+    return root
+
+
+async def test_a_written_note_links_what_it_names_first(ask: Asking, root: Path) -> None:
+    text = "# Alice Smith at work\n\nAlice Smith runs kubernetes. ali likes `Kubernetes`, Alice Smith plans a Dup.\n"
+    done = await ask("note_write", path="log.md", content=text, auto_link=True)
+    assert done.ok, done.text
+    linked = text.replace("\nAlice Smith runs kubernetes", "\n[[Alice Smith]] runs [[Kubernetes|kubernetes]]")
+    assert (root / "log.md").read_text() == linked
+    assert done.content["linked"] == [
+        {"term": "Alice Smith", "target": "people/Alice Smith.md", "line": 3},
+        {"term": "kubernetes", "target": "Kubernetes.md", "line": 3},
+    ]
+    assert "Linked Alice Smith to people/Alice Smith.md, kubernetes to Kubernetes.md." in done.text
+
+
+async def test_an_edit_is_linked_only_in_what_it_brings_and_is_undone_byte_for_byte(ask: Asking, root: Path) -> None:
+    before = b"\xef\xbb\xbf# Log\r\nKubernetes and Ali.\r\n\r\n## Next\r\n- one\r\n"
+    put(root, {"log.md": before})
+    arguments = {"path": "log", "section": "Next", "content": "ask Ali about K8", "format": "bullet", "auto_link": True}
+    shown = await ask("note_edit", **arguments, dry_run=True)
+    assert "+- ask [[Alice Smith|Ali]] about K8" in shown.content["diff"]
+    assert shown.content["linked"][0]["line"] == 6
+    assert "Would link Ali to" in shown.text
+    assert (root / "log.md").read_bytes() == before
+    done = await ask("note_edit", **arguments)
+    after = before + b"- ask [[Alice Smith|Ali]] about K8\r\n"
+    assert (root / "log.md").read_bytes() == after
+    assert (done.content["region"], done.content["first_line"], done.content["last_line"]) == (
+        "- ask [[Alice Smith|Ali]] about K8", 6, 6,
+    )  # fmt: skip
+    undone = await ask("history", action="undo", ref=done.content["change"])
+    assert undone.ok, undone.text
+    assert (root / "log.md").read_bytes() == before
+
+
+async def test_each_place_of_a_replacement_is_linked_and_nothing_between(ask: Asking, root: Path) -> None:
+    put(root, {"log.md": "X met Kubernetes, X left, X stayed.\n"})
+    done = await ask(
+        "note_edit", path="log", action="replace", search="X", replacement="Ali", occurrence="all", auto_link=True
+    )
+    assert done.ok, done.text
+    assert (root / "log.md").read_text() == "[[Alice Smith|Ali]] met Kubernetes, Ali left, Ali stayed.\n"
+
+
+async def test_a_name_that_is_linked_elsewhere_in_the_note_is_not_linked_again(ask: Asking, root: Path) -> None:
+    put(root, {"log.md": "[[people/Alice Smith]]\n"})
+    done = await ask("note_edit", path="log", content="Ali again", auto_link=True)
+    assert done.content.get("linked") is None
+    assert (root / "log.md").read_text().endswith("Ali again\n")
+
+
+async def test_a_note_that_wants_none_and_a_caller_who_says_nothing_get_none(ask: Asking, root: Path) -> None:
+    text = "---\nauto_link: false\n---\nAlice Smith\n"
+    await ask("note_write", path="quiet.md", content=text, auto_link=True)
+    assert (root / "quiet.md").read_text() == text
+    await ask("note_write", path="plain.md", content="Alice Smith\n")
+    assert (root / "plain.md").read_text() == "Alice Smith\n"
+
+
+async def test_the_setting_decides_where_the_call_does_not(opening: Opening, tmp_path: Path) -> None:
+    root = folder(tmp_path)
+    put(root, PEOPLE)
+    async with opening({"links.auto_link": True, "links.implicit": "link"}) as services:
+        await indexed(services, len(PEOPLE))
+        ask = asker(services)
+        await ask("note_write", path="one.md", content="ask Ali about FW-12\n")
+        assert (root / "one.md").read_text() == "ask [[Alice Smith|Ali]] about [[FW-12]]\n"
+        await ask("note_write", path="two.md", content="ask Ali\n", auto_link=False)
+        assert (root / "two.md").read_text() == "ask Ali\n"
+        await ask("tasks", action="add", path="two.md", text="call Ali")
+        assert (root / "two.md").read_text() == "ask Ali\n\n- [ ] call [[Alice Smith|Ali]]\n"
+
+
+async def test_a_link_that_was_set_is_kept_in_mind(ask: Asking, root: Path, services: Services) -> None:
+    done = await ask("note_write", path="log.md", content="Ali\n", auto_link=True)
+    async with services.pool.lease(services.roster.entry("main")) as vault:
+        rows = await vault.db.read(
+            lambda tx: tx.all("SELECT path, entity, term, source, change FROM link_applications")
+        )
+    assert [tuple(row) for row in rows] == [("log.md", "alice smith", "Ali", "auto", done.content["change"])]
