@@ -13,6 +13,9 @@ from vaults.domain.schema.sheets import Sheet
 ALIKE = 88.0
 """Percent of the letters two values have in common, from which on they may be one."""
 
+MEANT = 0.6
+"""Share of its letters that need not be changed, swapped, put in or left out for a value to be meant."""
+
 COMPARED = 300
 """Values, the most frequent ones, that are compared letter by letter."""
 
@@ -86,7 +89,9 @@ def nearest(text: str, among: Sequence[str]) -> str | None:
     same = next((each for each in among if key_of(each) == key), None)
     if same is not None or not among:
         return same
-    from rapidfuzz import fuzz, process
+    from rapidfuzz import process
+    from rapidfuzz.distance import OSA
 
-    found = process.extractOne(key, {each: key_of(each) for each in among}, scorer=fuzz.ratio, score_cutoff=70)
+    keys = {each: key_of(each) for each in among}
+    found = process.extractOne(key, keys, scorer=OSA.normalized_similarity, score_cutoff=MEANT)
     return found[2] if found else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import date, datetime
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 Kind = Literal["string", "number", "boolean", "date", "datetime", "list", "link", "mapping", "empty"]
@@ -14,6 +15,9 @@ TEXT = 200
 
 ITEMS = 50
 """Items of a list that are looked at."""
+
+KEPT = 4_096
+"""Values remembered: most notes of a vault hold the same few."""
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MOMENT = re.compile(
@@ -33,11 +37,22 @@ class Value(NamedTuple):
 def value_of(value: Any) -> Value:
     """A JSON value."""
     if isinstance(value, list):
-        plain = [each for each in value[:ITEMS] if not isinstance(each, list | dict)]
-        return Value("list", tuple(text_of(each) for each in plain), len(value))
+        plain = [
+            each[:TEXT] if isinstance(each, str) else text_of(each)
+            for each in value[:ITEMS]
+            if not isinstance(each, list | dict)
+        ]
+        return Value("list", tuple(plain), len(value))
     if isinstance(value, dict):
         return Value("mapping", ())
+    if isinstance(value, str) and len(value) <= TEXT:
+        return _of_text(value)
     return Value(kind_of(value), (text_of(value),))
+
+
+@lru_cache(KEPT)
+def _of_text(value: str) -> Value:
+    return Value(kind_of(value), (value,))
 
 
 def kind_of(value: Any) -> Kind:
