@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.graph import dangling, dismissals
+from vaults.domain.graph import phrases
+from vaults.errors import StrongroomError
+from vaults.graph import dangling, dismissals, implicit
 from vaults.graph.dangling import Wanted
+from vaults.markdown.resolve import name_key
+from vaults.markdown.source import NotText, decode
+from vaults.markdown.zones import protected
+from vaults.vault import Vault
 
 HIGH, MEDIUM = 3, 2
 """Notes that link to a name for it to be wanted much, or somewhat."""
+
+READ = 100
+"""Notes read in one call."""
 
 MOST = 5000
 """Names looked at, most linked first."""
@@ -18,12 +29,13 @@ MOST = 5000
 NAMED = 5
 """Notes of a stub that are told."""
 
-Wish = Literal["high", "medium", "low"]
+Wish = Literal["high", "medium"]
 
 
 @dataclass(frozen=True, slots=True)
 class Stub:
-    """A name without a note: linked to by ``references`` notes, of which ``paths`` are some; how much it is wanted."""
+    """A name without a note: ``references`` notes link to it, of which ``paths`` are some; ``named_in``: notes that
+    name it as a name is written, and do not link it. ``source`` both: linked to and so named."""
 
     name: str
     key: str
@@ -31,6 +43,8 @@ class Stub:
     links: int
     wanted: Wish
     paths: list[str]
+    named_in: list[str] = field(default_factory=list)
+    source: Literal["links", "both"] = "links"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +55,13 @@ class Stubs:
     total: int
 
 
-def wish(references: int) -> Wish:
-    """How much a name is wanted that so many notes link to."""
-    return "high" if references >= HIGH else "medium" if references >= MEDIUM else "low"
+async def wanted(vault: Vault, limit: int, first: int = 0) -> Stubs:
+    """As ``stubs``, with the notes that name them besides."""
+    found = await vault.db.read(lambda tx: stubs(tx, limit, first))
+    among = await vault.db.read(lambda tx: [_naming(tx, each) for each in found.stubs])
+    named = await run_in(vault.shared.pool, _Look(vault).all, found.stubs, among)
+    both = [_both(each, paths) for each, paths in zip(found.stubs, named, strict=True)]
+    return Stubs(sorted(both, key=lambda each: each.wanted != "high"), found.total)
 
 
 def stubs(tx: Reader, limit: int, first: int = 0) -> Stubs:
@@ -59,4 +77,41 @@ def _stub(tx: Reader, each: Wanted) -> Stub:
         " WHERE l.target_key = ? AND l.meant IS NULL ORDER BY s.path LIMIT ?",
         (each.key, NAMED),
     )
-    return Stub(each.name, each.key, each.notes, each.links, wish(each.notes), [row[0] for row in rows])
+    wish: Wish = "high" if each.notes >= HIGH else "medium"
+    return Stub(each.name, each.key, each.notes, each.links, wish, [row[0] for row in rows])
+
+
+def _both(stub: Stub, named: list[str]) -> Stub:
+    return replace(stub, named_in=named, wanted="high", source="both") if named else stub
+
+
+def _naming(tx: Reader, stub: Stub) -> list[str]:
+    """Notes that may name what they do not link to."""
+    where = "NOT EXISTS (SELECT 1 FROM note_links l WHERE l.note = n.seq AND l.target_key = :key)"
+    return phrases.holding(tx, [stub.name], where, {"key": stub.key}, NAMED)
+
+
+@dataclass(slots=True)
+class _Look:
+    """Reads notes for names that are told by how they are written. Blocking."""
+
+    vault: Vault
+    _known: dict[str, frozenset[str]] = field(init=False, default_factory=dict)
+
+    def all(self, several: Sequence[Stub], among: Sequence[Sequence[str]]) -> list[list[str]]:
+        """For each stub the notes that name it."""
+        pairs = zip(several, among, strict=True)
+        return [[path for path in paths if stub.key in self._named(path)] for stub, paths in pairs]
+
+    def _named(self, path: str) -> frozenset[str]:
+        if path not in self._known:
+            self._known[path] = self._read(path) if len(self._known) < READ else frozenset()
+        return self._known[path]
+
+    def _read(self, path: str) -> frozenset[str]:
+        try:
+            text = decode(self.vault.notes.tree.read(path, self.vault.notes.settings.max_note).data).text
+        except (StrongroomError, NotText):
+            return frozenset()
+        patterns = self.vault.shared.links.implicit_patterns
+        return frozenset(name_key(each.term) for each in implicit.found(text, protected(text), patterns))

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from vaults.context import run_in
 from vaults.db.sql import Reader
 from vaults.domain import cursors
-from vaults.domain.notes.intake import KIND
+from vaults.domain.graph import phrases
 from vaults.errors import InvalidArgument, NotFound, StrongroomError
 from vaults.graph.gazetteer import Gazetteer, Mention
 from vaults.graph.graph import NONE, Graph, Node
-from vaults.index import scripts
 from vaults.markdown.lines import LineCounter
 from vaults.markdown.source import NotText, decode, unified
 from vaults.markdown.zones import protected
@@ -25,9 +24,6 @@ from vaults.vault import Vault
 
 READ = 200
 """Notes read in one call."""
-
-NAMES = 20
-"""Names of a note that are looked for."""
 
 AROUND = 40
 """Characters shown before and after a name."""
@@ -78,8 +74,7 @@ async def unlinked(vault: Vault, asked: Asked) -> Found:
         return await run_in(vault.shared.pool, look.within, _node(graph, asked.path), asked)
     assert entity is not None
     after = _after(asked.cursor)[0]
-    match, pairs = _phrases(entity.names)
-    among = await vault.db.read(lambda tx: _among(tx, entity.number, match, pairs, after))
+    among = await vault.db.read(lambda tx: _among(tx, entity, after))
     return await run_in(vault.shared.pool, look.among, among, asked.limit)
 
 
@@ -97,26 +92,13 @@ def _node(graph: Graph, path: str) -> Node:
     return node
 
 
-def _phrases(names: Sequence[str]) -> tuple[str, str | None]:
-    """Expressions for the word index, and for the one of scripts without spaces, that any of some names fits."""
-    said = " OR ".join('"' + name.replace('"', '""').replace("\0", " ") + '"' for name in names[:NAMES])
-    runs = tuple(run for name in names[:NAMES] for run in scripts.runs(name))
-    return f"body : ({said})", scripts.match(runs)
-
-
-def _among(tx: Reader, entity: int, match: str, pairs: str | None, after: str) -> list[str]:
-    """Paths of notes that hold a name of a note and do not link it, one more than are read in a call."""
-    one = (
-        "SELECT DISTINCT n.path FROM {0} JOIN passages p ON p.seq = {0}.rowid JOIN notes n ON n.seq = p.item"
-        " WHERE {0} MATCH :{0} AND p.kind = :kind AND n.path > :after AND n.seq <> :entity"
+def _among(tx: Reader, entity: Node, after: str) -> list[str]:
+    """Paths of notes that may name a note and do not link it, one more than are read in a call."""
+    where = (
+        "n.path > :after AND n.seq <> :entity"
         " AND NOT EXISTS (SELECT 1 FROM note_links l WHERE l.note = n.seq AND l.meant = :entity)"
-        " ORDER BY n.path LIMIT :most"
     )
-    params = {"kind": KIND, "after": after, "entity": entity, "most": READ + 1}
-    rows = tx.all(one.format("passages_fts"), {**params, "passages_fts": match})
-    if pairs is not None:
-        rows += tx.all(one.format("passages_pairs"), {**params, "passages_pairs": pairs})
-    return sorted({row[0] for row in rows})[: READ + 1]
+    return phrases.holding(tx, entity.names, where, {"after": after, "entity": entity.number}, READ + 1)
 
 
 @dataclass(frozen=True, slots=True)
