@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
 
 from vaults.db.sql import Reader, Writer
 from vaults.markdown.link import Link
-from vaults.markdown.resolve import Candidate, name_key, resolve, resolve_link
+from vaults.markdown.resolve import Candidate, Known, name_key, resolve
 
 
 def store(tx: Writer, note: int, names: Iterable[str]) -> set[str]:
@@ -23,6 +24,14 @@ def store(tx: Writer, note: int, names: Iterable[str]) -> set[str]:
 def of(tx: Reader, note: int) -> set[str]:
     """The keys a note goes by."""
     return {row[0] for row in tx.all("SELECT key FROM note_names WHERE note = ?", (note,))}
+
+
+def names(tx: Reader, note: int) -> tuple[str, ...]:
+    """What a note is called, as it is written: title, file name, aliases."""
+    row = tx.one("SELECT title, path, aliases FROM notes WHERE seq = ?", (note,))
+    if row is None:
+        return ()
+    return tuple(dict.fromkeys((str(row[0]), PurePosixPath(row[1]).stem, *json.loads(row[2]))))
 
 
 def called(tx: Reader, key: str) -> list[tuple[int, Candidate]]:
@@ -52,7 +61,7 @@ class Meanings:
 
     def __init__(self, tx: Reader) -> None:
         self._tx = tx
-        self._called: dict[str, tuple[list[Candidate], dict[str, int]]] = {}
+        self._called: dict[str, tuple[Known, dict[str, int]] | None] = {}
         self._known: dict[tuple[str, str, str], int | None] = {}
 
     def of(self, link: Link, source: str, note: int) -> int | None:
@@ -69,7 +78,8 @@ class Meanings:
         key = name_key(link.page)
         if key not in self._called:
             found = called(self._tx, key)
-            self._called[key] = [each for _, each in found], {each.path: seq for seq, each in found}
-        several, numbers = self._called[key]
-        path = resolve_link(link, source, several) if several else None
-        return numbers[path] if path is not None else None
+            numbers = {each.path: seq for seq, each in found}
+            self._called[key] = (Known([each for _, each in found]), numbers) if found else None
+        several = self._called[key]
+        path = several[0].resolve_link(link, source) if several is not None else None
+        return several[1][path] if several is not None and path is not None else None

@@ -29,6 +29,8 @@ class Candidate:
 
 def folded(name: str) -> str:
     """A name as names are compared: in one normal form, without case."""
+    if name.isascii():
+        return name.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
@@ -40,37 +42,57 @@ def name_key(target: str) -> str:
     return _stem(folded(target.strip()).rpartition("/")[2])
 
 
+class Known:
+    """Notes that links may mean, made ready to be asked for many of them."""
+
+    __slots__ = ("_candidates", "_places", "_unique")
+
+    def __init__(self, candidates: Sequence[Candidate]) -> None:
+        self._candidates = candidates
+        paths = [candidate.path for candidate in sorted(candidates, key=_rank, reverse=True)]
+        places = {form: path for path in paths for form in (folded(_stem(path)), folded(path))}
+        # Of two that differ in case alone, the one spelt so.
+        self._places = places | {form: path for path in paths for form in (_stem(path), path)}
+        self._unique: dict[str, str | None] = {}
+
+    def resolve(self, target: str, source: str) -> str | None:
+        """The path of the note that a wiki link's name means; None: none, or several. An empty one means the source."""
+        name = target.strip()
+        if not name:
+            return source
+        found = self._at(_from_root(name)) or self._at(_from_folder(name, source))
+        return found or self._called(_stem(folded(name)))
+
+    def resolve_link(self, link: Link, source: str) -> str | None:
+        """The path of the note that ``link`` in the note ``source`` means."""
+        if link.kind != "markdown":
+            return self.resolve(link.target, source)
+        if not link.target:
+            return source
+        return self._at(_from_folder(link.page, source)) or self._at(_from_root(link.page))
+
+    def _at(self, place: str | None) -> str | None:
+        if place is None:
+            return None
+        return self._places.get(place) or self._places.get(folded(place))
+
+    def _called(self, wanted: str) -> str | None:
+        if wanted not in self._unique:
+            self._unique[wanted] = _unique(wanted, self._candidates)
+        return self._unique[wanted]
+
+
 def resolve(target: str, source: str, candidates: Sequence[Candidate]) -> str | None:
     """The path of the note that ``target``, a wiki link's name in the note ``source``, means; None: none, or several.
 
     An empty target (``[[#heading]]``) means the source.
     """
-    if not target.strip():
-        return source
-    name = target.strip()
-    places = _from_root(name), _from_folder(name, source)
-    return _at(places, candidates) or _unique(_stem(folded(name)), candidates)
+    return Known(candidates).resolve(target, source)
 
 
 def resolve_link(link: Link, source: str, candidates: Sequence[Candidate]) -> str | None:
     """The path of the note that ``link`` in the note ``source`` means."""
-    if link.kind != "markdown":
-        return resolve(link.target, source, candidates)
-    if not link.target:
-        return source
-    return _at((_from_folder(link.page, source), _from_root(link.page)), candidates)
-
-
-def _at(places: Sequence[str | None], candidates: Sequence[Candidate]) -> str | None:
-    """The note at the first of the places that has one; of two that differ in case alone, the one spelt so."""
-    paths = [candidate.path for candidate in sorted(candidates, key=_rank, reverse=True)]
-    known = {form: path for path in paths for form in (folded(_stem(path)), folded(path))}
-    known |= {form: path for path in paths for form in (_stem(path), path)}
-    for place in places:
-        for form in () if place is None else (place, folded(place)):
-            if form in known:
-                return known[form]
-    return None
+    return Known(candidates).resolve_link(link, source)
 
 
 def _rank(candidate: Candidate) -> tuple[bool, str]:
@@ -96,6 +118,8 @@ def _from_folder(wanted: str, source: str) -> str | None:
 
 def _inside(path: str) -> str | None:
     """The path without ``.`` and ``..``; None where it leaves the vault."""
+    if path and path[0] != "." and path[-1] not in "./" and "/." not in path and "//" not in path:
+        return path  # as most are
     plain = posixpath.normpath(path)
     return None if plain == ".." or plain.startswith("../") else plain
 
