@@ -8,6 +8,7 @@ from vaults.db.connection import Database
 from vaults.db.sql import Reader
 from vaults.graph.gazetteer import Gazetteer, gazetteer_of
 from vaults.graph.graph import Graph, caught_up
+from vaults.graph.learned import Learned
 from vaults.graph.together import Together
 
 
@@ -16,6 +17,7 @@ class Atlas:
 
     def __init__(self, db: Database) -> None:
         self.together = Together(db)
+        self.learned = Learned()
         self._changed = (0, 0.0)
         self._graph = Graph()
         self._gazetteer = Gazetteer()
@@ -37,6 +39,7 @@ class Atlas:
     def clear(self) -> None:
         """Give the memory back."""
         self._graph, self._gazetteer = Graph(), Gazetteer()
+        self.learned.clear()
 
     def rested_s(self, change: int, now: float) -> float:
         """Seconds since the graph was first seen to be at this change of it; ``now`` by a clock nobody sets."""

@@ -1,0 +1,170 @@
+"""What each note is about, as a vector of its names and beginning: rows, and the same in memory."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vaults.db.sql import Reader, Writer
+from vaults.graph.graph import Node
+
+if TYPE_CHECKING:
+    import numpy as np
+
+BODY = 500
+"""Characters of a note's text that tell what it is about."""
+
+ALIASES, NAME = 20, 300
+"""Aliases that count, and characters of each name."""
+
+ALIKE = 0.30
+"""Cosine from which two notes are about something alike."""
+
+BATCH = 64
+"""Notes whose vectors are made together."""
+
+
+def text_of(node: Node, body: str) -> str:
+    """What stands for a note: its name twice, its other names, its category, the beginning of its text."""
+    title = node.title[:NAME]
+    others = [name[:NAME] for name in node.names[1 : ALIASES + 1]]
+    return "\n".join(filter(None, (title, title, *others, node.category, " ".join(body.split())[:BODY])))
+
+
+def hash_of(text: str) -> str:
+    """By which it is known whether a text has changed."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def model_of(tx: Reader) -> str | None:
+    """The model of this vault, once it has one."""
+    found = tx.value("SELECT value FROM vault_info WHERE key = 'model'")
+    return str(found) if found is not None else None
+
+
+_OWED = (
+    " FROM notes n LEFT JOIN entity_vectors v ON v.note = n.seq"
+    " WHERE v.note IS NULL OR v.source <> n.hash OR v.linked <> n.linked OR v.model <> ?"
+)
+
+
+def owed(tx: Reader) -> bool:
+    """Whether a note lacks its vector. Nothing is owed before the vault has a model."""
+    model = model_of(tx)
+    return model is not None and tx.one(f"SELECT 1{_OWED} LIMIT 1", (model,)) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A note without its vector. ``held``: the hash of the text of which it has one of this model."""
+
+    note: int
+    source: str
+    linked: int
+    held: str | None
+
+
+def waiting(tx: Reader, model: str, limit: int) -> list[Waiting]:
+    """Notes that lack their vector, in order."""
+    columns = "n.seq, n.hash, n.linked, CASE WHEN v.model = ? THEN v.text_hash END"
+    rows = tx.all(f"SELECT {columns}{_OWED} ORDER BY n.seq LIMIT ?", (model, model, limit))
+    return [Waiting(int(row[0]), row[1], int(row[2]), row[3]) for row in rows]
+
+
+def keep(tx: Writer, waited: Sequence[Waiting]) -> None:
+    """The text of these notes is the same as before: so is their vector."""
+    tx.many(
+        "UPDATE entity_vectors SET source = ?, linked = ? WHERE note = ?",
+        [(each.source, each.linked, each.note) for each in waited],
+    )
+
+
+def put(tx: Writer, model: str, made: Sequence[tuple[Waiting, str, bytes]]) -> None:
+    """Store vectors: whose, the hash of their text, and they. A note that is gone is skipped."""
+    change = int(tx.value("SELECT MAX(change) FROM entity_vectors") or 0)
+    for number, (each, text_hash, vector) in enumerate(made, change + 1):
+        tx.run(
+            "INSERT INTO entity_vectors (note, model, source, linked, text_hash, vector, change)"
+            " SELECT seq, :model, :source, :linked, :text_hash, :vector, :change FROM notes WHERE seq = :note"
+            " ON CONFLICT (note) DO UPDATE SET model = excluded.model, source = excluded.source,"
+            " linked = excluded.linked, text_hash = excluded.text_hash, vector = excluded.vector,"
+            " change = excluded.change",
+            {
+                "note": each.note,
+                "model": model,
+                "source": each.source,
+                "linked": each.linked,
+                "text_hash": text_hash,
+                "vector": vector,
+                "change": number,
+            },
+        )
+
+
+def held(tx: Reader, note: int, model: str, text_hash: str) -> bytes | None:
+    """The vector of a note, if it is of this model and text."""
+    row = tx.one(
+        "SELECT vector FROM entity_vectors WHERE note = ? AND model = ? AND text_hash = ?", (note, model, text_hash)
+    )
+    return bytes(row[0]) if row is not None and row[0] else None
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """The vectors of one model: a row for each of ``notes``."""
+
+    model: str = ""
+    change: int = 0
+    notes: tuple[int, ...] = ()
+    rows: np.ndarray | None = None
+
+    def likeness(self, vector: bytes) -> dict[int, float]:
+        """The cosine of each note with a vector of unit length, where it is 0.30 or more."""
+        import numpy as np
+
+        if self.rows is None or len(vector) != self.rows.shape[1] * 4:
+            return {}
+        cosines = self.rows @ np.frombuffer(vector, dtype="<f4")
+        return {self.notes[place]: float(cosines[place]) for place in np.flatnonzero(cosines >= ALIKE)}
+
+
+def caught_up(tx: Reader, known: Matrix) -> Matrix:
+    """The vectors as they are now, from what is known of them: only what changed is read."""
+    model = model_of(tx)
+    if model is None:
+        return Matrix()
+    same = known.model == model
+    row = tx.one("SELECT MAX(change), COUNT(*) FROM entity_vectors")
+    change, count = int(row[0] or 0) if row else 0, int(row[1]) if row else 0
+    if same and change == known.change and count == len(known.notes):
+        return known
+    first = known.change if same and change >= known.change else 0
+    held: dict[int, np.ndarray | None] = {}
+    if first and known.rows is not None:
+        held.update(zip(known.notes, known.rows, strict=True))
+    for note, vector, of in tx.all("SELECT note, vector, model FROM entity_vectors WHERE change > ?", (first,)):
+        held[int(note)] = _row(vector) if of == model else None
+    if len(held) != count:
+        living = {int(each[0]) for each in tx.all("SELECT note FROM entity_vectors")}
+        held = {note: row for note, row in held.items() if note in living}
+    return _stacked(model, change, held)
+
+
+def _row(vector: bytes) -> np.ndarray | None:
+    import numpy as np
+
+    return np.frombuffer(vector, dtype="<f4") if vector else None
+
+
+def _stacked(model: str, change: int, held: Mapping[int, np.ndarray | None]) -> Matrix:
+    """One row a note, of zeros where it has no vector of the model: that is like nothing."""
+    import numpy as np
+
+    width = max((row.shape[0] for row in held.values() if row is not None), default=0)
+    rows = np.zeros((len(held), width), dtype=np.float32)
+    for place, row in enumerate(held.values()):
+        if row is not None and row.shape[0] == width:
+            rows[place] = row
+    return Matrix(model, change, tuple(held), rows)
