@@ -26,6 +26,13 @@ each_call = pytest.mark.parametrize(
     ("spec", "action"), CALLS, ids=[f"{spec.name}{f'-{action}' if action else ''}" for spec, action in CALLS]
 )
 
+POLICY = """version: "1.0"
+name: canary
+description: A procedure to try
+steps:
+  - {id: log, tool: note_edit, args: {path: canary.md, content: more}}
+"""
+
 VALID = {
     "remember": {"content": "new"},
     "recall": {"query": "canary"},
@@ -49,6 +56,7 @@ VALID = {
     "note_delete": {"path": "canary", "confirm": True},
     "history": {"path": "canary"},
     "graph": {"path": "canary", "to": "gone"},
+    "links": {"path": "canary"},
     "session_resume": {},
     "session_save": {"summary": "done"},
     "session_history": {},
@@ -58,6 +66,7 @@ VALID = {
     "threads": {"thread": "canary"},
     "schema": {"field": "status", "tag": "canary", "to": "state", "mapping": {"new": "old"}, "dry_run": False},
     "entities": {"entity": "canary", "into": "other", "alias": "known"},
+    "policies": {"name": "canary", "content": POLICY},
     "checkpoint": {"reason": "new", "state": {"step": 1}, "thread": "canary"},
     "status": {},
     "usage": {"kind": "expired"},

@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+POLICY = """version: "1.0"
+name: example
+description: Files an example
+variables:
+  word: {type: string, required: true}
+steps:
+  - {id: file, tool: note_write, args: {path: "examples/{{ word | slug }}.md", content: "{{ word }}"}}
+"""
+
 EXAMPLES = (
     ("remember", {"content": "A first memory", "tags": ["a"], "metadata": {"k": 1}, "parent": "p", "ttl_days": 5}),
     ("remember", {"content": "A second memory", "occurred_at": "2026-01-01T00:00:00Z", "confidence": 0.5}),
@@ -58,6 +67,8 @@ EXAMPLES = (
     ("graph", {"action": "strength", "path": "Trip", "to": "plan"}),
     ("graph", {"action": "analyse", "analysis": "stale", "folder": "made", "days": 30}),
     ("graph", {"action": "export", "format": "json", "max_tokens": 500}),
+    ("links", {"path": "Trip", "detail": True}),
+    ("links", {"text": "See the plan of the trip", "strictness": "aggressive", "limit": 5, "max_tokens": 500}),
     ("entities", {"sort_by": "mentions", "limit": 5}),
     ("entities", {"action": "alias", "entity": "plan", "alias": "The plan of it"}),
     ("entities", {"action": "suggest_aliases", "entity": "plan"}),
@@ -78,6 +89,13 @@ EXAMPLES = (
     ("claims", {"action": "release_all"}),
     ("checkpoint", {"reason": "begun", "state": {"step": 1, "of": {"n": 2}}, "thread": "examples"}),
     ("checkpoint", {"reason": "on", "state": {"step": 2}, "thread": "examples"}),
+    ("policies", {"action": "validate", "content": POLICY}),
+    ("policies", {"action": "author", "name": "example", "content": POLICY}),
+    ("policies", {"action": "list"}),
+    ("policies", {"action": "show", "name": "example"}),
+    ("policies", {"action": "preview", "name": "example", "variables": {"word": "A word"}}),
+    ("policies", {"action": "execute", "name": "example", "variables": {"word": "A word"}}),
+    ("policies", {"action": "delete", "name": "example", "confirm": True}),
     ("threads", {"action": "show", "thread": "examples", "limit": 5}),
     ("threads", {}),
     ("status", {}),

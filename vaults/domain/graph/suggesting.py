@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -20,7 +19,6 @@ from vaults.graph.entity_vectors import Matrix
 from vaults.graph.gazetteer import Gazetteer
 from vaults.graph.graph import Graph, Node
 from vaults.graph.layers import gathering, table
-from vaults.graph.layers.evidence import POINTS
 from vaults.graph.layers.gathering import Asked, Candidate, Ground
 from vaults.graph.layers.table import MODES, Strictness
 from vaults.graph.titles import Meanings
@@ -61,15 +59,15 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A note to link. ``kind`` mention: ``term`` stands in the text, from ``start`` to ``end`` (characters) on ``line``,
+    """A note to link. ``kind`` mention: ``term`` stands in the text on ``line``, from ``start`` to ``end`` (characters),
     and may be linked there; related: the text does not name it. ``layers``: points of each, of which ``score`` is the
-    sum; ``confidence``: how likely somebody would have linked a mention by hand, 0…1."""
+    sum; ``confidence``: how likely somebody would link it by hand, or, a related one, either of the two the other."""
 
     kind: Kind
     path: str
     title: str
     score: float
-    confidence: float | None = None
+    confidence: float
     term: str | None = None
     line: int | None = None
     start: int | None = None
@@ -253,9 +251,9 @@ def _alike(one: Scored) -> float:
 def _suggestion(one: Scored, text: str) -> Suggestion:
     each, points, score = one
     node, place = each.node, each.place
+    confidence = round(table.confidence(score, named=place is not None), 2)
     if place is None:
-        return Suggestion("related", node.path, node.title, round(score, 1), layers=points)
-    confidence = round(1 / (1 + math.exp(-max(-50.0, min(50.0, score / POINTS)))), 2)
+        return Suggestion("related", node.path, node.title, round(score, 1), confidence, layers=points)
     return Suggestion(
         "mention",
         node.path,

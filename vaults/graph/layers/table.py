@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from vaults.graph.entity_vectors import ALIKE
-from vaults.graph.layers.evidence import Evidence, Saying
+from vaults.graph.layers.evidence import POINTS, Evidence, Saying
 from vaults.graph.lexicon import Kind
 
 Strictness: TypeAlias = Literal["conservative", "balanced", "aggressive"]
@@ -151,3 +151,14 @@ def points(evidence: Evidence, without: frozenset[str] = frozenset()) -> dict[st
         return None
     found = {name: round(layer(evidence), 1) for name, layer in LAYERS.items() if name not in without}
     return {name: each for name, each in found.items() if each}
+
+
+def confidence(score: float, *, named: bool) -> float:
+    """What a score means, 0…1, as measured: how likely a note that is named is linked by hand, and how likely it or
+    this one links the other where it is not named."""
+    odds = score / POINTS if named else (score - EVEN) / SLOPE
+    return 1 / (1 + math.exp(-max(-50.0, min(50.0, odds))))
+
+
+EVEN, SLOPE = 8.0, 2.0
+"""Score of notes that are not named of which every other one is linked, and points of a unit of log odds there."""

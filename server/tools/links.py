@@ -1,0 +1,100 @@
+"""Links a note should have, and those that are not as they should be."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from auth.roles import Role
+from server.call import Call
+from server.tools._filters import MaxTokens
+from server.tools._lines import told
+from server.tools._spec import EDITS, Arguments, tool
+from vaults.domain import portions
+from vaults.domain.graph import suggesting
+from vaults.domain.graph.suggesting import Ask, Suggestion
+from vaults.domain.memory import Text
+from vaults.domain.notes.opening import opened
+from vaults.errors import InvalidArgument
+from vaults.files.paths import located
+from vaults.graph.layers.table import Strictness
+
+Action = Literal["suggest"]
+Name = Annotated[Text | None, Field(min_length=1, max_length=1024)]
+
+
+class LinksArguments(Arguments):
+    action: Annotated[Action, Field(description="what to do")] = "suggest"
+    path: Annotated[Name, Field(description="the note; of a text, where it will be")] = None
+    text: Annotated[
+        Text | None, Field(min_length=1, max_length=suggesting.LONGEST, description="suggest: a text instead of a note")
+    ] = None
+    strictness: Annotated[Strictness | None, Field(description="suggest: how sure; default as the server says")] = None
+    detail: Annotated[bool, Field(description="suggest: points of each layer")] = False
+    limit: Annotated[int, Field(ge=1, le=200, description="at most")] = 20
+    max_tokens: MaxTokens = 3000
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Of suggest: ``suggestions`` of ``total``, likeliest first; ``truncated``: there are more."""
+
+    suggestions: list[Suggestion] | None = None
+    total: int | None = None
+    truncated: bool = False
+    warnings: list[str] = field(default_factory=list)
+
+
+def _text(found: Links) -> str:
+    return "\n".join([*_said(found), *(f"Warning: {told(each)}." for each in found.warnings)])
+
+
+def _said(found: Links) -> Iterator[str]:
+    if found.suggestions is not None:
+        several = found.suggestions
+        yield f"{len(several)} of {found.total} links to set, likeliest first:" if several else "No link to suggest."
+        yield from (_suggestion(each) for each in several)
+        if found.truncated:
+            yield "There are more: raise limit or max_tokens."
+
+
+def _suggestion(each: Suggestion) -> str:
+    layers = ", ".join(f"{name} {points:+g}" for name, points in each.layers.items())
+    where = f'line {each.line} "{told(each.term or "", 80)}"' if each.kind == "mention" else "related, not named"
+    return f"- {where} → {told(each.path)} ({each.confidence:.0%}{f'; {layers}' if layers else ''})"
+
+
+@tool(
+    role=Role.READER,
+    effect=EDITS,
+    preset="notes",
+    actions={"suggest": Role.READER},
+    text=_text,
+)
+async def links(call: Call, args: LinksArguments) -> Links:
+    """Links a note or a text should have: notes it names without linking them, and related ones. Use it after writing,
+    or to tidy up: suggest says what to link and how sure that is."""
+    return await ACTIONS[args.action](call, args)
+
+
+async def _suggest(call: Call, args: LinksArguments) -> Links:
+    if args.path is None and args.text is None:
+        raise InvalidArgument("path", "is needed: the note, or a text instead")
+    ask = Ask(args.strictness, args.limit)
+    warnings: list[str] = []
+    text, source = args.text or "", located(args.path) if args.path else ""
+    if args.text is None:
+        note = await opened(call.vault, args.path or "")
+        text, source, warnings = note.text, note.path, note.warnings
+    found = await suggesting.suggested(call.vault, call.actor, text, source, ask)
+    several = found.suggestions if args.detail else [replace(each, layers={}) for each in found.suggestions]
+    fits = (
+        await portions.fitting(call.vault, [_suggestion(each) for each in several], args.max_tokens) if several else 0
+    )
+    return Links(several[:fits], found.total, fits < found.total, [*warnings, *found.warnings])
+
+
+ACTIONS: Mapping[str, Callable[[Call, LinksArguments], Awaitable[Links]]] = {"suggest": _suggest}
