@@ -159,7 +159,8 @@ async def history(call: Call, args: HistoryArguments) -> History:
     if args.action == "diff":
         found = await past.diff(call.vault, args.ref, path, args.max_tokens)
         return History(ref=found.ref, diff=found.diff, truncated=found.truncated)
-    asked = undoing.Asked(args.ref, path, args.version, args.dry_run, args.etag, call.session.id)
+    governs = call.role >= Role.ADMIN
+    asked = undoing.Asked(args.ref, path, args.version, args.dry_run, args.etag, call.session.id, governs)
     act = undoing.undo if args.action == "undo" else undoing.restore
     done = await act(call.vault, call.actor, asked)
     return History(

@@ -22,7 +22,7 @@ from vaults.domain.notes.changed import Changed, LinkSet
 from vaults.domain.notes.tasklist import TaskLine
 from vaults.domain.notes.terms import Terms
 from vaults.errors import InvalidArgument
-from vaults.markdown.edit.draft import Action, Edit, Format
+from vaults.markdown.edit.draft import Action, Edit, Format, Guardrails
 
 SHOWN = 5
 """Links that are named in a text."""
@@ -144,6 +144,23 @@ class EditArguments(Linking):
     create_section: Annotated[bool, Field(description="make the section if missing")] = False
 
 
+def edit_of(args: EditArguments, guardrails: Guardrails) -> Edit:
+    """The edit that is asked for. ``guardrails``: where the call does not say."""
+    return Edit(
+        action=args.action,
+        section=args.section,
+        content=args.content,
+        position=args.position,
+        search=args.search,
+        pattern=args.pattern,
+        replacement=args.replacement,
+        occurrence=args.occurrence,
+        guardrails=args.guardrails or guardrails,
+        preserve_nesting=args.preserve_nesting,
+        create_section=args.create_section,
+    )
+
+
 @tool(
     role=Role.WRITER,
     effect=EDITS,
@@ -158,19 +175,7 @@ async def note_edit(call: Call, args: EditArguments) -> Changed:
     puts content in place of the section's own text, remove takes the whole section."""
     if args.action == "add":
         await storer(call).check_size()
-    edit = Edit(
-        action=args.action,
-        section=args.section,
-        content=args.content,
-        position=args.position,
-        search=args.search,
-        pattern=args.pattern,
-        replacement=args.replacement,
-        occurrence=args.occurrence,
-        guardrails=args.guardrails or call.vault.notes.settings.guardrails,
-        preserve_nesting=args.preserve_nesting,
-        create_section=args.create_section,
-    )
+    edit = edit_of(args, call.vault.notes.settings.guardrails)
     asked = editing.Asked(args.path, edit, args.format, args.auto_link)
     changed = await editing.edit(call.vault, call.actor, asked, _terms(call, args, "note_edit"))
     told = await warned(call, {"content": args.content, "replacement": args.replacement})

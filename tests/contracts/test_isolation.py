@@ -67,6 +67,7 @@ VALID = {
     "schema": {"field": "status", "tag": "canary", "to": "state", "mapping": {"new": "old"}, "dry_run": False},
     "entities": {"entity": "canary", "into": "other", "alias": "known"},
     "policies": {"name": "canary", "content": POLICY},
+    "corrections": {"wrong": "canary", "right": "new", "kind": "memory", "subject": "{own}", "id": "{correction}"},
     "checkpoint": {"reason": "new", "state": {"step": 1}, "thread": "canary"},
     "status": {},
     "usage": {"kind": "expired"},

@@ -74,6 +74,17 @@ class Tree:
         form only, or ``path`` itself; None if it is free."""
         return find_collision(self._root, path)
 
+    def named(self, folder: str, suffix: str, most: int) -> list[str]:
+        """Names, without it, of what is called ``suffix`` at the end in a folder, in their order; nothing hidden. None
+        if there is no such folder."""
+        try:
+            with typed(folder), self._root.folder(segments(folder)) as opened, os.scandir(opened) as entries:
+                names = [each.name for each in entries if each.name.endswith(suffix) and not each.name.startswith(".")]
+        except (NotFound, InvalidArgument):
+            return []
+        shown = [os.fsencode(name).decode("utf-8", "replace") for name in names]
+        return sorted(name.removesuffix(suffix) for name in shown)[:most]
+
     def walk(self) -> Walk:
         """Every note, and what was passed over that might have been one. Raises VaultUnavailable."""
         return self.walk_folder("")

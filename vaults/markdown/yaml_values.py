@@ -22,8 +22,9 @@ class _Refused(ValueError):
         self.line = line
 
 
-def load_yaml(inner: str) -> Loaded:
-    """The values of the block's inner lines, which start on the note's second line. Never raises."""
+def load_yaml(inner: str, first_line: int = 2) -> Loaded:
+    """The values of some lines of YAML, which start on ``first_line`` of their file: those of a note's block on its
+    second. Never raises."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -31,10 +32,10 @@ def load_yaml(inner: str) -> Loaded:
     try:
         value = _document(yaml.parse(inner, Loader=loader), repeated)
     except _Refused as error:
-        return Loaded(error=f"line {error.line + 2}: {error.reason}")
+        return Loaded(error=f"line {error.line + first_line}: {error.reason}")
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        where = f"line {mark.line + 2}: " if mark is not None else ""
+        where = f"line {mark.line + first_line}: " if mark is not None else ""
         return Loaded(error=f"{where}{error.problem or 'no valid YAML'}")
     except (yaml.YAMLError, ValueError, RecursionError):
         return Loaded(error="no valid YAML")

@@ -15,8 +15,8 @@ from vaults.domain.notes import journal, keeping
 from vaults.domain.notes.journal import FileChange, Record
 from vaults.domain.notes.opening import opened
 from vaults.domain.notes.showing import shown
+from vaults.domain.policies.places import file_path
 from vaults.errors import InvalidArgument, NotFound
-from vaults.files.paths import note_path
 from vaults.history.errors import HistoryUnavailable
 from vaults.history.git import Commit, GitHistory
 from vaults.search import budget
@@ -64,7 +64,7 @@ class Listed:
 async def log(vault: Vault, path: str | None, limit: int, before: str | None = None) -> Listed:
     """Changes of a note, or of all, older than the change or commit ``before``. Of a note also the commits of its
     repository that hold no change of ours. Raises ``NotFound`` for a ``before`` nobody knows."""
-    wanted = note_path(path) if path is not None else None
+    wanted = file_path(vault.notes.settings.policies, path) if path is not None else None
     commits, warnings = await _commits(vault, wanted) if wanted is not None else ([], [])
     edge = await vault.db.read(lambda tx: _edge(tx, before, commits)) if before is not None else None
 
@@ -162,7 +162,7 @@ class Difference:
 async def diff(vault: Vault, ref: str | None, path: str | None, max_tokens: int) -> Difference:
     """What a change or a commit did to a note, or to all it concerns. Without ``ref`` the last change. Raises
     ``NotFound``, also for versions that are not kept any more, and for a note that neither is nor was there."""
-    wanted = note_path(path) if path is not None else None
+    wanted = file_path(vault.notes.settings.policies, path) if path is not None else None
     record = await vault.db.read(lambda tx: named(tx, ref, wanted) if ref is not None else last(tx, wanted))
     if record is None and ref is None:
         if wanted is not None and (found := (await opened(vault, wanted)).path) != wanted:

@@ -17,8 +17,9 @@ from vaults.domain.notes.journal import Change, FileChange, FileRecord, Record
 from vaults.domain.notes.merging import without
 from vaults.domain.notes.moving import NAMED
 from vaults.domain.notes.showing import shown
-from vaults.errors import Conflict, InvalidArgument, NotFound, StrongroomError
-from vaults.files.paths import key, note_path
+from vaults.domain.policies.places import file_path, is_policy
+from vaults.errors import Conflict, Forbidden, InvalidArgument, NotFound, StrongroomError
+from vaults.files.paths import key
 from vaults.files.tree import Content
 from vaults.vault import Vault
 
@@ -32,7 +33,8 @@ SUMMARY = 200
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """``ref``: a change's id or, for a version, a commit; ``version``: which one of the two around it."""
+    """``ref``: a change's id or, for a version, a commit; ``version``: which one of the two around it. ``governs``: the
+    caller may change policies."""
 
     ref: str | None = None
     path: str | None = None
@@ -40,6 +42,7 @@ class Asked:
     dry_run: bool = False
     etag: str | None = None
     session: str | None = None
+    governs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +69,19 @@ async def undo(vault: Vault, actor: Actor, asked: Asked) -> Changed:
     with ``path``) that is not taken back. What was written since stays; where it touches the change's own lines, that
     is a ``Conflict``. Taking back what took a change back does it again."""
     async with vault.notes.writing():
-        record, steps = await vault.db.read(lambda tx: _chosen(tx, actor, asked))
+        path = _path(vault, asked)
+        record, steps = await vault.db.read(lambda tx: _chosen(tx, actor, asked.ref, path))
         files = await run_in(vault.shared.pool, _reversed, vault, record, steps)
         summary, path = _summary(record.summary), record.files[0].path
         return await _made(vault, actor, asked, Change(TOOL, summary, files, asked.session, record.id), path)
 
 
-def _chosen(tx: Reader, actor: Actor, asked: Asked) -> tuple[Record, list[_Step]]:
-    record = _named(tx, asked.ref) if asked.ref is not None else _last(tx, actor, asked.path)
+def _path(vault: Vault, asked: Asked) -> str | None:
+    return file_path(vault.notes.settings.policies, asked.path) if asked.path is not None else None
+
+
+def _chosen(tx: Reader, actor: Actor, ref: str | None, path: str | None) -> tuple[Record, list[_Step]]:
+    record = _named(tx, ref) if ref is not None else _last(tx, actor, path)
     if journal.undone(tx, record.id):
         raise Conflict("this change was taken back already", hint="undo the change that did so, to have it again")
     steps = []
@@ -92,8 +100,7 @@ def _named(tx: Reader, ref: str) -> Record:
 
 
 def _last(tx: Reader, actor: Actor, path: str | None) -> Record:
-    wanted = note_path(path) if path is not None else None
-    for record in journal.made(tx, wanted, LOOKED_AT, who=actor.identity):
+    for record in journal.made(tx, path, LOOKED_AT, who=actor.identity):
         if record.undoes is None and not journal.undone(tx, record.id):
             return record
     raise NotFound("you have no change left to take back", hint="log lists all changes; name one in ref")
@@ -174,6 +181,7 @@ def _summary(summary: str) -> str:
 async def _made(vault: Vault, actor: Actor, asked: Asked, change: Change, path: str) -> Changed:
     """Make the change that was worked out, or only show it. ``path``: the note the answer is about."""
     files = change.files
+    _check_governed(vault, asked, files)
     this = next((each for each in files if path in (each.path, each.target)), None)
     if this is not None:
         _check_etag(this, asked.etag)
@@ -184,6 +192,13 @@ async def _made(vault: Vault, actor: Actor, asked: Asked, change: Change, path: 
         return Changed(path, _etag(here), changed=False, diff=diff, others=others)
     done = await commit(vault, actor, change)
     return Changed(path, done.etags.get(path), changed=True, change=done.id, others=others)
+
+
+def _check_governed(vault: Vault, asked: Asked, files: Sequence[FileChange]) -> None:
+    """Who may not write policies may not bring one back either."""
+    folder = vault.notes.settings.policies
+    if not asked.governs and any(is_policy(folder, path) for each in files for path in (each.path, each.target)):
+        raise Forbidden("this changes policies, which only an admin does", hint="diff shows what it changed")
 
 
 def _check_etag(file: FileChange, etag: str | None) -> None:
@@ -221,7 +236,7 @@ async def restore(vault: Vault, actor: Actor, asked: Asked) -> Changed:
 
 async def _wanted(vault: Vault, asked: Asked) -> tuple[str, bytes | None]:
     """The version that is asked for, and where it goes."""
-    path = note_path(asked.path) if asked.path is not None else None
+    path = _path(vault, asked)
     ref = asked.ref
     record = await vault.db.read(lambda tx: past.named(tx, ref, path) if ref is not None else past.last(tx, path))
     if record is not None:

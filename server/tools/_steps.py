@@ -1,0 +1,193 @@
+"""The tools that steps of a policy may call: those that change notes, each with its own arguments and its own role,
+drafting instead of writing."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Set
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from pydantic import ValidationError
+
+from auth.roles import Role
+from server.call import Call
+from server.tools._notes import warned
+from server.tools._spec import Arguments
+from server.tools.notes_files import DeleteArguments, MoveArguments
+from server.tools.notes_write import EditArguments, FrontmatterArguments, TasksArguments, WriteArguments, edit_of
+from vaults.domain.notes import deleting, editing, fronting, moving, tasking, writing
+from vaults.domain.notes.drafting import Draft
+from vaults.domain.notes.terms import Amendment
+from vaults.domain.policies import places
+from vaults.domain.policies.checking import Act, Done
+from vaults.errors import Forbidden, InvalidArgument
+
+NOT_IN_STEPS = frozenset(
+    {
+        "session", "etag", "dry_run", "confirm", "commit", "keep_conflict", "auto_link", "suggest_links",
+        "folder", "tag", "due_after", "due_before", "sort_by", "limit", "cursor", "max_tokens",
+    }
+)  # fmt: skip
+"""Arguments that are the caller's business, or of calls that only look."""
+
+ACTIONS = ("add", "toggle")
+"""Of the tool tasks."""
+
+
+async def _amended(draft: Draft, amendment: Amendment) -> Done:
+    done = await draft.amend(replace(amendment, auto_link=False))  # a procedure does what is written in it
+    changed = done.file.before != done.file.after
+    return Done(done.base.path, changed, (done.base.path,), list(done.warnings))
+
+
+async def _write(draft: Draft, args: Any) -> Done:
+    asked = writing.Asked(args.path, args.content, args.frontmatter, args.mode, args.template)
+    return await _amended(draft, await writing.planned(draft, asked))
+
+
+async def _edit(draft: Draft, args: Any) -> Done:
+    asked = editing.Asked(args.path, edit_of(args, draft.vault.notes.settings.guardrails), args.format)
+    return await _amended(draft, await editing.planned(draft, asked))
+
+
+async def _set(draft: Draft, args: Any) -> Done:
+    asked = fronting.Asked(args.path, args.set, args.unset, args.only_if_missing)
+    return await _amended(draft, await fronting.planned(draft, asked))
+
+
+async def _task(draft: Draft, args: Any) -> Done:
+    if args.path is None:
+        raise InvalidArgument("path", "is needed: the note of the task")
+    if args.action == "toggle":
+        wanted = tasking.Toggle(args.path, args.line, args.text, args.status)
+        return await _amended(draft, await tasking.toggling(draft.vault, wanted))
+    new = tasking.New(args.path, args.text or "", args.section, args.due, args.status or "open")
+    asked, warnings = tasking.edit_of(new, draft.vault.notes.settings.guardrails)
+    done = await _amended(draft, await editing.planned(draft, asked))
+    done.warnings.extend(warnings)
+    return done
+
+
+async def _move(draft: Draft, args: Any) -> Done:
+    plan = await moving.planned(draft, moving.Asked(args.path, args.to, args.update_backlinks))
+    for file in plan.files:
+        draft.put(file)
+    paths = (plan.to, plan.note.path, *(each.path for each in plan.files))
+    return Done(plan.to, bool(plan.files), paths, list(plan.warnings))
+
+
+async def _delete(draft: Draft, args: Any) -> Done:
+    removal = await deleting.planned(draft, args.path)
+    draft.put(removal.file)
+    return Done(removal.note.path, True, (removal.note.path,), list(removal.warnings))
+
+
+@dataclass(frozen=True, slots=True)
+class _Tool:
+    arguments: type[Arguments]
+    act: Callable[[Draft, Any], Awaitable[Done]]
+
+
+TOOLS: Mapping[str, _Tool] = {
+    "note_write": _Tool(WriteArguments, _write),
+    "note_edit": _Tool(EditArguments, _edit),
+    "frontmatter_update": _Tool(FrontmatterArguments, _set),
+    "tasks": _Tool(TasksArguments, _task),
+    "note_move": _Tool(MoveArguments, _move),
+    "note_delete": _Tool(DeleteArguments, _delete),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StepTools:
+    """The tools of steps as a caller may use them. ``role``: the caller's; None where nothing will be written."""
+
+    call: Call
+    role: Role | None = None
+
+    def check(self, tool: str, arguments: Mapping[str, Any], later: Set[str]) -> None:
+        """As ``vaults.domain.policies.checking.Tools``."""
+        known = _known(tool)
+        _check_names(tool, known.arguments, arguments)
+        given = {name: value for name, value in arguments.items() if name not in later}
+        try:
+            known.arguments.model_validate(given)
+        except ValidationError as failure:
+            for error in failure.errors(include_url=False, include_context=False, include_input=False):
+                if not error["loc"] or error["loc"][0] not in later:
+                    raise _refused(tool, error["loc"], error["type"], error["msg"]) from None
+        _check_action(tool, given, later)
+        _check_place(self.call, given)
+
+    def bound(self, tool: str, arguments: Mapping[str, Any]) -> Act:
+        """As ``vaults.domain.policies.checking.Tools``."""
+        known, spec = _known(tool), self.call.services.registry.get(tool)
+        _check_names(tool, known.arguments, arguments)
+        _check_action(tool, arguments, frozenset())
+        needed = spec.least_role(arguments) if spec is not None else Role.ADMIN
+        if self.role is not None and self.role < needed:
+            raise Forbidden(f"{tool} needs the role {needed.name.lower()} in this vault", role=self.role.name.lower())
+        args = _validated(tool, known.arguments, arguments)
+        return partial(self._run, known, args, arguments)
+
+    async def _run(self, known: _Tool, args: Arguments, arguments: Mapping[str, Any], draft: Draft) -> Done:
+        done = await known.act(draft, args)
+        done.warnings.extend(await warned(self.call, arguments))
+        return done
+
+
+def _known(tool: str) -> _Tool:
+    found = TOOLS.get(tool)
+    if found is None:
+        raise InvalidArgument("tool", f"{tool[:64]!r} is none a step may call", hint=f"steps call {', '.join(TOOLS)}")
+    return found
+
+
+def _check_names(tool: str, model: type[Arguments], arguments: Mapping[str, Any]) -> None:
+    fields = [name for name in model.model_fields if name not in NOT_IN_STEPS]
+    odd = next((name for name in arguments if name not in fields), None)
+    if odd is not None:
+        raise InvalidArgument(odd[:64], f"is no argument of {tool} in a step", hint=f"it takes {', '.join(fields)}")
+
+
+def _check_action(tool: str, arguments: Mapping[str, Any], later: Set[str]) -> None:
+    if tool == "tasks" and "action" not in later and arguments.get("action") not in ACTIONS:
+        raise InvalidArgument("action", f"must be {' or '.join(ACTIONS)} in a step")
+
+
+def _check_place(call: Call, arguments: Mapping[str, Any]) -> None:
+    folder = call.vault.notes.settings.policies
+    for name in ("path", "to"):
+        said = arguments.get(name)
+        if isinstance(said, str) and places.holds(folder, said):
+            raise InvalidArgument(name, "lies in the folder of policies, where no policy writes")
+
+
+def _validated(tool: str, model: type[Arguments], arguments: Mapping[str, Any]) -> Arguments:
+    """The arguments as the tool takes them. A number or truth value that is wanted as text is written out: a template
+    that is one ``{{ value }}`` keeps its kind."""
+    try:
+        return model.model_validate(arguments)
+    except ValidationError as failure:
+        errors = failure.errors(include_url=False, include_context=False, include_input=False)
+    texts = {str(each["loc"][0]) for each in errors if each["type"] == "string_type" and len(each["loc"]) == 1}
+    written = {name: _written(value) if name in texts else value for name, value in arguments.items()}
+    try:
+        return model.model_validate(written)
+    except ValidationError as failure:
+        error = failure.errors(include_url=False, include_context=False, include_input=False)[0]
+        raise _refused(tool, error["loc"], error["type"], error["msg"]) from None
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, (int, float)) else value
+
+
+def _refused(tool: str, where: tuple[int | str, ...], kind: str, message: str) -> InvalidArgument:
+    if kind == "missing":
+        return InvalidArgument(str(where[0])[:64], f"is required by {tool}")
+    text = message.removeprefix("Value error, ").removeprefix("Input ")
+    return InvalidArgument(".".join(map(str, where))[:200] or tool, f"{text[:1].lower()}{text[1:]}")

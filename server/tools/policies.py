@@ -1,0 +1,297 @@
+"""Written procedures of a vault: seen, tried, run, and written by those who may."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from auth.roles import Role
+from server.allowance import storer
+from server.call import Call
+from server.tools._notes import DryRun, Etag
+from server.tools._spec import EDITS, Arguments, tool
+from server.tools._steps import StepTools
+from vaults.context import run_in
+from vaults.domain.disarming import one_line
+from vaults.domain.memory import Text
+from vaults.domain.policies import places, running, shelf
+from vaults.domain.policies.checking import Plan
+from vaults.domain.policies.form import MAX_BYTES, Policy
+from vaults.domain.policies.running import Did, Order, Ran
+from vaults.domain.policies.shelf import Kept, Listed
+from vaults.errors import ConfirmationRequired, InvalidArgument
+from vaults.ledger.entries import Noted
+
+SHOWN = 40
+"""Steps, notes and policies that a text names."""
+
+
+class PoliciesArguments(Arguments):
+    action: Annotated[
+        Literal["list", "show", "validate", "preview", "execute", "author", "revise", "delete"],
+        Field(description="what to do"),
+    ] = "list"
+    name: Annotated[Text | None, Field(max_length=64, description="the policy, such as weekly-review")] = None
+    variables: Annotated[
+        dict[str, Any], Field(max_length=50, description="preview, execute: values of its variables")
+    ] = {}
+    content: Annotated[Text | None, Field(max_length=MAX_BYTES, description="validate, author, revise: the YAML")] = (
+        None
+    )
+    etag: Etag = None
+    dry_run: DryRun = False
+    confirm: Annotated[bool, Field(description="true once a person agreed to what is deleted")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class VariableNeeded:
+    """A variable of a policy, as its file declares it."""
+
+    name: str
+    type: str
+    required: bool
+    description: str
+    default: Any = None
+    values: list[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyEntry:
+    """A policy on the shelf. ``steps``: the tools it calls, in order; ``problem``: why it cannot be run."""
+
+    name: str
+    path: str
+    description: str = ""
+    variables: list[VariableNeeded] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PoliciesResult:
+    """Of list: ``policies``. Of show: ``content`` and ``etag``. Of validate: ``valid``, and why not. Of preview and
+    execute: ``steps`` with what each did, ``paths`` of notes, ``diff`` of what is only shown, ``change`` that history
+    undoes. Of author, revise and delete: ``path``, ``etag``, ``change``."""
+
+    policies: list[PolicyEntry] | None = None
+    name: str | None = None
+    path: str | None = None
+    content: str | None = None
+    etag: str | None = None
+    valid: bool | None = None
+    problem: str | None = None
+    steps: list[Did] | None = None
+    paths: list[str] | None = None
+    summary: str | None = None
+    diff: str | None = None
+    change: str | None = None
+    changed: bool | None = None
+
+
+def _text(result: PoliciesResult) -> str:
+    if result.policies is not None:
+        return "\n".join([f"{len(result.policies)} policies:", *map(_entry, result.policies[:SHOWN])])
+    if result.steps is not None:
+        return _ran_text(result)
+    if result.valid is not None:
+        return f"{result.name or 'It'} can be run." if result.valid else f"Not valid: {result.problem}."
+    if result.content is not None:
+        return f"{result.path} [etag {result.etag}]:\n{result.content}"
+    if not result.changed:
+        return f"{result.path} is as it was [etag {result.etag}]."
+    etag = f"is saved [etag {result.etag}]" if result.etag else "is deleted"
+    return f"{result.path} {etag}. Change {result.change}."
+
+
+def _entry(entry: PolicyEntry) -> str:
+    if entry.problem is not None:
+        return f"- {one_line(entry.name)}: cannot be run: {one_line(entry.problem, 300)}"
+    variables = ", ".join(f"{each.name}{'' if each.required else '?'}: {each.type}" for each in entry.variables)
+    return f"- {entry.name}({variables}): {one_line(entry.description, 200)}"
+
+
+def _ran_text(result: PoliciesResult) -> str:
+    steps, paths = result.steps or [], result.paths or []
+    named = ", ".join(one_line(path) for path in paths[:SHOWN])
+    head = f"{result.name} " + (
+        f"would change {len(paths)} notes: {named}. See diff."
+        if result.diff
+        else f"changed {len(paths)} notes: {named}. Change {result.change}."
+        if result.changed
+        else "changes nothing."
+    )
+    said = [one_line(result.summary, 500)] if result.summary else []
+    return "\n".join([head, *said, *map(_step, steps[:SHOWN])])
+
+
+def _step(did: Did) -> str:
+    if did.skipped is not None:
+        return f"- {did.id}: skipped ({did.skipped})"
+    times = f" {did.times} times" if did.times is not None else ""
+    what = f"changed {one_line(did.path or '')}" if did.changed else "nothing to change"
+    return " ".join([f"- {did.id}: {did.tool}{times}, {what}.", *(f"{each.rstrip('.')}." for each in did.warnings)])
+
+
+def _deed(arguments: Mapping[str, Any]) -> str:
+    what = {
+        "execute": "run a written procedure, which changes notes and may delete some",
+        "author": "write a new procedure that agents may run",
+        "revise": "change a procedure that agents may run",
+        "delete": "delete a written procedure",
+    }
+    return what.get(str(arguments.get("action")), "use written procedures")
+
+
+def _destroys(arguments: Mapping[str, Any]) -> bool:
+    """A run deletes notes only where it is told that somebody agreed: without that it is refused by name."""
+    action = arguments.get("action")
+    if arguments.get("dry_run") is True:
+        return False
+    return action == "delete" or (action == "execute" and arguments.get("confirm") is True)
+
+
+def _noted(args: PoliciesArguments, result: PoliciesResult) -> Noted | None:
+    if not result.changed:
+        return None
+    verb = {"execute": "ran the policy", "author": "wrote the policy", "revise": "changed the policy"}
+    resource = result.path or next(iter(result.paths or []), None)
+    return Noted("note_changed", resource, f"{verb.get(args.action, 'deleted the policy')} {result.name}")
+
+
+@tool(
+    role=Role.WRITER,
+    effect=EDITS,
+    preset="notes",
+    actions={
+        "list": Role.READER,
+        "show": Role.READER,
+        "validate": Role.READER,
+        "preview": Role.READER,
+        "execute": Role.WRITER,
+        "author": Role.ADMIN,
+        "revise": Role.ADMIN,
+        "delete": Role.ADMIN,
+    },
+    text=_text,
+    deed=_deed,
+    destroys=_destroys,
+    noted=_noted,
+)
+async def policies(call: Call, args: PoliciesArguments) -> PoliciesResult:
+    """Written procedures of this vault that change several notes as one, all or nothing. Look here before you do a
+    recurring chore by hand: list them, preview one to see its diff, execute it; history undoes a run as a whole.
+    Admins author and revise them."""
+    if args.action == "list":
+        return await _list(call)
+    if args.action == "validate":
+        return await _validate(call, args)
+    kept = None if args.action == "author" else await shelf.opened(call.vault, _named(args))
+    if kept is None:
+        return await _author(call, args)
+    if args.action == "show":
+        content = kept.data.decode("utf-8", "replace")
+        return PoliciesResult(name=kept.name, path=kept.path, content=content, etag=kept.etag)
+    if args.action in ("preview", "execute"):
+        return await _run(call, args, kept)
+    return await (_revise if args.action == "revise" else _delete)(call, args, kept)
+
+
+def _named(args: PoliciesArguments) -> str:
+    if args.name is None:
+        raise InvalidArgument("name", "is needed: which policy")
+    return args.name
+
+
+async def _list(call: Call) -> PoliciesResult:
+    return PoliciesResult(policies=[_told(each) for each in await shelf.listed(call.vault, StepTools(call))])
+
+
+def _told(listed: Listed) -> PolicyEntry:
+    policy = listed.policy
+    if policy is None:
+        return PolicyEntry(listed.name, listed.path, problem=listed.problem)
+    steps = [step.tool for step in policy.steps]
+    return PolicyEntry(listed.name, listed.path, policy.description, _needed(policy), steps)
+
+
+def _needed(policy: Policy) -> list[VariableNeeded]:
+    return [
+        VariableNeeded(name, each.type, each.required, each.description, each.default, each.values)
+        for name, each in policy.variables.items()
+    ]
+
+
+async def _validate(call: Call, args: PoliciesArguments) -> PoliciesResult:
+    kept = await shelf.opened(call.vault, _named(args)) if args.content is None else None
+    data = kept.data if kept is not None else (args.content or "").encode()
+    try:
+        plan = await _plan(call, data, args.name)
+    except InvalidArgument as failure:
+        hint = f" ({failure.hint})" if failure.hint else ""
+        problem = failure.message.removeprefix("Validation error: ") + hint
+        return PoliciesResult(name=args.name, valid=False, problem=problem)
+    return PoliciesResult(name=plan.policy.name, valid=True)
+
+
+async def _plan(call: Call, data: bytes, name: str | None) -> Plan:
+    return await run_in(call.vault.shared.pool, shelf.plan_of, data, name, StepTools(call))
+
+
+async def _run(call: Call, args: PoliciesArguments, kept: Kept) -> PoliciesResult:
+    plan = await _plan(call, kept.data, kept.name)
+    only_shown = args.dry_run or args.action == "preview"
+    if not only_shown:
+        await storer(call).check_size()
+    order = Order(args.variables, only_shown, args.confirm, call.session.id)
+    tools = StepTools(call, None if only_shown else call.role)
+    ran: Ran = await running.run(call.vault, call.actor, plan, order, tools)
+    return PoliciesResult(
+        name=ran.name,
+        steps=ran.steps,
+        paths=ran.paths,
+        summary=ran.summary,
+        diff=ran.diff,
+        change=ran.change,
+        changed=ran.changed,
+    )
+
+
+async def _checked(call: Call, args: PoliciesArguments, name: str) -> str:
+    """The text of a policy that may be saved under a name."""
+    if args.content is None:
+        raise InvalidArgument("content", "is needed: the policy as YAML")
+    await storer(call).check_size()
+    await _plan(call, args.content.encode(), name)
+    return args.content
+
+
+async def _author(call: Call, args: PoliciesArguments) -> PoliciesResult:
+    name = _named(args)
+    places.check_name(name)
+    content = await _checked(call, args, name)
+    if args.dry_run:
+        return PoliciesResult(name=name, valid=True)
+    kept, change = await shelf.author(call.vault, call.actor, name, content, call.session.id)
+    return PoliciesResult(name=name, path=kept.path, etag=kept.etag, change=change, changed=True)
+
+
+async def _revise(call: Call, args: PoliciesArguments, kept: Kept) -> PoliciesResult:
+    shelf.check_etag(kept, args.etag)
+    content = await _checked(call, args, kept.name)
+    if args.dry_run:
+        return PoliciesResult(name=kept.name, valid=True)
+    now, change = await shelf.revise(call.vault, call.actor, kept, content, call.session.id)
+    return PoliciesResult(name=kept.name, path=now.path, etag=now.etag, change=change, changed=change is not None)
+
+
+async def _delete(call: Call, args: PoliciesArguments, kept: Kept) -> PoliciesResult:
+    if args.etag is not None:
+        shelf.check_etag(kept, args.etag)
+    if not args.confirm or args.dry_run:
+        hint = "history brings it back afterwards"
+        raise ConfirmationRequired(f"{kept.name} is only deleted with confirm: true", hint=hint, etag=kept.etag)
+    change = await shelf.remove(call.vault, call.actor, kept, call.session.id)
+    return PoliciesResult(name=kept.name, path=kept.path, change=change, changed=True)

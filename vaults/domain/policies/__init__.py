@@ -1,0 +1,1 @@
+"""Written procedures: YAML files of a vault that say which notes are changed, and how, as one."""

@@ -1,0 +1,215 @@
+"""What templates may do to a value. Each costs what it reads and writes, of a budget that one rendering has."""
+
+from __future__ import annotations
+
+import re
+import time
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from typing import Any
+
+MAX_WORK = 2_000_000
+"""Characters and steps that one rendering may cost."""
+
+MAX_SECONDS = 2.0
+MAX_OUTPUT = 200_000
+"""Characters that one rendering may come to."""
+
+MAX_INDENT = 40
+MAX_DAYS = 36_600
+
+_DIRECTIVES = frozenset("YmdHMSyjVGuaAbBpI%")
+"""What ``date`` knows of strftime: no locale of the machine, nothing that systems read differently."""
+
+_NO_SLUG = re.compile(r"[^\w]+")
+
+
+class Refused(ValueError):
+    """A value that does not fit, or a template that costs too much. The message says which; it holds no value."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """What one rendering may still cost."""
+
+    work: int = MAX_WORK
+    until: float = field(default_factory=lambda: time.monotonic() + MAX_SECONDS)
+
+    def spend(self, amount: int) -> None:
+        """Raise ``Refused`` when it is used up."""
+        self.work -= amount
+        if self.work < 0:
+            raise Refused("costs too much: it loops over too much, or its values are too long")
+        if time.monotonic() > self.until:
+            raise Refused(f"takes longer than {MAX_SECONDS:g} s")
+
+
+def written(value: object) -> str:
+    """A value as text: of what is not there nothing, of a list its items."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    if isinstance(value, (list, tuple)):
+        return ", ".join(written(each) for each in value)
+    raise Refused("writes out a value of several parts: name the part, such as task.text")
+
+
+def _text(value: object, budget: Budget) -> str:
+    text = written(value)
+    budget.spend(len(text) + 1)
+    return text
+
+
+def _upper(value: object, budget: Budget) -> str:
+    return _text(value, budget).upper()
+
+
+def _lower(value: object, budget: Budget) -> str:
+    return _text(value, budget).lower()
+
+
+def _title(value: object, budget: Budget) -> str:
+    return " ".join(word[:1].upper() + word[1:] for word in _text(value, budget).split(" "))
+
+
+def _capitalize(value: object, budget: Budget) -> str:
+    text = _text(value, budget)
+    return text[:1].upper() + text[1:]
+
+
+def _trim(value: object, budget: Budget) -> str:
+    return _text(value, budget).strip()
+
+
+def _string(value: object, budget: Budget) -> str:
+    return _text(value, budget)
+
+
+def _replace(value: object, budget: Budget, old: object, new: object) -> str:
+    text, before, after = _text(value, budget), _text(old, budget), _text(new, budget)
+    if not before:
+        raise Refused("replaces an empty text")
+    budget.spend(text.count(before) * len(after))
+    return text.replace(before, after)
+
+
+def _default(value: object, budget: Budget, other: object = "") -> object:
+    budget.spend(1)
+    return other if value in (None, "", []) else value
+
+
+def _join(value: object, budget: Budget, between: object = ", ") -> str:
+    items, glue = _items(value), _text(between, budget)
+    budget.spend(len(items) * (len(glue) + 1))
+    return glue.join(_text(each, budget) for each in items)
+
+
+def _first(value: object, budget: Budget) -> object:
+    budget.spend(1)
+    items = value if isinstance(value, str) else _items(value)
+    return items[0] if items else None
+
+
+def _last(value: object, budget: Budget) -> object:
+    budget.spend(1)
+    items = value if isinstance(value, str) else _items(value)
+    return items[-1] if items else None
+
+
+def _length(value: object, budget: Budget) -> int:
+    budget.spend(1)
+    return len(value if isinstance(value, str) else _items(value)) if value is not None else 0
+
+
+def _indent(value: object, budget: Budget, width: object = 4) -> str:
+    text = _text(value, budget)
+    if isinstance(width, bool) or not isinstance(width, int) or not 0 <= width <= MAX_INDENT:
+        raise Refused(f"indents by something else than 0 to {MAX_INDENT}")
+    budget.spend(text.count("\n") * width)
+    return text.replace("\n", "\n" + " " * width)
+
+
+def _slug(value: object, budget: Budget) -> str:
+    plain = unicodedata.normalize("NFKD", _text(value, budget))
+    plain = "".join(each for each in plain if not unicodedata.combining(each))
+    return _NO_SLUG.sub("-", plain.lower()).replace("_", "-").strip("-")
+
+
+def _date(value: object, budget: Budget, form: object = "%Y-%m-%d") -> str:
+    shape = _text(form, budget)
+    if len(shape) > 100 or any(each[:1] not in _DIRECTIVES for each in _directives(shape)):
+        raise Refused(f"writes a date with something else than %{', %'.join(sorted(_DIRECTIVES - {'%'}))}")
+    return _moment(_text(value, budget)).strftime(shape)
+
+
+def _directives(form: str) -> list[str]:
+    return [form[at + 1 : at + 2] or "?" for at in _percents(form)]
+
+
+def _percents(form: str) -> list[int]:
+    found, at = [], 0
+    while (at := form.find("%", at)) >= 0:
+        found.append(at)
+        at += 2
+    return found
+
+
+def _days(value: object, budget: Budget, number: object) -> str:
+    if isinstance(number, bool) or not isinstance(number, int) or abs(number) > MAX_DAYS:
+        raise Refused(f"goes on by something else than up to {MAX_DAYS} days")
+    text = _text(value, budget)
+    try:
+        moved = _moment(text) + timedelta(days=number)
+    except OverflowError:
+        raise Refused("goes on to a day that no calendar has") from None
+    return moved.isoformat(timespec="seconds") if "T" in text else moved.date().isoformat()
+
+
+def _moment(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text) if "T" in text else datetime.combine(date.fromisoformat(text), _MIDNIGHT)
+    except ValueError:
+        raise Refused("reads a date that is none: YYYY-MM-DD, or with a time behind T") from None
+
+
+_MIDNIGHT = datetime.min.time()
+
+
+def _items(value: object) -> Sequence[Any]:
+    if isinstance(value, (list, tuple)):
+        return value
+    if value is None:
+        return ()
+    raise Refused("takes something for a list that is none")
+
+
+FILTERS: Mapping[str, Callable[..., object]] = {
+    "upper": _upper,
+    "lower": _lower,
+    "title": _title,
+    "capitalize": _capitalize,
+    "trim": _trim,
+    "string": _string,
+    "replace": _replace,
+    "default": _default,
+    "join": _join,
+    "first": _first,
+    "last": _last,
+    "length": _length,
+    "indent": _indent,
+    "slug": _slug,
+    "date": _date,
+    "days": _days,
+}
+
+
+def each(value: object, budget: Budget, cost: int) -> Sequence[Any]:
+    """What a loop goes over, paid for before it begins. ``cost``: of one round."""
+    items = _items(value)
+    budget.spend(len(items) * cost)
+    return items

@@ -1,0 +1,39 @@
+"""Where policies lie, and what they are called. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from vaults.errors import InvalidArgument
+from vaults.files.paths import joined, key, located, note_path
+
+SUFFIX = ".yaml"
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
+
+
+def check_name(name: str) -> None:
+    """Raise ``InvalidArgument`` for what no policy may be called."""
+    if not _NAME.match(name):
+        raise InvalidArgument("name", "must be a-z, 0-9, '-' and '_', 64 at most, such as weekly-review")
+
+
+def path_of(folder: str, name: str) -> str:
+    """The file of a policy. Raises ``InvalidArgument``."""
+    check_name(name)
+    return joined(folder, f"{name}{SUFFIX}")
+
+
+def holds(folder: str, path: str) -> bool:
+    """Whether a path lies in the folder of policies, however it is spelled."""
+    return key(path).startswith(f"{key(folder)}/")
+
+
+def file_path(folder: str, text: str) -> str:
+    """A caller's path as that of a note, or of a policy. Raises ``InvalidArgument``."""
+    return located(text) if is_policy(folder, text) else note_path(text)
+
+
+def is_policy(folder: str, path: str) -> bool:
+    """Whether a path is that of a policy."""
+    return holds(folder, path) and path.lower().endswith(SUFFIX)

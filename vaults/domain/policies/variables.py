@@ -1,0 +1,131 @@
+"""What a caller gives for the variables of a policy, checked, with defaults for the rest. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from vaults.domain.policies.form import MAX_ITEMS, MAX_TEXT, Policy, Variable
+from vaults.domain.policies.templates import Compiled, compiled, is_template
+from vaults.errors import InvalidArgument
+
+MAX_GIVEN = 200_000
+"""Characters of all values together."""
+
+
+def defaults(policy: Policy) -> dict[str, Compiled]:
+    """The defaults that are templates, in an order in which each finds what it names. Raises ``InvalidArgument`` for a
+    circle."""
+    found = {
+        name: compiled(each.default, f"variables.{name}.default")
+        for name, each in policy.variables.items()
+        if isinstance(each.default, str) and is_template(each.default)
+    }
+    sorter = TopologicalSorter({name: sorted(each.names & found.keys()) for name, each in found.items()})
+    try:
+        return {name: found[name] for name in sorter.static_order()}
+    except CycleError as failure:
+        circle = " → ".join(failure.args[1])
+        raise InvalidArgument("variables", f"have defaults that go in a circle: {circle}") from None
+
+
+def check(policy: Policy) -> None:
+    """Raise ``InvalidArgument`` for a default that its own variable does not take."""
+    for name, each in policy.variables.items():
+        if each.default is not None and not (isinstance(each.default, str) and is_template(each.default)):
+            fitting(each, each.default, f"variables.{name}.default")
+
+
+def settled(policy: Policy, given: Mapping[str, Any], built_in: Mapping[str, Any]) -> dict[str, Any]:
+    """Every variable with its value; None for one that has none. Raises ``InvalidArgument``."""
+    unknown = next((name for name in given if name not in policy.variables), None)
+    if unknown is not None:
+        known = ", ".join(policy.variables) or "none"
+        raise InvalidArgument(f"variables.{unknown[:64]}", "is none of this policy", hint=f"it has: {known}")
+    values: dict[str, Any] = {}
+    for name, each in policy.variables.items():
+        if given.get(name) is not None:
+            values[name] = fitting(each, given[name], f"variables.{name}")
+        elif each.required:
+            raise InvalidArgument(f"variables.{name}", "is required", hint=each.description or None)
+        else:
+            values[name] = each.default
+    for name, template in defaults(policy).items():
+        if given.get(name) is None:
+            filled = template.filled({**built_in, **values})
+            values[name] = None if filled is None else fitting(policy.variables[name], filled, template.place)
+    if sum(_size(each) for each in values.values()) > MAX_GIVEN:
+        raise InvalidArgument("variables", f"have more than {MAX_GIVEN:,} characters together")
+    return values
+
+
+def fitting(variable: Variable, value: Any, place: str) -> Any:
+    """The value, if the variable takes it. Raises ``InvalidArgument``."""
+    reason = _REASONS[variable.type](variable, value)
+    if reason is not None:
+        raise InvalidArgument(place, reason)
+    return value
+
+
+def _string(variable: Variable, value: Any) -> str | None:
+    if not isinstance(value, str):
+        return "must be text"
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return "must be valid Unicode"
+    if "\0" in value:
+        return "must not hold NUL"
+    most = MAX_TEXT if variable.max is None else min(variable.max, MAX_TEXT)
+    return _bounded(len(value), variable.min, most, "characters")
+
+
+def _number(variable: Variable, value: Any) -> str | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -(2**53) <= value <= 2**53:
+        return "must be a number"
+    return _bounded(value, variable.min, variable.max, "")
+
+
+def _boolean(_: Variable, value: Any) -> str | None:
+    return None if isinstance(value, bool) else "must be true or false"
+
+
+def _enum(variable: Variable, value: Any) -> str | None:
+    values = variable.values or []
+    return None if value in values and isinstance(value, str) else f"must be one of {', '.join(values)[:500]}"
+
+
+def _array(variable: Variable, value: Any) -> str | None:
+    if not isinstance(value, list):
+        return "must be a list"
+    most = MAX_ITEMS if variable.max is None else min(variable.max, MAX_ITEMS)
+    reason = _bounded(len(value), variable.min, most, "items")
+    return reason or next((said for each in value if (said := _item(each)) is not None), None)
+
+
+def _item(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, (int, float)):
+        return _number(_ITEM, value)
+    return _string(_ITEM, value)
+
+
+_ITEM = Variable(type="string")
+
+_REASONS = {"string": _string, "number": _number, "boolean": _boolean, "enum": _enum, "array": _array}
+
+
+def _bounded(size: float, least: float | None, most: float | None, of: str) -> str | None:
+    if least is not None and size < least:
+        return f"must be at least {least:g} {of}".rstrip()
+    if most is not None and size > most:
+        return f"must be at most {most:g} {of}".rstrip()
+    return None
+
+
+def _size(value: object) -> int:
+    if isinstance(value, list):
+        return sum(_size(each) + 1 for each in value)
+    return len(value) if isinstance(value, str) else 8
