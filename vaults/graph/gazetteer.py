@@ -25,7 +25,7 @@ _BACK = 20
 
 # What makes a word a part of a longer one: a path, an address, a compound, a contraction, a name in a program.
 _JOINED_BEFORE = re.compile(r"(?:[\w.:=’'][_.:=]|[@#$%&\\/+~-])\Z")
-_JOINED_AFTER = re.compile(r"[_.:=@\\/~-][^\W_]|[’'](?!s\b)[^\W_]|[+#]")
+_JOINED_AFTER = re.compile(r"[_.:=@\\/~-][^\W_]|[’'](?:t|re|ve|ll|d|m)(?![^\W_])|[+#]", re.I)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,161 @@
+"""Links set in any text: nothing is added but links, nothing protected is touched, and once is enough."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.vaults.graph.named import gazetteer, note
+from vaults.graph.autolinks import Autolinked, Wish, autolinked
+from vaults.graph.implicit import PATTERNS
+from vaults.markdown.link import Link
+from vaults.markdown.links import links
+from vaults.markdown.resolve import Candidate, resolve_link
+from vaults.markdown.scan import scan
+from vaults.markdown.zones import overlapping, protected
+
+NOTES = (
+    note("people/Alice Smith.md", "Ali", "Al"),
+    note("Kubernetes.md", "k8s"),
+    note("C++.md"),
+    note("NET.md", ".NET"),
+    note("C#.md", "csharp"),
+    note("a/Dup.md", "First Dup"),
+    note("b/Dup.md"),
+    note("a/Own.md", "Owner"),
+    note("東京.md"),
+    note("Straße.md"),
+    note("Caf\u00e9.md"),
+    note("API/global.md", "API/global"),
+    note("Foo [x].md", "Fool"),
+    note("O'Reilly.md"),
+    note("Go.md"),
+    note("IT.md"),
+    note("Foo.md"),
+    note("foo/Foo Bar.md"),
+    note("a`b.md", "Tick"),
+    note("50%% x.md", "Percent"),
+    note("$5.md", "Fiver"),
+    note("A|B.md"),
+    note("x^y.md", "Caret"),
+)
+KNOWN = gazetteer(*NOTES)
+CANDIDATES = [Candidate(path, title, aliases) for path, title, aliases in NOTES]
+
+NAMES = [name for path, title, aliases in NOTES for name in (title, *aliases)]
+SPELLED = [*NAMES, *(name.lower() for name in NAMES), *(name.upper() for name in NAMES), "Cafe\u0301", "straſse"]
+MARKUP = [
+    *"[]()|\\`!#*_~<>{}$^%@:/'\"-+=.,&",
+    "[[",
+    "]]",
+    "](",
+    "][",
+    "![[",
+    "\\[",
+    "``",
+    "```\n",
+    "~~~\n",
+    "%%",
+    "$$",
+    "{{",
+    "}}",
+    "<!--",
+    "-->",
+    "<a>",
+    "</a>",
+    "<b>",
+    "<div>\n",
+    "</div>\n",
+    "---\n",
+    "***\n",
+    "# ",
+    "## ",
+    "> ",
+    "- ",
+    "1. ",
+    "- [ ] ",
+    "[^1]",
+    "[^1]: ",
+    "[x]: ",
+    "https://",
+    "www.",
+    "a@",
+    "#tag",
+    ":: ",
+    " ^id",
+    "|a|b|\n|-|-|\n",
+    "| ",
+    " | ",
+    "    ",
+    "\t",
+    "[[Foo]]",
+    "[[Foo|k8s]]",
+    "![[Go]]",
+    "[t](Foo.md)",
+    "[t](https://x.y/Foo)",
+    "[Foo][x]",
+]
+BLANKS = [" ", " ", " ", "\n", "\n\n", "\r\n", "\r\n\r\n", "\r", "\u00a0", "", ". ", ", "]
+PIECE = st.sampled_from(SPELLED) | st.sampled_from(SPELLED) | st.sampled_from(MARKUP) | st.sampled_from(BLANKS)
+FRONT = st.sampled_from(["", "", "", "---\na: Foo\n---\n", "---\r\nx: [[Go]]\r\n---\r\n", "---\naliases: [Foo]\n---\n"])
+WORDS = st.text(st.characters(exclude_categories=("Cs",)), max_size=4)
+TEXT = st.tuples(FRONT, st.lists(PIECE | st.sampled_from(BLANKS) | WORDS, max_size=30).map("".join)).map("".join)
+WISH = st.builds(Wish, st.sampled_from(["a/Own.md", "new.md", "b/Foo.md"]), every=st.booleans(),
+                 implicit=st.sampled_from([(), PATTERNS]))  # fmt: skip
+
+
+def is_old(found: Link, shift: int, before: dict[int, Link]) -> bool:
+    old = before.get(found.start - shift)
+    return old is not None and old.end + shift == found.end and old.target == found.target
+
+
+def taken_out(before: str, done: Autolinked) -> tuple[str, list[tuple[int, int]], list[Link]]:
+    """The text without the links that were not there before; where each stood in the old text; those links."""
+    old = {each.start: each for each in links(scan(before), before)}
+    parts, spans, new = [], [], []
+    at = shift = 0
+    for each in links(scan(done.text), done.text):
+        if is_old(each, shift, old):
+            continue
+        whole = done.text[each.start : each.end]
+        words = whole[2:-2].partition("|")[2] or whole[2:-2]
+        parts += (done.text[at : each.start], words)
+        spans.append((each.start - shift, each.start - shift + len(words)))
+        at, shift = each.end, shift + len(whole) - len(words)
+        new.append(each)
+    return "".join((*parts, done.text[at:])), spans, new
+
+
+@settings(max_examples=int(os.environ.get("AUTOLINK_EXAMPLES", "300")), deadline=None)
+@given(TEXT, WISH)
+@example("[[ Foo", Wish("new.md"))
+@example("!Foo \\Foo Foo(x) Foo[x] [Foo Foo] Foo", Wish("new.md", every=True))
+@example("|a|b|\n|-|-|\n|k8s|Kubernetes|\n", Wish("new.md", every=True))
+@example("Foo\r\n---\r\nFoo\r\n", Wish("new.md"))
+def test_any_text_is_what_it_was_but_for_links(text: str, wish: Wish) -> None:
+    done = autolinked(text, KNOWN, wish)
+    without, spans, new = taken_out(text, done)
+    assert without == text
+    zones = protected(text)
+    assert not any(overlapping(zones, start, end) for start, end in spans)
+    assert len(new) == len(done.linked)
+    own = Candidate(wish.path, None, ())
+    for link, said in zip(new, done.linked, strict=True):
+        assert link.line == said.line
+        if said.target != said.term:
+            assert resolve_link(link, wish.path, [*CANDIDATES, own]) == said.target != wish.path
+    if not wish.every:
+        assert len({each.target for each in done.linked}) == len(done.linked)
+    again = autolinked(done.text, KNOWN, wish)
+    assert (again.text, again.linked) == (done.text, [])
+
+
+@settings(max_examples=200, deadline=None)
+@given(TEXT, st.integers(0, 200), st.integers(0, 200))
+def test_nothing_outside_of_what_was_written_changes(text: str, one: int, other: int) -> None:
+    start, end = sorted((min(one, len(text)), min(other, len(text))))
+    done = autolinked(text, KNOWN, Wish("new.md", within=((start, end),), every=True))
+    assert done.text.startswith(text[:start])
+    assert done.text.endswith(text[end:])
