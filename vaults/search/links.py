@@ -1,15 +1,17 @@
 """One step along links from the best results: what they point at answers questions they only touch.
 
-A link is one somebody made, or a title that stands in a text. Only candidates are lifted: on HotpotQA nothing that
-helps is outside of them. Hubs lift nothing: what everything names says nothing about the question.
+A link is one somebody made from a memory, one in a note's text, or a title that stands in a text. Only candidates are
+lifted: on HotpotQA nothing that helps is outside of them. Hubs lift nothing: what everything names says nothing about
+the question.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from vaults.db.sql import Reader
+from vaults.graph import nearby
 from vaults.index.blocks import SEPARATOR
 from vaults.search.facts import Facts, Key
 from vaults.search.lifts import Lift
@@ -46,9 +48,14 @@ def _seeds(known: Mapping[int, Facts], order: Sequence[tuple[int, float]]) -> di
 
 
 def _pairs(tx: Reader, known: Mapping[int, Facts], seeds: Mapping[Key, float], hub: int) -> Iterator[tuple[Key, Key]]:
-    """Links with a seed at one end, from and to, but for those to a hub."""
+    """Links with a seed at one end, from and to, but for those to a hub. Notes that link one another are not read for
+    names: their links say more, and reading costs as much as the rest of a search."""
     yield from _made(tx, seeds, hub)
-    named = [pair for pair in _named(tx, known, seeds) if pair[0] != pair[1]]
+    yield from _spoken(tx, known, seeds)
+    written = _written(tx, known, seeds, hub)
+    yield from written
+    texts = {facts.item for facts in known.values() if not written or facts.item[0] != "note"}
+    named = [pair for pair in _named(tx, known, seeds, texts) if pair[0] != pair[1]]
     times = Counter(target for _, target in named)
     yield from (pair for pair in named if times[pair[1]] <= hub)
 
@@ -64,13 +71,33 @@ def _made(tx: Reader, seeds: Mapping[Key, float], hub: int) -> Iterator[tuple[Ke
     yield from ((("memory", int(row[0])), ("memory", int(row[1]))) for row in rows if int(row[2]) <= hub)
 
 
-def _named(tx: Reader, known: Mapping[int, Facts], seeds: Mapping[Key, float]) -> Iterator[tuple[Key, Key]]:
-    """Who names whom, where one of them is a seed. Only texts that may hold a name are read."""
-    names = _names(tx, known)
+def _spoken(tx: Reader, known: Mapping[int, Facts], seeds: Mapping[Key, float]) -> list[tuple[Key, Key]]:
+    """Memories that somebody linked to notes, where one of the two is a seed."""
+    found = nearby.spoken_of(tx, _numbers(known, "memory"), _numbers(known, "note"))
+    pairs: list[tuple[Key, Key]] = [(("memory", memory), ("note", note)) for memory, note in found]
+    return [pair for pair in pairs if pair[0] in seeds or pair[1] in seeds]
+
+
+def _written(tx: Reader, known: Mapping[int, Facts], seeds: Mapping[Key, float], hub: int) -> list[tuple[Key, Key]]:
+    """Links in the texts of notes, by the notes they mean. Nothing is asked where no seed is a note."""
+    pairs = nearby.links(tx, [number for kind, number in seeds if kind == "note"], _numbers(known, "note"))
+    hubs = nearby.hubs(tx, {meant for _, meant in pairs}, hub)
+    return [(("note", note), ("note", meant)) for note, meant in pairs if meant not in hubs]
+
+
+def _numbers(known: Mapping[int, Facts], kind: str) -> set[int]:
+    return {facts.item[1] for facts in known.values() if facts.item[0] == kind}
+
+
+def _named(
+    tx: Reader, known: Mapping[int, Facts], seeds: Mapping[Key, float], texts: Collection[Key]
+) -> Iterator[tuple[Key, Key]]:
+    """Who names whom, where one of them is a seed. Of ``texts``, only those are read that may hold a name."""
+    names = _names(tx, known) if texts else {}
     if not names:
         return
     called = {seed: names[seed] for seed in seeds if seed in names}
-    for item, body in _bodies(tx, known, lambda item: item in seeds or bool(called)):
+    for item, body in _bodies(tx, known, lambda item: item in texts and (item in seeds or bool(called))):
         if item in seeds:
             sought = {name: other for other, several in names.items() for name in several}
         else:

@@ -9,7 +9,7 @@ from vaults.db.connection import Database
 from vaults.db.sql import Reader
 from vaults.embed.cross import CrossEncoderService
 from vaults.errors import EmbeddingUnavailable
-from vaults.search import fusion, lifts, links, rerank, rolling
+from vaults.search import entities, fusion, lifts, links, rerank, rolling
 from vaults.search.candidates import Found, Scores
 from vaults.search.lifts import Lift
 from vaults.search.question import Mode, Question, Ranking
@@ -30,6 +30,7 @@ def lifted(tx: Reader, found: Ranking, asked: Question, settings: SearchSettings
     known = found.facts
     applied = {name: lift for name, lift in found.lifts.items() if name != "links"} | {
         "named": lifts.named(known, found.meant.names, settings.named),
+        "entity": entities.called(tx, known, asked.text, settings.entity),
         "question": lifts.question(known, settings.question),
         "adversarial": lifts.adversarial(known, settings.adversarial),
         "thread": lifts.thread(known, found.meant.query.terms, settings.thread),

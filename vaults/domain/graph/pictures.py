@@ -18,8 +18,8 @@ DEEPEST = 2
 
 
 async def picture(vault: Vault, path: str | None = None, depth: int = 1) -> Picture:
-    """The note at ``path`` and what is ``depth`` links away from it, one or two; without a path the vault's most central
-    notes. Raises ``NotFound`` and ``InvalidArgument``."""
+    """The note at ``path`` and what is ``depth`` links away from it, one or two; without a path the vault's most
+    central notes. Raises ``NotFound`` and ``InvalidArgument``."""
     if not 1 <= depth <= DEEPEST:
         raise InvalidArgument("depth", f"must be from 1 to {DEEPEST}", hint="more than two links around shows nothing")
 

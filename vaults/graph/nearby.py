@@ -1,0 +1,67 @@
+"""How some notes hang together, read at once: what a search asks of the graph. Numbers are rows of their tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from vaults.db.sql import Reader
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A note and all it is called."""
+
+    number: int
+    names: tuple[str, ...]
+
+
+def links(tx: Reader, some: Collection[int], others: Collection[int]) -> list[Pair]:
+    """Which of ``some`` link to which of ``others`` and the other way round, each pair once: from, and to."""
+    if not some or not others:
+        return []
+    one, other = _listed(some), _listed(others)
+    rows = tx.all(
+        f"SELECT note, meant FROM note_links WHERE meant IN ({other}) AND note IN ({one})"
+        f" UNION SELECT note, meant FROM note_links WHERE meant IN ({one}) AND note IN ({other})"
+    )
+    return [(int(note), int(meant)) for note, meant in rows if note != meant]
+
+
+def hubs(tx: Reader, notes: Collection[int], most: int) -> set[int]:
+    """Those of ``notes`` that more than ``most`` notes link to; none is counted further than that."""
+    if not notes:
+        return set()
+    sources = f"SELECT DISTINCT l.note FROM note_links l WHERE l.meant = n.seq LIMIT {int(most) + 1}"
+    rows = tx.all(f"SELECT n.seq, (SELECT COUNT(*) FROM ({sources}) s) FROM notes n WHERE n.seq IN ({_listed(notes)})")
+    return {int(note) for note, times in rows if int(times) > most}
+
+
+def spoken_of(tx: Reader, memories: Collection[int], notes: Collection[int]) -> list[Pair]:
+    """Which of ``memories`` somebody linked to which of ``notes``. Who may see a memory is the caller's to know."""
+    if not memories or not notes:
+        return []
+    rows = tx.all(
+        "SELECT DISTINCT s.from_memory, n.seq FROM memory_subjects s JOIN notes n ON n.path = s.subject"
+        f" WHERE s.kind = 'note' AND s.from_memory IN ({_listed(memories)}) AND n.seq IN ({_listed(notes)})"
+    )
+    return [(int(memory), int(note)) for memory, note in rows]
+
+
+def called(tx: Reader, notes: Collection[int]) -> list[Called]:
+    """Title, file's name and aliases of ``notes``."""
+    if not notes:
+        return []
+    rows = tx.all(f"SELECT seq, title, path, aliases FROM notes WHERE seq IN ({_listed(notes)})")
+    return [
+        Called(int(number), (title, PurePosixPath(path).stem, *(json.loads(aliases) if aliases != "[]" else ())))
+        for number, title, path, aliases in rows
+    ]
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(str(int(number)) for number in sorted(numbers))
