@@ -143,7 +143,8 @@ class GetArguments(Arguments):
 
 def _opened_text(opened: Opened) -> str:
     found = "\n".join(f"{memory.id}: {told(memory.title)}" for memory in opened.memories) or "None of these exist."
-    return found + (f"\nNot found: {', '.join(map(told, opened.missing))}" if opened.missing else "")
+    missing = [f"Not found: {', '.join(map(told, opened.missing))}"] if opened.missing else []
+    return "\n".join([found, *missing, *opened.warnings])
 
 
 @tool(role=Role.READER, text=_opened_text)

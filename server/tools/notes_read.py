@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
@@ -12,6 +13,7 @@ from server.tools._filters import MaxTokens, Moment, Where
 from server.tools._lines import told
 from server.tools._spec import Arguments, tool
 from vaults import clock
+from vaults.domain import corrections
 from vaults.domain.memory import Label, Tag
 from vaults.domain.notes import finding, reading
 from vaults.domain.notes.finding import FoundNotes, Order, SortBy
@@ -55,7 +57,8 @@ async def note_read(call: Call, args: NoteReadArguments) -> NoteRead:
     for text in (found.text, *(section.text for section in found.sections or ())):
         call.vault.retrieved.note_parts(call.actor.identity, text or "", found.path)
     call.vault.atlas.together.opened(call.session.id, [found.path])
-    return found
+    wrong = await call.vault.db.read(lambda tx: corrections.about(tx, call.actor.identity, [found.path]))
+    return replace(found, warnings=[*found.warnings, *map(corrections.spoken, wrong)]) if wrong else found
 
 
 class FindNotesArguments(Arguments):

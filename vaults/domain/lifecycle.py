@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import ValidationError
 
 from vaults import clock
 from vaults.db.sql import Reader, Writer
-from vaults.domain import anchors, indexing, relations, storing
+from vaults.domain import anchors, corrections, indexing, relations, storing
+from vaults.domain.corrections import Correction
 from vaults.domain.hygiene import fading, secrets
 from vaults.domain.memory import COLUMNS, WIDTH, Actor, Memory, MemoryFields, derived_title, from_row
 from vaults.domain.quota import BOUNDLESS, Quota, counted
@@ -24,17 +25,19 @@ from vaults.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Memories asked for by id: those found, in the order asked, with their links, and the ids of the rest."""
+    """Memories asked for by id: those found, in the order asked, with their links, and the ids of the rest.
+    ``warnings``: open corrections of them."""
 
     memories: list[Memory]
     links: list[Link]
     missing: list[str]
+    warnings: list[str] = field(default_factory=list)
 
 
 async def get(vault: Vault, actor: Actor, ids: Sequence[str]) -> Opened:
     """Whole memories by id, archived and superseded ones included. Counts as a use of each."""
 
-    def read(tx: Reader) -> tuple[dict[str, tuple[int, Memory]], list[Link]]:
+    def read(tx: Reader) -> tuple[dict[str, tuple[int, Memory]], list[Link], list[Correction]]:
         found = {}
         for memory_id in ids:
             row = tx.one(
@@ -45,13 +48,15 @@ async def get(vault: Vault, actor: Actor, ids: Sequence[str]) -> Opened:
             if row is not None:
                 found[memory_id] = (int(row[WIDTH]), from_row(row))
         faded = fading.shown(tx, list(found.values()), vault.shared.hygiene)
-        return dict(zip(found, faded, strict=True)), relations.of(tx, [seq for seq, _ in faded], actor)
+        links = relations.of(tx, [seq for seq, _ in faded], actor)
+        return dict(zip(found, faded, strict=True)), links, corrections.about(tx, actor.identity, list(found))
 
-    found, links = await vault.db.read(read)
+    found, links, wrong = await vault.db.read(read)
     vault.accesses.update(seq for seq, _ in found.values())
     vault.retrieved.note(actor.identity, ((memory.content, memory.id) for _, memory in found.values()))
     ordered = [found[memory_id][1] for memory_id in dict.fromkeys(ids) if memory_id in found]
-    return Opened(ordered, links, [memory_id for memory_id in dict.fromkeys(ids) if memory_id not in found])
+    missing = [memory_id for memory_id in dict.fromkeys(ids) if memory_id not in found]
+    return Opened(ordered, links, missing, list(map(corrections.spoken, wrong)))
 
 
 async def forget(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
@@ -91,6 +96,7 @@ async def purge(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | No
         passages.remove(tx, indexing.KIND, list(seqs.values()))
         for memory_id, seq in seqs.items():
             tx.run("DELETE FROM idempotency_keys WHERE memory = ?", (memory_id,))
+            tx.run("DELETE FROM corrections WHERE subject = ?", (memory_id,))
             tx.run("DELETE FROM memories WHERE seq = ?", (seq,))
             # What it took the place of is found again; what took its place goes on alone.
             back = tx.all("SELECT seq FROM memories WHERE superseded_by = ?", (memory_id,))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TypeVar
 
 from vaults.db.sql import Reader
-from vaults.domain import hits, indexing, portions, storing
+from vaults.domain import corrections, hits, indexing, portions, storing
 from vaults.domain.hits import Hit, Shown
 from vaults.domain.memory import Actor, hashed
 from vaults.domain.notes import catalogue, intake
@@ -27,6 +27,10 @@ T = TypeVar("T")
 
 LIKE = 1_000
 """Characters of an item that are looked for when others like it are wanted and it has no vector."""
+
+
+CORRECTED = 100
+"""Hits, the first ones, of which open corrections are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +147,8 @@ async def answer(vault: Vault, ask: Ask) -> Answer:
     def pick(tx: Reader, ranking: Ranking) -> Answer:
         wanted = [pair for pair in ranking.items if pair[1] / ranking.top >= ask.min_score or not ask.min_score]
         found = hits.shown(tx, vault.name, ranking, wanted[: ask.limit], ask.only)
-        warnings = [*ranking.warnings, *([] if found else _empty(tx, ask.only))]
+        wrong = corrections.about(tx, ask.only.viewer, [each.hit.id for each in found[:CORRECTED]])
+        warnings = [*ranking.warnings, *([] if found else _empty(tx, ask.only)), *map(corrections.spoken, wrong)]
         newest = int(tx.value("SELECT MAX(seq) FROM passages") or 0)
         return Answer(
             found, len(wanted), ranking.mode, dict(ranking.spans), warnings, newest, ranking.meant.query.terms

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from vaults.db.sql import Reader
-from vaults.domain import hits, indexing, recalling
+from vaults.domain import corrections, hits, indexing, recalling
 from vaults.domain.disarming import disarm, one_line
 from vaults.domain.hits import Shown
 from vaults.domain.hygiene import fading
@@ -26,6 +26,9 @@ PER_ITEM = 2
 
 FEWEST, MOST = 12, 500
 """Items searched for, whatever the budget."""
+
+CORRECTED = 100
+"""Items, the best ones, of which open corrections are told."""
 
 PASSAGE = 1_200
 """Characters shown of a note's passage: about 320 tokens."""
@@ -58,7 +61,9 @@ def _found(tx: Reader, vault: Vault, asked: Asked, ranking: Ranking, limit: int)
     terms = ranking.meant.query.terms
     behind = _behind(tx, [each.item[1] for each in shown if each.item[0] == indexing.KIND])
     evidence = [_piece(each, terms, behind) for each in shown]
-    pieces = [replace(piece, rank=rank) for rank, piece in enumerate([*state, *rules, *evidence])]
+    wrong = corrections.about(tx, asked.only.viewer, [each.hit.id for each in shown[:CORRECTED]])
+    told = [replace(starting.corrected(each), part="rules") for each in wrong]
+    pieces = [replace(piece, rank=rank) for rank, piece in enumerate([*state, *told, *rules, *evidence])]
     keys = [piece.key for piece in pieces if piece.key is not None]
     bonds, titles = shelves.bonds(tx, keys, asked.only.viewer)
     return Gathered(pieces, bonds, titles, checkpoint, list(ranking.warnings))

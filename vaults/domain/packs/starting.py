@@ -12,8 +12,9 @@ from dataclasses import replace
 
 from vaults import clock
 from vaults.db.sql import Reader
-from vaults.domain import activity, claims, handoffs, sessions
+from vaults.domain import activity, claims, corrections, handoffs, sessions
 from vaults.domain.activity import Event
+from vaults.domain.corrections import Correction
 from vaults.domain.disarming import disarm, one_line
 from vaults.domain.handoffs import Handoff
 from vaults.domain.memory import Memory
@@ -35,6 +36,9 @@ NOISE = ("raw", "episodic", "observation", "thinking")
 
 TOLD, MORE = 8, 2
 """Memories told of: of the first types, and of the others."""
+
+CORRECTIONS = 6
+"""Open corrections told of."""
 
 SESSIONS, DEEDS = 3, 6
 """Sessions told of, and of one that said nothing itself the last things it did."""
@@ -71,6 +75,7 @@ def _brief(tx: Reader, asked: Asked, own: int, cutoffs: Cutoffs) -> Gathered:
     told = [
         *_sessions(tx, asked, asked.session.id),
         *([_handoff(handoff)] if handoff else []),
+        *map(corrected, corrections.waiting(tx, only.viewer, only.workspaces, CORRECTIONS)),
         *_memories(tx, only),
         *_around(tx, only, own, cutoffs),
     ]
@@ -114,6 +119,13 @@ def _handoff(handoff: Handoff) -> Piece:
     )
     text = "\n".join(line for line in lines if line)
     return _piece("handoff", handoff.id, "open handoff", text, handoff.author, handoff.created_at)
+
+
+def corrected(each: Correction) -> Piece:
+    """An open correction as a candidate."""
+    lines = (_field("Wrong", each.wrong), _field("Right", each.right), _field("About", each.subject))
+    text = "\n".join(line for line in lines if line)
+    return _piece("correction", each.id, f"open correction, {each.kind}", text, each.author, each.at)
 
 
 def _field(name: str, text: str | None) -> str:

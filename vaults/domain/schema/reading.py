@@ -17,7 +17,6 @@ from vaults.domain.schema.sheets import WRITTEN, Sheets, sheets
 from vaults.domain.schema.spellings import Spelt
 from vaults.domain.schema.validating import Violation
 from vaults.domain.schema.written import read
-from vaults.errors import NotFound
 from vaults.vault import Vault
 
 T = TypeVar("T")
@@ -66,14 +65,14 @@ async def folders(vault: Vault, span: Span) -> Portion[Folder]:
 
 
 async def values(vault: Vault, span: Span, name: str) -> Portion[Spelt]:
-    """The values of a field. Raises ``NotFound`` where no note has it, with fields of a like name."""
+    """The values of a field; where no note has it, a warning names one of a like name. Raises ``InvalidArgument``."""
     found = await sheets(vault, span.folder)
     rows = await run_in(vault.shared.pool, spellings.values, found.notes, name)
     if not rows:
         known = list(dict.fromkeys(each for sheet in found.notes for each in sheet.values))
         meant = spellings.nearest(name, known)
         hint = f"did you mean {meant!r}?" if meant else "overview lists the fields"
-        raise NotFound(f"no note has the field {name!r}", hint=hint)
+        found.warnings.append(f"no note has the field {name!r}: {hint}")
     return await _cut(vault, found, rows, span.limit, span.max_tokens)
 
 

@@ -1,7 +1,7 @@
 -- The graph: what each link means, what came and went, what was used together, and what people said of suggestions.
 
 ALTER TABLE note_links ADD COLUMN meant INTEGER REFERENCES notes (seq) ON DELETE SET NULL;  -- NULL: no note, or several
-CREATE INDEX note_links_by_meant ON note_links (meant) WHERE meant IS NOT NULL;
+CREATE INDEX note_links_by_meant ON note_links (meant, note) WHERE meant IS NOT NULL;
 ALTER TABLE notes ADD COLUMN linked INTEGER NOT NULL DEFAULT 1;  -- number of the graph's change that last touched it
 CREATE INDEX notes_by_linked ON notes (linked);
 
@@ -78,6 +78,9 @@ CREATE TABLE memory_subjects (
     PRIMARY KEY (from_memory, relation, kind, subject)
 ) STRICT;
 CREATE INDEX memory_subjects_by_subject ON memory_subjects (kind, subject);
+
+-- Who asks what memories say of an entity reads none but those that name one.
+CREATE INDEX memories_by_entity ON memories (lower(entity)) WHERE entity IS NOT NULL;
 
 -- canonical: links that tools set by themselves or as somebody agreed to, and what became of each
 CREATE TABLE link_applications (
@@ -166,10 +169,10 @@ CREATE TABLE corrections (
     kind        TEXT NOT NULL CHECK (kind IN ('fact', 'note', 'memory', 'link', 'entity', 'behaviour')),
     subject     TEXT,                               -- a note's path, a memory's id, a name
     wrong       TEXT NOT NULL,
-    right       TEXT NOT NULL,
+    instead     TEXT NOT NULL,                      -- what is right
     status      TEXT NOT NULL CHECK (status IN ('open', 'resolved', 'undone')),
-    resolved_at TEXT,
-    resolved_by TEXT,
+    resolved_at TEXT,                               -- or taken back
+    resolved_by TEXT,                               -- a name, for people
     resolution  TEXT
 ) STRICT;
 CREATE INDEX corrections_open ON corrections (workspace, seq) WHERE status = 'open';

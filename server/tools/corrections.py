@@ -1,0 +1,113 @@
+"""What is wrong in memory and notes, and what is right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from auth.roles import Role
+from server.allowance import storer
+from server.call import Call
+from server.tools._lines import told
+from server.tools._spec import EDITS, Arguments, tool
+from vaults.context import run_in
+from vaults.domain import corrections as domain
+from vaults.domain.corrections import Correction, Draft, Kind
+from vaults.domain.hygiene import secrets
+from vaults.domain.memory import Filled
+from vaults.errors import InvalidArgument
+from vaults.ledger.entries import Noted
+
+ACTIONS = {"record": Role.WRITER, "list": Role.READER, "resolve": Role.WRITER, "undo": Role.WRITER}
+
+Side = Annotated[Filled, Field(max_length=2_000)]
+
+
+class CorrectionsArguments(Arguments):
+    action: Annotated[Literal["record", "list", "resolve", "undo"], Field(description="what to do")] = "list"
+    wrong: Annotated[Side | None, Field(description="record: what is said or done, and wrong")] = None
+    right: Annotated[Side | None, Field(description="record: what is right instead")] = None
+    kind: Annotated[Kind, Field(description="record: what is wrong")] = "fact"
+    subject: Annotated[
+        Filled | None,
+        Field(max_length=1_024, description="note's path, memory's id or name it is about; list: only of it"),
+    ] = None
+    id: Annotated[str | None, Field(min_length=1, max_length=64, description="resolve, undo: the correction")] = None
+    resolution: Annotated[Filled | None, Field(max_length=2_000, description="resolve: what was done")] = None
+    status: Annotated[Literal["open", "resolved", "all"], Field(description="list: only these")] = "open"
+    limit: Annotated[int, Field(ge=1, le=100, description="list: corrections at most")] = 20
+    cursor: Annotated[str | None, Field(max_length=5_000, description="from the page before")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Corrections:
+    """The one that was recorded, resolved or taken back, or those listed, newest first, of ``total``."""
+
+    corrections: list[Correction]
+    total: int
+    truncated: bool = False
+    cursor: str | None = None
+    warnings: list[str] = field(default_factory=list)
+
+
+def _text(found: Corrections) -> str:
+    lines = [_line(each) for each in found.corrections] or ["No corrections."]
+    more = [f"{found.total} in all; there is more: pass the cursor."] if found.cursor else []
+    return "\n".join([*lines, *more, *(f"{each}." for each in found.warnings)])
+
+
+def _line(each: Correction) -> str:
+    said = f"{each.status} {domain.spoken(each)}"
+    if each.status == "open" or each.resolved_by is None:
+        return said
+    how = f": {told(each.resolution, domain.TOLD)}" if each.resolution else ""
+    return f"{said}; {each.status} by {told(each.resolved_by, 60)}{how}"
+
+
+def _noted(args: CorrectionsArguments, found: Corrections) -> Noted | None:
+    if args.action == "list":
+        return None
+    verb = {"record": "recorded", "resolve": "resolved", "undo": "took back"}[args.action]
+    [each] = found.corrections
+    if each.kind == "memory":  # seen by those who may see the memory
+        return Noted("memory_corrected", each.subject, f"{verb} a correction of a memory")
+    return Noted("correction", each.id, f"{verb} a correction of kind {each.kind}")
+
+
+@tool(
+    role=Role.READER,
+    effect=EDITS,
+    preset="notes",
+    actions=ACTIONS,
+    text=_text,
+    deed="record or settle a correction",
+    noted=_noted,
+)
+async def corrections(call: Call, args: CorrectionsArguments) -> Corrections:
+    """Say what is wrong in memory, in notes or in how agents work here, and what is right: use it when somebody
+    corrects you. Open ones are told in briefs and beside what they are about; resolve one when it is put right."""
+    if args.action == "list":
+        page = await domain.listed(call.vault, call.actor, args.status, args.subject, (args.limit, args.cursor))
+        return Corrections(page.corrections, page.total, page.cursor is not None, page.cursor)
+    if args.action == "record":
+        return await _record(call, args)
+    if args.id is None:
+        raise InvalidArgument("id", "is needed: the correction")
+    if args.action == "undo":
+        return Corrections([await domain.undo(call.vault, call.actor, args.id)], 1)
+    fields = {"resolution": args.resolution}
+    guarded = await run_in(call.vault.shared.pool, secrets.guard, fields, call.vault.shared.hygiene)
+    done = await domain.resolve(call.vault, call.actor, args.id, guarded.fields["resolution"])
+    return Corrections([done], 1, warnings=guarded.warnings)
+
+
+async def _record(call: Call, args: CorrectionsArguments) -> Corrections:
+    if args.wrong is None or args.right is None:
+        raise InvalidArgument("wrong" if args.wrong is None else "right", "is needed to record a correction")
+    await storer(call).check_size()
+    given = {"wrong": args.wrong, "right": args.right, "subject": args.subject}
+    guarded = await run_in(call.vault.shared.pool, secrets.guard, given, call.vault.shared.hygiene)
+    draft = Draft(args.kind, **guarded.fields)
+    return Corrections([await domain.record(call.vault, call.actor, draft)], 1, warnings=guarded.warnings)
