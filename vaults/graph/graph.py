@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
@@ -63,66 +64,100 @@ def category_of(frontmatter: Mapping[str, Any]) -> str:
 
 
 def caught_up(tx: Reader, known: Graph) -> Graph:
-    """The graph as it is now, from what is known of it."""
+    """The graph as it is now, from what is known of it. Takes as long as what changed is large, but for a look at how
+    many notes there are and a copy of what was known."""
     now = clock.last(tx)
     if now == known.change:
         return known
-    first = known.change if now > known.change else 0
-    rows = tx.all("SELECT seq, path, title, aliases, frontmatter FROM notes WHERE linked > ?", (first,))
-    fresh = {int(row[0]): _node(row) for row in rows}
-    nodes = {**known.nodes, **fresh} if first else fresh
-    if len(nodes) != int(tx.value("SELECT COUNT(*) FROM notes")):
-        living = {int(row[0]) for row in tx.all("SELECT seq FROM notes")}
-        nodes = {number: node for number, node in nodes.items() if number in living}
-    renamed = len(nodes) != len(known.nodes) or any(known.nodes.get(number) != node for number, node in fresh.items())
-    targets = _targets(tx, fresh, everything=not first)
-    all_of_them = (dict(known.out) if first else {}) | targets
-    out = {number: there for number, each in all_of_them.items() if number in nodes and (there := _living(each, nodes))}
-    return Graph(now, now if renamed else known.named, nodes, out, _into(known, out))
+    if not known.change or now < known.change:
+        return _whole(tx, now)
+    fresh = {node.number: node for node in map(_node, tx.all(f"{_NODES} WHERE linked > ?", (known.change,)))}
+    nodes = {**known.nodes, **fresh}
+    gone = _gone(tx, nodes)
+    renamed = bool(gone) or any(known.nodes.get(number) != node for number, node in fresh.items())
+    links = _Links(dict(known.out), dict(known.into))
+    for number in gone:
+        links.drop(number)
+        del nodes[number]
+    for number in fresh.keys() & nodes.keys():
+        links.lead(number, _targets(tx, number) & nodes.keys())
+    return Graph(now, now if renamed else known.named, nodes, links.out, links.into)
 
 
-def _node(row: tuple[Any, ...]) -> Node:
-    number, path, title, aliases, frontmatter = row
-    return Node(int(number), path, title, tuple(json.loads(aliases)), category_of(json.loads(frontmatter)))
+_NODES = "SELECT seq, path, title, aliases, frontmatter FROM notes"
+
+
+def _whole(tx: Reader, now: int) -> Graph:
+    nodes = {node.number: node for node in map(_node, tx.all(_NODES))}
+    out: dict[int, set[int]] = defaultdict(set)
+    into: dict[int, set[int]] = defaultdict(set)
+    for note, meant in tx.all("SELECT note, meant FROM note_links WHERE meant IS NOT NULL"):
+        if note != meant and note in nodes and meant in nodes:
+            out[note].add(meant)
+            into[meant].add(note)
+    return Graph(now, now, nodes, _frozen(out), _frozen(into))
+
+
+def _frozen(side: Mapping[int, set[int]]) -> dict[int, frozenset[int]]:
+    return {number: frozenset(others) for number, others in side.items()}
+
+
+def _gone(tx: Reader, nodes: Mapping[int, Node]) -> set[int]:
+    if len(nodes) == int(tx.value("SELECT COUNT(*) FROM notes")):
+        return set()
+    return nodes.keys() - {int(row[0]) for row in tx.all("SELECT seq FROM notes")}
+
+
+@dataclass(frozen=True, slots=True)
+class _Links:
+    """Links, both ways, while they are changed; a note without any stands in neither."""
+
+    out: dict[int, frozenset[int]]
+    into: dict[int, frozenset[int]]
+
+    def lead(self, number: int, targets: frozenset[int]) -> None:
+        """Make these what a note links to."""
+        before = self.out.get(number, NONE)
+        _put(self.out, number, targets)
+        for target in targets - before:
+            _put(self.into, target, self.into.get(target, NONE) | {number})
+        for target in before - targets:
+            _put(self.into, target, self.into.get(target, NONE) - {number})
+
+    def drop(self, number: int) -> None:
+        """Forget a note, and the links to it."""
+        self.lead(number, NONE)
+        for source in self.into.pop(number, NONE):
+            _put(self.out, source, self.out.get(source, NONE) - {number})
+
+
+def _put(side: dict[int, frozenset[int]], number: int, others: frozenset[int]) -> None:
+    if others:
+        side[number] = others
+    else:
+        side.pop(number, None)
 
 
 def read_node(tx: Reader, number: int) -> Node:
     """A note as the graph shows it, from its row. Raises ``KeyError`` where there is none."""
-    row = tx.one("SELECT seq, path, title, aliases, frontmatter FROM notes WHERE seq = ?", (number,))
+    row = tx.one(f"{_NODES} WHERE seq = ?", (number,))
     if row is None:
         raise KeyError(number)
     return _node(row)
 
 
-def _targets(tx: Reader, notes: Iterable[int], *, everything: bool) -> dict[int, frozenset[int]]:
-    """What these notes link to, but for themselves."""
-    one = "SELECT DISTINCT note, meant FROM note_links WHERE meant IS NOT NULL"
-    rows = tx.all(one) if everything else [row for note in notes for row in tx.all(f"{one} AND note = ?", (note,))]
-    found: dict[int, set[int]] = {note: set() for note in notes}
-    for note, meant in rows:
-        if note != meant:
-            found[int(note)].add(int(meant))
-    return {note: frozenset(targets) for note, targets in found.items()}
+def _node(row: tuple[Any, ...]) -> Node:
+    number, path, title, aliases, frontmatter = row
+    others = () if aliases == "[]" else tuple(json.loads(aliases))
+    # Few notes say what they are of, and to read what all of them say takes longer than all else.
+    category = category_of(json.loads(frontmatter)) if _SAYS(frontmatter) else ""
+    return Node(int(number), path, title, others, category)
 
 
-def _living(targets: frozenset[int], nodes: Mapping[int, Node]) -> frozenset[int]:
-    return targets if targets <= nodes.keys() else frozenset(each for each in targets if each in nodes)
+_SAYS = re.compile('"(?:category|type)"').search
 
 
-def _into(known: Graph, out: Mapping[int, frozenset[int]]) -> dict[int, frozenset[int]]:
-    """Links the other way round; those of most notes are as they were."""
-    changed: dict[int, set[int]] = defaultdict(set)
-    lost: dict[int, set[int]] = defaultdict(set)
-    for number in known.out.keys() | out.keys():
-        before, after = known.out.get(number, NONE), out.get(number, NONE)
-        if before is not after and before != after:
-            for target in after - before:
-                changed[target].add(number)
-            for target in before - after:
-                lost[target].add(number)
-    into = dict(known.into)
-    for target in changed.keys() | lost.keys():
-        into[target] = (into.get(target, NONE) - lost.get(target, NONE)) | changed.get(target, NONE)
-        if not into[target]:
-            del into[target]
-    return into
+def _targets(tx: Reader, note: int) -> frozenset[int]:
+    """What a note links to, but for itself."""
+    rows = tx.all("SELECT DISTINCT meant FROM note_links WHERE note = ? AND meant IS NOT NULL", (note,))
+    return frozenset(int(row[0]) for row in rows) - {note}

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from vaults.db.sql import Reader, Writer
 from vaults.graph import clock
 
 ITERATIONS = 50
-TOLERANCES = (1e-7, 1e-5, 1e-3, 1.0)
+TOLERANCES = (1e-6, 1e-4, 1.0)
 """How still the numbers must stand, on average, to be taken: a graph that does not come to rest in time is taken as it
 is by then."""
 
@@ -53,19 +52,18 @@ def centrality(linked: Collection[Edge]) -> dict[int, float]:
     """Eigenvector centrality (Bonacich, Power and centrality, 1987) of the notes that are linked at all, 0 to 100, by
     at most 50 power iterations on the undirected graph. Linear in the edges; 60,000 take some tens of milliseconds, so
     call it on a thread."""
-    numbers = sorted({each for edge in linked for each in edge})
+    numbers = sorted({*(a for a, _ in linked), *(b for _, b in linked)})
     if not numbers:
         return {}
     import rustworkx
 
     place = {number: index for index, number in enumerate(numbers)}
-    degree = Counter(each for edge in linked for each in edge)
-    # As much of itself as a star's centre has of its rays: else the numbers swing between a hub and what links to it
-    # and do not come to rest. The vector looked for is the same.
-    loop = math.sqrt(max(degree.values()))
     graph = rustworkx.PyGraph()
     graph.add_nodes_from(numbers)
     graph.add_edges_from([(place[a], place[b], 1.0) for a, b in linked])
+    # As much of itself as a star's centre has of its rays: else the numbers swing between a hub and what links to it
+    # and do not come to rest. The vector looked for is the same.
+    loop = math.sqrt(max(map(graph.degree, range(len(numbers)))))
     graph.add_edges_from([(index, index, loop) for index in range(len(numbers))])
     for tolerance in TOLERANCES:
         try:
@@ -83,18 +81,26 @@ def _scaled(numbers: Iterable[int], values: Collection[float]) -> dict[int, floa
     return {number: round(100 * abs(value) / top, DIGITS) for number, value in zip(numbers, values, strict=True)}
 
 
-def store(tx: Writer, change: int, found: dict[int, float]) -> None:
-    """Make these the scores, as of a change of the graph. Only rows that differ are written."""
+def differing(tx: Reader, found: Mapping[int, float]) -> list[tuple[int, float | None]]:
+    """Notes whose score is another than is kept, and which it is; None: none any more."""
     held = hubs(tx)
-    gone = [(note,) for note in held if note not in found]
-    fresh = [(note, hub) for note, hub in found.items() if held.get(note) != hub]
-    if gone:
-        tx.many("DELETE FROM note_scores WHERE note = ?", gone)
+    gone: list[tuple[int, float | None]] = [(note, None) for note in held if note not in found]
+    return gone + [(note, hub) for note, hub in found.items() if held.get(note) != hub]
+
+
+def store(tx: Writer, fresh: Iterable[tuple[int, float | None]]) -> None:
+    """Write some scores down; those of notes that are gone meanwhile are left out."""
+    rows = list(fresh)
+    tx.many("DELETE FROM note_scores WHERE note = ?", [(note,) for note, hub in rows if hub is None])
     tx.many(
         "INSERT INTO note_scores (note, hub) SELECT seq, :hub FROM notes WHERE seq = :note"
         " ON CONFLICT (note) DO UPDATE SET hub = excluded.hub",
-        [{"note": note, "hub": hub} for note, hub in fresh],
+        [{"note": note, "hub": hub} for note, hub in rows if hub is not None],
     )
+
+
+def settled(tx: Writer, change: int) -> None:
+    """All scores are as of this change of the graph."""
     tx.run(
         "INSERT INTO vault_info (key, value) VALUES ('scored', :change)"
         " ON CONFLICT (key) DO UPDATE SET value = excluded.value",

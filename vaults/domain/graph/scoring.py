@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from vaults.context import run_in
 from vaults.db.sql import Reader
@@ -12,6 +13,9 @@ from vaults.vault import Chore, Vault
 
 QUIET_S = 5.0
 """Seconds without a change before scores are worked out: in the midst of many they would be old at once."""
+
+PAGE = 200
+"""Scores in one transaction: a save that comes meanwhile waits for no more than that."""
 
 
 async def score(vault: Vault) -> None:
@@ -28,7 +32,10 @@ async def rescore(vault: Vault) -> None:
     """Work them out now."""
     change, linked = await vault.db.read(_read)
     found = await run_in(vault.shared.pool, scores.centrality, linked)
-    await vault.db.write_aside(lambda tx: scores.store(tx, change, found))
+    fresh = await vault.db.read(lambda tx: scores.differing(tx, found))
+    for start in range(0, len(fresh), PAGE):
+        await vault.db.write_aside(partial(scores.store, fresh=fresh[start : start + PAGE]))
+    await vault.db.write_aside(partial(scores.settled, change=change))
 
 
 def _read(tx: Reader) -> tuple[int, list[Edge]]:

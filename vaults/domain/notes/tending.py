@@ -89,7 +89,7 @@ async def _tidy(vault: Vault) -> str | None:
 
 
 def _follow(vault: Vault, outcome: Outcome) -> None:
-    if outcome.owed:
+    if outcome.owed or outcome.paths:  # vectors, or what chores keep of the notes
         vault.nudge()
     if outcome.paths:
         vault.shared.heard(vault.name, outcome.paths)
