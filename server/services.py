@@ -27,7 +27,7 @@ from vaults import registry as vault_registry
 from vaults.db.connection import Database
 from vaults.db.migrate import migrate
 from vaults.domain import reindexing
-from vaults.domain.graph import scoring, understanding
+from vaults.domain.graph import daily, embedding, proactive, scoring, understanding
 from vaults.domain.hygiene import sweeping
 from vaults.domain.notes import keeping, recovery, tending
 from vaults.embed.backend import Embedder
@@ -38,6 +38,7 @@ from vaults.observe import NullObserver, Observer
 from vaults.pool import Pool
 from vaults.roster import Roster
 from vaults.search.endpoint import Expander
+from vaults.settings import LinkSettings
 from vaults.vault import Heard, Shared
 
 if TYPE_CHECKING:  # the library behind it takes a twentieth of a cold start, and over stdio nobody scrapes
@@ -52,6 +53,9 @@ CHORES = (
     keeping.KEEP,
     sweeping.SWEEP,
     understanding.UNDERSTAND,
+    daily.WRITE_DOWN,
+    proactive.LEARN,
+    embedding.EMBED,
 )
 SEARCH_THREADS = 4
 """FAISS and tokenizer calls at once: they release the interpreter, and two cores are kept busy by two."""
@@ -224,8 +228,14 @@ def _shared(
         sessions=settings.sessions,
         telemetry=settings.telemetry,
         hygiene=settings.hygiene,
-        links=settings.links,
+        links=_links(settings),
     )
+
+
+def _links(settings: Settings) -> LinkSettings:
+    """Nothing is written unasked where nothing, or nothing without a person's word, is written at all."""
+    free = settings.server.write_mode == "auto"
+    return settings.links if free else settings.links.model_copy(update={"proactive": False})
 
 
 async def _open_control(

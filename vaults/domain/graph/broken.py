@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -177,9 +177,15 @@ class _Judge:
         found: list[Broken] = []
         for seen, row in enumerate(rows):
             if len(found) >= limit or self.read >= TARGETS:
-                return _Judged(found, seen, rows[seen - 1] if seen else None)
+                return _Judged(self._guessed(found), seen, rows[seen - 1] if seen else None)
             found += self._one(row)
-        return _Judged(found, len(rows), rows[-1] if rows else None)
+        return _Judged(self._guessed(found), len(rows), rows[-1] if rows else None)
+
+    def _guessed(self, found: Sequence[Broken]) -> list[Broken]:
+        """Those that mean no note with the notes they may be meant for."""
+        lost = [each.link.page for each in found if each.reason == "no note"]
+        likely = iter(self.guesser.several(lost))
+        return [replace(each, likely=next(likely)) if each.reason == "no note" else each for each in found]
 
     def _one(self, row: _Row) -> Iterator[Broken]:
         said = row.path, row.line, row.kind, row.target
@@ -187,8 +193,7 @@ class _Judge:
             if len(row.fits) > 1:
                 yield Broken(*said, "ambiguous", likely=nearest(row.path, row.fits))
             elif not self._is_file(row):
-                page = link_of(row.kind, row.target).page
-                yield Broken(*said, "no note", likely=self.guesser.likely(page))
+                yield Broken(*said, "no note")
             return
         there = self._of(row.meant)
         if there is None:

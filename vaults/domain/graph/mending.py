@@ -27,7 +27,10 @@ from vaults.markdown.scan import Scan, scan
 from vaults.vault import Vault
 
 MOST = 2000
-"""Links set right by one call."""
+"""Broken links looked at in one step."""
+
+LOOKED_AT = 6000
+"""Broken links looked at for those: who writes waits meanwhile."""
 
 TOOL = "links"
 _UNFIT = frozenset("[]|#\n\r\0\\")
@@ -41,17 +44,18 @@ class Asked:
     path: str | None = None
     target: str | None = None
     to: str | None = None
+    cursor: str | None = None
     dry_run: bool = True
     session: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Mended:
-    """``links``: those set right, or that would be; ``more``: there are more broken ones than one call looks at."""
+    """``links``: those set right, or that would be; ``cursor``: where to go on, where one call does not look at all."""
 
     links: list[Broken]
     done: Rewritten
-    more: bool = False
+    cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ async def mend(vault: Vault, actor: Actor, asked: Asked) -> Mended:
     async with AsyncExitStack() as stack:
         if not asked.dry_run:
             await stack.enter_async_context(vault.notes.writing())
-        chosen, more = await _chosen(vault, asked)
+        chosen, cursor = await _chosen(vault, asked)
         plan = await vault.db.read(lambda tx: _plan(tx, chosen))
         paths = list(dict.fromkeys(each.path for each, _ in chosen))
         found = await run_in(
@@ -86,20 +90,20 @@ async def mend(vault: Vault, actor: Actor, asked: Asked) -> Mended:
         rights = [each for each, _ in chosen if each.path in changed]
         summary = f"set {len(rights)} broken links right"
         done = await rewriting.made_of(vault, actor, found, Bulk(TOOL, summary, asked.dry_run, asked.session))
-    return Mended(rights, done, more)
+    return Mended(rights, done, cursor)
 
 
 Chosen = list[tuple[Broken, tuple[str, str]]]
 """Broken links, and the path and name of the note each is to mean."""
 
 
-async def _chosen(vault: Vault, asked: Asked) -> tuple[Chosen, bool]:
+async def _chosen(vault: Vault, asked: Asked) -> tuple[Chosen, str | None]:
     wanted = asked.to
     to = await vault.db.read(lambda tx: _named(tx, wanted)) if wanted is not None else None
     key = name_key(asked.target) if asked.target is not None else None
     chosen: Chosen = []
-    cursor: str | None = None
-    for _ in range(broken.STEPS):
+    cursor = asked.cursor
+    for _ in range(LOOKED_AT // MOST):
         page = await broken.broken(vault, broken.Asked(asked.path, MOST, cursor, within=False))
         for each in page.links:
             right = to if to is not None and name_key(each.link.page) == key else None
@@ -109,9 +113,9 @@ async def _chosen(vault: Vault, asked: Asked) -> tuple[Chosen, bool]:
             if right is not None and each.reason in ("no note", "ambiguous"):
                 chosen.append((each, right))
         cursor = page.cursor
-        if cursor is None or len(chosen) >= MOST:
+        if cursor is None or len(chosen) + MOST > LOOKED_AT:
             break
-    return chosen[:MOST], cursor is not None or len(chosen) > MOST
+    return chosen, cursor
 
 
 def _named(tx: Reader, to: str) -> tuple[str, str]:

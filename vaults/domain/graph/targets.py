@@ -22,6 +22,9 @@ ALIKE = 70.0
 RIVAL = 0.05
 """Confidence by which the best must be ahead of another note to be taken for sure."""
 
+BATCH = 200
+"""Names compared with all others at once."""
+
 SHOWN = 3
 LONG = 200
 """Characters of a name that are compared."""
@@ -53,6 +56,7 @@ class Guesser:
     _names: dict[str, list[tuple[str, Node]]] = field(init=False, default_factory=lambda: defaultdict(list))
     _plain: dict[str, list[tuple[str, Node]]] = field(init=False, default_factory=lambda: defaultdict(list))
     _known: dict[str, list[Likely]] = field(init=False, default_factory=dict)
+    _sorted: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
         for node in self.graph.nodes.values():
@@ -60,40 +64,58 @@ class Guesser:
                 key = folded(name)[:LONG]
                 self._names[key].append((name, node))
                 self._plain[_PLAIN.sub("", key)].append((name, node))
+        self._sorted = [_in_order(key) for key in self._names]
 
     def likely(self, page: str) -> list[Likely]:
         """Notes that a link to ``page`` may be meant for, the likeliest first."""
-        wanted = name_key(page)[:LONG]
-        if wanted not in self._known:
-            self._known[wanted] = self._likely(wanted)
-        return self._known[wanted]
+        return self.several([page])[0]
 
-    def _likely(self, wanted: str) -> list[Likely]:
-        plain = _PLAIN.sub("", wanted)
+    def several(self, pages: Sequence[str]) -> list[list[Likely]]:
+        """As ``likely``, of many: each takes a fraction of a millisecond in a vault of ten thousand notes."""
+        wanted = [name_key(page)[:LONG] for page in pages]
+        alike = []
+        for key in dict.fromkeys(wanted):
+            if key not in self._known:
+                self._known[key] = self._called(key)
+                plain = _PLAIN.sub("", key)
+                alike += [key] if not self._known[key] and len(plain) >= SHORT else []
+        for first in range(0, len(alike), BATCH):
+            self._known.update(self._alike(alike[first : first + BATCH]))
+        return [self._known[key] for key in wanted]
+
+    def _called(self, wanted: str) -> list[Likely]:
+        """Notes of this very name elsewhere, or but for signs and blanks."""
         if wanted in self._names:
             return _ranked([(name, node, 0.95, "name") for name, node in self._names[wanted]])
+        plain = _PLAIN.sub("", wanted)
         if len(plain) >= 2 and plain in self._plain:
             return _ranked([(name, node, 0.93, "spelling") for name, node in self._plain[plain]])
-        if len(plain) < SHORT:
-            return []
-        return _ranked(
-            [
-                (name, node, share / 100, "spelling")
-                for key, share in _alike(wanted, list(self._names))
-                for name, node in self._names[key]
-            ]
-        )
+        return []
+
+    def _alike(self, wanted: Sequence[str]) -> dict[str, list[Likely]]:
+        """Notes whose names are spelled alike; with their words in another order a little less."""
+        import numpy as np
+        from rapidfuzz import fuzz
+        from rapidfuzz.process import cdist
+
+        if not self._names:
+            return {}
+        names = list(self._names)
+        straight = cdist(wanted, names, scorer=fuzz.ratio, score_cutoff=ALIKE, dtype=np.float32)
+        sorted_ = cdist([_in_order(key) for key in wanted], self._sorted, scorer=fuzz.ratio, score_cutoff=ALIKE)
+        scores = np.maximum(straight, sorted_ * 0.97)
+        found = {}
+        for row, key in zip(scores, wanted, strict=True):
+            best: list[int] = np.argsort(-row, kind="stable")[: 2 * SHOWN].tolist() if row.any() else []
+            close = [(names[place], float(row[place]) / 100) for place in best if row[place] >= ALIKE]
+            found[key] = _ranked(
+                [(name, node, share, "spelling") for known, share in close for name, node in self._names[known]]
+            )
+        return found
 
 
-def _alike(wanted: str, names: Sequence[str]) -> list[tuple[str, float]]:
-    """Names with how far they are alike, in per cent; with their words in another order a little less."""
-    from rapidfuzz import fuzz, process
-
-    best: dict[str, float] = {}
-    for scorer, share in ((fuzz.ratio, 1.0), (fuzz.token_sort_ratio, 0.97)):
-        for key, score, _ in process.extract(wanted, names, scorer=scorer, score_cutoff=ALIKE, limit=2 * SHOWN):
-            best[key] = max(best.get(key, 0.0), score * share)
-    return list(best.items())
+def _in_order(key: str) -> str:
+    return " ".join(sorted(key.split()))
 
 
 def _ranked(found: Collection[tuple[str, Node, float, How]]) -> list[Likely]:
