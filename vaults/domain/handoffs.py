@@ -143,6 +143,17 @@ def newest(tx: Reader, taker: Taker, *, taken: bool = False) -> Found | None:
     return one(tx, where, params)
 
 
+def within(tx: Reader, taker: Taker, span: tuple[str, str], limit: int) -> list[Handoff]:
+    """Those made from a moment on and before another that are for the caller, by it or accepted by it, newest first."""
+    addressed, params = _addressed(taker)
+    rows = tx.all(
+        f"{_SELECT} WHERE h.created_at >= :first AND h.created_at < :end"
+        f" AND ({addressed} OR h.owner = :identity OR h.accepted_by = :identity) ORDER BY h.seq DESC LIMIT :limit",
+        {**params, "identity": taker.identity, "first": span[0], "end": span[1], "limit": limit},
+    )
+    return [_read(row).handoff for row in rows]
+
+
 def _addressed(taker: Taker) -> tuple[str, dict[str, Any]]:
     params = {f"to{number}": address for number, address in enumerate(taker.addresses)}
     among = ", ".join(f":{name}" for name in params)

@@ -1,0 +1,48 @@
+"""Days, weeks and months, UTC, as stored times fall into them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from typing import Literal
+
+By = Literal["day", "week", "month"]
+
+
+def of(moment: str, by: By) -> str:
+    """What a stored time, or a day, falls into: ``2026-11-21``, ``2026-W47`` or ``2026-11``; '' for what is no time."""
+    if by == "month":
+        return moment[:7]
+    try:
+        day = date.fromisoformat(moment[:10])
+    except ValueError:
+        return ""
+    return _named(day, by)
+
+
+def _named(day: date, by: By) -> str:
+    if by == "day":
+        return day.isoformat()
+    if by == "month":
+        return day.isoformat()[:7]
+    year, week, _ = day.isocalendar()
+    return f"{year:04d}-W{week:02d}"
+
+
+def first_days(last: date, by: By, number: int) -> list[date]:
+    """The days on which so many periods begin, up to the one ``last`` is in, oldest first."""
+    return list(_back(last, by, number))[::-1]
+
+
+def _back(last: date, by: By, number: int) -> Iterator[date]:
+    start = last
+    if by == "week":
+        start = last - timedelta(days=last.weekday())
+    elif by == "month":
+        start = last.replace(day=1)
+    for _ in range(number):
+        yield start
+        if start <= date(1, 3, 1):
+            return
+        before = start - timedelta(days=1)
+        start = {"day": before, "week": start - timedelta(days=7), "month": before.replace(day=1)}[by]
