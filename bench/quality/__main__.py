@@ -1,4 +1,5 @@
-"""``python -m bench.quality``: how much of what answers a question the search finds, on public judged sets."""
+"""``python -m bench.quality``: how much of what answers a question the search finds, on public judged sets, and how
+good suggested links are."""
 
 from __future__ import annotations
 
@@ -11,11 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from bench import machine
-from bench.quality import asking, measuring, scoring, sets, table
+from bench.quality import asking, linking, measuring, scoring, sets, table
 from bench.quality.measuring import Block
 from bench.quality.prepared import Shelf
 from bench.quality.scoring import Scorer
 from bench.run import OUT, ROOT
+
+LINKING = "linking"
+"""Suggested links, beside the sets."""
 
 PLACES = (ROOT.parent / "shared" / "bench", ROOT / "shared" / "bench")
 
@@ -23,15 +27,18 @@ PLACES = (ROOT.parent / "shared" / "bench", ROOT / "shared" / "bench")
 def main(argv: Sequence[str] | None = None) -> int:
     """0 when every floor holds, or where there is nothing to measure with; 1 when one does not."""
     given = _arguments(argv)
+    lost = _linking(given)
+    if given.only == [LINKING]:
+        return lost
     data = given.data or next((place for place in PLACES if place.is_dir()), PLACES[0])
     if (why := _cannot(data)) is not None:
         print(f"skipped: {why}")
-        return 0
+        return lost
     from server.settings import export_environment
 
     export_environment()
     began = time.monotonic()
-    chosen = [sets.BY_NAME[name] for name in given.only or sets.BY_NAME]
+    chosen = [sets.BY_NAME[name] for name in given.only or sets.BY_NAME if name != LINKING]
     for task in chosen:
         if not sets.present(data, task):
             print(f"skipped: {task.title}: its files are not in {data / task.folder}")
@@ -43,7 +50,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     if given.misses:
         _write_misses(given.misses, blocks)
     print((table.markdown if given.markdown else table.plain)(blocks, about))
-    return int(any(block.missed for block in blocks))
+    return int(any(block.missed for block in blocks)) or lost
+
+
+def _linking(given: argparse.Namespace) -> int:
+    """The suggested links, which are judged by a vault of their own: where everything is measured, or they alone."""
+    everything = given.only is None and given.data is None and not given.quick
+    if not everything and LINKING not in (given.only or ()):
+        return 0
+    return linking.main(["--out", str(given.out)])
 
 
 def _cannot(data: Path) -> str | None:
@@ -77,7 +92,7 @@ def _write_misses(path: Path, blocks: Sequence[Block]) -> None:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.quality", description=__doc__)
-    names = [*sets.BY_NAME]
+    names = [*sets.BY_NAME, LINKING]
     parser.add_argument("--only", nargs="+", choices=names, metavar="SET", help=f"some of: {', '.join(names)}")
     parser.add_argument("--quick", action="store_true", help="few questions and documents; no floor counts")
     parser.add_argument("--ablate", action="store_true", help="also with one setting changed at a time")

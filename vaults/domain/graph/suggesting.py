@@ -14,7 +14,7 @@ from vaults.db.sql import Reader
 from vaults.domain.memory import Actor
 from vaults.errors import EmbeddingUnavailable, Overloaded
 from vaults.files.paths import parent
-from vaults.graph import entity_vectors, pairs, scores
+from vaults.graph import entity_vectors, pairs
 from vaults.graph.entity_vectors import Matrix
 from vaults.graph.gazetteer import Gazetteer
 from vaults.graph.graph import Graph, Node
@@ -37,7 +37,7 @@ LINKS = 2_000
 LATELY_DAYS, LATELY = 60, 500
 """Notes changed lately, and how many of them."""
 
-RELATED = 5
+RELATED = 3
 """Notes the text does not name that are suggested at most."""
 
 NO_MODEL = "the model is not to be had: suggestions go by names and links alone"
@@ -59,7 +59,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A note to link. ``kind`` mention: ``term`` stands in the text on ``line``, from ``start`` to ``end`` (characters),
+    """A note to link. ``kind`` mention: ``term`` stands in the text on ``line``, its characters ``start`` to ``end``,
     and may be linked there; related: the text does not name it. ``layers``: points of each, of which ``score`` is the
     sum; ``confidence``: how likely somebody would link it by hand, or, a related one, either of the two the other."""
 
@@ -93,14 +93,27 @@ async def suggested(vault: Vault, actor: Actor, text: str, source: str, ask: Ask
     """As ``suggest``, with how many there are and what is to be said of them. Notes are readable by all of a vault, so
     ``actor`` decides nothing yet."""
     del actor
-    whole, text = text, text[:LONGEST]
-    read = await run_in(vault.shared.pool, _Text.of, text)
+    weighed = await weigh(vault, text, source)
+    strictness = ask.strictness or vault.shared.links.strictness
+    return Suggested(*chosen(weighed.candidates, text, ask, strictness), weighed.warnings)
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """Every candidate with its evidence, before anybody says how sure it has to be."""
+
+    candidates: list[Candidate]
+    warnings: list[str]
+
+
+async def weigh(vault: Vault, text: str, source: str) -> Weighed:
+    """What a text might link, and what speaks for each."""
+    read = await run_in(vault.shared.pool, _Text.of, text[:LONGEST])
     found = await vault.db.read(lambda tx: _found(vault, tx, read, source))
     vector, warnings = await _vector(vault, found, read)
-    if len(whole) > LONGEST:
+    if len(text) > LONGEST:
         warnings.append(CUT)
-    answer = await run_in(vault.shared.pool, _judged, vault, found, read, vector, ask)
-    return Suggested(*answer, warnings)
+    return Weighed(await run_in(vault.shared.pool, _candidates, vault, found, read, vector), warnings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +144,6 @@ class _Found:
     gazetteer: Gazetteer
     trust: Trust
     matrix: Matrix
-    hubs: dict[int, float]
     pairs: dict[str, float]
     days: dict[int, float]
     texts: dict[int, str]
@@ -154,7 +166,6 @@ def _found(vault: Vault, tx: Reader, read: _Text, path: str) -> _Found:
         vault.atlas.gazetteer(tx),
         trust(tx, parent(path)),
         matrix,
-        scores.hubs(tx),
         pairs.weights(tx, path, now) if path else {},
         _lately(tx, now),
         vault.atlas.learned.texts(tx, graph),
@@ -198,14 +209,12 @@ async def _vector(vault: Vault, found: _Found, read: _Text) -> tuple[bytes | Non
     return (rows[0].tobytes() if identity is not None and identity.key == found.matrix.model else None), []
 
 
-def _judged(vault: Vault, found: _Found, read: _Text, vector: bytes | None, ask: Ask) -> tuple[list[Suggestion], int]:
+def _candidates(vault: Vault, found: _Found, read: _Text, vector: bytes | None) -> list[Candidate]:
     lexicon, habits = vault.atlas.learned.at(found.graph, found.texts)
-    ground = Ground(
-        found.graph, found.gazetteer, lexicon, habits, found.trust, found.matrix, found.hubs, found.pairs, found.days
-    )
+    ground = Ground(found.graph, found.gazetteer, lexicon, habits, found.trust, found.matrix, found.pairs, found.days)
     number = found.source.number if found.source else None
     asked = Asked(read.text, read.zones, found.path, number, found.linked, vector)
-    return chosen(gathering.candidates(ground, asked), read.text, ask, ask.strictness or vault.shared.links.strictness)
+    return gathering.candidates(ground, asked)
 
 
 Scored: TypeAlias = tuple[Candidate, dict[str, float], float]

@@ -36,7 +36,7 @@ class Evidence:
     it, and its category, is linked where named (log odds); ``company``: cosine of its linking notes with those of
     others the text links or surely names, 0…1; ``same_folder``, ``kin``: it lies beside the note, or one in the folder
     named for the other; ``backlink``: it links here; ``pair``: how much they were used together;
-    ``hub``: centrality, 0…100; ``linked``: notes that link to it; ``days``: since it was changed; ``feedback``: points
+    ``linked``: notes that link to it; ``days``: since it was changed; ``feedback``: points
     learned; ``likeness``: cosine of what it is about with the text, from 0.30 on, else 0."""
 
     saying: Saying | None
@@ -47,7 +47,6 @@ class Evidence:
     kin: bool = False
     backlink: bool = False
     pair: float = 0.0
-    hub: float = 0.0
     linked: int = 0
     days: float | None = None
     feedback: float = 0.0

@@ -45,7 +45,6 @@ class Ground:
     habits: Habits
     trust: Trust
     matrix: Matrix
-    hubs: Mapping[int, float] = field(default_factory=dict)
     pairs: Mapping[str, float] = field(default_factory=dict)
     days: Mapping[int, float] = field(default_factory=dict)
 
@@ -210,7 +209,6 @@ def _evidence(
         kin=kin,
         backlink=asked.source is not None and asked.source in graph.out.get(number, ()),
         pair=ground.pairs.get(node.path, 0.0),
-        hub=ground.hubs.get(number, 0.0),
         linked=len(graph.into.get(number, ())),
         days=ground.days.get(number),
         feedback=ground.trust.points.get(name_key(node.title), 0.0),

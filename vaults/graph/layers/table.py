@@ -30,9 +30,9 @@ class Mode:
 
 
 MODES: Mapping[Strictness, Mode] = {
-    "conservative": Mode(named=1.0, related=7.5, alike=0.90),
-    "balanced": Mode(named=-3.0, related=6.0, alike=0.85),
-    "aggressive": Mode(named=-9.0, related=4.0, alike=0.80),
+    "conservative": Mode(named=1.0, related=9.0, alike=0.90),
+    "balanced": Mode(named=-3.0, related=7.5, alike=0.85),
+    "aggressive": Mode(named=-9.0, related=5.0, alike=0.80),
 }
 
 
