@@ -21,7 +21,7 @@ from vaults.domain import cursors
 from vaults.domain.graph import answer, lines, weighing
 from vaults.domain.graph.answer import Answer, Gap, GraphLink, GraphNode, Page, Sight
 from vaults.domain.graph.asked import Which
-from vaults.domain.graph.walking import ranked, rounded, seen
+from vaults.domain.graph.walking import ranked, rounded, seen, total
 from vaults.domain.notes.intake import folder_of
 from vaults.errors import InvalidArgument
 from vaults.graph import link_rows, nearness, pairs
@@ -81,11 +81,7 @@ async def strength(vault: Vault, ends: tuple[Which, Which]) -> Answer:
     between.sort(key=lambda node: (-(node.score or 0.0), node.path or ""))
     nodes = [sight.node(one), sight.node(other), *between[: BOTH * 2]]
     shown = await lines.with_lines(vault, links)
-    return Answer(nodes, shown, len(shared), len(between) > BOTH * 2, score=_sum(parts), parts=rounded(parts))
-
-
-def _sum(parts: Parts) -> float:
-    return round(sum(parts.values()), 2)
+    return Answer(nodes, shown, len(shared), len(between) > BOTH * 2, score=total(parts), parts=rounded(parts))
 
 
 async def strong_connections(vault: Vault, which: Which, page: Page) -> Answer:
@@ -171,7 +167,7 @@ def _all_gaps(sight: Sight, used: Mapping[tuple[str, str], float], folder: str |
         ends = numbers.get(one_path), numbers.get(other_path)
         if ends[0] is not None and ends[1] is not None and ends[1] not in beside(graph, ends[0]):
             found[_ordered(one_path, other_path)]["used"] = math.log1p(weight)
-    return _by_score(Gap(*pair, _sum(parts), rounded(parts)) for pair, parts in found.items())
+    return _by_score(Gap(*pair, total(parts), rounded(parts)) for pair, parts in found.items())
 
 
 def _ordered(one: str, other: str) -> tuple[str, str]:

@@ -88,11 +88,13 @@ def _linked(graph: Graph, one: int, other: int) -> tuple[int, int]:
 
 def ranked(sight: Sight, found: Mapping[int, Mapping[str, float]]) -> list[GraphNode]:
     """Notes by the sum of what speaks for each."""
-    nodes = [
-        replace(sight.node(number), score=round(sum(parts.values()), 2), parts=rounded(parts))
-        for number, parts in found.items()
-    ]
+    nodes = [replace(sight.node(number), score=total(parts), parts=rounded(parts)) for number, parts in found.items()]
     return sorted(nodes, key=lambda node: (-(node.score or 0.0), node.path or ""))
+
+
+def total(parts: Mapping[str, float]) -> float:
+    """What parts add up to, as they are told."""
+    return round(sum(rounded(parts).values()), 2)
 
 
 def rounded(parts: Mapping[str, float]) -> dict[str, float]:

@@ -1,0 +1,231 @@
+"""What links cost: while notes are indexed, after a save, and when the graph is asked.
+
+In this process, without a model: what is measured is the work on links, and not the door.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import wraps
+from pathlib import Path
+from random import Random
+from typing import Any
+from unittest import mock
+
+from bench import ground, notes_served, notes_vault
+from bench.figures import Figure
+from bench.measure import MIB, in_ms, p50, quantile, resident_bytes
+from bench.notes_served import NO_VECTORS, VAULT
+from bench.run import Run
+from server.services import Services, open_services
+from server.tools import discover
+from vaults.domain.notes import reconcile
+from vaults.graph import history, linking, scores, titles, walks
+from vaults.graph.graph import Graph, caught_up
+from vaults.vault import Vault
+
+NOTES, SAVES, ASKS = 10_000, 200, 400
+SHARE, SAVE_MS, BACKLINKS_MS, PATH_MS = 15.0, 30.0, 1.0, 20.0
+READY_S = 600.0
+
+LINK_WORK = (
+    (titles, "store"), (titles, "of"), (linking, "store"), (linking, "names_changed"), (linking, "restart"),
+    (history, "edited"), (history, "keep"),
+)  # fmt: skip
+"""What a note's rows take beside its text, tags, tasks and fields."""
+
+
+def measure(run: Run) -> Iterator[Figure]:
+    """Build, saves, and questions, over one vault."""
+    count = notes_served.sized(run, NOTES)
+    with run.folder("graph") as folder:
+        ready, notes = notes_served.prepared(folder / "data")
+        with run.told(f"make {count:,} notes"):
+            paths = notes_vault.make(notes, count)
+        yield from asyncio.run(_all(run, ready, notes, paths))
+
+
+async def _all(run: Run, ready: ground.Ground, notes: Path, paths: Sequence[str]) -> list[Figure]:
+    loaded = ground.settings_of(ready.data, **{**NO_VECTORS, "notes.watch": "off"})
+    async with open_services(loaded.settings, ready.data, discover()) as services:
+        with run.told("index them"), _clocked() as spent:
+            began = _cpu_seconds()
+            await _indexed(services, len(paths))
+            whole = _cpu_seconds() - began
+        async with services.pool.lease(services.roster.entry(VAULT)) as vault:
+            said = await _size(vault)
+            built = _built(spent, whole, said)
+            with run.told("saves"):
+                saved = await _saves(vault, notes, paths, run.sized(SAVES, 10))
+            with run.told("questions"):
+                asked = await _questions(vault, run.sized(ASKS, 20), said)
+    return [built, *saved, *asked]
+
+
+def _cpu_seconds() -> float:
+    """Of this process and of those that read for it and have ended."""
+    return sum(os.times()[:4])
+
+
+async def _size(vault: Vault) -> str:
+    links = await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM note_links"))
+    notes = await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM notes"))
+    return f"{notes:,} notes, {links:,} links"
+
+
+async def _indexed(services: Services, count: int) -> None:
+    until = time.monotonic() + READY_S
+    async with services.pool.lease(services.roster.entry(VAULT)) as vault:
+        while await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM notes")) < count:
+            if time.monotonic() > until:
+                raise RuntimeError(f"not indexed after {READY_S:g} s")
+            await asyncio.sleep(0.05)
+        if not await vault.notes.settled(READY_S):
+            raise RuntimeError("the first look at the notes does not end")
+
+
+@dataclass(slots=True)
+class Spent:
+    """Processor seconds in what is measured; a function inside another is counted once."""
+
+    seconds: float = 0.0
+    _inside: bool = field(default=False)
+
+    def counting(self, work: Callable[..., Any]) -> Callable[..., Any]:
+        """``work``, with its time counted."""
+
+        @wraps(work)
+        def counted(*args: Any, **named: Any) -> Any:
+            if self._inside:
+                return work(*args, **named)
+            self._inside, began = True, time.thread_time()
+            try:
+                return work(*args, **named)
+            finally:
+                self.seconds += time.thread_time() - began
+                self._inside = False
+
+        return counted
+
+
+@contextmanager
+def _clocked() -> Iterator[Spent]:
+    spent = Spent()
+    patches = [mock.patch.object(module, name, spent.counting(getattr(module, name))) for module, name in LINK_WORK]
+    for patch in patches:
+        patch.start()
+    try:
+        yield spent
+    finally:
+        for patch in patches:
+            patch.stop()
+
+
+def _built(spent: Spent, whole: float, said: str) -> Figure:
+    raw = f"{spent.seconds:.2f} of {whole:.2f} s CPU; {said}"
+    return Figure("links, share of the first index", 100 * spent.seconds / whole, SHARE, unit="%", raw=raw)
+
+
+async def _saves(vault: Vault, notes: Path, paths: Sequence[str], count: int) -> list[Figure]:
+    """Notes that get a link, a task, a tag and, one in four, another title; each is indexed, and the graph and its
+    names are made to know of it."""
+    chance, took, caught = Random(5), [], []
+    await vault.db.read(vault.atlas.gazetteer)
+    for number in range(count):
+        path, other = chance.choice(paths), chance.choice(paths)
+        file = notes / path
+        added = f"\n- [ ] see [[{other.removesuffix('.md')}]] #fresh{number}\n" + ("" if number % 4 else "\n# Anew\n")
+        with file.open("ab") as open_file:
+            open_file.write(added.encode())
+        await asyncio.sleep(0.06)  # a file changed just now may change again unseen, and is read twice
+        began = time.perf_counter()
+        await reconcile.these(vault, [path])
+        middle = time.perf_counter()
+        await vault.db.read(vault.atlas.at)
+        took.append(time.perf_counter() - began)
+        caught.append(time.perf_counter() - middle)
+    raw = f"p50 {in_ms(p50(took))}, longest {in_ms(max(took))} of {count} saves; file to rows, commit and graph"
+    yield_raw = f"p50 {in_ms(p50(caught))}, p95 {in_ms(quantile(caught, 0.95))}"
+    return [
+        Figure(
+            "one saved note → links, tasks, tags and entities, p95",
+            quantile(took, 0.95) * 1000,
+            SAVE_MS,
+            unit="ms",
+            raw=raw,
+        ),
+        Figure("the graph caught up after a save, p50", p50(caught) * 1000, unit="ms", raw=yield_raw),
+    ]
+
+
+async def _questions(vault: Vault, count: int, said: str) -> list[Figure]:
+    graph = await vault.db.read(vault.atlas.at)
+    return [
+        await _backlinks(vault, graph, count, said),
+        _paths(graph, count, said),
+        await _memory(vault, said),
+        await _scores(vault, said),
+    ]
+
+
+async def _timed(work: Callable[[], Awaitable[object]]) -> float:
+    began = time.perf_counter()
+    await work()
+    return time.perf_counter() - began
+
+
+async def _backlinks(vault: Vault, graph: Graph, count: int, said: str) -> Figure:
+    chance, numbers = Random(6), sorted(graph.nodes)
+    took = []
+    for _ in range(count):
+        number = chance.choice(numbers)
+        took.append(await _timed(lambda number=number: vault.db.read(lambda tx: linking.backlinks(tx, number))))
+    hub = max(numbers, key=lambda number: len(graph.into.get(number, ())))
+    most = await _timed(lambda: vault.db.read(lambda tx: linking.backlinks(tx, hub)))
+    raw = f"p95 {in_ms(quantile(took, 0.95))}; of the most linked, {len(graph.into[hub])} notes, {in_ms(most)}; {said}"
+    return Figure("backlinks of a note, p50", p50(took) * 1000, BACKLINKS_MS, unit="ms", raw=raw)
+
+
+def _paths(graph: Graph, count: int, said: str) -> Figure:
+    chance, numbers, took, steps = Random(7), sorted(graph.nodes), [], []
+    for _ in range(count):
+        one, other = chance.sample(numbers, 2)
+        began = time.perf_counter()
+        way = walks.shortest(graph, one, other, 10, "out")
+        took.append(time.perf_counter() - began)
+        steps.append(len(way) - 1 if way else 0)
+    none = steps.count(0)
+    raw = f"p50 {in_ms(p50(took))}, longest {in_ms(max(took))}; {count} pairs, {none} without a path, {said}"
+    return Figure("path across the graph, p95", quantile(took, 0.95) * 1000, PATH_MS, unit="ms", raw=raw)
+
+
+async def _memory(vault: Vault, said: str) -> Figure:
+    import tracemalloc
+
+    def fresh(tx: Any) -> tuple[float, int, Graph]:
+        began = time.perf_counter()
+        graph = caught_up(tx, Graph())
+        took = time.perf_counter() - began
+        del graph
+        tracemalloc.start()
+        graph = caught_up(tx, Graph())
+        held = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+        return took, held, graph
+
+    took, held, _ = await vault.db.read(fresh)
+    raw = f"made in {in_ms(took)}; the process holds {resident_bytes(os.getpid()) / MIB:.0f} MiB; {said}"
+    return Figure("the graph in memory", held / MIB, unit="MiB", raw=raw)
+
+
+async def _scores(vault: Vault, said: str) -> Figure:
+    linked = await vault.db.read(scores.edges)
+    began = time.process_time()
+    found = scores.centrality(linked)
+    took = time.process_time() - began
+    return Figure("scores of all notes, CPU", took * 1000, unit="ms", raw=f"{len(found):,} notes with links; {said}")
