@@ -159,7 +159,7 @@ def _steps(found: Scan, path: str, text: str, plan: Plan) -> Iterator[tuple[Link
 
 def _rewritten(text: str, steps: Sequence[tuple[Link, str]]) -> str:
     parts, at = [], 0
-    for link, target in steps:
+    for link, target in sorted(steps, key=lambda step: step[0].target_start):  # one may stand in another's words
         if link.target_start >= at:
             parts += [text[at : link.target_start], target]
             at = link.target_end

@@ -91,6 +91,7 @@ def plan(*written: tuple[str, str]) -> mending.Plan:
         ("see [it](<old/Merkury.md#a> 'b')", "see [it](<planets/Mercury.md#a> 'b')"),
         ('---\nup: "[[Merkury]]" # kept\n---\r\nx', '---\nup: "[[Mercury]]" # kept\n---\r\nx'),
         ("`[[Merkury]]` [[Other]]", "`[[Merkury]]` [[Other]]"),
+        ("[of [[Merkury]] here](old/Merkury.md)", "[of [[Mercury]] here](planets/Mercury.md)"),
     ],
 )
 def test_only_what_a_link_gives_as_its_target_changes(before: str, after: str) -> None:
@@ -119,11 +120,8 @@ PIECES = st.sampled_from(
 
 def shell(text: str) -> list[str]:
     """A text but for the targets of its links."""
-    ends = [
-        0,
-        *(place for each in links(scan(text), text) for place in (each.target_start, each.target_end)),
-        len(text),
-    ]
+    places = sorted((each.target_start, each.target_end) for each in links(scan(text), text))
+    ends = [0, *(end for place in places for end in place), len(text)]
     return [text[start:end] for start, end in pairwise(ends)][::2]
 
 
@@ -147,7 +145,7 @@ def test_ten_thousand_links_in_a_note_are_set_right_in_linear_time() -> None:
         return time.process_time() - started
 
     took(100)
-    assert took(10_000) < 25 * max(took(1000), 0.004)
+    assert min(took(10_000) for _ in range(3)) < 30 * max(min(took(1000) for _ in range(3)), 0.004)
 
 
 NOTES: dict[str, str | bytes] = {
