@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from auth.roles import Role
+from server.allowance import storer
 from server.call import Call
 from server.tools._filters import MaxTokens
 from server.tools._lines import told
 from server.tools._spec import EDITS, Arguments, tool
 from vaults.domain import portions
-from vaults.domain.graph import suggesting
+from vaults.domain.graph import applying, suggesting
+from vaults.domain.graph.applying import LinkIn
 from vaults.domain.graph.suggesting import Ask, Suggestion
 from vaults.domain.memory import Text
+from vaults.domain.notes.finding import folder_of
 from vaults.domain.notes.opening import opened
+from vaults.domain.notes.rewriting import Bulk
 from vaults.errors import InvalidArgument
 from vaults.files.paths import located
 from vaults.graph.layers.table import Strictness
 
-Action = Literal["suggest"]
+Action = Literal["suggest", "apply"]
 Name = Annotated[Text | None, Field(min_length=1, max_length=1024)]
 
 
@@ -35,14 +40,21 @@ class LinksArguments(Arguments):
     strictness: Annotated[Strictness | None, Field(description="suggest: how sure; default as the server says")] = None
     detail: Annotated[bool, Field(description="suggest: points of each layer")] = False
     limit: Annotated[int, Field(ge=1, le=200, description="at most")] = 20
+    folder: Annotated[Name, Field(description="apply: notes in it and below, in place of path")] = None
+    dry_run: Annotated[bool, Field(description="only show what would change")] = True
     max_tokens: MaxTokens = 3000
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Of suggest: ``suggestions`` of ``total``, likeliest first; ``truncated``: there are more."""
+    """Of suggest: ``suggestions`` of ``total``, likeliest first; ``truncated``: there are more. Of apply: ``applied``
+    of ``total``, which were set, or would be, in the notes ``changed``; ``history`` takes them back by ``change``."""
 
     suggestions: list[Suggestion] | None = None
+    applied: list[LinkIn] | None = None
+    changed: list[str] | None = None
+    change: str | None = None
+    diff: str | None = None
     total: int | None = None
     truncated: bool = False
     warnings: list[str] = field(default_factory=list)
@@ -59,6 +71,25 @@ def _said(found: Links) -> Iterator[str]:
         yield from (_suggestion(each) for each in several)
         if found.truncated:
             yield "There are more: raise limit or max_tokens."
+    if found.applied is not None:
+        yield from _applied(found, found.applied)
+
+
+def _applied(found: Links, applied: list[LinkIn]) -> Iterator[str]:
+    notes = len(found.changed or [])
+    if not found.total:
+        yield "No link to set."
+    elif found.change is None:
+        yield f"{found.total} links in {notes} notes would be set; call again with dry_run false."
+    else:
+        yield f"Set {found.total} links in {notes} notes; history undo ref={found.change} takes them back."
+    yield from (_link_in(each) for each in applied)
+    if found.truncated:
+        yield "There are more than shown."
+
+
+def _link_in(each: LinkIn) -> str:
+    return f'- {told(each.path)}:{each.line} "{told(each.term, 80)}" → {told(each.target)}'
 
 
 def _suggestion(each: Suggestion) -> str:
@@ -71,12 +102,14 @@ def _suggestion(each: Suggestion) -> str:
     role=Role.READER,
     effect=EDITS,
     preset="notes",
-    actions={"suggest": Role.READER},
+    actions={"suggest": Role.READER, "apply": Role.WRITER},
     text=_text,
+    deed="set links in notes",
 )
 async def links(call: Call, args: LinksArguments) -> Links:
     """Links a note or a text should have: notes it names without linking them, and related ones. Use it after writing,
-    or to tidy up: suggest says what to link and how sure that is."""
+    or to tidy up: suggest says what to link and how sure that is; apply sets those links in a note or a folder as one
+    change that history takes back."""
     return await ACTIONS[args.action](call, args)
 
 
@@ -94,7 +127,26 @@ async def _suggest(call: Call, args: LinksArguments) -> Links:
     fits = (
         await portions.fitting(call.vault, [_suggestion(each) for each in several], args.max_tokens) if several else 0
     )
-    return Links(several[:fits], found.total, fits < found.total, [*warnings, *found.warnings])
+    return Links(several[:fits], total=found.total, truncated=fits < found.total, warnings=[*warnings, *found.warnings])
 
 
-ACTIONS: Mapping[str, Callable[[Call, LinksArguments], Awaitable[Links]]] = {"suggest": _suggest}
+async def _apply(call: Call, args: LinksArguments) -> Links:
+    vault = call.vault
+    if (args.path is None) == (args.folder is None):
+        raise InvalidArgument("path", "or folder is needed: the note to link, or the notes; folder / is all of them")
+    if args.path is not None:
+        paths = [(await opened(vault, args.path)).path]
+    else:
+        paths = await vault.db.read(partial(applying.within, vault=vault, folder=folder_of(args.folder)))
+    await storer(call).check_size()
+    bulk = Bulk("links", f"linked names in {args.path or args.folder}"[:200], args.dry_run, call.session.id)
+    done = await applying.link_notes(vault, call.actor, paths, bulk, Ask(args.strictness))
+    fits = await portions.fitting(vault, [_link_in(each) for each in done.links], args.max_tokens) if done.links else 0
+    rest = [f"{done.rest} more notes were not looked at: go on by smaller folders"] if done.rest else []
+    return Links(
+        applied=done.links[:fits], changed=done.done.paths, change=done.done.change, diff=done.done.diff,
+        total=len(done.links), truncated=fits < len(done.links), warnings=[*done.done.warnings, *rest],
+    )  # fmt: skip
+
+
+ACTIONS: Mapping[str, Callable[[Call, LinksArguments], Awaitable[Links]]] = {"suggest": _suggest, "apply": _apply}

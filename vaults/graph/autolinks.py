@@ -102,6 +102,40 @@ def _others(
     return implicit.found(text, united([*zones, *((each.start, each.end) for each in mentions)], len(text)), patterns)
 
 
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A link somebody wants: on the text from ``start`` to ``end``, to the note at ``path``."""
+
+    start: int
+    end: int
+    path: str
+
+
+def linked_at(text: str, gazetteer: Gazetteer, wish: Wish, chosen: Sequence[Chosen]) -> Autolinked:
+    """``text`` with links where they are wanted, one to each note. Left out are places that can hold none, and notes
+    that are not there or that no link can be spelled for."""
+    found = scan(text)
+    zones, note = protected_in(found, text), _Note.of(text, found, wish)
+    places: dict[str, Place] = {}
+    at = 0
+    for each in sorted(chosen, key=lambda one: one.start):
+        unfit = note.refuses(text[each.start : each.end]) or overlapping(zones, each.start, each.end)
+        node = None if unfit or each.start < at else node_at(gazetteer, each.path)
+        if node is None or each.path in (wish.path, *places):
+            continue
+        target = spelled(node, note.own, gazetteer)
+        if target is not None:
+            places[each.path] = Place(each.start, each.end, target, node.path, node.title)
+            at = each.end
+    return with_links(text, found, list(places.values()))
+
+
+def node_at(gazetteer: Gazetteer, path: str) -> Node | None:
+    """The note at a path."""
+    found = (gazetteer.nodes[each] for each in gazetteer.keys.get(name_key(stem_of(path)), ()))
+    return next((node for node in found if node.path == path), None)
+
+
 def with_links(text: str, found: Scan, places: Sequence[Place]) -> Autolinked:
     """``text``, scanned as ``found``, with links at some places, which are in order and apart."""
     parts: list[str] = []
