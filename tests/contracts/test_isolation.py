@@ -55,7 +55,7 @@ VALID = {
     "note_move": {"path": "canary", "to": "moved"},
     "note_delete": {"path": "canary", "confirm": True},
     "history": {"path": "canary"},
-    "graph": {"path": "canary", "to": "canary"},
+    "graph": {"path": "canary", "to": "beside"},
     "links": {"path": "canary"},
     "session_resume": {},
     "session_save": {"summary": "done"},
@@ -95,7 +95,7 @@ async def _canary(services: Services, vault: str) -> tuple[str, str]:
     ask = asker(services, Caller(local(f"seed-{vault}"), vault, Role.ADMIN, "http"))
     own = (await ask("remember", content=f"canary {vault}", thread="canary")).content["id"]
     other = (await ask("remember", content=f"second {vault}")).content["id"]
-    put(folder(services.data, vault), {"canary.md": f"canary {vault}\n"})
+    put(folder(services.data, vault), {"canary.md": f"canary {vault}\n", "beside.md": "beside\n"})
     return own, other
 
 
@@ -200,7 +200,7 @@ async def test_a_grant_taken_away_or_lowered_bites_at_once(services: Services) -
 
 async def test_reading_changes_nothing_an_owner_would_call_data(services: Services) -> None:
     own, other = await _canary(services, "main")
-    await indexed(services, 1)
+    await indexed(services, 2)
     await until(services, lambda tx: tx.value("SELECT COUNT(*) FROM embedding_queue") == 0)
     for role in Role:
         await _grant(services, f"r-{role.label}", "main", role)

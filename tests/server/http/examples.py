@@ -67,6 +67,7 @@ EXAMPLES = (
     ("graph", {"action": "strength", "path": "Trip", "to": "plan"}),
     ("graph", {"action": "analyse", "analysis": "stale", "folder": "made", "days": 30}),
     ("graph", {"action": "export", "format": "json", "max_tokens": 500}),
+    ("graph", {"action": "export", "format": "svg", "path": "Trip"}),
     ("links", {"path": "Trip", "detail": True}),
     ("links", {"text": "See the plan of the trip", "strictness": "aggressive", "limit": 5, "max_tokens": 500}),
     ("links", {"action": "apply", "folder": "/", "dry_run": True, "strictness": "balanced"}),
