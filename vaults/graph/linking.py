@@ -38,10 +38,12 @@ def _link(kind: Kind, target: str) -> Link:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Keys of what a note links to now and did not, and the other way round."""
+    """Keys of what a note links to now and did not, and the other way round. ``any``: some link is another, or means
+    another note."""
 
     added: set[str]
     removed: set[str]
+    any: bool = True
 
 
 _WRITTEN = "kind, line, target, target_key, heading, block, alias, embed"
@@ -50,7 +52,8 @@ _SHOWN = "l.line, l.kind, l.target, l.heading, l.block, l.alias, l.embed"
 
 def store(tx: Writer, note: int, path: str, links: Sequence[Link], *, elsewhere: bool) -> Difference:
     """Make these the links of a note, from the first that differs on: most edits change few or none. ``elsewhere``:
-    the note lies at another path than before, from which links may start."""
+    the note lies at another path than before, from which links may start. Whoever calls tells the graph of it: by
+    ``names_changed``, or by ``changed``."""
     rows: list[Row] = [
         (each.kind, each.line, each.target, name_key(each.page), each.heading, each.block, each.alias, int(each.embed))
         for each in links
@@ -67,15 +70,20 @@ def store(tx: Writer, note: int, path: str, links: Sequence[Link], *, elsewhere:
         [(note, place, *rows[place], meanings.of(links[place], path, note)) for place in range(first, len(rows))],
     )
     if len(held) == len(rows) == same and not elsewhere:
-        return Difference(set(), set())
-    clock.touch(tx, [note])
+        return Difference(set(), set(), any=False)
     before, after = {row[3] for row in held}, {row[3] for row in rows}
     return Difference(after - before - {""}, before - after - {""})
 
 
-def renew(tx: Writer, keys: Iterable[str]) -> None:
-    """Work out anew what links by these names mean: notes that go by them came, went or moved."""
-    changed, sources = [], set()
+def changed(tx: Writer, note: int) -> None:
+    """A note's links are others."""
+    clock.touch(tx, [note])
+
+
+def renew(tx: Writer, keys: Iterable[str], also: Iterable[int] = ()) -> None:
+    """Work out anew what links by these names mean: notes that go by them came, went or moved. ``also``: notes of which
+    something else changed."""
+    changed, sources = [], set(also)
     for key in keys:
         rows = tx.all(
             "SELECT l.note, l.ordinal, l.kind, l.target, s.path, l.meant FROM note_links l"
@@ -88,7 +96,8 @@ def renew(tx: Writer, keys: Iterable[str]) -> None:
             if meant != before:
                 changed.append((meant, note, ordinal))
                 sources.add(int(note))
-    tx.many("UPDATE note_links SET meant = ? WHERE note = ? AND ordinal = ?", changed)
+    if changed:
+        tx.many("UPDATE note_links SET meant = ? WHERE note = ? AND ordinal = ?", changed)
     if sources:
         clock.touch(tx, sources)
 
@@ -147,8 +156,7 @@ def paid(tx: Writer) -> None:
 
 def names_changed(tx: Writer, note: int, keys: Iterable[str]) -> None:
     """A note gained or lost these names."""
-    clock.touch(tx, [note])
-    renew(tx, keys)
+    renew(tx, keys, [note])
 
 
 def gone(tx: Writer, keys: Iterable[str]) -> None:

@@ -39,23 +39,40 @@ def _step(sides: Sides, notes: set[int]) -> set[int]:
 
 
 def shortest(graph: Graph, start: int, end: int, depth: int, direction: Direction) -> list[int] | None:
-    """The shortest way between two notes, both ends with it; of several the one whose notes come first by path, looking
-    back from the end. None where there is none of ``depth`` steps."""
-    sides, seen, found = _sides(graph, direction), {start}, [{start}]
-    while end not in found[-1]:
-        ring = _step(sides, found[-1]) - seen
-        if not ring or len(found) > depth:
+    """The shortest way between two notes, both ends with it; of several always the same, as long as the graph is. None
+    where there is none of ``depth`` steps. From both ends at once, a step at whichever has fewer notes to step from."""
+    if start == end:
+        return [start]
+    sides, against = _sides(graph, direction), _AGAINST[direction]
+    others = _sides(graph, against)
+    ahead, behind = [{start}], [{end}]
+    seen, known = {start}, {end}
+    while len(ahead) + len(behind) - 2 < depth:
+        if len(ahead[-1]) <= len(behind[-1]):
+            ring = _step(sides, ahead[-1]) - seen
+            seen |= ring
+            ahead.append(ring)
+        else:
+            ring = _step(others, behind[-1]) - known
+            known |= ring
+            behind.append(ring)
+        if not ring:
             return None
-        seen |= ring
-        found.append(ring)
-    return _back(graph, found, end, direction)
+        if meeting := ahead[-1] & behind[-1]:
+            middle = min(meeting, key=lambda number: graph.nodes[number].path)
+            return _back(graph, ahead, middle, direction) + _back(graph, behind, middle, against)[-2::-1]
+    return None
+
+
+_AGAINST: Mapping[Direction, Direction] = {"out": "in", "in": "out", "both": "both"}
 
 
 def _back(graph: Graph, found: list[set[int]], end: int, direction: Direction) -> list[int]:
-    against: Direction = {"out": "in", "in": "out", "both": "both"}[direction]  # type: ignore[assignment]
+    """A way to a note in the last ring, from the first one; of several the one whose notes come first by path, looking
+    back from the end."""
     way = [end]
     for ring in reversed(found[:-1]):
-        before = beside(graph, way[-1], against) & ring
+        before = beside(graph, way[-1], _AGAINST[direction]) & ring
         way.append(min(before, key=lambda number: graph.nodes[number].path))
     return way[::-1]
 

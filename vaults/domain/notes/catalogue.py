@@ -115,12 +115,15 @@ def put(tx: Writer, taken: Intake, model: str | None, max_tokens: int, seq: int 
         history.moved(tx, [(held.path, taken.path)])
     edit = history.edited(tx, taken.path) if held is not None and held.hash != taken.hash else None
     renamed = titles.store(tx, number, (PurePosixPath(taken.path).stem, taken.title, *taken.aliases))
+    linked = False
     if taken.links is not None:
-        _read(tx, number, taken, elsewhere=elsewhere, edit=edit)
+        linked = _read(tx, number, taken, elsewhere=elsewhere, edit=edit)
     elif elsewhere:
         linking.restart(tx, number, taken.path)
     if renamed or elsewhere or held is None or held.shown != _shown(taken):
         linking.names_changed(tx, number, renamed | titles.of(tx, number) if elsewhere else renamed)
+    elif linked:
+        linking.changed(tx, number)
     new = splicing.splice(tx, taken.item(number), taken.labels, taken.blocks, max_tokens)
     return splicing.owe(tx, model, new)
 
@@ -170,8 +173,9 @@ def _store(tx: Writer, taken: Intake, seq: int | None) -> int:
     return seq
 
 
-def _read(tx: Writer, number: int, taken: Intake, *, elsewhere: bool, edit: int | None) -> None:
-    """Links, tasks, tags and fields. ``edit``: the number of the change that brought them, if it was seen."""
+def _read(tx: Writer, number: int, taken: Intake, *, elsewhere: bool, edit: int | None) -> bool:
+    """Links, tasks, tags and fields; whether links are others. ``edit``: the number of the change that brought them, if
+    it was seen."""
     difference = linking.store(tx, number, taken.path, taken.links or (), elsewhere=elsewhere)
     if edit is not None:
         history.keep(tx, taken.path, edit, difference)
@@ -183,6 +187,7 @@ def _read(tx: Writer, number: int, taken: Intake, *, elsewhere: bool, edit: int 
     _rewrite(tx, "note_tasks", _TASK, tasks, number)
     if facets.differ(tx, KIND, number, with_ancestors(taken.tags), taken.frontmatter):
         facets.store(tx, KIND, number, with_ancestors(taken.tags), taken.frontmatter)
+    return difference.any
 
 
 _TASK = "note, ordinal, line, status, text, heading, due, tags"
