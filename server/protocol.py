@@ -298,7 +298,7 @@ def _template(template: resources.Template) -> ResourceTemplate:
         name=template.name,
         uri_template=template.uri,
         description=template.description,
-        mime_type=resources.MARKDOWN,
+        mime_type=template.mime_type,
     )
 
 

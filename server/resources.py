@@ -1,5 +1,5 @@
-"""Resources of a vault: ``memory://{id}``, ``note://{path}``, ``vault://status``, and the latest session and handoff.
-Knows no protocol.
+"""Resources of a vault: ``memory://{id}``, ``note://{path}``, ``vault://status``, the latest session and handoff, and
+pictures of the graph: ``vault://graph`` and ``note://{path}/graph``. Knows no protocol.
 
 Every look goes through dispatch by way of a tool, so authorisation, quota, deadline and log are those of any call. A
 URI names no vault: it is read in the vault the caller is in.
@@ -19,22 +19,24 @@ from server.dispatch import dispatch
 from server.inquiry import Refused, inquire
 from server.services import Services
 from vaults.errors import InvalidArgument, NotFound, TooLarge
-from vaults.files.paths import SCHEME, address, key, note_path
+from vaults.files.paths import SCHEME, address, is_note, key, note_path
 
 STATUS = "vault://status"
 SESSION = "session://latest"
 HANDOFF = "handoff://latest"
+GRAPH = "vault://graph"
 STANDING = {
     STATUS: "How this vault is, as JSON",
+    GRAPH: "The most central notes of this vault and how they are linked, as a picture",
     SESSION: "What the last session before yours did, as JSON",
     HANDOFF: "The newest open handoff you may take, as JSON",
 }
-"""Resources that need no name; the last two may be absent."""
+"""Resources that need no name; the session and the handoff may be absent."""
 
 CHANGED_BY = {"session_save": SESSION, "handoff_create": HANDOFF, "handoff_load": HANDOFF}
 """Tools after which one of them may read differently, besides the status, which every write changes."""
 
-MARKDOWN, JSON = "text/markdown", "application/json"
+MARKDOWN, JSON, SVG = "text/markdown", "application/json", "image/svg+xml"
 COMPLETIONS = 100
 SUBSCRIPTIONS = 50
 """URIs a caller may listen to at once."""
@@ -54,11 +56,15 @@ class Template:
     uri: str
     argument: str
     description: str
+    mime_type: str = MARKDOWN
 
 
 MEMORIES = Template("memory", "memory://{id}", "id", "A memory as Markdown, by id")
 NOTES = Template("note", "note://{path}", "path", "A note, by its path in the vault")
-TEMPLATES = (MEMORIES, NOTES)
+PICTURES = Template(
+    "note graph", "note://{path}/graph", "path", "A note and the notes linked around it, as a picture", SVG
+)
+TEMPLATES = (MEMORIES, NOTES, PICTURES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +92,18 @@ class Contents:
 def memory_uri(memory_id: str) -> str:
     """The URI of a memory."""
     return f"memory://{memory_id}"
+
+
+def pictured(uri: str) -> str | None:
+    """The address of the note that a picture is drawn around; None for what is no address of such a picture. Only a
+    path with its suffix makes one: ``note://plan/graph`` is the note plan/graph.md."""
+    note = uri.removesuffix("/graph")
+    return note if note != uri and note.startswith(SCHEME) and is_note(unquote(note)) else None
+
+
+def is_picture(uri: str) -> bool:
+    """Whether it may look different after any note changed."""
+    return uri == GRAPH or pictured(uri) is not None
 
 
 def note_key(uri: str) -> str | None:
@@ -123,6 +141,8 @@ async def listed(services: Services, caller: Caller, cursor: str | None) -> tupl
 async def read(services: Services, caller: Caller, uri: str) -> Contents:
     """One resource. Raises ``NotFound``, the same for what is absent and what is not the caller's, ``TooLarge``, or
     ``Refused``."""
+    if is_picture(uri):
+        return await _picture(services, caller, uri)
     if uri in STANDING:
         found = await _READERS[uri](services, caller)
         return Contents(uri, JSON, json.dumps(found, ensure_ascii=False, indent=2), {})
@@ -179,6 +199,17 @@ async def _note(services: Services, caller: Caller, uri: str) -> Contents:
     return Contents(uri, MARKDOWN, note["text"], {"note": about})
 
 
+async def _picture(services: Services, caller: Caller, uri: str) -> Contents:
+    wanted: dict[str, Any] = {"action": "export", "format": "svg"}
+    if note := pictured(uri):
+        found = await _fetched(services, caller, [note], max_lines=1, max_bytes=_NOTE_BYTES)
+        if not found["items"] or key(found["items"][0]["id"]) != note_key(note):
+            raise _absent()
+        wanted["path"] = found["items"][0]["id"]
+    drawn = await _asked(services, caller, "graph", wanted)
+    return Contents(uri, SVG, drawn["export"], {})
+
+
 async def _fetched(services: Services, caller: Caller, uris: list[str], **more: int) -> dict[str, Any]:
     return await _asked(services, caller, "fetch", {"refs": uris, **more})
 
@@ -188,7 +219,7 @@ async def check_readable(services: Services, caller: Caller, uris: Iterable[str]
     asked = [uri for uri in dict.fromkeys(uris) if uri not in STANDING]
     if len(asked) > SUBSCRIPTIONS:
         raise InvalidArgument("resourceSubscriptions", f"must be at most {SUBSCRIPTIONS} URIs")
-    notes = [uri for uri in asked if uri.startswith(SCHEME)]
+    notes = [pictured(uri) or uri for uri in asked if uri.startswith(SCHEME)]
     if ids := [_memory_id(uri) for uri in asked if not uri.startswith(SCHEME)]:
         found = await _asked(services, caller, "memory_get", {"ids": ids})
         if found["missing"]:
@@ -202,7 +233,7 @@ async def check_readable(services: Services, caller: Caller, uris: Iterable[str]
 async def completed(services: Services, caller: Caller, template: Template, value: str) -> list[str]:
     """What may complete ``value``, a beginning of the template's argument or part of a title."""
     wanted = value.strip()[:200]
-    return await (_note_paths if template is NOTES else _memory_ids)(services, caller, wanted)
+    return await (_memory_ids if template is MEMORIES else _note_paths)(services, caller, wanted)
 
 
 async def _memory_ids(services: Services, caller: Caller, value: str) -> list[str]:
@@ -257,7 +288,8 @@ def _absent() -> NotFound:
 
 
 def _standing(uri: str) -> Entry:
-    return Entry(uri, uri.rpartition("://")[0] if uri != STATUS else "status", STANDING[uri], JSON)
+    kind, _, name = uri.partition("://")
+    return Entry(uri, name if kind == "vault" else kind, STANDING[uri], SVG if uri == GRAPH else JSON)
 
 
 def _entry(memory: Mapping[str, Any]) -> Entry:

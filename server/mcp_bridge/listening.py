@@ -204,7 +204,10 @@ async def _tell_of_notes(room: _Room) -> None:
         while room.notes:
             changed, room.notes = room.notes, set()
             for stream in list(room.streams):
-                for uri in sorted(uri for uri in stream.uris if resources.note_key(uri) in changed):
+                # A picture shows many notes: which ones is not worth working out to tell that it may be another.
+                for uri in sorted(
+                    u for u in stream.uris if resources.note_key(u) in changed or resources.is_picture(u)
+                ):
                     await stream.tell(ResourceUpdated(uri=uri))
             await _publish(room.streams, ResourcesListChanged())
     finally:

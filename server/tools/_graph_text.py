@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from server.tools._lines import told
+from vaults.domain.graph import pictures
 from vaults.domain.graph.answer import Answer, Circle, Gap, GraphLink, GraphMemory, GraphNode
 
 TITLE = 80
+
+PICTURED = "vault://graph and note://{path}/graph"
 
 
 def text(found: Answer) -> str:
@@ -17,8 +20,7 @@ def text(found: Answer) -> str:
 
 def _lines(found: Answer) -> Iterator[str]:
     if found.export is not None:
-        cut = ", cut to fit: take a note with depth, or more max_tokens" if found.truncated else ""
-        yield f"{found.format} of {found.total} notes{cut}:\n{found.export}"
+        yield _document(found, found.export)
         return
     if found.note:
         yield f"There is {told(found.note)}."
@@ -37,6 +39,15 @@ def _lines(found: Answer) -> Iterator[str]:
         yield "There is more: pass the cursor."
     elif found.truncated:
         yield "There is more: raise limit."
+
+
+def _document(found: Answer, export: str) -> str:
+    if found.format == pictures.FORMAT:
+        kept = "the most central of them are shown" if found.truncated else "all are shown"
+        kb = -(-len(export.encode()) // 1000)
+        return f"A picture of {found.total} notes, {kept}: {kb} kB of SVG in export, as in the resources {PICTURED}."
+    cut = ", cut to fit: take a note with depth, or more max_tokens" if found.truncated else ""
+    return f"{found.format} of {found.total} notes{cut}:\n{export}"
 
 
 def _count(found: Answer) -> int:

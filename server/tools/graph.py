@@ -12,7 +12,7 @@ from server.call import Call
 from server.tools._filters import MaxTokens
 from server.tools._graph_text import text
 from server.tools._spec import READS, Arguments, tool
-from vaults.domain.graph import analysing, exporting, following, relating, walking
+from vaults.domain.graph import analysing, exporting, following, pictures, relating, walking
 from vaults.domain.graph.analysing import Analysis, Scope
 from vaults.domain.graph.answer import Answer, Page
 from vaults.domain.graph.asked import Which
@@ -56,7 +56,9 @@ class GraphArguments(Arguments):
     ] = "summary"
     folder: Annotated[Text | None, Field(max_length=1024, description="analyse, gaps, export: and those in it")] = None
     days: Annotated[int | None, Field(ge=1, le=36_500, description="stale, emerging_hubs")] = None
-    format: Annotated[Literal["graphml", "json", "mermaid"], Field(description="of an export")] = "mermaid"
+    format: Annotated[
+        Literal["graphml", "json", "mermaid", "svg"], Field(description="of an export; svg: a picture, for people")
+    ] = "mermaid"
     limit: Annotated[int | None, Field(ge=1, le=10_000, description="at most; default 50, export 500; lists ≤ 500")] = (
         None
     )
@@ -116,7 +118,11 @@ _DOES: Mapping[Action, Callable[[Call, GraphArguments], Awaitable[Answer]]] = {
     "analyse": lambda call, args: analysing.analyse(
         call.vault, args.analysis, Scope(args.folder, args.days), args.page
     ),
-    "export": lambda call, args: exporting.export(call.vault, args.which_if_any, args.wanted),
+    "export": lambda call, args: (
+        pictures.export(call.vault, args.which_if_any, args.folder, args.depth)
+        if args.format == pictures.FORMAT
+        else exporting.export(call.vault, args.which_if_any, args.wanted)
+    ),
 }
 
 

@@ -48,7 +48,11 @@ async def test_a_client_stores_finds_and_reads(site, era):
         status = json.loads((await client.read_resource("vault://status")).contents[0].text)
         assert status["vault"] == "main"
         templates = await client.list_resource_templates()
-        assert [each.uri_template for each in templates.resource_templates] == ["memory://{id}", "note://{path}"]
+        assert [each.uri_template for each in templates.resource_templates] == [
+            "memory://{id}",
+            "note://{path}",
+            "note://{path}/graph",
+        ]
 
 
 @pytest.mark.parametrize("era", ERAS)

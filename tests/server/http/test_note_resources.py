@@ -112,9 +112,10 @@ async def test_memories_come_first_and_every_note_once(site):
             for number in range(3)
         ]
         seen = [uri for uri, _ in await _all_listed(owner)]
-        assert seen[:6] == [*resources.STANDING, *(f"memory://{each}" for each in reversed(ids))]
-        assert len(seen) == len(set(seen)) == 6 + len(NOTES) + 70
-        assert all(uri.startswith("note://") for uri in seen[6:])
+        first = len(resources.STANDING) + 3
+        assert seen[:first] == [*resources.STANDING, *(f"memory://{each}" for each in reversed(ids))]
+        assert len(seen) == len(set(seen)) == first + len(NOTES) + 70
+        assert all(uri.startswith("note://") for uri in seen[first:])
         assert [uri for uri, _ in await _all_listed(owner)] == seen
 
 
@@ -129,7 +130,7 @@ async def test_paths_are_completed_by_their_beginning_and_by_titles(site, era):
             return answer["result"]["completion"]["values"]
 
         templates = (await _asked(owner, "resources/templates/list", era))["result"]["resourceTemplates"]
-        assert [each["uriTemplate"] for each in templates] == ["memory://{id}", "note://{path}"]
+        assert [each["uriTemplate"] for each in templates] == ["memory://{id}", "note://{path}", "note://{path}/graph"]
         for value in ("projects/", "proj", "PROJECTS/pl", "the plan", "plan"):
             assert await completed(owner, value) == ["projects/plan.md"], value
         assert set(await completed(owner, "")) == set(NOTES)

@@ -1,37 +1,49 @@
-"""A picture of a vault's graph, or of what is around one note."""
+"""A picture of a vault's graph, of a folder of it, or of what is around one note."""
 
 from __future__ import annotations
 
 from vaults.context import run_in
-from vaults.db.sql import Reader
+from vaults.domain.graph import walking
+from vaults.domain.graph.answer import Answer, Sight
+from vaults.domain.graph.asked import Which
 from vaults.domain.graph.picturing import drawing, scene
 from vaults.domain.graph.picturing.drawing import Picture
-from vaults.domain.notes import catalogue
+from vaults.domain.graph.relating import within
 from vaults.errors import InvalidArgument
-from vaults.graph import scores
-from vaults.graph.graph import Graph
+from vaults.graph.graph import NONE, Graph
 from vaults.vault import Vault
 
-SVG = "image/svg+xml"
+FORMAT = "svg"
 
-DEEPEST = 2
+DEEPEST, FEW = 2, 8
+"""Links around a note at most; and notes one link away below which those two away are shown as well, if nothing is
+said."""
 
 
-async def picture(vault: Vault, path: str | None = None, depth: int = 1) -> Picture:
-    """The note at ``path`` and what is ``depth`` links away from it, one or two; without a path the vault's most
-    central notes. Raises ``NotFound`` and ``InvalidArgument``."""
-    if not 1 <= depth <= DEEPEST:
-        raise InvalidArgument("depth", f"must be from 1 to {DEEPEST}", hint="more than two links around shows nothing")
+async def export(vault: Vault, which: Which | None, folder: str | None, depth: int | None) -> Answer:
+    """The note and what is ``depth`` links away from it, one or two; without a note the most central ones of a folder,
+    or of the vault. ``total`` counts the notes there are. Raises ``NotFound``, ``Conflict`` and ``InvalidArgument``."""
+    if depth is not None and depth > DEEPEST:
+        raise InvalidArgument("depth", f"must be {DEEPEST} at most for a picture", hint="mermaid and json go further")
+    sight, numbers = await walking.seen(vault, *([which] if which is not None else []))
+    title = folder or vault.name
+    drawn, total = await run_in(vault.shared.pool, _drawn, sight, numbers[0] if numbers else title, folder, depth)
+    return Answer(total=total, truncated=drawn.notes < total, format=FORMAT, export=drawn.svg)
 
-    def read(tx: Reader) -> tuple[Graph, dict[int, float], int | None]:
-        middle = catalogue.find(tx, path)[0] if path is not None else None
-        return vault.atlas.at(tx), scores.hubs(tx), middle
 
-    graph, hubs, middle = await vault.db.read(read)
+def _drawn(sight: Sight, about: int | str, folder: str | None, depth: int | None) -> tuple[Picture, int]:
+    """``about``: a note by its number, or the title of an overview."""
+    if isinstance(about, int):
+        near = sight.graph.out.get(about, NONE) | sight.graph.into.get(about, NONE)
+        shown = scene.around(sight.graph, sight.hubs, about, depth or (1 if len(near) >= FEW else DEEPEST))
+    else:
+        shown = scene.overview(_part(sight.graph, folder) if folder else sight.graph, sight.hubs, about)
+    return drawing.draw(shown), len(shown.dots) + shown.hidden + shown.alone
 
-    def drawn() -> Picture:
-        if middle is None:
-            return drawing.draw(scene.overview(graph, hubs, vault.name))
-        return drawing.draw(scene.around(graph, hubs, middle, depth))
 
-    return await run_in(vault.shared.pool, drawn)
+def _part(graph: Graph, folder: str) -> Graph:
+    """What lies in a folder, and the links inside of it."""
+    nodes = {number: node for number, node in graph.nodes.items() if within(node.path, folder)}
+    out = {number: graph.out.get(number, NONE) & nodes.keys() for number in nodes}
+    into = {number: graph.into.get(number, NONE) & nodes.keys() for number in nodes}
+    return Graph(graph.change, graph.named, nodes, out, into)
