@@ -53,7 +53,7 @@ class Changing(Arguments):
 class Linking(Changing):
     commit: Annotated[bool, Field(description="wait for the Git commit")] = False
     auto_link: Annotated[bool | None, Field(description="link known names; default: as set")] = None
-    suggest_links: Annotated[bool, Field(description="add link suggestions")] = False
+    suggest_links: Annotated[bool, Field(description="end it with suggested links: → [[A]], [[B]]")] = False
 
 
 def _terms(call: Call, args: Changing, name: str) -> Terms:
@@ -72,7 +72,9 @@ def _changed_text(changed: Changed) -> str:
         head = f"{changed.path} is as it was [etag {changed.etag}]."
     else:
         head = f"{changed.path} {_lines(changed)} [etag {changed.etag}]."
-    return " ".join([head, *_linked(changed), *(f"{warning.rstrip('.')}." for warning in changed.warnings)])
+    return " ".join(
+        [head, *_linked(changed), *_suggested(changed), *(f"{warning.rstrip('.')}." for warning in changed.warnings)]
+    )
 
 
 def _linked(changed: Changed) -> Iterator[str]:
@@ -81,6 +83,12 @@ def _linked(changed: Changed) -> Iterator[str]:
         shown = [f"{one_line(each.term)} to {one_line(each.target)}" for each in changed.linked[:SHOWN]]
         more = f" and {len(changed.linked) - SHOWN} more" if len(changed.linked) > SHOWN else ""
         yield f"{'Would link' if changed.diff is not None else 'Linked'} {', '.join(shown)}{more}."
+
+
+def _suggested(changed: Changed) -> Iterator[str]:
+    if changed.suggestions is not None:
+        named = ", ".join(one_line(each.path) for each in changed.suggestions)
+        yield f"Suggested links: {named}." if named else "No link to suggest."
 
 
 def _lines(changed: Changed) -> str:
@@ -117,7 +125,9 @@ async def note_write(call: Call, args: WriteArguments) -> Changed:
     """Make a new note, or overwrite a whole one. To change a part, use note_edit. Names notes about the same, to add
     to one of them instead."""
     await storer(call).check_size()
-    asked = writing.Asked(args.path, args.content, args.frontmatter, args.mode, args.template, args.auto_link)
+    asked = writing.Asked(
+        args.path, args.content, args.frontmatter, args.mode, args.template, args.auto_link, args.suggest_links
+    )
     changed = await writing.write(call.vault, call.actor, asked, _terms(call, args, "note_write"))
     told = await warned(call, {"content": args.content, "frontmatter": args.frontmatter})
     changed.warnings.extend(told)
@@ -176,7 +186,7 @@ async def note_edit(call: Call, args: EditArguments) -> Changed:
     if args.action == "add":
         await storer(call).check_size()
     edit = edit_of(args, call.vault.notes.settings.guardrails)
-    asked = editing.Asked(args.path, edit, args.format, args.auto_link)
+    asked = editing.Asked(args.path, edit, args.format, args.auto_link, args.suggest_links)
     changed = await editing.edit(call.vault, call.actor, asked, _terms(call, args, "note_edit"))
     told = await warned(call, {"content": args.content, "replacement": args.replacement})
     changed.warnings.extend(told)

@@ -9,6 +9,7 @@ import pytest
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
 from tests.noted import folder, indexed, put
+from vaults.domain.graph.offering import ended_with
 
 PEOPLE = {
     "people/Alice Smith.md": "---\naliases: [Ali]\n---\n# Alice Smith\n",
@@ -105,3 +106,51 @@ async def test_a_link_that_was_set_is_kept_in_mind(ask: Asking, root: Path, serv
             lambda tx: tx.all("SELECT path, entity, term, source, change FROM link_applications")
         )
     assert [tuple(row) for row in rows] == [("log.md", "alice smith", "Ali", "auto", done.content["change"])]
+
+
+async def test_suggested_links_end_what_is_written_and_are_named(ask: Asking, root: Path) -> None:
+    done = await ask("note_write", path="log.md", content="Ask Alice Smith about Kubernetes.\n", suggest_links=True)
+    assert done.ok, done.text
+    named = [each["path"] for each in done.content["suggestions"]]
+    assert {"people/Alice Smith.md", "Kubernetes.md"} <= set(named)
+    text = (root / "log.md").read_text()
+    assert text.startswith("Ask Alice Smith about Kubernetes. → [[")
+    assert "[[Alice Smith]]" in text
+    assert "Suggested links: " in done.text
+    edited = await ask("note_edit", path="log.md", content="and Ali", suggest_links=True, format="bullet")
+    assert all(each["path"] not in named for each in edited.content["suggestions"])
+    undone = await ask("history", action="undo", ref=edited.content["change"])
+    assert undone.ok
+    assert (root / "log.md").read_text() == text
+
+
+async def test_what_becomes_a_link_is_not_suggested_too(ask: Asking, root: Path) -> None:
+    done = await ask("note_write", path="log.md", content="Ask Alice Smith.\n", suggest_links=True, auto_link=True)
+    assert "people/Alice Smith.md" not in [each["path"] for each in done.content["suggestions"]]
+    assert (root / "log.md").read_text().startswith("Ask [[Alice Smith]].")
+
+
+async def test_a_replacement_names_suggestions_and_holds_none(ask: Asking, root: Path) -> None:
+    put(root, {"log.md": "X\n"})
+    done = await ask(
+        "note_edit", path="log", action="replace", search="X", replacement="Alice Smith", suggest_links=True
+    )
+    assert done.content["suggestions"][0]["path"] == "people/Alice Smith.md"
+    assert (root / "log.md").read_text() == "Alice Smith\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "ended"),
+    [
+        ("one\ntwo\n", "one\ntwo → [[A]]\n"),
+        ("| a |\n|---|\n| b |\n", "| a |\n|---|\n| b |\n\n→ [[A]]\n"),
+        ("# Title\r\n", "# Title\r\n\r\n→ [[A]]\r\n"),
+        ("```\ncode\n```", "```\ncode\n```\n\n→ [[A]]"),
+        ("```\ncode\n", "```\ncode\n"),
+        ("done → [[B]]\n", "done → [[B]]\n"),
+        ("> quoted `x`\n", "> quoted `x` → [[A]]\n"),
+        ("\n", "\n"),
+    ],
+)
+def test_suggested_links_go_where_they_are_read_as_links(text: str, ended: str) -> None:
+    assert ended_with(text, "→ [[A]]") == ended

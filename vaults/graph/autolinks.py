@@ -27,7 +27,7 @@ NAMESAKES = 100
 
 # What a target cannot hold, and what would begin code, a comment, a formula or a template in the text around it.
 _UNFIT_TARGET = re.compile(r"[\[\]|#^\x00-\x1f`<>\\]|\$|%%|\{\{|^\s|\s$")
-_UNFIT_WORDS = re.compile(r"[\[\]|\\\n\r]")
+UNFIT_WORDS = re.compile(r"[\[\]|\\\n\r]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ class _Note:
 
     def refuses(self, words: str) -> bool:
         """Whether words can hold no link, or name the note itself."""
-        return _UNFIT_WORDS.search(words) is not None or name_key(words) in self.ours
+        return UNFIT_WORDS.search(words) is not None or name_key(words) in self.ours
 
 
 def _places(note: _Note, gazetteer: Gazetteer, mentions: Sequence[Mention]) -> Iterator[Place]:

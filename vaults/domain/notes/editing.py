@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
+from vaults.domain.graph import offering
 from vaults.domain.memory import Actor
 from vaults.domain.notes import templating
 from vaults.domain.notes.amending import amend
@@ -14,6 +15,7 @@ from vaults.domain.notes.dated import Dated, dated, path_of
 from vaults.domain.notes.drafting import Draft
 from vaults.domain.notes.terms import Amendment, Fresh, Revision, Terms
 from vaults.errors import NotFound
+from vaults.files.paths import note_path
 from vaults.markdown.edit.draft import Edit, Format
 from vaults.markdown.edit.pipeline import apply
 from vaults.vault import Vault
@@ -28,18 +30,28 @@ _DONE = {"add": "added to", "remove": "removed from", "replace": "replaced in"}
 class Asked:
     """An edit as it is asked for. ``path`` may be a word for a dated note, such as ``@daily``; one that is not there
     is made when something is added to it. ``format`` None: plain, or in a log an entry of its own.
-    ``auto_link``: whether known names in what is written become links, None: as the settings say."""
+    ``auto_link``: whether known names in what is written become links, None: as the settings say;
+    ``suggest_links``: what is added ends with links that are suggested."""
 
     path: str
     edit: Edit
     format: Format | None = None
     auto_link: bool | None = None
+    suggest_links: bool = False
 
 
 async def edit(vault: Vault, actor: Actor, asked: Asked, terms: Terms) -> Changed:
     """Make an edit. Raises ``NotFound`` (the note, the section, the text looked for; with what comes closest),
     ``Conflict`` with the present text, ``InvalidArgument`` and ``TooLarge``."""
-    return await amend(vault, actor, await planned(Draft(vault), asked), terms)
+    if not asked.suggest_links:
+        return await amend(vault, actor, await planned(Draft(vault), asked), terms)
+    path = note_path((await planned(Draft(vault), asked)).path)
+    words = asked.edit.content or asked.edit.replacement or ""
+    offer = await offering.offered(vault, actor, words, path, auto_link=asked.auto_link)
+    if asked.edit.content and not asked.edit.searches and asked.edit.action != "remove":
+        asked = replace(asked, edit=replace(asked.edit, content=offering.ended_with(words, offer.line)))
+    changed = await amend(vault, actor, await planned(Draft(vault), asked), terms)
+    return replace(changed, suggestions=offer.ideas)
 
 
 async def planned(draft: Draft, asked: Asked) -> Amendment:

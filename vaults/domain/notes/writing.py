@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from vaults.context import run_in
+from vaults.domain.graph import offering
 from vaults.domain.memory import Actor
 from vaults.domain.notes import nearness, templating
 from vaults.domain.notes.amending import amend
@@ -33,7 +34,7 @@ Mode = Literal["create", "overwrite"]
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A note as it is to be. ``template``: path or name of the template it begins as; ``auto_link``: whether known
-    names in it become links, None: as the settings say."""
+    names in it become links, None: as the settings say; ``suggest_links``: it ends with links that are suggested."""
 
     path: str
     content: str | None = None
@@ -41,6 +42,7 @@ class Asked:
     mode: Mode = "create"
     template: str | None = None
     auto_link: bool | None = None
+    suggest_links: bool = False
 
 
 async def write(vault: Vault, actor: Actor, asked: Asked, terms: Terms) -> Changed:
@@ -48,7 +50,12 @@ async def write(vault: Vault, actor: Actor, asked: Asked, terms: Terms) -> Chang
     ``Conflict`` with the present text or for a name that another takes, ``InvalidArgument`` for a name that is not
     good on every system, ``TooLarge``."""
     amendment = await planned(Draft(vault), asked)
-    changed = await amend(vault, actor, amendment, terms)
+    ideas = None
+    if asked.suggest_links and asked.content:
+        offer = await offering.offered(vault, actor, asked.content, amendment.path, auto_link=asked.auto_link)
+        ideas = offer.ideas
+        amendment = await planned(Draft(vault), replace(asked, content=offering.ended_with(asked.content, offer.line)))
+    changed = replace(await amend(vault, actor, amendment, terms), suggestions=ideas)
     return changed if asked.mode == "overwrite" else await _compared(vault, actor, changed, amendment.words)
 
 
