@@ -19,6 +19,7 @@ from vaults.domain.graph import entities as domain
 from vaults.domain.graph.duplicates import Pair
 from vaults.domain.graph.entities import Entity, Kind, SortBy
 from vaults.domain.graph.naming_ideas import Idea
+from vaults.domain.graph.wording import many
 from vaults.domain.memory import Label, Text
 from vaults.domain.notes.terms import Terms
 from vaults.errors import InvalidArgument
@@ -113,11 +114,11 @@ def _said(found: Entities) -> list[str]:
 
 def _changed(found: Entities) -> str:
     if found.diff is not None:
-        links = f" {found.links} links would be rewritten." if found.links else ""
+        links = f" {many(found.links, 'link')} would be rewritten." if found.links else ""
         return f"Would change {told(found.path or '')}.{links} See diff.\n{found.diff}"
     if not found.changed:
         return f"{told(found.path or '')} was so already."
-    links = f" {found.links} links rewritten." if found.links else ""
+    links = f" {many(found.links, 'link')} rewritten." if found.links else ""
     return f"Changed {told(found.path or '')} (etag {found.etag}).{links} Change {found.change}; history undoes it."
 
 
@@ -127,14 +128,17 @@ def _line(entity: Entity) -> str:
         f"[{told(entity.category)}]" if entity.category else "",
         entity.path or "no note",
     ]
-    counts = [f"hub {entity.hub:g}" if entity.hub else "", f"{entity.linked_from} notes link to it"]
-    counts += [f"{entity.memories} memories"] if entity.memories else []
+    counts = [
+        f"hub {entity.hub:g}" if entity.hub else "",
+        many(entity.linked_from, "note links to it", "notes link to it"),
+    ]
+    counts += [many(entity.memories, "memory", "memories")] if entity.memories else []
     also = f"; also {', '.join(map(told, entity.aliases))}" if entity.aliases else ""
     return f"{' '.join(each for each in parts if each)}: {', '.join(each for each in counts if each)}{also}"
 
 
 def _why(idea: Idea) -> str:
-    return f"links say so {idea.used} times" if idea.used else idea.because
+    return f"in {many(idea.used, 'link')}" if idea.used else idea.because
 
 
 def _destroys(arguments: Mapping[str, Any]) -> bool:

@@ -97,7 +97,7 @@ async def test_stale_is_what_others_rely_on_and_nobody_changed(services: Service
     (stale,) = found["stale"]  # nothing relies on alone.md
     assert (stale["path"], stale["days"], found["total"]) == ("hub.md", 400, 1)
     assert "4 notes link to it" in stale["because"]
-    assert "1 tasks in it are overdue" in stale["because"]
+    assert "1 task in it is overdue" in stale["because"]
     assert "4 of 4 notes it is linked with changed in 30 days" in stale["because"]
     assert (await _insight(bob, "staleness", days=500))["stale"] == []
     assert (await _insight(bob, "staleness", folder="daily"))["stale"] == []

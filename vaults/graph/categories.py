@@ -25,12 +25,13 @@ _KNOWN = {folder: category for category, folders in _FOLDERS.items() for folder 
 
 
 def category(node: Node) -> str:
-    """As the note says, else as the innermost folder that tells does, else its outermost folder; '' for none."""
+    """As the note says, else as the innermost folder that tells does, else the folder it lies in; '' for none."""
     return node.category or guessed(node.path)
 
 
 def guessed(path: str) -> str:
     """The category of what lies in these folders."""
-    folders = [folded(each).strip() for each in path.split("/")[:-1]]
-    known = (_KNOWN[each] for each in reversed(folders) if each in _KNOWN)
-    return next(known, folders[0][:100] if folders else "")
+    folders = [folded(each).strip() for each in path.split("/")[-2::-1]]
+    known = (_KNOWN[each] for each in folders if each in _KNOWN)
+    named = (each[:100] for each in folders if any(sign.isalpha() for sign in each))  # no years and months
+    return next(known, next(named, ""))

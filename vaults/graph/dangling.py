@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from vaults.db.sql import Reader
 
+_TEMPLATE = re.compile(r"\$\{|\{\{|[\"<>]")  # filled in by something before it is a link
 _FILE = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}\Z")
 
 
@@ -30,7 +31,7 @@ def wanted(tx: Reader, most: int) -> list[Wanted]:
         (most,),
     )
     found = [Wanted(key, name.strip("/ "), int(links), int(notes)) for key, name, links, notes in rows]
-    return [each for each in found if not is_file(each.name)]
+    return [each for each in found if not is_file(each.name) and not _TEMPLATE.search(each.name)]
 
 
 def is_file(name: str) -> bool:

@@ -11,6 +11,7 @@ from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Reader
 from vaults.domain.graph.relating import within
+from vaults.domain.graph.wording import many
 from vaults.graph import pairs, scores
 from vaults.graph.graph import NONE, Graph
 from vaults.vault import Vault
@@ -20,6 +21,9 @@ LATELY_DAYS = 30
 
 HALF_DAYS = 180.0
 """Days after which what is not changed counts as two thirds as stale as it can."""
+
+LEAST = 0.5
+"""Score below which nobody has to be told."""
 
 PAIRS = 20_000
 """Meetings of notes that are looked at, the latest."""
@@ -104,17 +108,17 @@ def _one(facts: _Facts, number: int, ages: Mapping[int, int]) -> Stale | None:
         "moved_on": lately / len(beside) if beside else 0.0,
     }
     relied = sum(WEIGHTS[name] * value for name, value in parts.items())
-    if relied <= 0:
+    score = 100 * (1 - math.exp(-days / HALF_DAYS)) * relied
+    if score < LEAST:
         return None
     because = [
-        f"not changed for {days} days",
-        f"{len(into)} notes link to it" if into else "",
+        f"not changed for {many(days, 'day')}",
+        many(len(into), "note links to it", "notes link to it") if into else "",
         f"central: hub {hub:g}" if hub >= 10 else "",
         "read or found with others lately" if met >= 0.1 else "",
         f"{lately} of {len(beside)} notes it is linked with changed in {LATELY_DAYS} days" if lately else "",
-        f"{overdue} tasks in it are overdue" if overdue else "",
+        many(overdue, "task in it is overdue", "tasks in it are overdue") if overdue else "",
     ]
-    score = 100 * (1 - math.exp(-days / HALF_DAYS)) * relied
     rounded = {name: round(value, 2) for name, value in parts.items() if value}
     said = [each for each in because if each]
     return Stale(node.path, node.title, facts.changed[number], days, round(score, 1), said, rounded)

@@ -24,6 +24,9 @@ from vaults.vault import Vault
 SAID = 20_000
 """Different words of links that are looked at."""
 
+OFTEN = 2
+"""Links that say so, from which a vault is told of a name."""
+
 _TIMID = ("plural", "singular", "initials")
 """Ideas for a note that is asked about, but not for a whole vault."""
 
@@ -96,11 +99,16 @@ def _ideas(found: Known, said: _Said, path: str | None) -> list[Idea]:
         if path is None or node.path == path:
             words = said.get(number, {})
             for idea in ideas(_named(node, words), _taken(holders, spoken, number)):
-                if path is not None or idea.because not in _TIMID:
+                if path is not None or _is_sure(idea):
                     several.append((found.hubs.get(number, 0.0), idea))
     if path is None:
         several.sort(key=lambda each: (-each[1].used, -each[0], each[1].path, each[1].alias))
     return [idea for _, idea in several]
+
+
+def _is_sure(idea: Idea) -> bool:
+    """Whether it is worth a word where nobody asked about this note."""
+    return idea.used >= OFTEN if idea.because == "used in links" else idea.because not in _TIMID
 
 
 def _named(node: Node, said: Mapping[str, int]) -> Named:

@@ -21,6 +21,9 @@ FUZZY = 90.0
 CLOSE = 0.92
 """Cosine of two entities' vectors that says the same thing is meant; names must have a word in common as well."""
 
+LIKELY, MORE = 80.0, 10.0
+"""Points of two that are about the same, and of a second reason."""
+
 LONGEST = 120
 """Characters of a name that is compared."""
 
@@ -68,13 +71,15 @@ def pairs(entities: Sequence[Entity], near: Near, dismissed: frozenset[tuple[str
     for because, score, groups in _agreeing(named):
         for group in groups:
             for a, b in combinations(sorted(set(group))[:SAME], 2):
-                if because == _ALIASES or _numbers(named[a].name) == _numbers(named[b].name):
-                    found[a, b].setdefault(because, score)
+                # Whatever makes two names equal makes them equal in all weaker ways too.
+                if not found[a, b] and (because == _ALIASES or _numbers(named[a].name) == _numbers(named[b].name)):
+                    found[a, b][because] = score
     for pair, alike in _alike(named):
-        found[pair].setdefault("spelled alike", alike)
+        if not found[pair]:
+            found[pair]["spelled alike"] = alike
     for pair, cosine in _near(named, near):
-        found[pair].setdefault("about the same", round(100 * cosine, 1))
-    several = (_pair(named[a], named[b], reasons) for (a, b), reasons in found.items())
+        found[pair]["about the same"] = round(100 * (cosine - CLOSE), 1) + LIKELY
+    several = (_pair(named[a], named[b], reasons) for (a, b), reasons in found.items() if reasons)
     kept = [each for each in several if each is not None and each.keys not in dismissed]
     return sorted(kept, key=lambda each: (-each.score, each.one.name, each.into.name))
 
@@ -84,7 +89,7 @@ def _pair(one: Entity, other: Entity, reasons: Mapping[str, float]) -> Pair | No
     if one.path is None and other.path is None:
         return None
     gone, into = sorted((one, other), key=lambda each: (each.path is not None, each.hub, each.mentions, each.name))
-    score = min(100.0, max(reasons.values()) + 2.0 * (len(reasons) - 1))
+    score = min(100.0, max(reasons.values()) + MORE * (len(reasons) - 1))
     return Pair(gone, into, round(score, 1), tuple(sorted(reasons, key=lambda each: -reasons[each])))
 
 
@@ -95,13 +100,13 @@ def _agreeing(named: Sequence[Entity]) -> Iterator[tuple[str, float, _Groups]]:
     """Entities that share a form of their names."""
     stemmed = _stemmer()
     forms: tuple[tuple[str, float, Callable[[str], str]], ...] = (
-        ("the same name", 97.0, folded),
+        ("the same name", 85.0, folded),
         ("the same but for signs and accents", 95.0, _collapsed),
         ("forms of the same words", 92.0, stemmed),
     )
     for because, score, form in forms:
         yield because, score, _groups((form(each.name), place) for place, each in enumerate(named))
-    yield "the same but for brackets", 80.0, list(_bracketed(named))
+    yield "the same but for brackets", 75.0, list(_bracketed(named))
     yield _ALIASES, 90.0, _groups(_all_names(named))
     yield "a short form of the other", 85.0, list(_short_forms(named))
 
@@ -144,7 +149,7 @@ def _short_forms(named: Sequence[Entity]) -> Iterator[Sequence[int]]:
             called[each.name].append(place)
     for place, each in enumerate(named):
         for short in acronyms(each.name) if called else ():
-            for other in called.get(short, ()):
+            for other in called.get(short, ())[:SAME]:
                 yield (place, other)
 
 

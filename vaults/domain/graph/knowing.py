@@ -10,6 +10,7 @@ from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Reader
 from vaults.domain.graph import naming, speaking, suggesting
+from vaults.domain.graph.wording import many
 from vaults.domain.memory import Actor
 from vaults.domain.notes.opening import opened
 from vaults.domain.schema import reading
@@ -26,6 +27,9 @@ NEAR = 0.5
 
 SIMILAR = 5
 """Similar notes told beside other facts."""
+
+STALE_DAYS = 180
+"""Days after which a note that others rely on should be looked at."""
 
 VIOLATIONS = 1_000
 """Exceptions in a folder that are looked through for a note's own."""
@@ -202,15 +206,15 @@ async def _missing(vault: Vault, path: str) -> list[Missing]:
 
 def _advice(facts: NoteFacts, near: list[Near]) -> list[str]:
     apart = [each for each in near if not each.linked]
-    said: Mapping[str, bool] = {
-        f"mend {len(facts.broken)} links that lead nowhere (links action=validate)": bool(facts.broken),
-        f"{facts.tasks_overdue} tasks are overdue": bool(facts.tasks_overdue),
+    unlike, stale = len(facts.missing), facts.days > STALE_DAYS and facts.links_in > 2
+    said: Mapping[str, object] = {
+        f"mend {many(len(facts.broken), 'link')} leading nowhere (links action=validate)": facts.broken,
+        many(facts.tasks_overdue, "task is overdue", "tasks are overdue"): facts.tasks_overdue,
         "nothing links to it": not facts.links_in,
         "it links to nothing": not facts.links_out,
-        f"{facts.suggested_links} links could be set (links action=suggest)": bool(facts.suggested_links),
-        f"{len(apart)} notes are near in meaning and not linked (mode=semantic_links)": bool(apart),
-        f"{len(facts.missing)} things are not as in notes like it (schema action=validate)": bool(facts.missing),
-        f"{facts.links_in} notes rely on it, and it was not changed for {facts.days} days": facts.days > 180
-        and facts.links_in > 2,
+        f"{many(facts.suggested_links, 'link')} could be set (links action=suggest)": facts.suggested_links,
+        f"{many(len(apart), 'note')} near in meaning, not linked (mode=semantic_links)": apart,
+        f"{many(unlike, 'thing')} not as in notes like it (schema action=validate)": unlike,
+        f"{many(facts.links_in, 'note')} rely on it, unchanged for {many(facts.days, 'day')}": stale,
     }
     return [advice for advice, holds in said.items() if holds]

@@ -8,31 +8,60 @@ from vaults.context import run_in
 from vaults.db.sql import Reader, Writer
 from vaults.domain.disarming import one_line
 from vaults.domain.graph import naming
-from vaults.domain.graph.duplicates import Pair, pairs
+from vaults.domain.graph.duplicates import CLOSE, Near, Pair, pairs
 from vaults.domain.graph.entities import Entity, every
-from vaults.domain.graph.known_names import known
+from vaults.domain.graph.known_names import Known, known
 from vaults.domain.memory import Actor
 from vaults.errors import Conflict, InvalidArgument, NotFound
 from vaults.graph import dangling, dismissals
+from vaults.graph.entity_vectors import Matrix
+from vaults.graph.graph import Graph
 from vaults.markdown.resolve import folded, name_key
 from vaults.vault import Vault
 
 MOST = 20_000
 """Entities that are compared, those with notes first."""
 
+COMPARED, PORTION = 4_000, 256
+"""Notes that are compared by meaning, and how many at once: each with each."""
+
+CROWD = 20
+"""Notes like one from which their likeness says nothing."""
+
 
 async def merges(vault: Vault, actor: Actor, entity: str | None, limit: int) -> tuple[list[Pair], int]:
     """Pairs that may be one thing, and of how many; only those with ``entity``, where it is given. Raises ``Conflict``
     for a name of several notes, ``NotFound``."""
     path = await naming.path_if_any(vault, entity) if entity is not None else None
-    found, dismissed = await vault.db.read(lambda tx: (known(tx, vault, actor), dismissals.merges(tx)))
+
+    def read(tx: Reader) -> tuple[Known, Matrix, frozenset[tuple[str, str]]]:
+        return known(tx, vault, actor), vault.atlas.learned.matrix(tx), dismissals.merges(tx)
+
+    found, matrix, dismissed = await vault.db.read(read)
     several = await run_in(vault.shared.pool, lambda: list(every(found))[:MOST])
     if entity is not None and not any(_is(each, entity, path) for each in several):
         raise NotFound(f"no entity {one_line(entity)}", hint="action list shows what there is")
-    proposed = await run_in(vault.shared.pool, pairs, several, {}, dismissed)
+    near = await run_in(vault.shared.pool, near_each_other, found.graph, matrix)
+    proposed = await run_in(vault.shared.pool, pairs, several, near, dismissed)
     if entity is not None:
         proposed = [each for each in proposed if _is(each.one, entity, path) or _is(each.into, entity, path)]
     return proposed[:limit], len(proposed)
+
+
+def near_each_other(graph: Graph, matrix: Matrix) -> Near:
+    """Notes with others that are about the same, by path. Nothing of a vault that has very many, nor of notes that many
+    are like: those were made from one template."""
+    rows, found = matrix.rows, dict[str, list[tuple[str, float]]]()
+    if rows is None or len(matrix.notes) > COMPARED:
+        return found
+    for start in range(0, len(matrix.notes), PORTION):
+        for place, cosines in enumerate(rows[start : start + PORTION] @ rows.T, start):
+            close = [other for other in (cosines >= CLOSE).nonzero()[0] if other != place]
+            node = graph.nodes.get(matrix.notes[place])
+            if node is not None and 0 < len(close) <= CROWD:
+                others = [(graph.nodes.get(matrix.notes[other]), float(cosines[other])) for other in close]
+                found[node.path] = [(other.path, min(1.0, cosine)) for other, cosine in others if other is not None]
+    return found
 
 
 def _is(entity: Entity, name: str, path: str | None) -> bool:
