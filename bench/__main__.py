@@ -28,6 +28,8 @@ PARTS = {
     "notes_saves": "from a save outside to a search that finds it",
     "notes_edits": "one-line edits of long notes",
     "notes_moves": "moving a note with 1,000 backlinks",
+    "linking": "suggested links and links set on write",
+    "graph": "links of 10,000 notes, and what is asked of them",
     "scale": "search among a million passages",
 }
 ASKED_FOR = {"scale"}

@@ -82,10 +82,12 @@ def _scaled(numbers: Iterable[int], values: Collection[float]) -> dict[int, floa
 
 
 def differing(tx: Reader, found: Mapping[int, float]) -> list[tuple[int, float | None]]:
-    """Notes whose score is another than is kept, and which it is; None: none any more."""
+    """Notes whose score is another than is kept, and which it is; None: none any more. In the order of their rows."""
     held = hubs(tx)
     gone: list[tuple[int, float | None]] = [(note, None) for note in held if note not in found]
-    return gone + [(note, hub) for note, hub in found.items() if held.get(note) != hub]
+    return sorted(
+        gone + [(note, hub) for note, hub in found.items() if held.get(note) != hub], key=lambda each: each[0]
+    )
 
 
 def store(tx: Writer, fresh: Iterable[tuple[int, float | None]]) -> None:
