@@ -12,7 +12,7 @@ from auth.roles import Role
 from server.allowance import storer
 from server.call import Call
 from server.tools._notes import DryRun, Etag
-from server.tools._spec import EDITS, Arguments, tool
+from server.tools._spec import Arguments, Effect, tool
 from server.tools._steps import StepTools
 from vaults.context import run_in
 from vaults.domain.disarming import one_line
@@ -163,7 +163,7 @@ def _noted(args: PoliciesArguments, result: PoliciesResult) -> Noted | None:
 
 @tool(
     role=Role.WRITER,
-    effect=EDITS,
+    effect=Effect(writes=True, destructive=True, idempotent=False),
     preset="notes",
     actions={
         "list": Role.READER,

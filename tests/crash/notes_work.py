@@ -39,6 +39,18 @@ SEED: Mapping[str, str] = {
     },
     "log.md": "# Log\n\n## Notes\n\n- logword first\n\n## After\n\nuntouched afterword\n",
     "doomed.md": "# Doomed\n\ndoomedword and [[hub]]\n",
+    "policies/all.yaml": """version: "1.0"
+name: all
+description: Does a bit of everything
+variables:
+  say: {type: string, required: true}
+steps:
+  - {id: make, tool: note_write, args: {path: made/deep/by policy.md, content: "{{ say }}"}}
+  - {id: log, tool: note_edit, args: {path: log.md, section: Notes, content: "{{ say }}", format: bullet}}
+  - {id: move, tool: note_move, args: {path: projects/hub.md, to: archive/old/}}
+  - {id: mark, tool: frontmatter_update, args: {path: "{{ steps.move.path }}", set: {status: done}}}
+  - {id: clear, tool: note_delete, args: {path: doomed.md}}
+""",
     "bystander.md": "# Bystander\r\n\r\nbystanderword [[log]]\r\n",
 }
 
@@ -72,6 +84,9 @@ CHANGES: Mapping[str, list[tuple[str, dict[str, Any]]]] = {
     ],
     "delete": [("note_delete", {"path": "doomed.md", "confirm": True})],
     "move": [("note_move", {"path": HUB, "to": MOVED})],
+    "policy": [
+        ("policies", {"action": "execute", "name": "all", "variables": {"say": "policyword0"}, "confirm": True})
+    ],
 }
 
 

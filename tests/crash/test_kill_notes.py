@@ -33,7 +33,7 @@ CALLS = (
     "linkat",
     "mkdirat",
 )
-MIDST = {"create": "renameat2", "edit": "renameat2", "delete": "renameat2", "move": "renameat2"}
+MIDST = {"create": "renameat2", "edit": "renameat2", "delete": "renameat2", "move": "renameat2", "policy": "renameat2"}
 """Calls between the steps of a change, after its journal entry."""
 
 ALWAYS = ("pwrite64", "fsync", "renameat2")
