@@ -17,10 +17,10 @@ from vaults.db.sql import Reader
 from vaults.graph.graph import Graph
 from vaults.graph.lexicon import Lexicon, named
 
-SAMPLE = 1_500
+SAMPLE = 1_000
 """Notes that are looked at."""
 
-LENGTH = 20_000
+LENGTH = 10_000
 """Characters of each."""
 
 RENEWED = 20
@@ -75,22 +75,19 @@ def sample(tx: Reader, graph: Graph) -> dict[int, str]:
     step = max(1, math.ceil(len(numbers) / SAMPLE))
     found = {}
     for number in numbers[::step]:
-        found[number] = body(tx, number, 100)[:LENGTH]
+        query = "SELECT body FROM passages WHERE kind = 'note' AND item = ? ORDER BY ordinal LIMIT 100"
+        rows = tx.all(query, (number,))
+        found[number] = "\n\n".join(row[0] for row in rows)[:LENGTH]
     return found
 
 
-def body(tx: Reader, note: int, most: int) -> str:
-    """What a note says, as far as its first so many passages go."""
-    rows = tx.all("SELECT body FROM passages WHERE kind = 'note' AND item = ? ORDER BY ordinal LIMIT ?", (note, most))
-    return "\n\n".join(row[0] for row in rows)
-
-
 def counted(graph: Graph, lexicon: Lexicon, texts: Mapping[int, str]) -> Habits:
-    """Habits as a sample shows them: some 0.3 ms a note, so call it on a thread."""
+    """Habits as a sample shows them: some tenths of a second, so call it on a thread."""
     names: Counter[int] = Counter()
     links: Counter[int] = Counter()
+    roots: dict[str, str] = {}
     for number, text in texts.items():
-        there = named(lexicon, text) - {number}
+        there = named(lexicon, text, roots) - {number}
         names.update(there)
         links.update(there & graph.out.get(number, frozenset()))
     usual = (sum(links.values()) + 20 * PRIOR) / (sum(names.values()) + 20)

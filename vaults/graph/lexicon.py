@@ -152,11 +152,24 @@ def sightings(lexicon: Lexicon, words: Sequence[Word]) -> list[Sighting]:
     return apart([*found, *_with_slips(lexicon, words, free)])
 
 
-def named(lexicon: Lexicon, text: str) -> set[int]:
-    """Notes that a text names by a form of their name, links and all: the quick look."""
-    words = words_of(text)
-    stems = _stemmer()([word.text for word in words])
-    return {note for each in apart(_by_stem(lexicon, words, stems)) for note in each.notes}
+def named(lexicon: Lexicon, text: str, roots: dict[str, str]) -> set[int]:
+    """Notes that a text names by a form of their name, wherever it stands: the quick look, of some 0.4 ms a note.
+    ``roots``: stems of words that were seen before, to be used again for the next text."""
+    words = _WORD.findall(folded(text))
+    fresh = [word for word in dict.fromkeys(words) if word not in roots]
+    roots.update(zip(fresh, _stemmer()(fresh), strict=True))
+    stems, place = [roots[word] for word in words], 0
+    found: set[int] = set()
+    while place < len(stems):
+        for length in range(lexicon.reach.get(stems[place], 0), 0, -1):
+            key = tuple(stems[place : place + length])
+            if key in lexicon.stems:
+                called = lexicon.exact.get(tuple(words[place : place + length]), frozenset())
+                found.update(called or lexicon.stems[key])
+                place += length - 1
+                break
+        place += 1
+    return found
 
 
 def apart(found: Iterable[Sighting]) -> list[Sighting]:
@@ -273,4 +286,4 @@ def _stemmer() -> Callable[[Sequence[str]], list[str]]:
     import Stemmer
 
     stemmer = Stemmer.Stemmer("english")
-    return lambda words: [str(each) for each in stemmer.stemWords(list(words))]
+    return lambda words: list(stemmer.stemWords(list(words)))
