@@ -13,7 +13,9 @@ from server.dispatch import Outcome
 from server.services import Services
 from tests.conftest import Asking
 from tests.noted import folder, indexed, put
-from tests.people import person
+from tests.people import person, rows
+
+REAL = Path(__file__).resolve().parents[3] / "shared/vaults/silverbullet-docs/notes"
 
 _ADA = "---\r\naliases: [Lady A]  # kept\r\nborn: 1815\r\n---\r\n# Ada Lovelace\r\n\r\nMet [[Babbage]].\r\n"
 _KING = "# Ada King\n\nSee [[#Life]] and ![p](../pics/a.png) and [[Ada King]].\n\n## Life\n\nShort.\n"
@@ -186,6 +188,73 @@ async def test_a_merge_takes_links_names_and_text_along_and_is_undone_to_the_byt
     assert _bytes(root) == before
     links = (await ann("memory_get", ids=[one])).content["links"]
     assert {each["to_id"] for each in links} == {"people/Ada.md", GONE}
+
+
+async def test_memories_that_name_what_was_merged_speak_of_what_is_left(services: Services) -> None:
+    ann = await person(services, "ann")
+    await _laid(services)
+    await ann("remember", content="She was a countess", entity="Ada King")
+    await ann("entities", action="merge", entity="Ada King", into="people/Ada.md", keep_text=False, confirmed=True)
+    found = {each["name"]: each for each in (await ann("entities", limit=200)).content["entities"]}
+    assert found["Ada Lovelace"]["memories"] == 1
+    assert "Ada King" not in found
+
+
+ODD = {
+    "C++ (a+b)* [x].md": "# C++ (a+b)* [x]\n\nText [[#^id]] ^id\n",
+    "$1 (.*.md": "---\ntitle: '$1 (.* # %% ^x'\ntags: [a]\nweight: 2\n---\n[[C]] %% hidden %%",
+    "C.md": "no newline at the end",
+    "loop.md": "[[$1 (.*]] [[$1 (.*]] [[c]] ![[C]]\r\nCRLF [x](C.md)\r\n",
+}
+
+
+async def test_names_of_odd_signs_and_cycles_are_merged_and_taken_back(services: Services) -> None:
+    ann = await person(services, "ann")
+    root = folder(services.data)
+    put(root, ODD)
+    await indexed(services, len(ODD))
+    before = _bytes(root)
+    changes = []
+    for gone, into in (("C.md", "$1 (.*.md"), ("$1 (.*.md", "loop.md"), ("C++ (a+b)* [x].md", "loop.md")):
+        done = await ann("entities", action="merge", entity=gone, into=into)
+        assert done.ok, done.text
+        changes.append(done.content["change"])
+        if into == "loop.md" and gone.startswith("$"):
+            assert "fields of $1" in done.content["warnings"][0]
+    assert sorted(each.name for each in root.iterdir()) == ["loop.md"]
+    text = (root / "loop.md").read_bytes().decode()
+    assert text.count("## Merged from") == 3
+    assert "\n" not in text.replace("\r\n", "")
+    for change in reversed(changes):
+        assert (await ann("history", action="undo", ref=change)).ok
+    assert _bytes(root) == before
+
+
+@pytest.mark.skipif(not REAL.exists(), reason="the vault is not here")
+async def test_notes_of_a_real_vault_are_merged_with_every_link_and_back_to_the_byte(services: Services) -> None:
+    ann = await person(services, "ann")
+    root = folder(services.data)
+    put(root, {str(each.relative_to(REAL)): each.read_bytes() for each in REAL.rglob("*.md")})
+    await indexed(services, sum(1 for _ in REAL.rglob("*.md")))
+    before = _bytes(root)
+
+    async def meaning(path: str) -> int:
+        query = (
+            "SELECT COUNT(*) FROM note_links l JOIN notes n ON n.seq = l.meant WHERE n.path = ? AND l.target_key <> ''"
+        )
+        return int((await rows(services, query, path))[0][0])
+
+    changes = []
+    for gone, into in (("Task.md", "Object.md"), ("Object.md", "Space Lua.md"), ("ADR/002 Sync Engine.md", "Sync.md")):
+        wanted = await meaning(gone) + await meaning(into)
+        done = await ann("entities", action="merge", entity=gone, into=into)
+        assert done.ok, done.text
+        assert await meaning(into) == wanted
+        assert not (root / gone).exists()
+        changes.append(done.content["change"])
+    for change in reversed(changes):
+        assert (await ann("history", action="undo", ref=change)).ok
+    assert _bytes(root) == before
 
 
 @pytest.mark.parametrize(
