@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from vaults.domain.graph.picturing import lettering
-from vaults.domain.graph.picturing.labels import Disc, Label, extent, labelled
+from vaults.domain.graph.picturing.labels import Disc, Label, extent, labelled, widest
 from vaults.domain.graph.picturing.layout import Frame, Places, Room, distances, placed
 from vaults.domain.graph.picturing.scene import Dot, Line, Scene
 
@@ -64,8 +64,16 @@ def draw(scene: Scene) -> Picture:
 def composed(scene: Scene) -> tuple[list[Disc], list[Label]]:
     """Where dots and labels of a scene lie."""
     places = _places(scene)
+    ems = widest(len(scene.dots))
     discs = [
-        Disc(dot.number, *places[dot.number], _radius(scene, dot), dot.title if dot.named else "", _size(scene, dot))
+        Disc(
+            dot.number,
+            *places[dot.number],
+            _radius(scene, dot),
+            dot.title if dot.named else "",
+            _size(scene, dot),
+            ems,
+        )
         for dot in scene.dots
     ]
     return discs, labelled(discs, FRAME)
@@ -73,10 +81,10 @@ def composed(scene: Scene) -> tuple[list[Disc], list[Label]]:
 
 def _places(scene: Scene) -> Places:
     """Where dots lie: with room below each for its label."""
-    rooms, below = {}, {}
+    rooms, below, ems = {}, {}, widest(len(scene.dots))
     for dot in scene.dots:
         radius = _radius(scene, dot)
-        _, wide, high = extent(dot.title, _size(scene, dot)) if dot.named else ((), 0.0, 0.0)
+        _, wide, high = extent(dot.title, _size(scene, dot), ems) if dot.named else ((), 0.0, 0.0)
         rooms[dot.number] = Room(max(radius, wide / 2) + 3, radius + high / 2 + 4)
         below[dot.number] = high / 2
     spots = placed(scene, FRAME, rooms)
@@ -165,11 +173,16 @@ def _look(
     """Colour, opacity, width, and whether it has a point."""
     if scene.middle is None:
         colour = _colour(source) if source.group == target.group else GREY
-        return (colour, 0.5, 1.2, False) if line in telling else (GREY, 0.16, 0.6, False)
+        return (colour, 0.55, 1.2, False) if line in telling else (GREY, _faint(len(scene.lines)), 0.7, False)
     if scene.middle in (line.source, line.target):
         other = target if line.source == scene.middle else source
         return _colour(other), 0.75, 2.2 if line.both else 1.3, not line.both
     return GREY, 0.28, 0.9, False
+
+
+def _faint(lines: int) -> float:
+    """How visible a line is that tells little: the less, the more there are."""
+    return round(min(0.5, 4.5 / math.sqrt(lines)), 2)
 
 
 def _stroke(source: Disc, target: Disc, *, arrow: bool) -> str:

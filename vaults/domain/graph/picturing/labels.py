@@ -13,6 +13,7 @@ LEADING = 1.15
 """Height of a line for its font size."""
 
 _EMS = (10.0, 7.0, 4.5)
+_ROOMY, _FEW = 13.0, 30
 _DESCENT = 0.25
 
 
@@ -43,7 +44,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Disc:
-    """A dot with a place, its text, and the font size for it; no text: it gets no label."""
+    """A dot with a place, its text, the font size for it, and how wide it may be, in ems; no text: it gets no label."""
 
     number: int
     x: float
@@ -51,6 +52,7 @@ class Disc:
     radius: float
     text: str
     size: float
+    ems: float = _EMS[0]
 
     @property
     def box(self) -> Box:
@@ -76,9 +78,14 @@ class Label:
         return self.box.top + self.size * (LEADING - _DESCENT)
 
 
-def extent(text: str, size: float) -> tuple[tuple[str, ...], float, float]:
+def widest(discs: int) -> float:
+    """How wide labels may be, in ems, among so many dots."""
+    return _ROOMY if discs <= _FEW else _EMS[0]
+
+
+def extent(text: str, size: float, ems: float) -> tuple[tuple[str, ...], float, float]:
     """The lines of a label at its longest, its width and its height."""
-    return _extent(lettering.wrapped(text, _EMS[0]), size)
+    return _extent(lettering.wrapped(text, ems), size)
 
 
 def _extent(lines: tuple[str, ...], size: float) -> tuple[tuple[str, ...], float, float]:
@@ -106,7 +113,7 @@ def _meets(box: Box, taken: Sequence[Box]) -> bool:
 def _wishes(disc: Disc) -> Iterator[Label]:
     """Labels one would like for a dot, the best first: below, above, beside, aslant; then the same with less text."""
     seen: set[tuple[str, ...]] = set()
-    for ems in _EMS:
+    for ems in (disc.ems, *_EMS):
         lines, wide, high = _extent(lettering.wrapped(disc.text, ems), disc.size)
         if lines in seen:
             continue

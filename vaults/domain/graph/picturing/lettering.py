@@ -52,7 +52,6 @@ def wrapped(text: str, ems: float) -> tuple[str, ...]:
     if whole <= ems or not breaks:
         return (shortened(text, ems),)
     parts = [(text[:place].rstrip(), text[place:]) for place in breaks]
-    return min(
-        ((shortened(first, ems), shortened(second, ems)) for first, second in parts),
-        key=lambda pair: (sum("…" in part for part in pair), max(width(part, 1) for part in pair)),
-    )
+    cut = [(shortened(first, ems), shortened(second, ems)) for first, second in parts]
+    lost = [sum(map(len, pair)) - sum(map(len, kept)) for pair, kept in zip(parts, cut, strict=True)]
+    return cut[min(range(len(cut)), key=lambda n: (lost[n], max(width(part, 1) for part in cut[n])))]
