@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
@@ -12,8 +11,11 @@ from auth.roles import Role
 from server import allowance, vault_admin
 from server.allowance import Allowances
 from server.call import Call
-from server.tools._spec import PRESETS, REMOVES, Arguments, ToolSpec, tool
+from server.choosing import ranking, vectors
+from server.choosing.ranking import Choice
+from server.tools._spec import PRESETS, REMOVES, Arguments, tool
 from server.version import version
+from vaults.domain import feedback
 from vaults.domain import pulse as pulses
 from vaults.domain import status as vault_status
 from vaults.domain.memory import Text
@@ -193,27 +195,28 @@ class DiscoverArguments(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class ToolAdvice:
-    """A tool that may fit. ``available`` false: this connection does not show it; ``needs`` says what would.
-    ``also_takes``: arguments that are taken but not shown."""
+    """A tool that may fit, with the ``action`` that would do. ``available`` false: this connection does not show it, or
+    not that action; ``needs`` says what would. ``also_takes``: arguments that are taken but not shown."""
 
     name: str
     purpose: str
     available: bool
+    action: str | None = None
     needs: str | None = None
     also_takes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Tools that fit, best first."""
+    """Tools that fit, best first, each of another group."""
 
     tools: list[ToolAdvice] = field(default_factory=list)
 
 
 def _advice_text(advice: Advice) -> str:
     lines = [
-        f"{each.name}: {each.purpose}"
-        + (f" Needs {each.needs}." if each.needs else "")
+        f"{each.name}{f' (action {each.action})' if each.action else ''}: {each.purpose}"
+        + (f" Not shown to you: needs {each.needs}." if each.needs else "")
         + (f" Also takes {', '.join(each.also_takes)}." if each.also_takes else "")
         for each in advice.tools
     ]
@@ -227,28 +230,29 @@ def _advice_text(advice: Advice) -> str:
 async def discover_tools(call: Call, args: DiscoverArguments) -> Advice:
     """Find the tool for a job, also one this connection does not show. Use it when none of yours fits; it advises only,
     and names arguments that are taken but not shown."""
-    words = set(re.findall(r"\w{3,}", args.query.casefold()))
-    ranked = sorted(call.services.registry, key=lambda spec: (-_fit(spec, words), spec.name))
-    return Advice([_advice(call, spec) for spec in ranked[:5] if _fit(spec, words) > 0])
+    specs = [spec for spec in call.services.registry if call.role >= min(spec.actions.values(), default=spec.role)]
+    near = await vectors.nearness(call.services.embedder, specs, args.query)
+    right = await call.vault.db.read(feedback.posteriors)
+    return Advice([_advice(call, each) for each in ranking.chosen(specs, args.query, near, right)])
 
 
-def _fit(spec: ToolSpec, words: set[str]) -> float:
-    own = set(re.findall(r"\w{3,}", f"{spec.name.replace('_', ' ')} {spec.description}".casefold()))
-    name = set(spec.name.split("_"))
-    return len(words & own) + 2 * len(words & name)
-
-
-def _advice(call: Call, spec: ToolSpec) -> ToolAdvice:
-    caller = call.caller
-    rank = PRESETS.index(caller.preset) if caller.preset in PRESETS else 0
+def _advice(call: Call, choice: Choice) -> ToolAdvice:
+    spec, caller = choice.spec, call.caller
     purpose = spec.description.split(". ")[0].rstrip(".") + "."
-    if call.services.registry.shows(spec, caller.role, rank, caller.write_mode):
-        return ToolAdvice(spec.name, purpose, available=True, also_takes=list(spec.hidden_in(caller.preset)))
-    least = min(spec.actions.values(), default=spec.role)
-    if caller.role < least:
-        needs = f"the role {least.label}"
-    elif rank < PRESETS.index(spec.preset):
-        needs = f"the tool preset {spec.preset}"
-    else:
-        needs = "a connection that may write"
-    return ToolAdvice(spec.name, purpose, available=False, needs=needs)
+    needs = _needs(call, choice)
+    rest = [] if needs else list(spec.hidden_in(caller.preset))
+    return ToolAdvice(spec.name, purpose, needs is None, choice.action, needs, rest)
+
+
+def _needs(call: Call, choice: Choice) -> str | None:
+    """What the caller lacks for it; None where it is shown."""
+    spec, caller = choice.spec, call.caller
+    rank = PRESETS.index(caller.preset) if caller.preset in PRESETS else 0
+    if rank < PRESETS.index(spec.preset):
+        return f"the tool preset {spec.preset}"
+    if not call.services.registry.shows(spec, call.role, rank, caller.write_mode):
+        return "a connection that may write"
+    if choice.action is None or choice.action in spec.actions_for(call.role, caller.write_mode):
+        return None
+    least = spec.actions.get(choice.action, spec.role)
+    return f"the role {least.label}" if call.role < least else "a connection that may write"

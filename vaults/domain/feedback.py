@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from dataclasses import dataclass
+from math import ceil
 from typing import Literal
 
 from uuid_utils import uuid7
@@ -18,6 +20,9 @@ Type = Literal["bug", "feature_request", "friction", "right_tool", "wrong_tool"]
 
 OBSERVATIONS = 15
 """What fewer say of a tool says nothing."""
+
+EACH = 5
+"""What one principal says of a tool counts as often at most, where there are enough others."""
 
 CORRECT, TOTAL = 4, 5
 """What is taken to have been said before anybody did: four of five were right."""
@@ -56,15 +61,21 @@ async def give(vault: Vault, actor: Actor, session: Session, said: Feedback) -> 
 
 
 def posteriors(tx: Reader) -> dict[str, float]:
-    """How likely each tool is the right one where it is used, of those that enough was said of."""
-    rows = tx.all(
+    """How likely each tool is the right one where it is used, of those that enough was said of. However often one
+    principal says a thing, it counts for ``EACH``; in a vault of fewer, for as much as makes enough together."""
+    people = int(tx.value(f"SELECT COUNT(*) FROM (SELECT DISTINCT owner FROM sessions LIMIT {OBSERVATIONS}) AS some"))
+    most = max(EACH, ceil(OBSERVATIONS / max(people, 1)))
+    right, said = defaultdict[str, float](float), Counter[str]()
+    for tool, correct, total in tx.all(
         "SELECT tool, SUM(CASE type WHEN 'right_tool' THEN 1 ELSE 0 END), COUNT(*) FROM feedback"
-        " WHERE tool IS NOT NULL AND type IN ('right_tool', 'wrong_tool') GROUP BY tool HAVING COUNT(*) >= ?",
-        (OBSERVATIONS,),
-    )
-    return {str(tool): posterior(int(correct), int(total)) for tool, correct, total in rows}
+        " WHERE tool IS NOT NULL AND type IN ('right_tool', 'wrong_tool') GROUP BY tool, owner"
+    ):
+        counted = min(int(total), most)
+        right[tool] += int(correct) / int(total) * counted
+        said[tool] += counted
+    return {tool: posterior(right[tool], total) for tool, total in said.items() if total >= OBSERVATIONS}
 
 
-def posterior(correct: int, total: int) -> float:
+def posterior(correct: float, total: int) -> float:
     """The share that is right, of what was said and of what is taken for said."""
     return round((CORRECT + correct) / (TOTAL + total), 3)
