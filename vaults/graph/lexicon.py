@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Literal, TypeAlias
 
 from vaults.graph.graph import Graph
@@ -126,7 +127,7 @@ def words_of(text: str, zones: Sequence[tuple[int, int]] = ()) -> list[Word]:
     starts = [start for start, _ in zones]
     found: list[Word] = []
     matches = [match for match in _WORD.finditer(text) if not _within(zones, starts, match.start(), match.end())]
-    for match, after in zip(matches, [*matches[1:], None], strict=True):
+    for match, after in zip_longest(matches, matches[1:]):
         joined = after is not None and _joined(text, match.end(), after.start())
         found.append(Word(folded(match[0]), match.start(), match.end(), joined))
     return found

@@ -1,0 +1,172 @@
+"""Each layer of a suggestion by itself, and what a stricter mode lets through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vaults.domain.graph.suggesting import Ask, Suggestion, chosen
+from vaults.graph.graph import Node
+from vaults.graph.layers import table
+from vaults.graph.layers.evidence import Evidence, Saying
+from vaults.graph.layers.gathering import Candidate
+from vaults.graph.layers.standing import standing
+from vaults.graph.layers.table import LAYERS, points
+from vaults.graph.lexicon import Sighting
+
+PLAIN = Saying("exact", 1.0, 1, 1, spelled=False, capital=False, alone=False, item=False, pointed=False, density=6.0)
+NAMED = Evidence(PLAIN, linked=5)
+
+
+def given_by(layer: str, evidence: Evidence) -> float:
+    return (points(evidence) or {}).get(layer, 0.0)
+
+
+def said(**how: object) -> Evidence:
+    return replace(NAMED, saying=replace(PLAIN, **how))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("layer", "better", "worse"),
+    [
+        ("exact", said(spelled=True), NAMED),
+        ("exact", said(words=2), NAMED),
+        ("exact", NAMED, said(namesakes=3)),
+        ("stem", said(kind="stem"), said(kind="stem", namesakes=2)),
+        ("fuzzy", said(kind="collapsed"), said(kind="fuzzy", alike=0.9)),
+        ("fuzzy", said(kind="fuzzy", alike=0.95), said(kind="fuzzy", alike=0.8)),
+        ("habit", replace(NAMED, habit=2.0), replace(NAMED, habit=-2.0)),
+        ("cooccurrence", replace(NAMED, company=0.5), NAMED),
+        ("type", replace(NAMED, category=1.0), NAMED),
+        ("context", said(capital=True), NAMED),
+        ("context", said(alone=True), NAMED),
+        ("context", said(item=True), NAMED),
+        ("context", said(pointed=True), NAMED),
+        ("context", said(density=12.0), said(density=2.0)),
+        ("context", replace(NAMED, same_folder=True), NAMED),
+        ("context", replace(NAMED, kin=True), NAMED),
+        ("recency", replace(NAMED, days=1.0), replace(NAMED, days=30.0)),
+        ("hub", replace(NAMED, linked=100), NAMED),
+        ("hub", replace(NAMED, linked=0), NAMED),
+        ("feedback", replace(NAMED, feedback=5.0), replace(NAMED, feedback=-5.0)),
+        ("semantic", replace(NAMED, likeness=0.6), replace(NAMED, likeness=0.3)),
+        ("edge", replace(NAMED, backlink=True), NAMED),
+        ("edge", replace(NAMED, pair=3.0), NAMED),
+    ],
+)
+def test_a_layer_says_its_own_and_no_other_does(layer: str, better: Evidence, worse: Evidence) -> None:
+    assert given_by(layer, better) > given_by(layer, worse)
+    others = [name for name in LAYERS if name != layer]
+    assert [given_by(name, better) for name in others] == [given_by(name, worse) for name in others]
+    if layer not in table.OF_KIND.values():
+        assert layer not in (points(better, frozenset([layer])) or {})
+
+
+def test_who_finds_a_name_is_the_only_one_to_weigh_how() -> None:
+    for kind, layer in table.OF_KIND.items():
+        found = points(said(kind=kind)) or {}
+        assert [name for name in ("exact", "stem", "fuzzy") if name in found] == [layer]
+        assert points(said(kind=kind), frozenset([layer])) is None
+
+
+def test_a_note_that_is_not_named_counts_by_nearness_alone() -> None:
+    near = Evidence(None, habit=3.0, category=1.0, company=0.5, linked=50, likeness=0.7, backlink=True)
+    assert set(points(near) or {}) == {"cooccurrence", "semantic", "edge"}
+
+
+@pytest.mark.parametrize(
+    ("text", "capital", "alone", "item", "pointed"),
+    [
+        ("the |Space| is", True, False, False, False),
+        ("|Space| is", False, False, False, False),
+        ("It ends. |Space| is", False, False, False, False),
+        ("the |space| is", False, False, False, False),
+        ("* |Space|", False, True, False, False),
+        ("x\n- [ ] **|Space|**.\ny", False, True, False, False),
+        ("* |Space|: where", False, False, True, False),
+        ("1. |Space| — where", False, False, True, False),
+        ("for more, see |space|", False, False, False, True),
+        ("siehe auch |Raum|", True, False, False, True),
+        ("see it. Or a |space|", False, False, False, False),
+    ],
+)
+def test_how_a_name_stands(text: str, capital: bool, alone: bool, item: bool, pointed: bool) -> None:
+    before, words, after = text.split("|")
+    found = standing(before + words + after, len(before), len(before) + len(words))
+    assert (found.capital, found.alone, found.item, found.pointed) == (capital, alone, item, pointed)
+
+
+def test_a_name_in_an_endless_line_is_looked_at_no_further_than_around_it() -> None:
+    assert not standing("*" * 1000 + "Space" + "*" * 1000, 1000, 1005).alone
+
+
+sayings = st.builds(
+    Saying,
+    st.sampled_from(["exact", "stem", "collapsed", "fuzzy"]),
+    st.floats(0.8, 1),
+    st.integers(1, 5),
+    st.integers(1, 5),
+    *[st.booleans()] * 5,
+    st.floats(0, 100),
+)
+evidences = st.builds(
+    Evidence,
+    st.none() | sayings,
+    habit=st.floats(-5, 5),
+    category=st.floats(-5, 5),
+    company=st.floats(0, 1),
+    same_folder=st.booleans(),
+    kin=st.booleans(),
+    backlink=st.booleans(),
+    pair=st.floats(0, 1e6),
+    linked=st.integers(0, 10**6),
+    days=st.none() | st.floats(-1, 1e4),
+    feedback=st.floats(-5, 5),
+    likeness=st.floats(0, 1),
+)
+
+
+def candidate(number: int, evidence: Evidence) -> Candidate:
+    saying = evidence.saying
+    start = number // 2 * 10  # every two go by the same words
+    place = Sighting(start, start + 4, (number,), saying.kind, saying.words, saying.alike) if saying else None
+    return Candidate(Node(number, f"{number}.md", str(number), (), ""), evidence, place)
+
+
+def paths(found: Sequence[Suggestion]) -> set[str]:
+    return {each.path for each in found}
+
+
+@given(st.lists(evidences, max_size=20))
+def test_a_stricter_mode_finds_nothing_a_laxer_one_does_not(several: list[Evidence]) -> None:
+    candidates = [candidate(number, each) for number, each in enumerate(several)]
+    found = {mode: chosen(candidates, "x" * 1000, Ask(limit=100), mode)[0] for mode in table.MODES}
+    assert paths(found["conservative"]) <= paths(found["balanced"]) <= paths(found["aggressive"])
+    for each in found["aggressive"]:
+        assert each.score == pytest.approx(sum(each.layers.values()), abs=0.11)
+        assert 0 <= each.confidence <= 1
+    spans = [(each.start, each.end) for each in found["aggressive"] if each.kind == "mention"]
+    assert len(spans) == len(set(spans))
+
+
+def test_of_notes_that_go_by_the_same_words_the_likeliest_is_suggested() -> None:
+    sure, less = (
+        replace(said(spelled=True, namesakes=2), habit=3.0),
+        replace(said(spelled=True, namesakes=2), habit=2.0),
+    )
+    found, total = chosen([candidate(0, less), candidate(1, sure)], "Word", Ask(), "aggressive")
+    assert [each.path for each in found] == ["1.md"]
+    assert total == 1
+
+
+def test_no_more_than_asked_and_those_that_are_named_first() -> None:
+    near = Evidence(None, company=1.0, likeness=0.9, backlink=True)
+    sure = replace(said(spelled=True), habit=4.0)
+    several = [candidate(0, near), candidate(2, sure), candidate(4, near), candidate(6, sure), candidate(8, near)]
+    found, total = chosen(several, "x" * 100, Ask(limit=3, related=2), "balanced")
+    assert [each.kind for each in found] == ["mention", "mention", "related"]
+    assert total == 4

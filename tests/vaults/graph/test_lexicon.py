@@ -1,0 +1,104 @@
+"""Where a text says a note's name: just so, in another form, spelt together or apart, with a slip."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.vaults.graph.named import graph_of, note
+from vaults.graph.lexicon import Lexicon, compiled, named, sightings, words_of
+from vaults.markdown.zones import protected
+
+
+def lexicon(*names: str) -> Lexicon:
+    return compiled(graph_of([note(f"{name}.md") for name in names]))
+
+
+def seen(names: Lexicon, text: str) -> list[tuple[str, str, tuple[int, ...]]]:
+    found = sightings(names, words_of(text, protected(text)))
+    return [(text[each.start : each.end], each.kind, each.notes) for each in found]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words", "kind"),
+    [
+        ("Space Lua", "we use space lua here", "space lua", "exact"),
+        ("Slash Command", "Two slash commands follow", "slash commands", "stem"),
+        ("Editor", "the editors edit", "editors", "stem"),
+        ("turbopump", "a turbo-pump turns", "turbo-pump", "collapsed"),
+        ("turbopump", "a turbo pump turns", "turbo pump", "collapsed"),
+        ("turbo-pump", "a Turbopump turns", "Turbopump", "collapsed"),
+        ("TurboPump", "the turbo pump", "turbo pump", "collapsed"),
+        ("Kubernetes", "on Kuberntes we run", "Kuberntes", "fuzzy"),
+        ("Object Index", "the objct index is", "objct index", "fuzzy"),
+        ("Übersicht", "eine Übersichht davon", "Übersichht", "fuzzy"),
+    ],
+)
+def test_a_name_is_seen_in_each_form(name: str, text: str, words: str, kind: str) -> None:
+    assert seen(lexicon(name), text) == [(words, kind, (1,))]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Kubernetes", "kubelet and Kernel"),  # too far
+        ("data", "the date is"),  # 3 of 4 letters
+        ("10000", "10001 or 1000 0"),  # numbers hold no slips and are not spelt apart
+        ("Kubernetes", "a Bubernetes"),  # slips are not looked for in a word's first letter
+        ("Object Index", "an object. Index it"),  # another sentence begins between
+        ("Object Index", "an object\n\nIndex it"),
+        ("Space", "`Space` and [[Space]] and [x](Space) #Space"),
+        ("Space", ""),
+    ],
+)
+def test_what_is_something_else_is_not_taken_for_a_name(name: str, text: str) -> None:
+    assert seen(lexicon(name), text) == []
+
+
+def test_the_longer_name_counts_and_the_one_written_just_so() -> None:
+    names = lexicon("Page", "Page Template", "Tag", "Tags")
+    assert seen(names, "Page templates have tags, a page has a tag") == [
+        ("Page templates", "stem", (2,)),
+        ("tags", "exact", (4,)),
+        ("page", "exact", (1,)),
+        ("tag", "exact", (3,)),
+    ]
+
+
+def test_namesakes_are_all_told() -> None:
+    names = compiled(graph_of([note("a/Same.md"), note("b/Same.md"), note("Other.md", "same")]))
+    assert seen(names, "the same") == [("same", "exact", (1, 2, 3))]
+
+
+@pytest.mark.parametrize("name", ["C++", "(.*)+", "[a-z]", "", "   ", "$^", "\\d", "🦊", "a" * 5000, "x " * 2000])
+def test_a_name_of_odd_signs_breaks_nothing(name: str) -> None:
+    seen(lexicon(name or "-", "Other"), "C++ (.*)+ [a-z] $^ \\d 🦊 other " + "a" * 5000 + " x" * 3000)
+
+
+def test_many_names_and_a_hostile_text_stay_quick() -> None:
+    names = lexicon(*(f"name {number} of things" for number in range(3000)))
+    text = ("name " * 20_000) + ("nmae of thinsg " * 5_000) + "-".join(["turbo"] * 20_000)
+    began = time.process_time()
+    seen(names, text)
+    assert time.process_time() - began < 10  # seconds; were it quadratic it would take hours
+
+
+NAMES = lexicon("Space Lua", "Page", "Page Template", "turbo-pump", "Straße", "İstanbul", "ﬁle", "東京 都")
+
+
+@given(st.text(st.sampled_from("Space Lua page template turbo-pump Straße İﬁ東京 都\n.[]|`#é\u0301 "), max_size=200))
+def test_sightings_are_in_order_apart_and_of_the_text(text: str) -> None:
+    at = 0
+    for each in sightings(NAMES, words_of(text)):
+        assert at <= each.start < each.end <= len(text)
+        assert each.notes
+        assert 0.8 <= each.alike <= 1
+        at = each.end
+
+
+def test_the_quick_look_finds_the_same_notes() -> None:
+    text = "[[Space Lua]] makes pages, a Page Template and Straße."
+    assert named(NAMES, text, {}) == {1, 2, 3, 5}
