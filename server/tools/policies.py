@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -13,17 +13,21 @@ from server.allowance import storer
 from server.call import Call
 from server.tools._notes import DryRun, Etag
 from server.tools._spec import Arguments, Effect, tool
-from server.tools._steps import StepTools
 from vaults.context import run_in
-from vaults.domain.disarming import one_line
+from vaults.domain.disarming import disarm, one_line
 from vaults.domain.memory import Text
-from vaults.domain.policies import places, running, shelf
-from vaults.domain.policies.checking import Plan
-from vaults.domain.policies.form import MAX_BYTES, Policy
-from vaults.domain.policies.running import Did, Order, Ran
-from vaults.domain.policies.shelf import Kept, Listed
+from vaults.domain.notes import moving
+from vaults.domain.policies import places
+from vaults.domain.policies.outcome import Did, Order, Ran
+from vaults.domain.policies.places import MAX_BYTES
 from vaults.errors import ConfirmationRequired, InvalidArgument
 from vaults.ledger.entries import Noted
+
+if TYPE_CHECKING:
+    from server.tools._steps import StepTools
+    from vaults.domain.policies.checking import Plan
+    from vaults.domain.policies.form import Policy
+    from vaults.domain.policies.shelf import Kept, Listed
 
 SHOWN = 40
 """Steps, notes and policies that a text names."""
@@ -99,7 +103,7 @@ def _text(result: PoliciesResult) -> str:
     if result.valid is not None:
         return f"{result.name or 'It'} can be run." if result.valid else f"Not valid: {result.problem}."
     if result.content is not None:
-        return f"{result.path} [etag {result.etag}]:\n{result.content}"
+        return f"{result.path} [etag {result.etag}]:\n{disarm(result.content).text}"
     if not result.changed:
         return f"{result.path} is as it was [etag {result.etag}]."
     etag = f"is saved [etag {result.etag}]" if result.etag else "is deleted"
@@ -188,9 +192,9 @@ async def policies(call: Call, args: PoliciesArguments) -> PoliciesResult:
         return await _list(call)
     if args.action == "validate":
         return await _validate(call, args)
-    kept = None if args.action == "author" else await shelf.opened(call.vault, _named(args))
-    if kept is None:
+    if args.action == "author":
         return await _author(call, args)
+    kept = await _kept(call, args)
     if args.action == "show":
         content = kept.data.decode("utf-8", "replace")
         return PoliciesResult(name=kept.name, path=kept.path, content=content, etag=kept.etag)
@@ -205,8 +209,23 @@ def _named(args: PoliciesArguments) -> str:
     return args.name
 
 
+def _tools(call: Call, *, writing: bool = False) -> StepTools:
+    """The tools of steps. What makes and checks policies is imported when it is first needed: few processes do."""
+    from server.tools._steps import StepTools
+
+    return StepTools(call, call.role if writing else None)
+
+
+async def _kept(call: Call, args: PoliciesArguments) -> Kept:
+    from vaults.domain.policies import shelf
+
+    return await shelf.opened(call.vault, _named(args))
+
+
 async def _list(call: Call) -> PoliciesResult:
-    return PoliciesResult(policies=[_told(each) for each in await shelf.listed(call.vault, StepTools(call))])
+    from vaults.domain.policies import shelf
+
+    return PoliciesResult(policies=[_told(each) for each in await shelf.listed(call.vault, _tools(call))])
 
 
 def _told(listed: Listed) -> PolicyEntry:
@@ -225,7 +244,7 @@ def _needed(policy: Policy) -> list[VariableNeeded]:
 
 
 async def _validate(call: Call, args: PoliciesArguments) -> PoliciesResult:
-    kept = await shelf.opened(call.vault, _named(args)) if args.content is None else None
+    kept = await _kept(call, args) if args.content is None else None
     data = kept.data if kept is not None else (args.content or "").encode()
     try:
         plan = await _plan(call, data, args.name)
@@ -237,17 +256,22 @@ async def _validate(call: Call, args: PoliciesArguments) -> PoliciesResult:
 
 
 async def _plan(call: Call, data: bytes, name: str | None) -> Plan:
-    return await run_in(call.vault.shared.pool, shelf.plan_of, data, name, StepTools(call))
+    from vaults.domain.policies import shelf
+
+    return await run_in(call.vault.shared.pool, shelf.plan_of, data, name, _tools(call))
 
 
 async def _run(call: Call, args: PoliciesArguments, kept: Kept) -> PoliciesResult:
+    from vaults.domain.policies import running
+
     plan = await _plan(call, kept.data, kept.name)
     only_shown = args.dry_run or args.action == "preview"
     if not only_shown:
         await storer(call).check_size()
+    if call.vault.lease.held and any(step.tool == "note_move" for step in plan.policy.steps):
+        await call.vault.notes.settled(moving.PATIENCE_S)  # links of notes that nobody has read cannot follow
     order = Order(args.variables, only_shown, args.confirm, call.session.id)
-    tools = StepTools(call, None if only_shown else call.role)
-    ran: Ran = await running.run(call.vault, call.actor, plan, order, tools)
+    ran: Ran = await running.run(call.vault, call.actor, plan, order, _tools(call, writing=not only_shown))
     return PoliciesResult(
         name=ran.name,
         steps=ran.steps,
@@ -269,6 +293,8 @@ async def _checked(call: Call, args: PoliciesArguments, name: str) -> str:
 
 
 async def _author(call: Call, args: PoliciesArguments) -> PoliciesResult:
+    from vaults.domain.policies import shelf
+
     name = _named(args)
     places.check_name(name)
     content = await _checked(call, args, name)
@@ -279,6 +305,8 @@ async def _author(call: Call, args: PoliciesArguments) -> PoliciesResult:
 
 
 async def _revise(call: Call, args: PoliciesArguments, kept: Kept) -> PoliciesResult:
+    from vaults.domain.policies import shelf
+
     shelf.check_etag(kept, args.etag)
     content = await _checked(call, args, kept.name)
     if args.dry_run:
@@ -288,6 +316,8 @@ async def _revise(call: Call, args: PoliciesArguments, kept: Kept) -> PoliciesRe
 
 
 async def _delete(call: Call, args: PoliciesArguments, kept: Kept) -> PoliciesResult:
+    from vaults.domain.policies import shelf
+
     if args.etag is not None:
         shelf.check_etag(kept, args.etag)
     if not args.confirm or args.dry_run:

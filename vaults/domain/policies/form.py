@@ -7,12 +7,10 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from vaults.domain.policies.places import MAX_BYTES
 from vaults.errors import InvalidArgument
 from vaults.markdown.source import NotText, decode
 from vaults.markdown.yaml_values import load_yaml
-
-MAX_BYTES = 64 * 1024
-"""Bytes of a policy's file."""
 
 MAX_STEPS = 50
 MAX_RUNS = 200

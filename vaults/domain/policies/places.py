@@ -9,6 +9,9 @@ from vaults.files.paths import joined, key, located, note_path
 
 SUFFIX = ".yaml"
 
+MAX_BYTES = 64 * 1024
+"""Bytes of a policy's file."""
+
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
 
 

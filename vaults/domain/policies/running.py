@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,6 +21,7 @@ from vaults.domain.notes.showing import shown
 from vaults.domain.policies import looking, places, variables
 from vaults.domain.policies.checking import Done, Plan, Tools, place_of
 from vaults.domain.policies.form import MAX_RUNS, Collected, Condition, looked
+from vaults.domain.policies.outcome import Did, Order, Ran
 from vaults.errors import AlreadyExists, ConfirmationRequired, Conflict, InvalidArgument, StrongroomError, Timeout
 from vaults.vault import Vault
 
@@ -31,44 +32,6 @@ MOST_S = 10.0
 
 NAMED = 20
 """Notes that a refusal names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """How a policy is to be run. ``confirm``: a person agreed that notes are deleted."""
-
-    given: Mapping[str, Any]
-    dry_run: bool = False
-    confirm: bool = False
-    session: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Did:
-    """What a step did. ``skipped``: the condition that kept it from being done; ``times``: how often it was, where it
-    goes over a list."""
-
-    id: str
-    tool: str
-    changed: bool
-    path: str | None = None
-    skipped: str | None = None
-    times: int | None = None
-    warnings: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """``paths``: notes that changed, or would; ``change``: what ``history`` takes all of it back by; ``diff``: of a
-    preview; ``summary``: what the policy itself says."""
-
-    name: str
-    changed: bool
-    steps: list[Did]
-    paths: list[str]
-    summary: str | None = None
-    change: str | None = None
-    diff: str | None = None
 
 
 async def run(vault: Vault, actor: Actor, plan: Plan, order: Order, tools: Tools) -> Ran:

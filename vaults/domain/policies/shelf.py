@@ -15,7 +15,8 @@ from vaults.domain.notes.intake import digest, etag_of
 from vaults.domain.notes.journal import Change, FileChange
 from vaults.domain.policies import form, places
 from vaults.domain.policies.checking import Plan, Tools, planned
-from vaults.domain.policies.form import MAX_BYTES, Policy
+from vaults.domain.policies.form import Policy
+from vaults.domain.policies.places import MAX_BYTES
 from vaults.domain.policies.running import TOOL
 from vaults.errors import AlreadyExists, Conflict, InvalidArgument, NotFound, StrongroomError
 from vaults.files.tree import Content, Stamp
