@@ -68,6 +68,18 @@ async def test_an_evolution_tells_who_changed_a_note_and_who_began_to_link_to_it
     assert (await bob("insights", action="evolution", entity="Nobody at all")).code == "not_found"
 
 
+async def test_the_evolution_of_a_note_follows_it_back_through_its_moves(services: Services) -> None:
+    ann, bob = await person(services, "ann"), await person(services, "bob")
+    await _laid(services)
+    await ann("note_edit", path="alone.md", content="First.")
+    await bob("note_move", path="alone.md", to="moved/else.md")
+    await ann("note_write", path="alone.md", content="Another note")
+    await bob("note_move", path="moved/else.md", to="moved/again.md")
+    await ann("note_edit", path="moved/again.md", content="Last.")
+    found = (await _insight(bob, "evolution", entity="moved/again.md"))["evolution"]
+    assert found["by"] == {"ann": 2, "bob": 2}
+
+
 async def test_a_name_without_a_note_has_an_evolution_of_what_the_caller_may_see(services: Services) -> None:
     ann, bob = await person(services, "ann"), await person(services, "bob", Role.ADMIN)
     await _laid(services)

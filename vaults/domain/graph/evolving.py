@@ -14,7 +14,7 @@ from vaults.domain.disarming import one_line
 from vaults.domain.graph import naming, periods
 from vaults.domain.graph.periods import By
 from vaults.domain.memory import Actor
-from vaults.domain.notes import past
+from vaults.domain.notes import journal, past
 from vaults.errors import NotFound
 from vaults.graph import history, link_rows, titles
 from vaults.markdown.resolve import name_key
@@ -23,6 +23,12 @@ from vaults.vault import Vault
 
 LOOKED_AT = 5_000
 """Links that came and went, and memories, that are counted; the newest."""
+
+CHANGES = 200
+"""Changes among which a move is looked for."""
+
+MOVES = 10
+"""Earlier paths of a note that are followed."""
 
 MONTHS = 24
 """Periods told, the last ones in which anything happened."""
@@ -78,6 +84,7 @@ async def evolution(vault: Vault, actor: Actor, entity: str, by: By, limit: int)
 
     def read(tx: Reader) -> Evolution:
         of = _note(tx, path) if path is not None else None
+        made.extend(_earlier(tx, path, min(limit, 100)) if path is not None else ())
         subject = of or _Subject(entity.strip(), {name_key(entity)} - {""}, (entity.strip(),))
         links = _links(tx, subject)
         memories = _memories(tx, subject, actor)
@@ -86,6 +93,20 @@ async def evolution(vault: Vault, actor: Actor, entity: str, by: By, limit: int)
         return _told(tx, subject, [*made, *links, *memories], by, limit)
 
     return await vault.db.read(read)
+
+
+def _earlier(tx: Reader, path: str, limit: int) -> list[Happening]:
+    """Changes of a note from when it had another path; the one that moved it is among those of its present path."""
+    found: list[Happening] = []
+    last: int | None = None
+    for _ in range(MOVES):
+        moves = [each for each in journal.made(tx, path, CHANGES, last) if any(f.to == path for f in each.files)]
+        if not moves:
+            break
+        last, path = moves[0].seq, next(f.path for f in moves[0].files if f.to == path)
+        for each in journal.made(tx, path, limit, last):
+            found.append(Happening(each.at, "changed", each.id, each.author, each.summary))
+    return found[:limit]
 
 
 @dataclass(frozen=True, slots=True)
