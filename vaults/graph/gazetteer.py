@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from vaults.graph.graph import Graph, Node
-from vaults.graph.naming import folded_pieces, is_common, is_spelled, is_telling
+from vaults.graph.naming import folded_name, folded_pieces, is_common, is_spelled, is_telling
 from vaults.markdown.resolve import name_key
 from vaults.markdown.zones import Span, overlapping
 
@@ -130,14 +130,14 @@ def gazetteer_of(graph: Graph, known: Gazetteer) -> Gazetteer:
 def names_of(node: Node) -> Iterable[str]:
     """Everything a note is called: its title, its file's name, its aliases."""
     stem = node.path.rpartition("/")[2].rpartition(".")[0]
-    names = (node.title, *node.aliases) if stem == node.title else (node.title, stem, *node.aliases)
-    return [each.strip() for each in names if each and not each.isspace()]
+    same = stem == node.title or stem.lower() == node.title.lower()
+    names = (node.title, *node.aliases) if same else (node.title, stem, *node.aliases)
+    return [plain for each in names if (plain := each.strip())]
 
 
 def _learn(made: Gazetteer, node: Node) -> None:
     for name in names_of(node):
-        low = folded_pieces(name)[1]
-        key = "".join(low)
+        key, low = folded_name(name)
         _add(made.keys, _link_key(name, key), node.number)
         if not is_telling(key, low):
             continue
@@ -152,7 +152,7 @@ def _learn(made: Gazetteer, node: Node) -> None:
 def _forget(made: Gazetteer, node: Node) -> None:
     """Lengths may stay: they alone make no mention."""
     for name in names_of(node):
-        key = "".join(folded_pieces(name)[1])
+        key, _ = folded_name(name)
         _remove(made.keys, _link_key(name, key), node.number)
         _remove(made.names, key, node.number)
         if key not in made.names:
@@ -166,8 +166,10 @@ def _link_key(name: str, key: str) -> str:
 
 
 def _add(several: dict[str, tuple[int, ...]], key: str, number: int) -> None:
-    known = several.get(key, ())
-    if number not in known:
+    known = several.get(key)
+    if known is None:
+        several[key] = (number,)
+    elif number not in known:
         several[key] = (*known, number)
 
 

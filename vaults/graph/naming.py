@@ -44,6 +44,15 @@ def folded_pieces(text: str) -> tuple[list[str], list[str]]:
     return cut, [_folded(each) for each in cut]
 
 
+def folded_name(name: str) -> tuple[str, list[str]]:
+    """A name as it is compared, and its pieces."""
+    if name.isascii():
+        key = name.lower().replace("\t", " ")
+        return key, _PLAIN_PIECES.findall(key)
+    low = [_folded(each) for each in _PIECES.findall(name)]
+    return "".join(low), low
+
+
 def _folded(piece: str) -> str:
     if piece.isascii():
         return " " if piece == "\t" else piece.lower()
@@ -55,7 +64,9 @@ def _folded(piece: str) -> str:
 def is_telling(key: str, low: Sequence[str]) -> bool:
     """Whether a name can be told in a text at all: no number, no date, no sign alone, not too long, in one line.
     ``key``: the name folded, ``low``: its pieces."""
-    return len(low) <= LONGEST and "\n" not in key and "\r" not in key and not _NUMBER.match(key)
+    if len(low) > LONGEST or "\n" in key or "\r" in key:
+        return False
+    return (key[0].isalpha() and key[0] not in "wq") or not _NUMBER.match(key)
 
 
 def is_common(key: str, low: Sequence[str]) -> bool:
