@@ -3,61 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Any
 
 from auth.roles import Role
 from server.allowance import storer
 from server.call import Call
-from server.tools._filters import MaxTokens
 from server.tools._lines import told
-from server.tools._spec import EDITS, Arguments, tool
+from server.tools._links import Links, LinksArguments
+from server.tools._links_care import CARE
+from server.tools._links_text import told_of
+from server.tools._spec import EDITS, tool
 from vaults.domain import portions
 from vaults.domain.graph import applying, suggesting
 from vaults.domain.graph.applying import LinkIn
 from vaults.domain.graph.suggesting import Ask, Suggestion
-from vaults.domain.memory import Text
 from vaults.domain.notes.finding import folder_of
 from vaults.domain.notes.opening import opened
 from vaults.domain.notes.rewriting import Bulk
 from vaults.errors import InvalidArgument
 from vaults.files.paths import located
-from vaults.graph.layers.table import Strictness
-
-Action = Literal["suggest", "apply"]
-Name = Annotated[Text | None, Field(min_length=1, max_length=1024)]
-
-
-class LinksArguments(Arguments):
-    action: Annotated[Action, Field(description="what to do")] = "suggest"
-    path: Annotated[Name, Field(description="the note; of a text, where it will be")] = None
-    text: Annotated[
-        Text | None, Field(min_length=1, max_length=suggesting.LONGEST, description="suggest: a text instead of a note")
-    ] = None
-    strictness: Annotated[Strictness | None, Field(description="suggest: how sure; default as the server says")] = None
-    detail: Annotated[bool, Field(description="suggest: points of each layer")] = False
-    limit: Annotated[int, Field(ge=1, le=200, description="at most")] = 20
-    folder: Annotated[Name, Field(description="apply: notes in it and below, in place of path")] = None
-    dry_run: Annotated[bool, Field(description="only show what would change")] = True
-    max_tokens: MaxTokens = 3000
-
-
-@dataclass(frozen=True, slots=True)
-class Links:
-    """Of suggest: ``suggestions`` of ``total``, likeliest first; ``truncated``: there are more. Of apply: ``applied``
-    of ``total``, which were set, or would be, in the notes ``changed``; ``history`` takes them back by ``change``."""
-
-    suggestions: list[Suggestion] | None = None
-    applied: list[LinkIn] | None = None
-    changed: list[str] | None = None
-    change: str | None = None
-    diff: str | None = None
-    total: int | None = None
-    truncated: bool = False
-    warnings: list[str] = field(default_factory=list)
 
 
 def _text(found: Links) -> str:
@@ -73,6 +39,7 @@ def _said(found: Links) -> Iterator[str]:
             yield "There are more: raise limit or max_tokens."
     if found.applied is not None:
         yield from _applied(found, found.applied)
+    yield from told_of(found)
 
 
 def _applied(found: Links, applied: list[LinkIn]) -> Iterator[str]:
@@ -98,18 +65,35 @@ def _suggestion(each: Suggestion) -> str:
     return f"- {where} → {told(each.path)} ({each.confidence:.0%}{f'; {layers}' if layers else ''})"
 
 
+ROLES: Mapping[str, Role] = {
+    "suggest": Role.READER, "apply": Role.WRITER, "feedback": Role.WRITER, "unlinked": Role.READER,
+    "validate": Role.READER, "stubs": Role.READER, "dashboard": Role.READER, "unsuppress": Role.WRITER,
+    "timeline": Role.READER,
+}  # fmt: skip
+
+
+def _role(arguments: Mapping[str, Any]) -> Role:
+    """To look for broken links is a reader's, to set them right a writer's."""
+    action = arguments.get("action", "suggest")
+    role = ROLES.get(action, Role.READER) if isinstance(action, str) else Role.READER
+    return Role.WRITER if action == "validate" and arguments.get("fix", False) is not False else role
+
+
 @tool(
     role=Role.READER,
     effect=EDITS,
     preset="notes",
-    actions={"suggest": Role.READER, "apply": Role.WRITER},
+    actions=ROLES,
+    role_if=_role,
+    writes_if=lambda arguments: _role(arguments) > Role.READER,
     text=_text,
     deed="set links in notes",
 )
 async def links(call: Call, args: LinksArguments) -> Links:
-    """Links a note or a text should have: notes it names without linking them, and related ones. Use it after writing,
-    or to tidy up: suggest says what to link and how sure that is; apply sets those links in a note or a folder as one
-    change that history takes back."""
+    """Links notes should have, and those that are not as they should be. Use it after writing, or to tidy up: suggest
+    what to link and how sure that is, apply it, validate for broken links (fix sets them right), unlinked for names
+    nobody linked, stubs for names without a note, feedback on a suggestion so that the next are better, timeline and
+    dashboard for how links are doing. Changes are taken back by history."""
     return await ACTIONS[args.action](call, args)
 
 
@@ -149,4 +133,8 @@ async def _apply(call: Call, args: LinksArguments) -> Links:
     )  # fmt: skip
 
 
-ACTIONS: Mapping[str, Callable[[Call, LinksArguments], Awaitable[Links]]] = {"suggest": _suggest, "apply": _apply}
+ACTIONS: Mapping[str, Callable[[Call, LinksArguments], Awaitable[Links]]] = {
+    "suggest": _suggest,
+    "apply": _apply,
+    **CARE,
+}

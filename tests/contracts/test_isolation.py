@@ -56,7 +56,7 @@ VALID = {
     "note_delete": {"path": "canary", "confirm": True},
     "history": {"path": "canary"},
     "graph": {"path": "canary", "to": "beside"},
-    "links": {"path": "canary"},
+    "links": {"path": "canary", "entity": "canary", "verdict": "accepted"},
     "session_resume": {},
     "session_save": {"summary": "done"},
     "session_history": {},

@@ -11,6 +11,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from pydantic.fields import FieldInfo
 
 from auth.principal import owner
 from auth.roles import Role
@@ -161,7 +162,7 @@ async def test_a_bug_inside_a_tool_reaches_the_caller_as_a_reference_only(servic
 class _Anything:
     """Arguments that accept whatever is sent."""
 
-    model_fields: dict[str, Any] = {}
+    model_fields: dict[str, Any] = {"action": FieldInfo(default=None)}
 
     @classmethod
     def model_validate(cls, arguments: object) -> object:

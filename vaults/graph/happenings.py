@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -46,14 +47,14 @@ class Page:
     next: Place | None
 
 
-def page(tx: Reader, path: str | None, entity: str | None, limit: int, below: Place = NEWEST) -> Page:
-    """What happened to the links of a note, to links by a name, or to all. Each log is read in its own order, newest
-    first; between them time decides."""
-    where, params = _where(path, entity)
+def page(tx: Reader, path: str | None, keys: Collection[str] | None, limit: int, below: Place = NEWEST) -> Page:
+    """What happened to the links of a note, to links by some names, or to all. Each log is read in its own order, from
+    its end; between them time decides."""
+    where, params = _where(path, keys)
     logs = [
         [
             _came(row)
-            for row in _rows(tx, _HISTORY, where.replace("entity =", "target ="), params, below.history, limit)
+            for row in _rows(tx, _HISTORY, where.replace("entity IN", "target IN"), params, below.history, limit)
         ],
         [_set(row) for row in _rows(tx, _APPLICATIONS, where, params, below.applications, limit)],
         [_said(row) for row in _rows(tx, _FEEDBACK, where, params, below.feedback, limit)],
@@ -73,9 +74,14 @@ def page(tx: Reader, path: str | None, entity: str | None, limit: int, below: Pl
     return Page(taken, Place(*places) if more else None)
 
 
-def _where(path: str | None, entity: str | None) -> tuple[str, dict[str, object]]:
-    said = [*(["path = :path"] if path is not None else []), *(["entity = :entity"] if entity is not None else [])]
-    return " AND ".join(said) or "TRUE", {"path": path, "entity": entity}
+def _where(path: str | None, keys: Collection[str] | None) -> tuple[str, dict[str, object]]:
+    params: dict[str, object] = {"path": path} if path is not None else {}
+    said = ["path = :path"] if path is not None else []
+    if keys is not None:
+        named = {f"key{number}": key for number, key in enumerate(keys)}
+        said.append(f"entity IN ({', '.join(f':{name}' for name in named)})")
+        params |= named
+    return " AND ".join(said) or "TRUE", params
 
 
 _HISTORY = "SELECT seq, at, path, target, added FROM link_history"

@@ -46,8 +46,8 @@ def test_what_happened_can_be_asked_of_a_note_and_of_an_entity(tx: Writer) -> No
     came(tx, "2026-01-01T00:00:00.000Z", "a.md", "x")
     came(tx, "2026-01-01T00:00:00.000Z", "b.md", "y")
     assert [each.entity for each in happenings.page(tx, "a.md", None, 9).happenings] == ["x"]
-    assert [each.path for each in happenings.page(tx, None, "y", 9).happenings] == ["b.md"]
-    assert happenings.page(tx, "a.md", "y", 9) == happenings.Page([], None)
+    assert [each.path for each in happenings.page(tx, None, ["y", "z"], 9).happenings] == ["b.md"]
+    assert happenings.page(tx, "a.md", ["y"], 9) == happenings.Page([], None)
 
 
 def test_names_that_several_notes_link_to_are_wanted(tx: Writer) -> None:

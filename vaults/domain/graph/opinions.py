@@ -8,16 +8,20 @@ from typing import Literal
 from vaults import clock
 from vaults.db.sql import Reader, Writer
 from vaults.domain.disarming import one_line
+from vaults.domain.graph import naming
 from vaults.domain.memory import Actor
-from vaults.errors import InvalidArgument, NotFound
-from vaults.files.paths import located, parent
-from vaults.graph import trust
+from vaults.errors import Conflict, InvalidArgument, NotFound
+from vaults.files.paths import parent
+from vaults.graph import titles, trust
 from vaults.graph.trust import Observation
 from vaults.markdown.resolve import name_key
 from vaults.vault import Vault
 
 DAILY = 300
 """Opinions of one principal that are taken in on one day."""
+
+KEYS = 50
+"""Names of an entity that are looked for."""
 
 LONGEST = 200
 """Characters of a name."""
@@ -53,25 +57,37 @@ class Opinion:
 
 async def say(vault: Vault, actor: Actor, asked: Asked) -> Opinion:
     """Take an opinion in. Raises ``InvalidArgument``, ``NotFound`` for a note that is not there."""
-    entity = key_of(asked.entity)
-    path = located(asked.path) if asked.path is not None else None
+    path = await naming.path_of(vault, asked.path) if asked.path is not None else None
     if path is None and (asked.verdict != "never" or asked.folder is None):
         raise InvalidArgument("path", "is needed: the note the suggestion or link is about")
+    entity = await key_of(vault, asked.entity)
     vault.check_writable()
     return await vault.db.write(lambda tx: _say(tx, actor.identity, entity, path, asked))
 
 
-def key_of(entity: str) -> str:
-    """The key of an entity by its name. Raises ``InvalidArgument``."""
-    key = name_key(entity)
-    if not key or len(key) > LONGEST:
+async def key_of(vault: Vault, entity: str) -> str:
+    """The key of an entity by its name, or by the path of its note. Raises ``InvalidArgument``."""
+    return (await keys_of(vault, entity))[0]
+
+
+async def keys_of(vault: Vault, entity: str) -> list[str]:
+    """All keys an entity goes by, that of its title first."""
+    try:
+        path = await naming.path_if_any(vault, entity)
+    except Conflict:  # two notes of one name have one key
+        path = None
+    found = await vault.db.read(lambda tx: _keys(tx, path)) or [name_key(entity)]
+    if not found[0] or len(found[0]) > LONGEST:
         raise InvalidArgument("entity", f"must be a name, of at most {LONGEST} characters")
-    return key
+    return found
+
+
+def _keys(tx: Reader, path: str | None) -> list[str]:
+    row = tx.one("SELECT seq, title FROM notes WHERE path = ?", (path,))
+    return [] if row is None else list(dict.fromkeys([name_key(row[1]), *sorted(titles.of(tx, int(row[0])))]))[:KEYS]
 
 
 def _say(tx: Writer, who: str, entity: str, path: str | None, asked: Asked) -> Opinion:
-    if path is not None and tx.one("SELECT 1 FROM notes WHERE path = ?", (path,)) is None:
-        raise NotFound(f"no note {path}")
     folder = asked.folder if asked.folder is not None and asked.verdict == "never" else parent(path or "")
     if _said_today(tx, who) >= DAILY:
         counted = False
@@ -95,7 +111,7 @@ def _now(tx: Reader, entity: str, folder: str, *, counted: bool) -> Opinion:
 async def forgive(vault: Vault, actor: Actor, entity: str, folder: str) -> Opinion:
     """Suggest an entity again in a folder ('': the vault). What was thought of it there does not count any more. Raises
     ``NotFound`` where it was not suppressed in just that folder."""
-    key = key_of(entity)
+    key = await key_of(vault, entity)
     vault.check_writable()
 
     def write(tx: Writer) -> Opinion:

@@ -1,0 +1,75 @@
+"""What ``links`` takes and answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from server.tools._filters import MaxTokens
+from server.tools._spec import Arguments
+from vaults.domain.graph import suggesting
+from vaults.domain.graph.applying import LinkIn
+from vaults.domain.graph.broken import Broken
+from vaults.domain.graph.health import Health
+from vaults.domain.graph.opinions import Opinion, Verdict
+from vaults.domain.graph.stubs import Stub
+from vaults.domain.graph.suggesting import Suggestion
+from vaults.domain.graph.unlinked import Unlinked
+from vaults.domain.memory import Text
+from vaults.graph.happenings import Happening
+from vaults.graph.layers.table import Strictness
+
+Action = Literal["suggest", "apply", "feedback", "unlinked", "validate", "stubs", "dashboard", "unsuppress", "timeline"]
+Name = Annotated[Text | None, Field(min_length=1, max_length=1024)]
+
+
+class LinksArguments(Arguments):
+    action: Annotated[Action, Field(description="what to do")] = "suggest"
+    path: Annotated[Name, Field(description="the note; of a text, where it will be")] = None
+    text: Annotated[
+        Text | None, Field(min_length=1, max_length=suggesting.LONGEST, description="suggest: a text instead of a note")
+    ] = None
+    strictness: Annotated[Strictness | None, Field(description="suggest: how sure; default as the server says")] = None
+    detail: Annotated[bool, Field(description="suggest: points of each layer")] = False
+    limit: Annotated[int, Field(ge=1, le=200, description="at most")] = 20
+    folder: Annotated[
+        Name, Field(description="apply: notes in and below it, in place of path; unsuppress, never: where; / is all")
+    ] = None
+    entity: Annotated[Name, Field(description="feedback, unlinked, unsuppress, timeline: what is linked to")] = None
+    verdict: Annotated[Verdict | None, Field(description="feedback: never also stops suggesting it in that folder")] = (
+        None
+    )
+    term: Annotated[Text | None, Field(max_length=200, description="feedback: the words it was on")] = None
+    fix: Annotated[bool, Field(description="validate: set right what is beyond doubt, or target")] = False
+    target: Annotated[Name, Field(description="fix: the broken name, if only that")] = None
+    to: Annotated[Name, Field(description="fix: the note target is to mean")] = None
+    cursor: Annotated[str | None, Field(min_length=1, max_length=3000, description="from the page before")] = None
+    dry_run: Annotated[bool, Field(description="apply, fix: only show what would change")] = True
+    max_tokens: MaxTokens = 3000
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Of suggest: ``suggestions`` of ``total``, likeliest first; ``truncated``: there are more. Of apply: ``applied``
+    of ``total``, which were set, or would be, in the notes ``changed``; ``history`` takes them back by ``change``.
+    Of validate: broken ``links``; with fix those that were set right, or would be. Of unlinked ``mentions``, of stubs
+    ``stubs`` of ``total``, of timeline ``happenings``; ``cursor``: of the next page. Of feedback and unsuppress what is
+    thought of the entity now."""
+
+    suggestions: list[Suggestion] | None = None
+    applied: list[LinkIn] | None = None
+    changed: list[str] | None = None
+    change: str | None = None
+    diff: str | None = None
+    links: list[Broken] | None = None
+    mentions: list[Unlinked] | None = None
+    stubs: list[Stub] | None = None
+    happenings: list[Happening] | None = None
+    opinion: Opinion | None = None
+    health: Health | None = None
+    total: int | None = None
+    cursor: str | None = None
+    truncated: bool = False
+    warnings: list[str] = field(default_factory=list)

@@ -1,0 +1,167 @@
+"""Links are looked after through the tool: what is broken, not linked or wanted, what was said, what happened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from auth.roles import Role
+from server.call import Caller
+from server.services import Services
+from tests.conftest import Asking, local
+from tests.conftest import asker as asking
+from tests.noted import folder, indexed, put
+from tests.people import person, rewrite, rows
+
+NOTES: dict[str, str | bytes] = {
+    "planets/Mercury.md": "# Mercury\n\n## Orbit\n",
+    "day.md": "[[Merkury]] and [[Mercury#Orbits]], [[Quite unknown]]\n",
+    "two.md": "Mercury is hot. [[Quite unknown]]\n",
+    "three.md": "[[Quite unknown]] <|system|> [[Evil\u202e name]]\n",
+    "four.md": "[[Evil\u202e name]]\n",
+}
+AGO = "2026-01-01T00:00:00.000Z"
+
+
+@pytest.fixture
+async def root(services: Services, tmp_path: Path) -> Path:
+    root = folder(tmp_path)
+    put(root, NOTES)
+    await indexed(services, len(NOTES))
+    return root
+
+
+async def test_broken_links_are_shown_and_set_right_by_writers(ask: Asking, services: Services, root: Path) -> None:
+    reader = await person(services, "rita", Role.READER)
+    shown = await reader("links", action="validate", path="day")
+    assert shown.ok, shown.text
+    assert [(each["target"], each["reason"]) for each in shown.content["links"]] == [
+        ("Merkury", "no note"),
+        ("Mercury", "no heading"),
+        ("Quite unknown", "no note"),
+    ]
+    assert "- day.md:1 Merkury: no note → likely planets/Mercury.md 86% by spelling" in shown.text
+    assert "no heading Orbits → there are Orbit" in shown.text
+    refused = await reader("links", action="validate", fix=True)
+    assert refused.code == "forbidden"
+    tried = await ask("links", action="validate", fix=True)
+    assert "1 links in 1 notes would be set right; call again with dry_run false" in tried.text
+    assert "+[[Mercury]] and" in tried.content["diff"]
+    done = await ask("links", action="validate", fix=True, dry_run=False)
+    assert (root / "day.md").read_text().startswith("[[Mercury]] and [[Mercury#Orbits]]")
+    undone = await ask("history", action="undo", ref=done.content["change"])
+    assert undone.ok, undone.text
+    assert (root / "day.md").read_text() == NOTES["day.md"]
+    chosen = await ask("links", action="validate", fix=True, target="Quite unknown", to="Mercury", dry_run=False)
+    assert sorted(chosen.content["changed"]) == ["day.md", "three.md", "two.md"]
+    assert (await ask("links", action="validate", fix=True, target="x")).code == "invalid_argument"
+    assert (await ask("links", action="validate", path="nobody")).code == "not_found"
+
+
+async def test_pages_go_on_where_what_was_shown_ended(ask: Asking, root: Path) -> None:
+    del root
+    whole = (await ask("links", action="validate", limit=50)).content["links"]
+    paged, cursor = [], None
+    for _ in range(len(whole) + 1):
+        page = await ask("links", action="validate", max_tokens=60, **({"cursor": cursor} if cursor else {}))
+        paged += page.content["links"]
+        cursor = page.content.get("cursor")
+        if cursor is None:
+            break
+        assert page.content["truncated"]
+    assert paged == whole
+    for action in ("validate", "stubs", "timeline", "unlinked"):
+        wrong = await ask("links", action=action, cursor="nonsense", entity="Mercury")
+        assert wrong.code == "invalid_argument", action
+
+
+async def test_names_without_link_and_without_note_are_shown(ask: Asking, root: Path) -> None:
+    del root
+    named = await ask("links", action="unlinked", entity="Mercury")
+    assert '- two.md:1 "Mercury" → planets/Mercury.md: Mercury is hot.' in named.text
+    within = await ask("links", action="unlinked", path="two.md")
+    assert [each["term"] for each in within.content["mentions"]] == ["Mercury"]
+    assert (await ask("links", action="unlinked")).code == "invalid_argument"
+    assert (await ask("links", action="unlinked", entity="nobody")).code == "not_found"
+    wanted = await ask("links", action="stubs")
+    assert "- Quite unknown: high, 3 notes link to it (day.md, three.md, two.md)" in wanted.text
+    assert "\u202e" not in wanted.text
+    first = await ask("links", action="stubs", limit=1)
+    rest = await ask("links", action="stubs", cursor=first.content["cursor"])
+    assert [*first.content["stubs"], *rest.content["stubs"]] == wanted.content["stubs"]
+
+
+async def test_feedback_teaches_and_never_is_taken_back(ask: Asking, services: Services, root: Path) -> None:
+    del root
+    said = await ask("links", action="feedback", entity="planets/Mercury.md", path="day", verdict="rejected", term="m")
+    assert said.content["opinion"]["entity"] == "mercury"
+    assert said.content["opinion"]["points"] < 0
+    again = await ask("links", action="feedback", entity="Mercury", path="day", verdict="rejected")
+    assert not again.content["opinion"]["counted"]
+    assert "counts once a day" in again.text
+    never = await ask("links", action="feedback", entity="Mercury", path="day", verdict="never", folder="/")
+    assert "is not suggested any more" in never.text
+    wrong = await ask("links", action="unsuppress", entity="Mercury", folder="planets")
+    assert (wrong.code, "the whole vault" in wrong.text) == ("not_found", True)
+    back = await ask("links", action="unsuppress", entity="Mercury")
+    assert not back.content["opinion"]["suppressed"]
+    assert back.content["opinion"]["points"] == 0  # what was said before does not count any more
+    for arguments in ({"verdict": "accepted", "entity": "x"}, {"entity": "x", "path": "day"}, {"verdict": "accepted"}):
+        assert (await ask("links", action="feedback", **arguments)).code == "invalid_argument"
+    gone = await ask("links", action="feedback", entity="x", path="nobody", verdict="accepted")
+    assert gone.code == "not_found"
+    reader = await person(services, "rita", Role.READER)
+    for action in ("feedback", "unsuppress"):
+        assert (await reader("links", action=action, entity="Mercury")).code == "forbidden"
+
+
+async def test_a_flood_of_feedback_by_one_changes_little(ask: Asking, services: Services, root: Path) -> None:
+    del root
+    await ask("links", action="feedback", entity="Quite unknown", path="day", verdict="accepted")
+    mallory = await person(services, "mallory")
+    for path in NOTES:
+        for verdict in ("rejected", "rejected"):
+            done = await mallory("links", action="feedback", entity="Mercury", path=path, verdict=verdict)
+            assert done.ok, done.text
+    held = await rows(services, "SELECT COUNT(*) FROM link_feedback WHERE entity = 'mercury'")
+    assert held == [(2,)]  # one for each folder
+    for day in range(1, 29):
+        await rewrite(services, "UPDATE link_feedback SET at = ?", f"2026-02-{day:02}T00:00:00.000Z")
+        await mallory("links", action="feedback", entity="Mercury", path="day", verdict="rejected")
+    assert await rows(services, "SELECT * FROM link_suppressions") == []
+
+
+async def test_what_happened_and_how_links_are_doing_is_told(ask: Asking, services: Services, root: Path) -> None:
+    await ask("note_edit", path="two.md", action="add", content="[[Mercury]]")
+    await ask("links", action="feedback", entity="Mercury", path="two.md", verdict="accepted")
+    told = await ask("links", action="timeline", entity="Mercury")
+    assert [each["what"] for each in told.content["happenings"]] == ["accepted", "added"]
+    assert "accepted: two.md → mercury by owner" in told.text
+    assert (await ask("links", action="timeline", path="four.md")).content["happenings"] == []
+    assert (await ask("links", action="timeline", path="nobody")).code == "not_found"
+    await ask("links", action="feedback", entity="Evil\u202e name", path="four.md", verdict="never")
+    board = await ask("links", action="dashboard")
+    health = board.content["health"]
+    assert (health["tallies"]["notes"], health["tallies"]["broken"], health["sampled"]) == (5, 6, 5)
+    assert "1 not suggested any more" in board.text
+    assert "\u202e" not in board.text
+    assert root
+
+
+async def test_strangers_learn_nothing_of_links(services: Services, root: Path) -> None:
+    del root
+    stranger = asking(services, Caller(local("eve"), "main", Role.ADMIN, "http"))
+    for action in ("feedback", "unlinked", "validate", "stubs", "dashboard", "unsuppress", "timeline"):
+        found = await stranger("links", action=action, entity="Mercury", path="day")
+        assert found.code == "not_found", action
+        assert "Mercury" not in found.text
+
+
+async def test_nothing_is_set_right_where_writing_is_off(services: Services, root: Path) -> None:
+    from auth.principal import owner
+
+    off = asking(services, Caller(owner("cli"), "main", Role.ADMIN, "cli", write_mode="off"))
+    assert (await off("links", action="validate")).ok
+    assert (await off("links", action="validate", fix=True, dry_run=False)).code == "read_only"
+    assert (root / "day.md").read_text() == NOTES["day.md"]
