@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated, Literal
@@ -21,6 +22,7 @@ from vaults.domain.hits import Shown
 from vaults.domain.memory import Label, Text
 from vaults.domain.notes import finding
 from vaults.domain.recalling import Answer, Ask
+from vaults.graph.nearby import Beside
 from vaults.search.filters import Filter
 from vaults.search.snippets import highlights
 
@@ -102,15 +104,24 @@ def _dated(only: Filter, query: str) -> tuple[Filter, str, list[str]]:
 class SearchArguments(Searching):
     limit: Annotated[int, Field(ge=1, le=500, description="hits at most")] = 10
     cursor: Annotated[str | None, Field(max_length=20_000, description="from the page before")] = None
+    links: Annotated[bool, Field(description="with what links to each note and what it links to")] = False
     vaults: Annotated[
         list[Label], Field(max_length=50, description='search these vaults too, or ["*"] for all granted to you')
     ] = []
 
     @model_validator(mode="after")
     def _pages_in_one_vault(self) -> SearchArguments:
-        if self.vaults and (self.cursor or self.similar_to):
-            raise ValueError("vaults cannot be joined with cursor or similar_to: these belong to one vault")
+        if self.vaults and (self.cursor or self.similar_to or self.links):
+            raise ValueError("vaults cannot be joined with cursor, similar_to or links: these belong to one vault")
         return self
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedNote:
+    """A note at the other end of a link."""
+
+    path: str
+    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +129,8 @@ class SearchHit:
     """One item that answers; a note's id is its path. ``text`` is whole when short, else the part that matched, of a
     note under ``section``; ``fetch`` reads the rest.
     ``highlights``: words in it that match. ``score`` is 0…1 within this answer, ``signals`` say why. ``flags``:
-    adversarial, if the text tries to give its reader orders."""
+    adversarial, if the text tries to give its reader orders. ``backlinks`` and ``outlinks``, if asked for: the most
+    central ten notes that link to a note or that it links to, for the first ten hits; the totals count all."""
 
     id: str
     kind: str
@@ -143,6 +155,10 @@ class SearchHit:
     section: str | None = None
     modified_at: str | None = None
     flags: list[str] = field(default_factory=list)
+    backlinks: list[LinkedNote] | None = None
+    outlinks: list[LinkedNote] | None = None
+    backlinks_total: int | None = None
+    outlinks_total: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +186,18 @@ class Searched:
 
 
 def _searched_text(found: Searched) -> str:
-    lines = [f"{number}. {told(hit.title)} [{hit.kind}, {hit.id}]" for number, hit in enumerate(found.hits, 1)]
+    lines = [line for number, hit in enumerate(found.hits, 1) for line in _hit_lines(number, hit)]
     head = f"{len(found.hits)} of {found.total}:" if found.hits else "Nothing found."
     more = ["There is more: pass the cursor."] if found.cursor else []
     return "\n".join([head, *lines, *more, *found.warnings])
+
+
+def _hit_lines(number: int, hit: SearchHit) -> Iterator[str]:
+    yield f"{number}. {told(hit.title)} [{hit.kind}, {hit.id}]"
+    for sign, several, total in (("←", hit.backlinks, hit.backlinks_total), ("→", hit.outlinks, hit.outlinks_total)):
+        if several:
+            more = f" and {total - len(several)} more" if total and total > len(several) else ""
+            yield f"   {sign} {', '.join(told(each.path) for each in several)}{more}"
 
 
 @tool(
@@ -181,7 +205,7 @@ def _searched_text(found: Searched) -> str:
     text=_searched_text,
     rare=(
         "collection", "thread", "parent", "author", "workspace", "modified_after", "modified_before",
-        "include_archived", "group_by", "rerank", "recent", "read_dates", "min_score", "vaults",
+        "include_archived", "group_by", "rerank", "recent", "read_dates", "min_score", "vaults", "links",
     ),
 )  # fmt: skip
 async def search(call: Call, args: SearchArguments) -> Searched:
@@ -193,12 +217,14 @@ async def search(call: Call, args: SearchArguments) -> Searched:
         notes += await finding.lag(call.vault)
     if args.vaults:
         found, cursor = await answer_across(call, ask, args.vaults), None
-        kept = await recalling.fit(call.vault, found.shown, ask.max_tokens)
+        kept, linked = await recalling.fit(call.vault, found.shown, ask.max_tokens), {}
     else:
         found = await recalling.answer(call.vault, ask)
-        kept = await recalling.fit(call.vault, found.shown, ask.max_tokens)
+        linked = await recalling.beside(call.vault, found.shown) if args.links else {}
+        kept = await recalling.fit(call.vault, found.shown, ask.max_tokens, linked)
         cursor = recalling.cursor_after(ask, found, kept)
-    return _searched(args, found, kept, cursor, notes)
+    searched = _searched(args, found, kept, cursor, notes)
+    return replace(searched, hits=[_with_links(hit, linked.get(hit.id)) for hit in searched.hits])
 
 
 def _searched(
@@ -214,6 +240,18 @@ def _searched(
         cursor=cursor,
         warnings=[*notes, *found.warnings],
         results=[Result(hit.id, hit.title, hit.url, hit.text) for hit in hits] if plain else None,
+    )
+
+
+def _with_links(hit: SearchHit, links: Beside | None) -> SearchHit:
+    if links is None:
+        return hit
+    return replace(
+        hit,
+        backlinks=[LinkedNote(each.path, each.title) for each in links.backlinks],
+        outlinks=[LinkedNote(each.path, each.title) for each in links.outlinks],
+        backlinks_total=links.backlinks_total,
+        outlinks_total=links.outlinks_total,
     )
 
 

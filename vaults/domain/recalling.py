@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TypeVar
 
@@ -12,6 +12,8 @@ from vaults.domain.hits import Hit, Shown
 from vaults.domain.memory import Actor, hashed
 from vaults.domain.notes import catalogue, intake
 from vaults.files.paths import addressed, is_note
+from vaults.graph import nearby
+from vaults.graph.nearby import Beside
 from vaults.search import fusion, pages
 from vaults.search.expression import words
 from vaults.search.facts import Key
@@ -24,6 +26,9 @@ from vaults.vault import Vault
 
 T = TypeVar("T")
 
+
+LINKED = 10
+"""Hits whose links are told, and links told of each, in either direction."""
 
 LIKE = 1_000
 """Characters of an item that are looked for when others like it are wanted and it has no vector."""
@@ -213,7 +218,24 @@ def _has_field(tx: Reader, only: Filter, name: str) -> bool:
     return found is not None
 
 
-async def fit(vault: Vault, shown: Sequence[Shown], max_tokens: int) -> list[Shown]:
-    """As many as fit, best first; at least one."""
+async def beside(vault: Vault, shown: Sequence[Shown]) -> dict[str, Beside]:
+    """What the first notes among hits are linked with, by path."""
+    paths = {each.item[1]: each.hit.id for each in shown[:LINKED] if each.item[0] == intake.KIND}
+    if not paths:
+        return {}
+    found = await vault.db.read(lambda tx: nearby.beside(tx, list(paths), LINKED))
+    return {paths[number]: each for number, each in found.items()}
+
+
+async def fit(
+    vault: Vault, shown: Sequence[Shown], max_tokens: int, linked: Mapping[str, Beside] | None = None
+) -> list[Shown]:
+    """As many as fit, with what they are linked with, best first; at least one."""
     texts = [f"{each.hit.title}\n{each.hit.content or each.hit.snippet or ''}" for each in shown]
+    if linked:
+        texts = [text + _links_text(linked.get(each.hit.id)) for text, each in zip(texts, shown, strict=True)]
     return list(shown[: await portions.fitting(vault, texts, max_tokens)])
+
+
+def _links_text(links: Beside | None) -> str:
+    return "".join(f"\n{each.path} {each.title}" for each in (*links.backlinks, *links.outlinks)) if links else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -18,6 +19,59 @@ class Called:
 
     number: int
     names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """A note beside another."""
+
+    path: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Notes that link to one and notes it links to, the most central first; and how many there are of each."""
+
+    backlinks: tuple[Linked, ...] = ()
+    outlinks: tuple[Linked, ...] = ()
+    backlinks_total: int = 0
+    outlinks_total: int = 0
+
+
+def beside(tx: Reader, notes: Collection[int], most: int) -> dict[int, Beside]:
+    """For each of ``notes``, ``most`` of the notes it is linked with, in either direction."""
+    if not notes:
+        return {}
+    into = _ranked(tx, "l.meant", "l.note", notes, most)
+    out = _ranked(tx, "l.note", "l.meant", notes, most)
+    nothing: tuple[tuple[Linked, ...], int] = ((), 0)
+    return {
+        note: Beside(back[0], forth[0], back[1], forth[1])
+        for note in notes
+        for back, forth in [(into.get(note, nothing), out.get(note, nothing))]
+    }
+
+
+def _ranked(
+    tx: Reader, own: str, other: str, notes: Collection[int], most: int
+) -> dict[int, tuple[tuple[Linked, ...], int]]:
+    """The notes at the other end, and their number, by the note at this end."""
+    pairs = f"SELECT DISTINCT {own} AS own, {other} AS other FROM note_links l WHERE {own} IN ({_listed(notes)})"
+    rows = tx.all(
+        "SELECT own, path, title, times FROM (SELECT p.own, n.path, n.title,"
+        " COUNT(*) OVER (PARTITION BY p.own) AS times,"
+        " ROW_NUMBER() OVER (PARTITION BY p.own ORDER BY COALESCE(s.hub, 0) DESC, n.path) AS place"
+        f" FROM ({pairs}) p JOIN notes n ON n.seq = p.other LEFT JOIN note_scores s ON s.note = n.seq"
+        " WHERE p.own <> p.other) r WHERE place <= :most ORDER BY own, place",
+        {"most": most},
+    )
+    found: dict[int, list[Linked]] = defaultdict(list)
+    times = {}
+    for own_number, path, title, number in rows:
+        found[int(own_number)].append(Linked(path, title))
+        times[int(own_number)] = int(number)
+    return {note: (tuple(several), times[note]) for note, several in found.items()}
 
 
 def links(tx: Reader, some: Collection[int], others: Collection[int]) -> list[Pair]:

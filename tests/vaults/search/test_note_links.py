@@ -100,3 +100,15 @@ def test_ten_thousand_links_in_a_note_and_to_one_are_bounded(tx: Writer) -> None
     tx.many(f"{link} VALUES (?, 0, 'wiki', 1, '', 'x', '', '', '', 0, 2)", [(n,) for n in range(3, many)])
     assert len(nearby.links(tx, [1, 2], range(1, 120))) == 118 + 117
     assert nearby.hubs(tx, [1, 2, 3], 50) == {2}
+
+
+def test_beside_a_note_stand_those_it_is_linked_with_the_most_central_first(tx: Writer) -> None:
+    hub = note(tx, "hub.md", "[[hub]] and [[nowhere]]")
+    rays = [note(tx, f"{number}.md", "[[hub]] and [[hub]] again") for number in range(4)]
+    tx.many("INSERT INTO note_scores (note, hub) VALUES (?, ?)", [(hub, 100.0), (rays[2], 50.0)])
+    found = nearby.beside(tx, [hub, rays[0]], 3)
+    assert [each.path for each in found[hub].backlinks] == ["2.md", "0.md", "1.md"]
+    assert (found[hub].backlinks_total, found[hub].outlinks, found[hub].outlinks_total) == (4, (), 0)
+    assert [each.path for each in found[rays[0]].outlinks] == ["hub.md"]
+    assert (found[rays[0]].outlinks_total, found[rays[0]].backlinks) == (1, ())
+    assert nearby.beside(tx, [], 3) == {}
