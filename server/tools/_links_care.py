@@ -12,7 +12,7 @@ from server.call import Call
 from server.tools import _links_text as lines
 from server.tools._links import Links, LinksArguments
 from vaults.domain import cursors, portions
-from vaults.domain.graph import broken, health, mending, naming, opinions, stubs, unlinked
+from vaults.domain.graph import broken, health, meaning, mending, naming, opinions, stubs, unlinked
 from vaults.domain.notes.finding import folder_of
 from vaults.errors import InvalidArgument
 from vaults.graph import happenings
@@ -77,7 +77,7 @@ async def _validate(call: Call, args: LinksArguments) -> Links:
 
     async def ask(limit: int) -> Links:
         found = await broken.broken(call.vault, broken.Asked(path, limit, args.cursor))
-        return Links(links=found.links, cursor=found.cursor)
+        return Links(links=await meaning.guessed(call.vault, found.links), cursor=found.cursor)
 
     return await _paged(call, args, ask, lines.broken)
 

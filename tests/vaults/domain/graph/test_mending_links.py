@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import desk_in
-from vaults.domain.graph import broken, mending
+from vaults.domain.graph import broken, embedding, mending
 from vaults.domain.graph.mending import Right, mended
-from vaults.domain.graph.targets import Guesser, Likely, nearest, sure
+from vaults.domain.graph.targets import SURE, Guesser, Likely, nearest, sure
 from vaults.domain.memory import Actor
 from vaults.errors import InvalidArgument, NotFound
 from vaults.graph.graph import Graph, Node
@@ -228,3 +228,24 @@ async def test_a_note_that_is_renamed_meanwhile_is_not_broken_by_a_plan_made_bef
 def test_a_link_knows_itself_by_what_is_kept_of_it() -> None:
     assert broken.Broken("a", 1, "markdown", "b%20c.md", "no note").link.page == "b c.md"
     assert isinstance(broken.link_of("wiki", "x"), Link)
+
+
+async def test_a_name_that_is_spelled_like_none_is_looked_for_by_meaning_and_never_set_right_unasked(
+    opening: Opening,
+) -> None:
+    async with desk_in(opening, {"embedding.engine": "auto"}) as desk:
+        await desk.put(
+            {
+                "Boats.md": "---\ntitle: Sailing\n---\nharbour boats sailing wind water ropes",
+                "day.md": "[[harbour boats with wind water ropes]] [[zzzz qqqq]]",
+            }
+        )
+        await desk.done("remember", content="so that there is a model")
+        await embedding.embed(desk.vault)
+        found = (await desk.done("links", action="validate"))["links"]
+        assert [[(one["path"], one["by"]) for one in each["likely"]] for each in found] == [
+            [("Boats.md", "meaning")],
+            [],
+        ]
+        assert found[0]["likely"][0]["confidence"] < SURE
+        assert (await mending.mend(desk.vault, ME, mending.Asked())).done.paths == []
