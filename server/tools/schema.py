@@ -230,9 +230,10 @@ Answer: TypeAlias = Callable[[Call, SchemaArguments, Span], Awaitable[Schema]]
     ),
 )
 async def schema(call: Call, args: SchemaArguments) -> Schema:
-    """Frontmatter fields and tags across all notes: use it before inventing a field or tag, and to tidy many notes at
-    once. overview, field_values, conventions, folders and validate (against rules, a note `_schema.md`, or what is usual)
-    look; rename_field, rename_tag and migrate (values, type) change every note as one change, which `history` undoes."""
+    """Frontmatter fields and tags across all notes: use it before inventing a field or tag, and to tidy many notes
+    at once. overview, field_values, conventions, folders and validate (against rules, a note `_schema.md`, or what
+    is usual) look; rename_field, rename_tag and migrate (values, type) change every note as one change, which
+    `history` undoes."""
     span = Span(args.folder, args.limit, args.max_tokens, args.cursor)
     return await _ANSWERS[args.action](call, args, span)
 

@@ -96,6 +96,10 @@ def test_at_most_three_tools_are_named_each_of_another_group() -> None:
     everything = " and ".join(task for task, _ in TASKS[:12])
     found = ranking.chosen(SPECS, everything, {spec.name: 0.9 for spec in SPECS}, {})
     assert len({each.spec.group for each in found}) == len(found) == 3
+    assert advised("qwerty", {"note_move": 0.9, "note_delete": 0.8, "history": 0.7, "graph": 0.4}) == [
+        "note_move",
+        "graph",
+    ]
 
 
 def test_words_come_before_meaning_and_what_is_shown_anyway_comes_last() -> None:
