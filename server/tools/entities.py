@@ -14,6 +14,7 @@ from server.tools._filters import MaxTokens
 from server.tools._lines import told
 from server.tools._notes import DryRun, Etag
 from server.tools._spec import EDITS, Arguments, tool
+from vaults.domain.disarming import visible
 from vaults.domain.graph import aliasing, merging, proposing
 from vaults.domain.graph import entities as domain
 from vaults.domain.graph.duplicates import Pair
@@ -28,6 +29,9 @@ from vaults.ledger.entries import Noted
 Action = Literal[
     "list", "alias", "suggest_aliases", "merge", "suggest_merges", "dismiss_merge", "dismiss_prospect"
 ]  # fmt: skip
+SHOWN = 6_000
+"""Characters of a diff in the text of an answer."""
+
 Name = Annotated[Text | None, Field(min_length=1, max_length=1024)]
 Some = Annotated[Label | None, Field()]
 
@@ -115,7 +119,7 @@ def _said(found: Entities) -> list[str]:
 def _changed(found: Entities) -> str:
     if found.diff is not None:
         links = f" {many(found.links, 'link')} would be rewritten." if found.links else ""
-        return f"Would change {told(found.path or '')}.{links} See diff.\n{found.diff}"
+        return f"Would change {told(found.path or '')}.{links} See diff.\n{visible(found.diff[:SHOWN])}"
     if not found.changed:
         return f"{told(found.path or '')} was so already."
     links = f" {many(found.links, 'link')} rewritten." if found.links else ""
@@ -126,7 +130,7 @@ def _line(entity: Entity) -> str:
     parts = [
         f"- {told(entity.name)}",
         f"[{told(entity.category)}]" if entity.category else "",
-        entity.path or "no note",
+        told(entity.path or "no note"),
     ]
     counts = [
         f"hub {entity.hub:g}" if entity.hub else "",
