@@ -19,6 +19,7 @@ from vaults.markdown.tags import TAG
 Span = tuple[int, int]
 
 _PARAGRAPH = r"\n(?![ \t>]*+\n)"  # a line ending that no blank line follows
+_LABEL = rf"[^\[\]\n]++|{_PARAGRAPH}"
 _CONTAINERS = r"[ \t]*+(?:(?:>|[-+*]|[0-9]{1,9}[.)])[ \t]++|>)*+"
 
 # Each with what the text must hold for it to be worth a look.
@@ -26,7 +27,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("#", re.compile(rf"\n{_CONTAINERS}#{{1,6}}+(?=[ \t])[^\n]*+")),  # headings, those in lists and quotes too
     ("#", TAG),
     ("]:", re.compile(r"\n[ \t>]*+\[[^\]\n]++\]:[^\n]*+")),  # link definitions and footnotes
-    ("[", re.compile(rf"\[(?:[^\[\]\n]|{_PARAGRAPH})*+\]")),  # labels, footnote marks, boxes
+    ("[", re.compile(rf"\[(?:{_LABEL}|\[(?:{_LABEL})*+\])*+\]")),  # labels, footnote marks, boxes
     ("<", re.compile(rf"\n[ \t>]*+<(?=[A-Za-z/!?])(?:[^\n]++|{_PARAGRAPH})*+")),  # HTML from a line's start
     ("<", re.compile(rf"<(?=[A-Za-z/!?%])(?:[^<>\n]|{_PARAGRAPH})*+>")),
     ("{", re.compile(r"[${]\{[^{}\n]*+\}\}?+")),  # templates

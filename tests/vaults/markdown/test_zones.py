@@ -1,0 +1,174 @@
+"""Where in a note no link may be set."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vaults.markdown.scan import scan
+from vaults.markdown.zones import overlapping, protected, tables
+
+FREE = """---
+title: X
+---
+X and (X), "X", **X**, _X_, <b>X</b>, X.
+
+- X
+- [ ] X
+  1. X
+
+      X
+
+> X
+> [!note] X
+
+| X | a |
+|---|---|
+| X | b |
+
+Term: X [see X
+"""
+
+HELD = """---
+title: X
+tags: [X]
+---
+# X
+
+X
+=
+
+> ## X
+
+- # X
+
+`X` ``a ` X`` %% X %% <!-- X --> [X](y) ![X](y.png) [X](https://e.x/X) [X][l] [X] [[X]] [[y|X]] ![[X]]
+https://e.x/X ftp://X www.e.x/X X@e.x @X mailto:X <https://X> #X #a/X [^X] ^[X y] <i title="X">
+$X$ $$a X b$$ {{X}}
+$$
+a X
+$$
+[a X b] [a [b] X][l] [a
+X] ${X} <% X %> <a href="y">X</a>
+text ^X
+
+[l]: https://e.x/X
+[^X]: X
+X:: y
+- X:: y
+(X:: y)
+
+```lua
+X
+```
+
+    X
+
+<div>
+X
+</div>
+
+!X \\X X(a) X[a] X] [X
+"""
+
+
+def seen(text: str) -> list[bool]:
+    """Whether each X of a text is protected."""
+    zones = protected(text)
+    return [overlapping(zones, at, at + 1) for at, each in enumerate(text) if each == "X"]
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+def test_prose_in_lists_quotes_tables_and_emphasis_is_free(ending: str) -> None:
+    assert seen(FREE.replace("\n", ending)) == [True, *[False] * (FREE.count("X") - 1)]
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_everything_else_is_protected(ending: str) -> None:
+    text = HELD.replace("\n", ending)
+    zones = protected(text)
+    free = [
+        text[max(0, at - 15) : at + 10]
+        for at, each in enumerate(text)
+        if each == "X" and not overlapping(zones, at, at + 1)
+    ]
+    assert free == []
+
+
+def test_tables_are_told_from_lines_with_bars() -> None:
+    text = "a | b\n\n| a | b |\n|:--|--:|\n| c | d |\n\nx | y\n> |a|\n> |-|\n> |b|\n"
+    spans = tables(scan(text))
+    inside = [text[start:end].strip() for start, end in spans]
+    assert inside == ["| a | b |\n|:--|--:|\n| c | d |", "> |a|\n> |-|\n> |b|"]
+
+
+PIECES = st.sampled_from(
+    [*"[]()|\\`!#*_~<>{}$^%@:/'\"-+=. \n\r", "\r\n", "[[", "]]", "```", "---\n", "://", "%%", "$$", "a", "<a>", "::"]
+)
+
+
+@given(st.lists(PIECES, max_size=60).map("".join))
+def test_zones_of_any_text_are_in_order_and_apart(text: str) -> None:
+    zones = protected(text)
+    assert all(0 <= start < end <= len(text) for start, end in zones)
+    assert all(one[1] < other[0] for one, other in pairwise(zones))
+    for start, end in zones:
+        assert overlapping(zones, start, start + 1)
+        assert overlapping(zones, end - 1, end)
+        assert end == len(text) or not overlapping(zones, end, end + 1)
+
+
+SHAPES = {
+    "brackets": "[" * 50_000,
+    "closing": "]" * 50_000,
+    "nested": "[a" * 20_000 + "]" * 20_000,
+    "inner": "[" + "[a]" * 20_000,
+    "labels": "[a\n" * 20_000,
+    "tags": "<a " * 20_000,
+    "anchors": "<a>" * 20_000,
+    "anchor": "<a>" * 20_000 + "</a>",
+    "mail": "@" * 50_000,
+    "mails": "a@" * 30_000,
+    "schemes": "://a" * 20_000,
+    "scheme": "a" * 50_000 + "://",
+    "dollars": "$" * 50_000,
+    "formulas": "$a" * 30_000,
+    "braces": "{{" * 30_000,
+    "template": "${" * 30_000,
+    "colons": "::" * 30_000,
+    "fields": "\na:: " * 15_000,
+    "fields in a line": "(a:: " * 15_000,
+    "code": "\n\n    x" * 10_000,
+    "bars": "|" * 50_000,
+    "table": "|a\n|-|\n" * 10_000,
+    "rows": "a|b\n-|-\n" + "a|b\n" * 15_000,
+    "dashes": "-" * 50_000,
+    "table dashes": "\n|-" + "-|" * 20_000,
+    "carets": " ^a" * 20_000,
+    "notes": "[^a]: b\n" * 10_000,
+    "html": "<b\n" * 20_000,
+    "quotes": "> " * 30_000,
+    "bangs": "!" * 50_000,
+    "slashes": "\\" * 50_000,
+    "hashes": "#" * 50_000,
+    "blanks": " " * 60_000,
+    "lines": "\n" * 60_000,
+    "word": "a" * 100_000,
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_hostile_texts_are_read_in_linear_time(shape: str) -> None:
+    def cost(text: str) -> float:
+        started = time.process_time()
+        protected(text)
+        tables(scan(text))
+        return time.process_time() - started
+
+    once = cost(SHAPES[shape])
+    assert once < 1
+    assert cost(SHAPES[shape] * 2) < 4 * max(once, 0.02)
