@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,6 +39,8 @@ def looking(more: str) -> str:
 
 
 BOMB = "\n".join([f"a0: &a0 [{'x, ' * 10}]", *(f"a{n}: &a{n} [{f'*a{n - 1}, ' * 10}]" for n in range(1, 9))])
+
+MANY = '"{{ today }}", ' * 301
 
 REFUSED: dict[str, tuple[str | bytes, str, str]] = {
     "no text": (b"\xff\xfe\x00", "policy", "UTF-16"),
@@ -82,6 +85,7 @@ REFUSED: dict[str, tuple[str | bytes, str, str]] = {
     "a template that calls": (step('args: {path: "{{ range(9) }}"}'), "steps.a.args.path", "calls"),
     "a template inside": (step("args: {path: a, content: x, section: '{{ ().__class__ }}'}"), "section", "attribute"),
     "a template without end": (step('args: {path: "{{ today"}'), "steps.a.args.path", "no template"),
+    "too many templates": (step(f"args: {{path: a, content: [{MANY}]}}"), "steps.a.args", "one template too many"),
     "a circle": (
         variable('{type: string, default: "{{ w }}"}, w: {type: string, default: "{{ v }}"}'), "variables", "circle: "
     ),
@@ -198,3 +202,9 @@ def test_whatever_stands_in_a_file_it_is_a_policy_or_refused_by_us(values: dict[
         assert plan(yaml.safe_dump(values, allow_unicode=True)).policy.name == "chore"
     except InvalidArgument as failure:
         assert len(failure.message) < 2_000  # noqa: PT017  either is fine
+
+
+def test_the_example_in_the_documentation_is_a_policy() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "policies.md").read_text()
+    text = page.partition("```yaml\n")[2].partition("```")[0]
+    assert shelf.plan_of(text.encode(), "meeting-note", ANYBODY).policy.steps

@@ -14,6 +14,9 @@ from vaults.errors import InvalidArgument
 
 _ALWAYS = frozenset(BUILT_IN) - {"steps", "item", "index"}
 
+MAX_TEMPLATES = 300
+"""Templates of a policy."""
+
 STEP_PARTS = ("path", "changed", "times")
 """What later templates may read of a step."""
 
@@ -70,6 +73,8 @@ def planned(policy: Policy, tools: Tools) -> Plan:
     templates: dict[str, Compiled] = {}
     for place, text, known in _texts(policy):
         if is_template(text):
+            if len(templates) == MAX_TEMPLATES:
+                raise InvalidArgument(place, f"is one template too many: {MAX_TEMPLATES} is the most")
             templates[place] = compiled(text, place)
             _check_names(templates[place], known)
     variables.defaults(policy)

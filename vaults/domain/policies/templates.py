@@ -28,51 +28,70 @@ def is_template(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A template, ready to be filled. ``names``: what it reads; ``parts``: which parts of that. ``alone``: it is one
-    ``{{ value }}`` and nothing else, and comes to that value as it is: a number, a list."""
+    """A template that says only what it may, ready to be filled. ``names``: what it reads; ``parts``: which parts of
+    that."""
 
     place: str
+    text: str
     names: frozenset[str]
     parts: frozenset[tuple[str, str | int]]
-    alone: bool
-    code: Any
 
     def filled(self, values: Mapping[str, Any]) -> Any:
-        """What it comes to. Blocking for long ones. Raises ``InvalidArgument`` that names its place."""
-        from jinja2 import TemplateError, UndefinedError
+        """What it comes to: text, or of a template that is one ``{{ value }}`` and nothing else that value as it is.
+        Blocking: a millisecond the first time. Raises ``InvalidArgument`` that names its place."""
+        from jinja2 import TemplateError
 
         try:
-            return _run(self, values)
+            return _run(_code(self.text), {name: values[name] for name in self.names if name in values})
         except Refused as failure:
             raise InvalidArgument(self.place, str(failure)) from None
-        except UndefinedError:
-            raise InvalidArgument(self.place, "names a part that its value does not have") from None
         except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError):
             raise InvalidArgument(
                 self.place, "cannot be worked out: a value is of another kind than it needs"
             ) from None
 
 
-@lru_cache(maxsize=512)
 def compiled(text: str, place: str) -> Compiled:
-    """Read a template. Blocking: a millisecond, once. Raises ``InvalidArgument`` that names its place."""
+    """Read a template. Blocking: tenths of a millisecond. Raises ``InvalidArgument`` that names its place."""
     from jinja2 import TemplateSyntaxError
 
     if len(text) > MAX_TEXT:
         raise InvalidArgument(place, f"has more than {MAX_TEXT:,} characters")
     try:
-        tree = _environment().parse(text)
-        names, parts = grammar.names(tree)
-        alone = _alone(tree)
-        code = _code(tree if alone is None else _assigned(alone))
-        return Compiled(place, frozenset(names), frozenset(parts), alone is not None, code)
+        names, parts = grammar.names(_environment().parse(text))
     except Refused as failure:
         raise InvalidArgument(place, str(failure)) from None
     except TemplateSyntaxError as failure:
         where = f"in line {failure.lineno}"
         raise InvalidArgument(place, f"is no template: {where}", hint="{{ name }}, {% if %}, {% for %}") from None
-    except (ValueError, RecursionError, SyntaxError, MemoryError, OverflowError):
+    except (ValueError, RecursionError, OverflowError):
         raise InvalidArgument(place, "is no template: it is nested too deep, or a number is too large") from None
+    return Compiled(place, text, frozenset(names), frozenset(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """What Jinja made of a template. ``alone``: it is one value and nothing else."""
+
+    template: Any
+    alone: bool
+
+
+@lru_cache(maxsize=256)
+def _code(text: str) -> _Code:
+    """The code of a template that was read before. Raises what Python says of code that is nested too deep."""
+    environment = _environment()
+    tree = environment.parse(text)
+    grammar.names(tree)  # charges its loops
+    value = _alone(tree)
+    if value is not None:
+        tree = _assigned(value)
+        tree.set_environment(environment)
+    try:
+        code = environment.compile(tree)
+    except (SyntaxError, MemoryError):
+        raise Refused("is nested too deep") from None
+    return _Code(environment.template_class.from_code(environment, code, {}, None), value is not None)
 
 
 def _alone(tree: nodes.Template) -> nodes.Expr | None:
@@ -90,24 +109,17 @@ def _assigned(value: nodes.Expr) -> nodes.Template:
     return nodes.Template([nodes.Assign(nodes.Name(_RESULT, "store"), value, lineno=1)], lineno=1)
 
 
-def _code(tree: nodes.Template) -> Any:
-    environment = _environment()
-    tree.set_environment(environment)
-    return environment.template_class.from_code(environment, environment.compile(tree), {}, None)
-
-
-def _run(template: Compiled, values: Mapping[str, Any]) -> Any:
+def _run(code: _Code, values: Mapping[str, Any]) -> Any:
     budget = Budget()
-    known = {name: values[name] for name in template.names if name in values}
-    context = template.code.new_context({**known, _BUDGET: budget})
+    context = code.template.new_context({**values, _BUDGET: budget})
     parts, size = [], 0
-    for part in template.code.root_render_func(context):
+    for part in code.template.root_render_func(context):
         size += len(part)
         if size > MAX_OUTPUT:
             raise Refused(f"comes to more than {MAX_OUTPUT:,} characters")
         budget.spend(1)
         parts.append(part)
-    if not template.alone:
+    if not code.alone:
         return "".join(parts)
     result = context.vars[_RESULT]
     written(result)  # refuses what could not be shown
