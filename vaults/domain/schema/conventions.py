@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
 
 from vaults.domain.schema.overview import TYPE
 from vaults.domain.schema.sheets import Sheet
+from vaults.domain.schema.spellings import TAGS
 
 SHARE = 0.8
 """Share of notes from which on what they do alike is a convention."""
@@ -23,9 +24,6 @@ CHOICES = 8
 
 OFTEN = 2
 """Notes that have a value of a closed set: one that a single note has is an exception."""
-
-TAGS = ("tags", "tag")
-"""Fields of which each value has a rule of its own."""
 
 Rule = Literal["required", "type", "enum", "name", "tag"]
 
@@ -117,12 +115,20 @@ def _choices(of: Literal["folder", "type"], name: str, field: str, filled: Seque
 
 
 def _tags(of: Literal["folder", "type"], name: str, sheets: Sequence[Sheet]) -> Iterator[Convention]:
-    carried = [{tag.lower() for tag in sheet.tags} for sheet in sheets]
+    carried = [with_parents(sheet.tags) for sheet in sheets]
     counted: Counter[str] = Counter(tag for tags in carried for tag in tags)
+    # Of a tag and one below it that as many carry, the one below says more.
+    dull = {tag.rpartition("/")[0] for tag, number in counted.items() if counted[tag.rpartition("/")[0]] == number}
     for tag, number in counted.most_common():
-        if number >= SHARE * len(sheets):
+        if number >= SHARE * len(sheets) and tag not in dull:
             others = [sheet.path for sheet, tags in zip(sheets, carried, strict=True) if tag not in tags]
             yield _made((of, name, "tag", tag), sheets, others)
+
+
+def with_parents(tags: Iterable[str]) -> set[str]:
+    """Tags in lower case, and those above them: a note with ``a/b`` carries ``a``."""
+    parts = [tag.lower().split("/") for tag in tags]
+    return {"/".join(each[:end]) for each in parts for end in range(1, len(each) + 1)}
 
 
 NAMES = {

@@ -9,6 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from vaults.domain.schema.sheets import Sheet
+from vaults.markdown.tags import listed
+
+TAGS = ("tags", "tag")
+"""Fields of which one text may hold several values."""
 
 ALIKE = 88.0
 """Percent of the letters two values have in common, from which on they may be one."""
@@ -41,7 +45,8 @@ def values(sheets: Sequence[Sheet], name: str) -> list[Spelt]:
     for sheet in sheets:
         if (held := sheet.values.get(name)) is not None:
             kind = "string" if held.kind == "list" else str(held.kind)
-            counted.update({(text, kind) for text in held.texts} or {("", str(held.kind))})
+            texts = listed(list(held.texts)) if name in TAGS else held.texts
+            counted.update({(text, kind) for text in texts} or {("", str(held.kind))})
     ordered = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
     near = alike([text for (text, kind), _ in ordered if kind == "string"])
     return [Spelt(text, kind, notes, near.get(text, [])) for (text, kind), notes in ordered]

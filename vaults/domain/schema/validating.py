@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from vaults.domain.notes.patterns import compiled
-from vaults.domain.schema.conventions import NAMES, Convention, inferred, stem
+from vaults.domain.schema.conventions import NAMES, Convention, inferred, stem, with_parents
 from vaults.domain.schema.sheets import WRITTEN, Sheet
 from vaults.domain.schema.spellings import nearest
 from vaults.domain.schema.values import Value
@@ -62,11 +62,11 @@ def _order(each: Violation) -> tuple[str, str, str]:
 
 
 def _usual(sheets: Sequence[Sheet]) -> dict[str, str]:
-    """By field the value half of those that have it agree on."""
+    """By field the word, number or truth half of those that have it agree on."""
     counted: dict[str, Counter[str]] = {}
     for sheet in sheets:
         for name, value in sheet.values.items():
-            if value.kind not in ("list", "mapping", "empty"):
+            if value.kind in ("string", "number", "boolean"):
                 counted.setdefault(name, Counter()).update(value.texts)
     top = {name: counter.most_common(1)[0] for name, counter in counted.items() if counter}
     return {name: text for name, (text, number) in top.items() if 2 * number >= counted[name].total() and number > 1}
@@ -135,17 +135,12 @@ def checked(sheet: Sheet, check: Check) -> list[Violation]:
         for name in sheet.values
         if not written.others and name not in written.fields and name != "tags"
     ]
-    carried = {part for tag in sheet.tags for part in _with_parents(tag.lower())}
+    carried = with_parents(sheet.tags)
     missing = [tag for tag in written.tags if tag not in carried]
     found += [Violation(sheet.path, "tags", f"#{tag} is missing", f"#{tag}", check.against) for tag in missing]
     if written.names and not NAMES[written.names].fullmatch(stem(sheet.path)):
         found.append(Violation(sheet.path, None, f"the file is not named in {written.names}", None, check.against))
     return found
-
-
-def _with_parents(tag: str) -> list[str]:
-    parts = tag.split("/")
-    return ["/".join(parts[: end + 1]) for end in range(len(parts))]
 
 
 def _other(name: str, written: Written) -> str | None:

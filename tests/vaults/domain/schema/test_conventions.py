@@ -96,6 +96,16 @@ def test_what_four_in_five_do_is_a_convention_and_the_others_are_named() -> None
     assert (found["name", None].value, found["name", None].exceptions) == ("kebab-case", ("p/Odd.md",))
 
 
+def test_a_tag_all_notes_share_is_found_above_those_they_carry() -> None:
+    split = [sheet(f"a/{n}.md", ("Api/x" if n % 2 else "api/y", "k/l")) for n in range(6)]
+    assert [(each.field, each.share) for each in inferred(split) if each.rule == "tag"] == [("api", 1.0), ("k/l", 1.0)]
+
+
+def test_a_text_of_several_tags_is_several_values() -> None:
+    notes = [Sheet(f"{n}.md", "", {"tags": value_of(tags)}, ()) for n, tags in enumerate(["#b, c", ["c d"]])]
+    assert [(each.value, each.notes) for each in spellings.values(notes, "tags")] == [("c", 2), ("b", 1), ("d", 1)]
+
+
 def test_few_notes_and_many_values_make_no_convention() -> None:
     assert inferred(_projects()[:4]) == []
     titles = [sheet(f"{n} x.md", title=f"Title {n}") for n in range(20)]
