@@ -14,6 +14,7 @@ from server.tools._filters import MaxTokens
 from server.tools._lines import told
 from server.tools._notes import DryRun, Etag
 from server.tools._spec import EDITS, Arguments, tool
+from vaults.domain import portions
 from vaults.domain.disarming import visible
 from vaults.domain.graph import aliasing, merging, proposing
 from vaults.domain.graph import entities as domain
@@ -94,8 +95,10 @@ class Entities:
 
 def _text(found: Entities) -> str:
     lines = [*_said(found), *(f"Warning: {told(each)}." for each in found.warnings)]
-    if found.cursor is not None:
-        lines.append("There is more: pass the cursor.")
+    if found.truncated:
+        lines.append(
+            f"There is more: {'pass the cursor' if found.cursor is not None else 'raise limit or max_tokens'}."
+        )
     return "\n".join(lines)
 
 
@@ -210,7 +213,9 @@ async def _alias(call: Call, args: EntitiesArguments) -> Entities:
 
 
 async def _suggest_aliases(call: Call, args: EntitiesArguments) -> Entities:
-    return Entities(aliases=await aliasing.suggest(call.vault, call.actor, args.entity, args.limit))
+    found = await aliasing.suggest(call.vault, call.actor, args.entity, args.limit + 1)
+    kept = await portions.fitted(call.vault, found[: args.limit], args.max_tokens)
+    return Entities(aliases=kept, truncated=len(kept) < len(found))
 
 
 async def _merge(call: Call, args: EntitiesArguments) -> Entities:
@@ -232,7 +237,8 @@ async def _merge(call: Call, args: EntitiesArguments) -> Entities:
 
 async def _suggest_merges(call: Call, args: EntitiesArguments) -> Entities:
     found, total = await proposing.merges(call.vault, call.actor, args.entity, args.limit)
-    return Entities(merges=[_proposal(each) for each in found], total=total, truncated=total > len(found))
+    kept = await portions.fitted(call.vault, [_proposal(each) for each in found], args.max_tokens)
+    return Entities(merges=kept, total=total, truncated=total > len(kept))
 
 
 def _proposal(pair: Pair) -> Proposal:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Annotated, Literal, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -26,7 +26,6 @@ from vaults.domain.memory import Label, Text
 from vaults.domain.notes.finding import lag
 from vaults.errors import InvalidArgument
 
-T = TypeVar("T")
 Action = Literal["evolution", "staleness", "context", "note_intelligence", "growth"]
 
 AROUND_DAYS, STALE_DAYS = 3, 90
@@ -161,14 +160,6 @@ async def insights(call: Call, args: InsightsArguments) -> Insights:
     return replace(found, warnings=[*found.warnings, *late]) if late else found
 
 
-async def _fitting(call: Call, rows: Sequence[T], max_tokens: int) -> list[T]:
-    """As many as the answer has room for."""
-    if not rows:
-        return []
-    count = await portions.fitting(call.vault, [str(asdict(each)) for each in rows], max_tokens)  # type: ignore[call-overload]
-    return list(rows[:count])
-
-
 def _entity(args: InsightsArguments) -> str:
     if args.entity is None:
         raise InvalidArgument("entity", "is needed: a note's path, or any name")
@@ -177,7 +168,7 @@ def _entity(args: InsightsArguments) -> str:
 
 async def _evolution(call: Call, args: InsightsArguments) -> Insights:
     found = await evolving.evolution(call.vault, call.actor, _entity(args), args.by, args.limit)
-    kept = await _fitting(call, found.happenings, args.max_tokens)
+    kept = await portions.fitted(call.vault, found.happenings, args.max_tokens)
     cut = len(kept) < len(found.happenings) or len(found.happenings) == args.limit
     return Insights(evolution=replace(found, happenings=kept), truncated=cut)
 
@@ -185,7 +176,7 @@ async def _evolution(call: Call, args: InsightsArguments) -> Insights:
 async def _staleness(call: Call, args: InsightsArguments) -> Insights:
     days = STALE_DAYS if args.days is None else args.days
     found, total = await ageing.staleness(call.vault, ageing.Scope(args.folder, days), args.limit)
-    kept = await _fitting(call, found, args.max_tokens)
+    kept = await portions.fitted(call.vault, found, args.max_tokens)
     return Insights(stale=kept, total=total, truncated=len(kept) < total)
 
 
@@ -193,7 +184,7 @@ async def _context(call: Call, args: InsightsArguments) -> Insights:
     days = AROUND_DAYS if args.days is None else args.days
     when = around.window(args.date or clock.now()[:10], days)
     found = await around.around(call.vault, call.actor, call.taker, when, args.limit)
-    kept = await _fitting(call, found.items, args.max_tokens)
+    kept = await portions.fitted(call.vault, found.items, args.max_tokens)
     total = sum(found.counts.values())
     return Insights(context=replace(found, items=kept), total=total, truncated=len(kept) < total)
 
@@ -201,7 +192,7 @@ async def _context(call: Call, args: InsightsArguments) -> Insights:
 async def _note_intelligence(call: Call, args: InsightsArguments) -> Insights:
     if args.mode == "semantic_links":
         path, near, warnings = await knowing.semantic_links(call.vault, _entity(args), args.limit)
-        kept = await _fitting(call, near, args.max_tokens)
+        kept = await portions.fitted(call.vault, near, args.max_tokens)
         return Insights(path=path, near=kept, truncated=len(kept) < len(near), warnings=warnings)
     note, warnings = await knowing.note_facts(call.vault, call.actor, _entity(args))
     return Insights(note=note, warnings=warnings)
@@ -209,7 +200,7 @@ async def _note_intelligence(call: Call, args: InsightsArguments) -> Insights:
 
 async def _growth(call: Call, args: InsightsArguments) -> Insights:
     found = await growing.growth(call.vault, call.actor, args.by, args.periods)
-    kept = await _fitting(call, found[::-1], args.max_tokens)
+    kept = await portions.fitted(call.vault, found[::-1], args.max_tokens)
     return Insights(growth=kept[::-1], change=growing.change(found), truncated=len(kept) < len(found))
 
 

@@ -14,6 +14,7 @@ from server.services import Services
 from tests.conftest import Asking
 from tests.noted import folder, indexed, put
 from tests.people import person, rows
+from vaults.domain.graph import merging
 
 REAL = Path(__file__).resolve().parents[3] / "shared/vaults/silverbullet-docs/notes"
 
@@ -339,3 +340,42 @@ async def test_names_that_others_wrote_are_told_in_one_line_with_nothing_hidden(
             assert hidden not in text, action
     shown = await ann("entities", action="merge", entity="a.md", into="b.md", dry_run=True)
     assert "\u200b" not in shown.text
+
+
+async def test_a_note_that_is_saved_meanwhile_is_read_again_and_loses_nothing(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = await person(services, "ann")
+    root = await _laid(services)
+    made_of, saved = merging.made_of, []
+
+    async def racing(*args: Any) -> Any:
+        if not saved:
+            saved.append((root / "log.md").write_bytes(NOTES["log.md"] + b"saved meanwhile\n"))
+        return await made_of(*args)
+
+    monkeypatch.setattr(merging, "made_of", racing)
+    done = await ann("entities", action="merge", entity=GONE, into="people/Ada.md")
+    assert done.ok, done.text
+    assert (root / "log.md").read_bytes().endswith(b"(people/Ada.md)\nsaved meanwhile\n")
+
+
+async def test_two_files_whose_names_differ_in_case_alone_are_not_merged_because_no_undo_could_part_them(
+    services: Services,
+) -> None:
+    ann = await person(services, "ann")
+    root = folder(services.data)
+    notes = {"Foo.md": "Big [[foo]]", "foo.md": "small", "x.md": "[[Foo]] [[foo]] [[FOO]]"}
+    put(root, notes)
+    if len(list(root.iterdir())) < len(notes):
+        pytest.skip("the file system takes them for one")
+    await indexed(services, len(notes))
+    refused = await ann("entities", action="merge", entity="foo.md", into="Foo.md")
+    assert refused.code == "invalid_argument"
+    assert "case alone" in refused.text
+    assert (await ann("note_move", path="foo.md", to="Small.md")).ok
+    before = _bytes(root)
+    done = await ann("entities", action="merge", entity="Small", into="Foo.md")
+    assert done.ok, done.text
+    assert (await ann("history", action="undo", ref=done.content["change"])).ok
+    assert _bytes(root) == before

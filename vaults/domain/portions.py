@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from vaults.context import run_in
 from vaults.search import budget
 from vaults.vault import Vault
+
+T = TypeVar("T")
+
+
+async def fitted(vault: Vault, rows: Sequence[T], max_tokens: int) -> list[T]:
+    """As many of ``rows``, in order, as fit as they are told; at least one of them."""
+    return list(rows[: await fitting(vault, [str(row) for row in rows], max_tokens)]) if rows else []
 
 
 async def fitting(vault: Vault, texts: Sequence[str], max_tokens: int) -> int:

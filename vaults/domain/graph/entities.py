@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Literal
 
 from vaults.context import run_in
@@ -81,7 +81,7 @@ async def listed(vault: Vault, actor: Actor, wanted: Wanted, room: tuple[int, in
     passing, counts = await run_in(vault.shared.pool, _passing, found, wanted)
     rest = [each for each in passing if each[0] > after][: limit + 1]
     several = [entity for _, entity in rest[:limit]]
-    count = await portions.fitting(vault, [str(asdict(each)) for each in several], max_tokens) if several else 0
+    count = len(await portions.fitted(vault, several, max_tokens))
     more = count < len(rest)
     following = cursors.written(wanted.digest, rest[count - 1][0], 0) if more else None
     return Page(several[:count], len(passing), counts, following)

@@ -31,6 +31,9 @@ SIMILAR = 5
 STALE_DAYS = 180
 """Days after which a note that others rely on should be looked at."""
 
+NAMES = 50
+"""Aliases, tags, and things it lacks that are told of one note."""
+
 VIOLATIONS = 1_000
 """Exceptions in a folder that are looked through for a note's own."""
 
@@ -168,8 +171,8 @@ def _facts(tx: Reader, vault: Vault, actor: Actor, said: _Said) -> tuple[NoteFac
         path=path,
         title=node.title if node else text.note.title or path,
         category=categories.category(node) if node else "",
-        aliases=list(text.note.aliases),
-        tags=list(text.note.tags),
+        aliases=list(text.note.aliases[:NAMES]),
+        tags=list(text.note.tags[:NAMES]),
         etag=etag,
         created_at=created,
         modified_at=modified,
@@ -201,7 +204,7 @@ async def _missing(vault: Vault, path: str) -> list[Missing]:
     """Where it does otherwise than its schema, or than the notes beside it."""
     span = reading.Span(parent(path) or None, VIOLATIONS, 100_000)
     found = await reading.violations(vault, span, None)
-    return [Missing(each.field, each.reason, each.suggestion) for each in found.rows if each.path == path]
+    return [Missing(each.field, each.reason, each.suggestion) for each in found.rows if each.path == path][:NAMES]
 
 
 def _advice(facts: NoteFacts, near: list[Near]) -> list[str]:

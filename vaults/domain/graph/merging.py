@@ -24,6 +24,7 @@ from vaults.domain.notes.relinking import keys_of
 from vaults.domain.notes.rewriting import Bulk, Drafts, Rewritten, drafts, made_of
 from vaults.domain.notes.spelling import name
 from vaults.errors import Conflict, InvalidArgument, StrongroomError, TooLarge
+from vaults.files.paths import key
 from vaults.graph import linking, subjects, titles
 from vaults.markdown import note as markdown
 from vaults.markdown.resolve import Candidate, folded, name_key
@@ -73,6 +74,12 @@ async def merge(vault: Vault, actor: Actor, asked: Asked) -> Merged:
     gone, into = await path_of(vault, asked.gone), await path_of(vault, asked.into)
     if gone == into:
         raise InvalidArgument("into", f"is the same note as entity: {into}", hint="name two notes, best by their paths")
+    if key(gone) == key(into):  # no file of that name could be made again
+        raise InvalidArgument(
+            "entity",
+            f"{gone} differs from {into} in case alone: an undo could not bring it back",
+            hint="note_move it first",
+        )
     if asked.dry_run:
         return await _merged(vault, actor, gone, into, asked)
     async with vault.notes.writing():
