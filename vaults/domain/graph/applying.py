@@ -73,7 +73,7 @@ async def link_notes(vault: Vault, actor: Actor, paths: Sequence[str], bulk: Bul
     done = await rewriting.rewrite(vault, actor, plans, step, bulk)
     if done.change is not None:
         change = done.change
-        await autolink.keep(vault, actor, *(Made(each, change, tuple(linked[each].linked)) for each in done.paths))
+        await autolink.keep_all(vault, actor, *(Made(each, change, tuple(linked[each].linked)) for each in done.paths))
     links = [LinkIn(path, each.line, each.term, each.target) for path in done.paths for each in linked[path].linked]
     return Applied(links, done, max(0, len(wanted) - NOTES))
 

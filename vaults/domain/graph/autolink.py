@@ -3,12 +3,12 @@ nowhere else."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from vaults.context import run_in
-from vaults.db.sql import Reader
+from vaults.db.sql import Reader, Writer
 from vaults.domain.memory import Actor
 from vaults.domain.notes.regions import lines
 from vaults.domain.notes.terms import Revision
@@ -85,14 +85,23 @@ class Made:
     linked: tuple[Linked, ...]
 
 
-async def keep(vault: Vault, actor: Actor, *made: Made, source: Source = "auto") -> None:
-    """Keep in mind which links were set, to learn from what becomes of them. The notes stand whatever becomes of
-    this."""
-    rows = [
+def keep(actor: Actor, path: str, linked: tuple[Linked, ...], tx: Writer, change: str) -> None:
+    """Keep in mind which links a change of a note set, to learn from what becomes of them."""
+    if linked:
+        applications.keep(tx, _rows(actor, [Made(path, change, linked)], "auto"))
+
+
+async def keep_all(vault: Vault, actor: Actor, *made: Made, source: Source = "auto") -> None:
+    """As ``keep``, of many notes that stand, whatever becomes of this."""
+    rows = _rows(actor, made, source)
+    if rows:
+        with suppress(StrongroomError):
+            await vault.db.write_aside(lambda tx: applications.keep(tx, rows))
+
+
+def _rows(actor: Actor, made: Iterable[Made], source: Source) -> list[Application]:
+    return [
         Application(each.path, one.title, one.term, source, actor.identity, each.change)
         for each in made
         for one in each.linked
     ]
-    if rows:
-        with suppress(StrongroomError):
-            await vault.db.write_aside(lambda tx: applications.keep(tx, rows))

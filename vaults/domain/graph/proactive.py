@@ -12,7 +12,7 @@ from dataclasses import replace
 from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.graph.autolink import Made, keep, linker
+from vaults.domain.graph.autolink import Made, keep_all, linker
 from vaults.domain.graph.suggesting import Ask, suggest
 from vaults.domain.memory import Actor
 from vaults.domain.notes import opening, rewriting
@@ -116,5 +116,5 @@ async def _write(vault: Vault, note: Open, found: Autolinked) -> bool:
     done = await rewriting.rewrite(vault, ME, [note.path], step, bulk)
     if done.change is None:  # saved by somebody in this very moment, which has it wait again
         return False
-    await keep(vault, ME, Made(note.path, done.change, tuple(found.linked)), source="proactive")
+    await keep_all(vault, ME, Made(note.path, done.change, tuple(found.linked)), source="proactive")
     return True

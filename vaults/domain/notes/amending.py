@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 from vaults.context import run_in
 from vaults.domain.graph import autolink
@@ -33,7 +34,6 @@ async def amend(vault: Vault, actor: Actor, amendment: Amendment, terms: Terms) 
         except Conflict as failure:
             stands = (base.path, base.source.text, base.etag)
             raise await colliding.kept(vault, actor, failure, stands, (amendment, terms)) from failure
-    await autolink.keep(vault, actor, autolink.Made(done.base.path, committed.id, done.revision.linked))
     return _answer(done, committed, await _settled(vault, committed, terms))
 
 
@@ -53,7 +53,7 @@ async def _committing(vault: Vault, actor: Actor, done: Amended, terms: Terms) -
     file = done.file
     change = Change(terms.tool, f"{done.revision.summary} {file.path}", [file], terms.session)
     try:
-        return await commit(vault, actor, change)
+        return await commit(vault, actor, change, partial(autolink.keep, actor, file.path, done.revision.linked))
     except AlreadyExists as failure:
         raise await colliding.occupied(vault, file.path) from failure
     except Conflict as failure:

@@ -12,7 +12,7 @@ A kill after 1 is carried through when the vault is next opened (``recovery``); 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -40,17 +40,25 @@ class Committed:
     etags: dict[str, str]
 
 
-async def commit(vault: Vault, actor: Actor, change: Change) -> Committed:
+Beside = Callable[[Writer, str], None]
+"""What else is written down with a change, whose id it is given."""
+
+
+def nothing(_: Writer, change: str) -> None:
+    """Nothing else."""
+
+
+async def commit(vault: Vault, actor: Actor, change: Change, beside: Beside = nothing) -> Committed:
     """Make a change. The caller holds ``vault.notes.writing()`` since before it read the files. Raises ``Conflict``
     (a file is not what was read), ``AlreadyExists``, ``StorageFull``, ``ReadOnly``: then nothing is changed."""
     if any(len(each.after or b"") > len(each.before or b"") for each in change.files):
         vault.check_writable()
     else:
         vault.check_there()  # what frees space is what the reserve is for
-    return await carried_through(_commit(vault, actor, change))
+    return await carried_through(_commit(vault, actor, change, beside))
 
 
-async def _commit(vault: Vault, actor: Actor, change: Change) -> Committed:
+async def _commit(vault: Vault, actor: Actor, change: Change, beside: Beside) -> Committed:
     pool = vault.shared.pool
     preparing = asyncio.create_task(run_in(pool, placing.prepared, vault.notes.tree, change.files[: placing.CHUNK]))
     try:
@@ -66,7 +74,12 @@ async def _commit(vault: Vault, actor: Actor, change: Change) -> Committed:
     try:
         await run_in(pool, placed.all, change.files, await preparing)
         readings = _stamped(drawn.readings, placed)
-        await vault.db.write(lambda tx: _record(vault, tx, begun.seq, change, readings))
+
+        def record(tx: Writer) -> None:
+            _record(vault, tx, begun.seq, change, readings)
+            beside(tx, begun.id)
+
+        await vault.db.write(record)
     except BaseException:
         await _give_up(vault, begun.seq, placed)
         raise
