@@ -206,6 +206,9 @@ async def test_reading_changes_nothing_an_owner_would_call_data(services: Servic
         await _grant(services, f"r-{role.label}", "main", role)
     callers = {role: Caller(local(f"r-{role.label}"), "main", role, "http") for role in Role}
 
+    authored = {"action": "author", "name": "canary", "content": POLICY}
+    assert (await dispatch(services, callers[Role.ADMIN], "policies", authored)).ok
+
     async def digest() -> list[object]:
         def read(tx: Reader) -> list[object]:
             tables = ("memories", "memory_links", "item_tags", "passages", "embeddings", "idempotency_keys", "audit")

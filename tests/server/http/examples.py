@@ -8,7 +8,7 @@ description: Files an example
 variables:
   word: {type: string, required: true}
 steps:
-  - {id: file, tool: note_write, args: {path: "examples/{{ word | slug }}.md", content: "{{ word }}"}}
+  - {id: file, tool: note_write, args: {path: "Examples/{{ word | slug }}.md", content: "{{ word }}"}}
 """
 
 EXAMPLES = (
