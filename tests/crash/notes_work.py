@@ -51,6 +51,7 @@ steps:
   - {id: mark, tool: frontmatter_update, args: {path: "{{ steps.move.path }}", set: {status: done}}}
   - {id: clear, tool: note_delete, args: {path: doomed.md}}
 """,
+    **{f"astray/{n}.md": f"strayword{n} to [[Nowhere|there]] and [[log]]\n" for n in range(3)},
     "bystander.md": "# Bystander\r\n\r\nbystanderword [[log]]\r\n",
 }
 
@@ -84,6 +85,7 @@ CHANGES: Mapping[str, list[tuple[str, dict[str, Any]]]] = {
     ],
     "delete": [("note_delete", {"path": "doomed.md", "confirm": True})],
     "move": [("note_move", {"path": HUB, "to": MOVED})],
+    "fix": [("links", {"action": "validate", "fix": True, "target": "Nowhere", "to": "log.md", "dry_run": False})],
     "policy": [
         ("policies", {"action": "execute", "name": "all", "variables": {"say": "policyword0"}, "confirm": True})
     ],

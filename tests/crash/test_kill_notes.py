@@ -33,7 +33,7 @@ CALLS = (
     "linkat",
     "mkdirat",
 )
-MIDST = {"create": "renameat2", "edit": "renameat2", "delete": "renameat2", "move": "renameat2", "policy": "renameat2"}
+MIDST = dict.fromkeys(("create", "edit", "delete", "move", "fix", "policy"), "renameat2")
 """Calls between the steps of a change, after its journal entry."""
 
 ALWAYS = ("pwrite64", "fsync", "renameat2")
@@ -147,7 +147,7 @@ async def test_what_another_process_was_killed_in_is_finished_by_the_one_that_li
         assert edits[-1].ok, edits[-1].text
         words = sum(edit.ok for edit in edits)
     after = dict(states[1])
-    after["linking/from4.md"] += b"\n" + b"editword9\n" * words
+    after["linking/from4.md"] += b"\neditword9\n" * words
     assert await check(data, [after]) == 0
 
 

@@ -51,11 +51,12 @@ def _name(each: Broken) -> str:
 def _near(graph: Graph, matrix: Matrix, vector: bytes) -> list[Likely]:
     cosines = {number: share for number, share in matrix.likeness(vector).items() if share >= ALIKE}
     best = sorted(((share, number) for number, share in cosines.items() if number in graph.nodes), reverse=True)
-    nodes = [(graph.nodes[number], share) for share, number in best[:SHOWN]]
+    nodes = [(graph.nodes[number], share) for share, number in best[: SHOWN + 1]]
     return [Likely(node.path, node.title, round(min(share, 1.0) * WORTH, 2), "meaning") for node, share in nodes]
 
 
 def _with(each: Broken, found: Mapping[str, list[Likely]]) -> Broken:
     if each.reason != "no note" or each.likely:
         return each
-    return replace(each, likely=found.get(_name(each), []))
+    others = [one for one in found.get(_name(each), []) if one.path != each.path]
+    return replace(each, likely=others[:SHOWN])
