@@ -20,6 +20,10 @@ from vaults.search.mentions import mentioned, names_of, words_of
 SEEDS = 4
 """Results whose links count."""
 
+KINDS = frozenset({"memory", "note"})
+UNLINKED = frozenset({"memory"})
+"""Kinds of items whose texts are read for names; and those that are read even where notes link one another."""
+
 BACKWARD = 0.5
 """Share of the lift for what points at a seed, beside what a seed points at."""
 
@@ -51,11 +55,13 @@ def _pairs(tx: Reader, known: Mapping[int, Facts], seeds: Mapping[Key, float], h
     """Links with a seed at one end, from and to, but for those to a hub. Notes that link one another are not read for
     names: their links say more, and reading costs as much as the rest of a search."""
     yield from _made(tx, seeds, hub)
-    yield from _spoken(tx, known, seeds)
-    written = _written(tx, known, seeds, hub)
-    yield from written
-    texts = {facts.item for facts in known.values() if not written or facts.item[0] != "note"}
-    named = [pair for pair in _named(tx, known, seeds, texts) if pair[0] != pair[1]]
+    notes, kinds = {facts.item[1] for facts in known.values() if facts.item[0] == "note"}, KINDS
+    if notes:
+        yield from _spoken(tx, known, seeds, notes)
+        written = _written(tx, seeds, notes, hub)
+        yield from written
+        kinds = UNLINKED if written else KINDS
+    named = [pair for pair in _named(tx, known, seeds, kinds) if pair[0] != pair[1]]
     times = Counter(target for _, target in named)
     yield from (pair for pair in named if times[pair[1]] <= hub)
 
@@ -71,33 +77,34 @@ def _made(tx: Reader, seeds: Mapping[Key, float], hub: int) -> Iterator[tuple[Ke
     yield from ((("memory", int(row[0])), ("memory", int(row[1]))) for row in rows if int(row[2]) <= hub)
 
 
-def _spoken(tx: Reader, known: Mapping[int, Facts], seeds: Mapping[Key, float]) -> list[tuple[Key, Key]]:
+def _spoken(
+    tx: Reader, known: Mapping[int, Facts], seeds: Mapping[Key, float], notes: Collection[int]
+) -> Iterator[tuple[Key, Key]]:
     """Memories that somebody linked to notes, where one of the two is a seed."""
-    found = nearby.spoken_of(tx, _numbers(known, "memory"), _numbers(known, "note"))
-    pairs: list[tuple[Key, Key]] = [(("memory", memory), ("note", note)) for memory, note in found]
-    return [pair for pair in pairs if pair[0] in seeds or pair[1] in seeds]
+    memories = {facts.item[1] for facts in known.values() if facts.item[0] == "memory"}
+    for memory, note in nearby.spoken_of(tx, memories, notes):
+        source, target = ("memory", memory), ("note", note)
+        if source in seeds or target in seeds:
+            yield source, target
 
 
-def _written(tx: Reader, known: Mapping[int, Facts], seeds: Mapping[Key, float], hub: int) -> list[tuple[Key, Key]]:
+def _written(tx: Reader, seeds: Mapping[Key, float], notes: Collection[int], hub: int) -> list[tuple[Key, Key]]:
     """Links in the texts of notes, by the notes they mean. Nothing is asked where no seed is a note."""
-    pairs = nearby.links(tx, [number for kind, number in seeds if kind == "note"], _numbers(known, "note"))
+    pairs = nearby.links(tx, [number for kind, number in seeds if kind == "note"], notes)
     hubs = nearby.hubs(tx, {meant for _, meant in pairs}, hub)
     return [(("note", note), ("note", meant)) for note, meant in pairs if meant not in hubs]
 
 
-def _numbers(known: Mapping[int, Facts], kind: str) -> set[int]:
-    return {facts.item[1] for facts in known.values() if facts.item[0] == kind}
-
-
 def _named(
-    tx: Reader, known: Mapping[int, Facts], seeds: Mapping[Key, float], texts: Collection[Key]
+    tx: Reader, known: Mapping[int, Facts], seeds: Mapping[Key, float], kinds: Collection[str]
 ) -> Iterator[tuple[Key, Key]]:
-    """Who names whom, where one of them is a seed. Of ``texts``, only those are read that may hold a name."""
-    names = _names(tx, known) if texts else {}
+    """Who names whom, where one of them is a seed. Of items of these kinds, only texts that may hold a
+    name are read."""
+    names = _names(tx, known) if any(facts.item[0] in kinds for facts in known.values()) else {}
     if not names:
         return
     called = {seed: names[seed] for seed in seeds if seed in names}
-    for item, body in _bodies(tx, known, lambda item: item in texts and (item in seeds or bool(called))):
+    for item, body in _bodies(tx, known, lambda item: item[0] in kinds and (item in seeds or bool(called))):
         if item in seeds:
             sought = {name: other for other, several in names.items() for name in several}
         else:

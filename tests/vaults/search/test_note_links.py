@@ -50,13 +50,19 @@ def test_a_memory_somebody_linked_to_a_note_lifts_it_and_the_other_way_round(tx:
     assert linked(tx, known, [(2, 1.0)], 0.5, 50) == {1: 0.5 * BACKWARD}
 
 
-def test_texts_of_notes_are_not_read_where_their_links_tell(tx: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_of_notes_are_read_for_names_only_where_no_links_tell(
+    tx: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     a, b = note(tx, "a.md", "[[b]]"), note(tx, "b.md")
+    known = {number: each._replace(titled=True) for number, each in notes(a, b).items()}
     read: list[str] = []
     original = tx.all
     monkeypatch.setattr(type(tx), "all", lambda self, sql, *more: read.append(sql) or original(sql, *more))
-    assert linked(tx, notes(a, b), [(a, 1.0)], 0.5, 50)
+    assert linked(tx, known, [(a, 1.0)], 0.5, 50) == {b: 0.5}
     assert not [sql for sql in read if "FROM passages" in sql]
+    note(tx, "a.md", "no link any more")
+    assert linked(tx, known, [(a, 1.0)], 0.5, 50) == {}
+    assert [sql for sql in read if "FROM passages" in sql]
 
 
 def test_where_no_candidate_is_a_note_nothing_is_asked_about_notes(tx: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
