@@ -110,6 +110,8 @@ def _pairs(inner: str) -> list[tuple[Any, Any]]:
         raise refused("it is not written as one `key: value` a line")
     if any(node.anchor for node in _nodes(root)):
         raise refused("it holds an anchor (`&name`)")
+    if any(isinstance(key.value, list) for key, _ in root.value):
+        raise refused("it holds a key that is no plain word")
     return list(root.value)
 
 

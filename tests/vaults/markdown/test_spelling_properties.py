@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.vaults.markdown.test_properties_at_random import ANY_NAME, NEWLINES, TEXT, notes, values
 from vaults.errors import Conflict, InvalidArgument
 from vaults.markdown.note import parse
+from vaults.markdown.properties import updated
 from vaults.markdown.property_spelling import renamed, respelt
 from vaults.markdown.property_values import written_key
 from vaults.markdown.tag_edits import is_whole, renamed_tag
@@ -44,6 +45,14 @@ def test_a_key_that_needs_quotes_gets_them() -> None:
 def test_frontmatter_that_cannot_be_edited_safely_is_refused(block: str) -> None:
     with pytest.raises(Conflict):
         renamed(f"---\n{block}\n---\n", "a", "z") and respelt(f"---\n{block}\n---\n", "a", lambda _: "z")
+
+
+def test_a_key_that_one_reader_takes_for_a_mapping_is_refused() -> None:
+    note = "---\n? \u2028b: \n---\n"
+    with pytest.raises(Conflict):
+        updated(note, {"a": 1})
+    with pytest.raises(Conflict):
+        renamed(note, "b", "z")
 
 
 def test_a_tag_is_renamed_with_those_below_it_wherever_it_is_one() -> None:

@@ -119,7 +119,7 @@ def _tags(of: Literal["folder", "type"], name: str, sheets: Sequence[Sheet]) -> 
     counted: Counter[str] = Counter(tag for tags in carried for tag in tags)
     # Of a tag and one below it that as many carry, the one below says more.
     dull = {tag.rpartition("/")[0] for tag, number in counted.items() if counted[tag.rpartition("/")[0]] == number}
-    for tag, number in counted.most_common():
+    for tag, number in sorted(counted.items(), key=lambda pair: (-pair[1], pair[0])):
         if number >= SHARE * len(sheets) and tag not in dull:
             others = [sheet.path for sheet, tags in zip(sheets, carried, strict=True) if tag not in tags]
             yield _made((of, name, "tag", tag), sheets, others)
