@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from vaults.graph import implicit
 from vaults.graph.gazetteer import Gazetteer, Mention, names_of
@@ -81,13 +81,13 @@ def autolinked(text: str, gazetteer: Gazetteer, wish: Wish) -> Autolinked:
     if wish.within is not None and not wish.within:
         return Autolinked(text)
     found = scan(text)
+    allowed = [(0, len(text))] if wish.within is None else united(wish.within, len(text))
+    named = _Named([], [])
     zones = protected_in(found, text)
-    mentions = gazetteer.mentions(text, zones)
-    others = _others(text, zones, mentions, wish.implicit) if wish.implicit else []
-    if wish.within is not None:
-        allowed = united(wish.within, len(text))
-        mentions = [each for each in mentions if _lies_in(allowed, each)]
-        others = [each for each in others if _lies_in(allowed, each)]
+    for start, end in _lines_of(text, allowed):
+        named.read(text[start:end], start, _among(zones, start, end), (gazetteer, wish))
+    mentions = [each for each in named.mentions if _lies_in(allowed, each)]
+    others = [each for each in named.others if _lies_in(allowed, each)]
     if not (mentions or others) or opted_out(text):
         return Autolinked(text)
     note = _Note.of(text, found, wish)
@@ -95,11 +95,44 @@ def autolinked(text: str, gazetteer: Gazetteer, wish: Wish) -> Autolinked:
     return with_links(text, found, sorted(places, key=lambda one: one.start))
 
 
-def _others(
-    text: str, zones: Sequence[Span], mentions: Sequence[Mention], patterns: Collection[Pattern]
-) -> list[Implicit]:
-    """Names that no note goes by."""
-    return implicit.found(text, united([*zones, *((each.start, each.end) for each in mentions)], len(text)), patterns)
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """What a text names: notes, and what no note goes by."""
+
+    mentions: list[Mention]
+    others: list[Implicit]
+
+    def read(self, lines: str, at: int, zones: list[Span], by: tuple[Gazetteer, Wish]) -> None:
+        """Read some whole lines that begin at ``at``: no name goes on into the next. ``zones`` are theirs."""
+        gazetteer, wish = by
+        found = gazetteer.mentions(lines, zones)
+        self.mentions.extend(replace(each, start=each.start + at, end=each.end + at) for each in found)
+        if wish.implicit:
+            taken = united([*zones, *((each.start, each.end) for each in found)], len(lines))
+            further = implicit.found(lines, taken, wish.implicit)
+            self.others.extend(replace(each, start=each.start + at, end=each.end + at) for each in further)
+
+
+def _lines_of(text: str, spans: Sequence[Span]) -> Iterator[Span]:
+    """The lines that hold some united spans, those that touch as one."""
+    start = end = 0
+    for first, last in spans:
+        if last <= end:
+            continue
+        line = max(text.rfind("\n", end, first) + 1, end)
+        if line > end:
+            yield start, end
+            start = line
+        found = text.find("\n", last)
+        end = len(text) if found < 0 else found + 1
+    yield start, end
+
+
+def _among(zones: Sequence[Span], start: int, end: int) -> list[Span]:
+    """Zones of a part of the text, as offsets in it."""
+    first = max(0, bisect_right(zones, (start, start)) - 1)
+    after = bisect_right(zones, (end, end))
+    return united(((one - start, other - start) for one, other in zones[first:after]), end - start)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -14,7 +15,7 @@ from vaults.markdown.link import Link
 from vaults.markdown.links import links
 from vaults.markdown.resolve import Candidate, resolve_link
 from vaults.markdown.scan import scan
-from vaults.markdown.zones import overlapping, protected
+from vaults.markdown.zones import overlapping, protected, united
 
 NOTES = (
     note("people/Alice Smith.md", "Ali", "Al"),
@@ -159,3 +160,19 @@ def test_nothing_outside_of_what_was_written_changes(text: str, one: int, other:
     done = autolinked(text, KNOWN, Wish("new.md", within=((start, end),), every=True))
     assert done.text.startswith(text[:start])
     assert done.text.endswith(text[end:])
+
+
+@settings(max_examples=200, deadline=None)
+@given(TEXT, st.lists(st.tuples(st.integers(0, 200), st.integers(0, 60)), max_size=4), WISH)
+def test_what_is_linked_in_parts_is_what_is_linked_there_in_the_whole(
+    text: str, parts: list[tuple[int, int]], wish: Wish
+) -> None:
+    within = tuple((min(start, len(text)), min(start + size, len(text))) for start, size in parts)
+    every = replace(wish, every=True, implicit=())
+    whole, _, _ = taken_out(text, autolinked(text, KNOWN, every))
+    assert whole == text
+    all_of_it = taken_out(text, autolinked(text, KNOWN, every))[1]
+    spans = taken_out(text, autolinked(text, KNOWN, replace(every, within=within)))[1]
+    united_ones = united(within, len(text))
+    inside = [each for each in all_of_it if any(start <= each[0] and each[1] <= end for start, end in united_ones)]
+    assert spans == inside
