@@ -57,7 +57,7 @@ def _pairs(tx: Reader, known: Mapping[int, Facts], seeds: Mapping[Key, float], h
     yield from _made(tx, seeds, hub)
     notes, kinds = {facts.item[1] for facts in known.values() if facts.item[0] == "note"}, KINDS
     if notes:
-        yield from _spoken(tx, known, seeds, notes)
+        yield from _spoken(tx, known, seeds, notes, hub)
         written = _written(tx, seeds, notes, hub)
         yield from written
         kinds = UNLINKED if written else KINDS
@@ -78,13 +78,16 @@ def _made(tx: Reader, seeds: Mapping[Key, float], hub: int) -> Iterator[tuple[Ke
 
 
 def _spoken(
-    tx: Reader, known: Mapping[int, Facts], seeds: Mapping[Key, float], notes: Collection[int]
+    tx: Reader, known: Mapping[int, Facts], seeds: Mapping[Key, float], notes: Collection[int], hub: int
 ) -> Iterator[tuple[Key, Key]]:
-    """Memories that somebody linked to notes, where one of the two is a seed."""
+    """Memories that somebody linked to notes, where one of the two is a seed. Only candidates are counted: how many
+    memories speak of a note is not everybody's to learn."""
     memories = {facts.item[1] for facts in known.values() if facts.item[0] == "memory"}
-    for memory, note in nearby.spoken_of(tx, memories, notes):
+    pairs = nearby.spoken_of(tx, memories, notes)
+    times = Counter(note for _, note in pairs)
+    for memory, note in pairs:
         source, target = ("memory", memory), ("note", note)
-        if source in seeds or target in seeds:
+        if times[note] <= hub and (source in seeds or target in seeds):
             yield source, target
 
 

@@ -48,6 +48,9 @@ def test_a_memory_somebody_linked_to_a_note_lifts_it_and_the_other_way_round(tx:
     known = {1: about(0, item=("memory", said)), 2: about(0, item=("note", plan))}
     assert linked(tx, known, [(1, 1.0)], 0.5, 50) == {2: 0.5}
     assert linked(tx, known, [(2, 1.0)], 0.5, 50) == {1: 0.5 * BACKWARD}
+    subjects.link(tx, 8, "about", Subject("note", "plan.md"), "p")
+    assert linked(tx, known, [(2, 1.0)], 0.5, 1) == {1: 0.5 * BACKWARD}, "8 is no candidate, and not counted"
+    assert linked(tx, {**known, 3: about(0, item=("memory", 8))}, [(2, 1.0)], 0.5, 1) == {}
 
 
 def test_texts_of_notes_are_read_for_names_only_where_no_links_tell(
