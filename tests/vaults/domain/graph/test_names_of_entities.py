@@ -125,7 +125,7 @@ def test_very_many_alike_are_compared_in_time_that_grows_with_their_number() -> 
         return time.process_time() - began
 
     took(100)
-    assert took(4_000) < 12 * max(took(1_000), 0.02)
+    assert took(2_000) < 12 * max(took(500), 0.02)
 
 
 @pytest.mark.parametrize(
