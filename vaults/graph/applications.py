@@ -88,12 +88,8 @@ def look(tx: Writer, note: int, path: str, edit: int | None) -> None:
     )
     if not kept:
         return
-    links = tx.all(
-        "SELECT DISTINCT l.target_key, n.path FROM note_links l LEFT JOIN notes n ON n.seq = l.meant WHERE l.note = ?",
-        (note,),
-    )
-    keys, paths = {row[0] for row in links}, {row[1] for row in links} - {None}
-    there = {row[0]: row[1] in keys or row[2] in paths for row in kept}
+    here = _links(tx, note)
+    there = {row[0]: _stands(here, row[1], row[2]) for row in kept}
     gone = [(seq,) for seq, _, _, state in kept if not there[seq] and state == "standing"]
     back = [(seq,) for seq, _, _, state in kept if there[seq] and state == "missing"]
     tx.many("UPDATE link_applications SET state = 'standing', gone = NULL WHERE seq = ?", back)
@@ -106,6 +102,22 @@ def look(tx: Writer, note: int, path: str, edit: int | None) -> None:
         "UPDATE link_applications SET state = 'lasting' WHERE path = ? AND state = 'standing' AND edit <= ? AND at < ?",
         (path, edit - LASTING_EDITS, clock.ago(LASTING_S)),
     )
+
+
+Links = frozenset[str]
+"""What a note links to: keys of names as written, and paths of notes that are meant."""
+
+
+def _links(tx: Reader, note: int) -> Links:
+    rows = tx.all(
+        "SELECT DISTINCT l.target_key, n.path FROM note_links l LEFT JOIN notes n ON n.seq = l.meant WHERE l.note = ?",
+        (note,),
+    )
+    return frozenset(each for row in rows for each in row if each)
+
+
+def _stands(here: Links, entity: str, meant: str | None) -> bool:
+    return entity in here or meant in here
 
 
 def owed(tx: Reader) -> bool:
@@ -121,23 +133,33 @@ def judge(tx: Writer) -> bool:
         (clock.ago(GRACE_S), BATCH),
     )
     observed = []
+    known: dict[str, Links | None] = {}
     for row in due:
         seq, who, path, entity, *_ = row
-        state = "kept" if row[-1] == "lasting" else _fate(tx, row)
+        state = "kept" if row[-1] == "lasting" else _fate(tx, row, known)
         tx.run("UPDATE link_applications SET state = ? WHERE seq = ?", (state, seq))
         if state == "kept":
             observed.append(Observation(who, entity, path, "kept", row[5]))
-        elif state == "removed" or (row[6] == "proactive" and _meaning(tx, row[4])):
+        elif state == "removed" or (
+            row[6] == "proactive" and state == "undone" and known[path] is not None and _meaning(tx, row[4])
+        ):
             observed.append(Observation(who, entity, path, "removed", row[5]))
     trust.observe(tx, observed)
     return len(due) == BATCH
 
 
-def _fate(tx: Reader, row: Row) -> Literal["removed", "undone"]:
-    """What became of a link that is not there any more."""
-    *_, meant, _, _, change, _ = row
-    if not _meaning(tx, meant):
+def _fate(tx: Reader, row: Row, known: dict[str, Links | None]) -> Literal["standing", "removed", "undone"]:
+    """What became of a link that was not there any more. It may be there after all: the note it leads to may have got
+    its name, or its place, only after the link was read."""
+    _, _, path, entity, meant, _, _, change, _ = row
+    if path not in known:
+        note = tx.value("SELECT seq FROM notes WHERE path = ?", (path,))
+        known[path] = None if note is None else _links(tx, int(note))
+    here = known[path]
+    if here is None or not _meaning(tx, meant):
         return "undone"
+    if _stands(here, entity, meant):
+        return "standing"
     taken_back = "SELECT 1 FROM note_changes WHERE undoes = ? AND state = 'done' LIMIT 1"
     return "undone" if change is not None and tx.one(taken_back, (change,)) is not None else "removed"
 
