@@ -34,7 +34,7 @@ LIKE = 1_000
 """Characters of an item that are looked for when others like it are wanted and it has no vector."""
 
 
-CORRECTED = 100
+CORRECTED = 50
 """Hits, the first ones, of which open corrections are told."""
 
 

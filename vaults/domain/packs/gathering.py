@@ -27,7 +27,7 @@ PER_ITEM = 2
 FEWEST, MOST = 12, 500
 """Items searched for, whatever the budget."""
 
-CORRECTED = 100
+CORRECTED = 50
 """Items, the best ones, of which open corrections are told."""
 
 PASSAGE = 1_200
