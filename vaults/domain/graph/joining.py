@@ -35,6 +35,8 @@ class Joining:
     others: Iterable[Candidate]
     _before: dict[str, list[Candidate]] = field(init=False)
     _after: dict[str, list[Candidate]] = field(init=False)
+    _meanings: dict[tuple[str, str, str], str | None] = field(init=False, default_factory=dict)
+    _spelled: dict[tuple[str, str, str, bool], str] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         rest = [each for each in self.others if each.path not in (self.gone.path, self.into.path)]
@@ -68,14 +70,24 @@ class Joining:
         key = name_key(link.page)
         if not link.target or not (own or key in self._before):
             return None
-        meant = resolve_link(link, source, self._before[key])
+        meant = self._meant(link, source)
         now = self.into.path if own else source
         if meant is None:
             page = file_of(link, source, now, exists) if own else None
             return None if page is None else spelled(link, page, bracketed=bracketed)
         if meant != self.gone.path and (not own or resolve_link(link, now, self._after[key]) == meant):
             return None
-        return self._respelled(link, source, now, meant, bracketed=bracketed)
+        known = (link.kind, link.target, source, bracketed)
+        if known not in self._spelled:
+            self._spelled[known] = self._respelled(link, source, now, meant, bracketed=bracketed)
+        return self._spelled[known]
+
+    def _meant(self, link: Link, source: str) -> str | None:
+        """The note a link means before."""
+        known = (link.kind, link.target, source)
+        if known not in self._meanings:
+            self._meanings[known] = resolve_link(link, source, self._before[name_key(link.page)])
+        return self._meanings[known]
 
     def _respelled(self, link: Link, source: str, now: str, meant: str, *, bracketed: bool) -> str:
         wanted = self.into.path if meant == self.gone.path else meant
@@ -91,7 +103,7 @@ class Joining:
         """The words a reader saw, where the link was shown by its target."""
         if link.kind != "wiki" or link.embed or "|" in text[link.target_end : link.end]:
             return []
-        if resolve_link(link, source, self._before[name_key(link.page)]) != self.gone.path:
+        if self._meant(link, source) != self.gone.path:
             return []
         anchor = text[link.target_end : link.end - 2].strip().lstrip("#")
         words = " > ".join([name(link.target), *(part.strip() for part in anchor.split("#") if part.strip())])
