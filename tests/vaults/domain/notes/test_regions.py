@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaults.domain.notes.regions import region
+from vaults.domain.notes.regions import lines, region
 
 LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 texts = st.text(st.sampled_from("ab\n\r"), max_size=14)
@@ -50,3 +50,9 @@ def test_long_texts_are_compared_in_blocks() -> None:
     assert time.perf_counter() - started < 1
     assert found.first_line == found.last_line == before.count("\n", 0, 3_000_000) + 1
     assert len(region("", before).text) < 5_000
+
+
+@given(before=texts, after=texts)
+def test_lines_of_a_text_are_what_a_region_holds(before: str, after: str) -> None:
+    found = region(before, after)
+    assert lines(after, found.first_line, found.last_line) == found.text
