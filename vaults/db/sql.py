@@ -84,7 +84,8 @@ class Writer(Reader):
 
     def many(self, sql: str, rows: Iterable[Params]) -> None:
         """Execute one statement for each of ``rows``."""
-        self._connection.executemany(sql, rows)
+        if rows or not isinstance(rows, list):  # without rows it would be compiled all the same
+            self._connection.executemany(sql, rows)
 
     def count_change(self) -> None:
         """Give the database another ``version``, with whatever else the transaction does."""
