@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from vaults.db.sql import Reader
 from vaults.graph.graph import Graph
-from vaults.graph.lexicon import Lexicon, named
+from vaults.graph.lexicon import SHORTEST, Lexicon, read
 
 SAMPLE = 1_000
 """Notes that are looked at."""
@@ -36,13 +36,14 @@ WEIGHT = 2.0
 @dataclass(frozen=True, slots=True)
 class Habits:
     """``change`` of the graph they are as of. By note, and by category: in how many notes of the sample it is named,
-    and in how many of those linked."""
+    and in how many of those linked. ``words``: those that several notes hold, which are no slips."""
 
     change: int = 0
     named: Mapping[int, int] = field(default_factory=dict)
     linked: Mapping[int, int] = field(default_factory=dict)
     categories: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     usual: float = PRIOR
+    words: frozenset[str] = frozenset()
 
     def of(self, note: int) -> float:
         """How much likelier than others a note is linked where it is named, as a difference of log odds."""
@@ -85,13 +86,17 @@ def counted(graph: Graph, lexicon: Lexicon, texts: Mapping[int, str]) -> Habits:
     """Habits as a sample shows them: some tenths of a second, so call it on a thread."""
     names: Counter[int] = Counter()
     links: Counter[int] = Counter()
+    seen: Counter[str] = Counter()
     roots: dict[str, str] = {}
     for number, text in texts.items():
-        there = named(lexicon, text, roots) - {number}
+        words, said = read(lexicon, text, roots)
+        seen.update(words)
+        there = said - {number}
         names.update(there)
         links.update(there & graph.out.get(number, frozenset()))
     usual = (sum(links.values()) + 20 * PRIOR) / (sum(names.values()) + 20)
-    return Habits(graph.change, names, links, _by_category(graph, names, links), usual)
+    held = frozenset(word for word, times in seen.items() if times > 1 and len(word) >= SHORTEST)
+    return Habits(graph.change, names, links, _by_category(graph, names, links), usual, held)
 
 
 def _by_category(graph: Graph, names: Mapping[int, int], links: Mapping[int, int]) -> dict[str, tuple[int, int]]:

@@ -6,11 +6,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Literal, TypeAlias
 
+from vaults.graph.common_words import is_everyday
 from vaults.graph.graph import Graph
 from vaults.markdown.resolve import folded
 
@@ -142,22 +143,23 @@ def _within(zones: Sequence[tuple[int, int]], starts: Sequence[int], start: int,
     return (at >= 0 and zones[at][1] > start) or (at + 1 < len(zones) and zones[at + 1][0] < end)
 
 
-def sightings(lexicon: Lexicon, words: Sequence[Word]) -> list[Sighting]:
+def sightings(lexicon: Lexicon, words: Sequence[Word], usual: Container[str] = ()) -> list[Sighting]:
     """Where a text names notes, in order and without overlap: of two that overlap the one of more words counts, of two
-    as long the one that is written more like the name. Linear in the text."""
+    as long the one that is written more like the name. ``usual``: words that are no slips. Linear in the text."""
     stems = _stemmer()([word.text for word in words])
     found = apart([*_by_stem(lexicon, words, stems), *_together(lexicon, words)])
     taken = [(each.start, each.end) for each in found]
     starts = [start for start, _ in taken]
     free = [place for place, each in enumerate(words[:MOST]) if not _within(taken, starts, each.start, each.end)]
-    return apart([*found, *_with_slips(lexicon, words, free)])
+    return apart([*found, *_with_slips(lexicon, words, free, usual)])
 
 
-def named(lexicon: Lexicon, text: str, roots: dict[str, str]) -> set[int]:
-    """Notes that a text names by a form of their name, wherever it stands: the quick look, of some 0.4 ms a note.
-    ``roots``: stems of words that were seen before, to be used again for the next text."""
+def read(lexicon: Lexicon, text: str, roots: dict[str, str]) -> tuple[set[str], set[int]]:
+    """The words of a text, and the notes that it names by a form of their name, wherever it stands: the quick look, of
+    some 0.4 ms a note. ``roots``: stems of words that were seen before, to be used again for the next text."""
     words = _WORD.findall(folded(text))
-    fresh = [word for word in dict.fromkeys(words) if word not in roots]
+    several = set(words)
+    fresh = [word for word in several if word not in roots]
     roots.update(zip(fresh, _stemmer()(fresh), strict=True))
     stems, place = [roots[word] for word in words], 0
     found: set[int] = set()
@@ -170,7 +172,7 @@ def named(lexicon: Lexicon, text: str, roots: dict[str, str]) -> set[int]:
                 place += length - 1
                 break
         place += 1
-    return found
+    return several, found
 
 
 def apart(found: Iterable[Sighting]) -> list[Sighting]:
@@ -229,9 +231,11 @@ def _together(lexicon: Lexicon, words: Sequence[Word]) -> Iterator[Sighting]:
                 yield Sighting(first.start, words[end - 1].end, notes, "collapsed", end - place)
 
 
-def _with_slips(lexicon: Lexicon, words: Sequence[Word], free: Sequence[int]) -> Iterator[Sighting]:
+def _with_slips(
+    lexicon: Lexicon, words: Sequence[Word], free: Sequence[int], usual: Container[str]
+) -> Iterator[Sighting]:
     """Names of which each word is alike to one of the text, and one not the same."""
-    alike = _alike(lexicon, [words[place] for place in free])
+    alike = _alike(lexicon, {words[place].text for place in free if words[place].text not in usual})
     held = set(free)
     for place in free:
         for known in alike.get(words[place].text, {}):
@@ -244,14 +248,14 @@ def _with_slips(lexicon: Lexicon, words: Sequence[Word], free: Sequence[int]) ->
                     yield Sighting(words[start].start, words[end - 1].end, notes, "fuzzy", len(key), likeness)
 
 
-def _alike(lexicon: Lexicon, words: Sequence[Word]) -> dict[str, dict[str, float]]:
+def _alike(lexicon: Lexicon, words: Iterable[str]) -> dict[str, dict[str, float]]:
     """For each word that no name has, those of names that begin with the same letter and are like it."""
     from rapidfuzz import process
     from rapidfuzz.distance import Levenshtein
 
     found: dict[str, dict[str, float]] = {}
-    for word in {each.text for each in words}:
-        if len(word) < SHORTEST or word in lexicon.holders or word.isdigit():
+    for word in words:
+        if len(word) < SHORTEST or word in lexicon.holders or word.isdigit() or is_everyday(word):
             continue
         near = process.extract(
             word,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.vaults.graph.named import graph_of, note
-from vaults.graph.lexicon import Lexicon, compiled, named, sightings, words_of
+from vaults.graph.lexicon import Lexicon, compiled, read, sightings, words_of
 from vaults.markdown.zones import protected
 
 
@@ -58,6 +58,12 @@ def test_what_is_something_else_is_not_taken_for_a_name(name: str, text: str) ->
     assert seen(lexicon(name), text) == []
 
 
+def test_a_word_that_others_write_too_is_no_slip() -> None:
+    names, said = lexicon("Kubernetes", "Server"), words_of("on Kuberntes we serve and served")
+    assert [(each.notes, each.kind) for each in sightings(names, said)] == [((1,), "fuzzy")]
+    assert sightings(names, said, {"kuberntes"}) == []
+
+
 def test_the_longer_name_counts_and_the_one_written_just_so() -> None:
     names = lexicon("Page", "Page Template", "Tag", "Tags")
     assert seen(names, "Page templates have tags, a page has a tag") == [
@@ -101,4 +107,4 @@ def test_sightings_are_in_order_apart_and_of_the_text(text: str) -> None:
 
 def test_the_quick_look_finds_the_same_notes() -> None:
     text = "[[Space Lua]] makes pages, a Page Template and Straße."
-    assert named(NAMES, text, {}) == {1, 2, 3, 5}
+    assert read(NAMES, text, {})[1] == {1, 2, 3, 5}

@@ -12,11 +12,11 @@ POINTS = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """How a text names a note, of all the times it does. ``namesakes``: notes that go by the words; ``spelled``: once
-    at least just as the name is written, capitals and all; ``capital``: once at least with a capital where no sentence
-    begins; ``alone``: as the whole of a line; ``item``: at the head of a list's item, before a colon or dash;
-    ``pointed``: after a word that points somewhere, such as "see"; ``density``: notes that are named so, per 1,000
-    characters."""
+    """How a text names a note, of all the times it does. ``namesakes``: notes that go by the words; ``spelled``: just
+    as the name is written, or with its capitals where it is another form; ``capital``: once at least with a capital
+    where no sentence begins; ``alone``: as the whole of a line; ``item``: at the head of a list's item, before a colon
+    or dash; ``pointed``: after a word that points somewhere, such as "see"; ``density``: notes that are named so, per
+    1,000 characters."""
 
     kind: Kind
     alike: float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -94,7 +95,7 @@ def _seen(ground: Ground, asked: Asked) -> dict[int, list[Sighting]]:
     """Where the text names each note."""
     mentions = ground.gazetteer.occurrences(asked.text, asked.zones)
     exact = [Sighting(each.start, each.end, each.notes, "exact", len(each.term.split())) for each in mentions]
-    others = sightings(ground.lexicon, words_of(asked.text, asked.zones))
+    others = sightings(ground.lexicon, words_of(asked.text, asked.zones), ground.habits.words)
     found: dict[int, list[Sighting]] = defaultdict(list)
     for each in apart([*exact, *(each for each in others if is_apart(asked.text, each.start, each.end))]):
         for number in each.notes:
@@ -113,7 +114,7 @@ def _is_offered(ground: Ground, asked: Asked, number: int) -> bool:
 def _sayings(ground: Ground, asked: Asked, seen: Mapping[int, Sequence[Sighting]]) -> dict[int, Saying]:
     plain = len(asked.text) - sum(end - start for start, end in asked.zones)
     exact = sum(any(each.kind == "exact" for each in several) for several in seen.values())
-    density = 1000 * exact / max(plain, 200)
+    density = 1000 * max(exact, 1) / max(plain, 200)
     return {number: _saying(ground, asked, several, number, density) for number, several in seen.items()}
 
 
@@ -146,7 +147,21 @@ def _best(ground: Ground, asked: Asked, seen: Sequence[Sighting], number: int) -
 
 
 def _is_spelled(ground: Ground, asked: Asked, place: Sighting, number: int) -> bool:
-    return asked.text[place.start : place.end] in ground.graph.nodes[number].names
+    """Written as the name is; in another form of it, with the same capitals at least."""
+    written, names = asked.text[place.start : place.end], ground.graph.nodes[number].names
+    if place.kind == "exact":
+        return written in names
+    capitals = _capitals(written, place)
+    return True in capitals and any(_capitals(name, place) == capitals for name in names)
+
+
+def _capitals(words: str, place: Sighting) -> list[bool]:
+    """Which words begin with one; only the first counts where they are spelt together or apart."""
+    found = [word[0].isupper() for word in _WORD.findall(words)]
+    return found[:1] if place.kind == "collapsed" else found
+
+
+_WORD = re.compile(r"[^\W_]+")
 
 
 def _place(ground: Ground, asked: Asked, seen: Sequence[Sighting], number: int) -> Sighting | None:

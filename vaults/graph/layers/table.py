@@ -37,11 +37,11 @@ MODES: Mapping[Strictness, Mode] = {
 
 
 def exact(evidence: Evidence) -> float:
-    """Named in the very words of the name; written as it is, the more so."""
+    """Named in the very words of the name."""
     saying = evidence.saying
     if saying is None or saying.kind != "exact":
         return 0.0
-    return _called(saying) + (SPELLED if saying.spelled else 0.0)
+    return _called(saying)
 
 
 def stem(evidence: Evidence) -> float:
@@ -59,12 +59,13 @@ def fuzzy(evidence: Evidence) -> float:
 
 
 def _called(saying: Saying) -> float:
-    return NAMED + WORD * min(saying.words - 1, 3) - NAMESAKES * math.log(saying.namesakes)
+    spelled = SPELLED if saying.spelled else 0.0
+    return NAMED + spelled + WORD * min(saying.words - 1, 3) - NAMESAKES * math.log(saying.namesakes)
 
 
-NAMED, SPELLED, STEM, COLLAPSED, SLIP = -23.0, 8.0, 1.0, -1.0, -6.0
+NAMED, SPELLED, STEM, COLLAPSED, SLIP = -23.0, 8.0, 1.0, 0.0, -3.0
 """Points of being named, of which most are no links, and of how; ``PER_SLIP``: of all of a word being another."""
-PER_SLIP, WORD, NAMESAKES = 40.0, 1.0, 1.3
+PER_SLIP, WORD, NAMESAKES = 20.0, 1.0, 1.3
 
 
 def habit(evidence: Evidence) -> float:
@@ -79,7 +80,7 @@ def kind(evidence: Evidence) -> float:
 
 def cooccurrence(evidence: Evidence) -> float:
     """Linked by the same notes as others that this text links or names."""
-    return 5.5 * evidence.company
+    return (5.5 if evidence.saying is None else 7.5) * evidence.company
 
 
 def context(evidence: Evidence) -> float:
