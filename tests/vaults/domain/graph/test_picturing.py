@@ -136,6 +136,7 @@ def test_of_many_neighbours_those_that_share_most_are_shown_and_the_second_ring_
     links = [(hub, each) for each in [*friends, *strangers]]
     links += [(one, other) for one in friends for other in friends]
     links += [(each, each + 200) for each in strangers]
+    links += [(12, leaf) for leaf in range(212, 412)]  # a hub that shares nothing
     graph = graph_of([f"{each:03}.md" for each in range(1, 412)], links)
     near = scene.around(graph, {}, hub, 1)
     assert len(near.dots) == scene.NEAR

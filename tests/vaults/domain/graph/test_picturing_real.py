@@ -1,0 +1,38 @@
+"""Pictures of a vault people wrote, where it is at hand: nearly every label finds a place, and none is over another."""
+
+from __future__ import annotations
+
+import csv
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from tests.vaults.domain.graph.test_picturing import graph_of
+from vaults.domain.graph.picturing import scene
+from vaults.domain.graph.picturing.drawing import composed, draw
+from vaults.graph.graph import Graph
+
+PLACE = Path(__file__).resolve().parents[5] / "shared" / "vaults" / "silverbullet-docs"
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    if not PLACE.is_dir():
+        pytest.skip("the vault is not here")
+    paths = sorted(each.relative_to(PLACE / "notes").as_posix() for each in (PLACE / "notes").rglob("*.md"))
+    number = {path: place for place, path in enumerate(paths, 1)}
+    with (PLACE / "links.tsv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    return graph_of(paths, [(number[row["source"]], number[row["target"]]) for row in rows if row["target"]])
+
+
+@pytest.mark.parametrize("path", [None, "Space Lua.md", "Linked Mention.md", "API/widget.md"])
+def test_labels_of_a_real_vault_can_be_read(graph: Graph, path: str | None) -> None:
+    node = graph.at(path) if path else None
+    shown = scene.around(graph, {}, node.number, 2) if node else scene.overview(graph, {}, "docs")
+    _, labels = composed(shown)
+    assert len(labels) >= 0.9 * sum(dot.named for dot in shown.dots)
+    assert sum("…" in "".join(label.lines) for label in labels) <= 0.1 * len(labels)
+    assert not any(one.box.meets(other.box) for one, other in combinations(labels, 2))
+    assert len(draw(shown).svg) < 80_000
