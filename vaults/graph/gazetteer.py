@@ -8,7 +8,7 @@ their names hold. Nothing of a name is ever an expression.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -120,8 +120,9 @@ def gazetteer_of(graph: Graph, known: Gazetteer) -> Gazetteer:
     else:
         kept = dict(known.names), dict(known.spelled), dict(known.lengths), dict(known.keys)
         made = Gazetteer(graph.named, graph.nodes, *kept)
-    for node in stale:
-        _forget(made, node)
+    doubtful = {key for node in stale for key in _forget(made, node)}
+    for key in doubtful:
+        _respell(made, key, held)
     for node in fresh:
         _learn(made, node)
     return made
@@ -130,7 +131,7 @@ def gazetteer_of(graph: Graph, known: Gazetteer) -> Gazetteer:
 def names_of(node: Node) -> Iterable[str]:
     """Everything a note is called: its title, its file's name, its aliases."""
     stem = node.path.rpartition("/")[2].rpartition(".")[0]
-    same = stem == node.title or stem.lower() == node.title.lower()
+    same = stem == node.title or (stem.lower() == node.title.lower() and not node.title.islower())
     names = (node.title, *node.aliases) if same else (node.title, stem, *node.aliases)
     return [plain for each in names if (plain := each.strip())]
 
@@ -149,14 +150,23 @@ def _learn(made: Gazetteer, node: Node) -> None:
             made.spelled[key] = made.spelled.get(key, frozenset()) | {name}
 
 
-def _forget(made: Gazetteer, node: Node) -> None:
-    """Lengths may stay: they alone make no mention."""
+def _forget(made: Gazetteer, node: Node) -> Iterator[str]:
+    """Take away the names of a note; those of them whose spellings are to be found anew. Lengths may stay: they alone
+    make no mention."""
     for name in names_of(node):
         key, _ = folded_name(name)
         _remove(made.keys, _link_key(name, key), node.number)
         _remove(made.names, key, node.number)
-        if key not in made.names:
-            made.spelled.pop(key, None)
+        if key in made.spelled:
+            yield key
+
+
+def _respell(made: Gazetteer, key: str, held: Mapping[int, Node]) -> None:
+    """How a common word is written by the notes that still go by it."""
+    rest = (name for number in made.names.get(key, ()) for name in names_of(held[number]))
+    made.spelled[key] = frozenset(name for name in rest if folded_name(name)[0] == key)
+    if not made.spelled[key]:
+        del made.spelled[key]
 
 
 def _link_key(name: str, key: str) -> str:
