@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,10 +71,10 @@ async def test_a_save_from_outside_in_between_is_a_conflict(
     put(root, {"plan.md": "# Plan\n"})
     saves = ["theirs 1\n", "theirs 2\n"]
 
-    async def after_a_save(vault: Vault, actor: object, change: Change) -> Committed:
+    async def after_a_save(vault: Vault, actor: object, change: Change, *more: Any) -> Committed:
         if saves and change.files[0].path == "plan.md":
             put(root, {"plan.md": saves.pop(0)})
-        return await commit(vault, actor, change)  # type: ignore[arg-type]
+        return await commit(vault, actor, change, *more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(amending, "commit", after_a_save)
     refused = await ask("note_edit", path="plan", content="mine")
@@ -92,9 +93,9 @@ async def test_a_save_from_outside_in_between_is_a_conflict(
 async def test_a_file_from_outside_at_a_new_name_stays(
     ask: Asking, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def after_a_save(vault: Vault, actor: object, change: Change) -> Committed:
+    async def after_a_save(vault: Vault, actor: object, change: Change, *more: Any) -> Committed:
         put(root, {"plan.md": "theirs\n"})
-        return await commit(vault, actor, change)  # type: ignore[arg-type]
+        return await commit(vault, actor, change, *more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(amending, "commit", after_a_save)
     refused = await ask("note_write", path="plan", content="mine")
