@@ -98,10 +98,10 @@ async def _fix(call: Call, args: LinksArguments, path: str | None) -> Links:
 
 
 async def _stubs(call: Call, args: LinksArguments) -> Links:
-    first = cursors.read(args.cursor, STUBS)[1] if args.cursor else 0
+    first = max(0, cursors.read(args.cursor, STUBS)[1]) if args.cursor else 0
 
     async def ask(limit: int) -> Links:
-        found = await stubs.wanted(call.vault, limit, max(0, first))
+        found = await stubs.wanted(call.vault, limit, first)
         after = first + len(found.stubs)
         more = after < found.total and found.stubs
         return Links(stubs=found.stubs, total=found.total, cursor=cursors.written(STUBS, "", after) if more else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,7 @@ async def test_pages_go_on_where_what_was_shown_ended(ask: Asking, root: Path) -
     paged, cursor = [], None
     for _ in range(len(whole) + 1):
         page = await ask("links", action="validate", max_tokens=60, **({"cursor": cursor} if cursor else {}))
+        assert len(page.content["links"]) < len(whole)
         paged += page.content["links"]
         cursor = page.content.get("cursor")
         if cursor is None:
@@ -165,3 +167,24 @@ async def test_nothing_is_set_right_where_writing_is_off(services: Services, roo
     assert (await off("links", action="validate")).ok
     assert (await off("links", action="validate", fix=True, dry_run=False)).code == "read_only"
     assert (root / "day.md").read_text() == NOTES["day.md"]
+
+
+HOSTILE = ("[x](.*+", "a" * 200, "\\", "'; DROP TABLE notes; --", '"', "%00", "日本", "🚢", "]]", "a|b#c")
+
+
+async def test_hostile_names_and_ten_thousand_links_are_answered_soon(
+    ask: Asking, services: Services, tmp_path: Path
+) -> None:
+    put(folder(tmp_path), {"big.md": "".join(f"[[gone {n}]] [[Here#x]] " for n in range(5000)), "Here.md": "x"})
+    await indexed(services, 2)
+    started = time.process_time()
+    for action in ("validate", "stubs", "unlinked", "dashboard", "timeline"):
+        found = await ask("links", action=action, path="big", limit=200, max_tokens=100_000)
+        assert found.ok, found.text
+    fixed = await ask("links", action="validate", fix=True, target="gone 7", to="Here", dry_run=False)
+    assert fixed.content["total"] == 1
+    for name in HOSTILE:
+        for action in ("timeline", "feedback", "unsuppress", "unlinked"):
+            found = await ask("links", action=action, entity=name, path="big", verdict="rejected")
+            assert found.code in (None, "invalid_argument", "not_found"), (name, action, found.text)
+    assert time.process_time() - started < 10

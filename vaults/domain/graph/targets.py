@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from vaults.files.paths import parent
@@ -22,6 +22,12 @@ ALIKE = 70.0
 RIVAL = 0.05
 """Confidence by which the best must be ahead of another note to be taken for sure."""
 
+ELSEWHERE = 0.8
+"""Most confidence in a note that lies in none of the folders a link gives."""
+
+DOUBT = 0.6
+"""What is left of a confidence where another note is as likely, or a number differs."""
+
 BATCH = 200
 """Names compared with all others at once."""
 
@@ -33,6 +39,7 @@ SHORT = 4
 """Characters of a name below which likeness says nothing."""
 
 _PLAIN = re.compile(r"[\W_]+")
+_NUMBERS = re.compile(r"\d+")
 
 How = Literal["name", "spelling", "near", "meaning"]
 
@@ -81,7 +88,7 @@ class Guesser:
                 alike += [key] if not self._known[key] and len(plain) >= SHORT else []
         for first in range(0, len(alike), BATCH):
             self._known.update(self._alike(alike[first : first + BATCH]))
-        return [self._known[key] for key in wanted]
+        return [_by_place(page, self._known[key]) for page, key in zip(pages, wanted, strict=True)]
 
     def _called(self, wanted: str) -> list[Likely]:
         """Notes of this very name elsewhere, or but for signs and blanks."""
@@ -107,11 +114,29 @@ class Guesser:
         found = {}
         for row, key in zip(scores, wanted, strict=True):
             best: list[int] = np.argsort(-row, kind="stable")[: 2 * SHOWN].tolist() if row.any() else []
-            close = [(names[place], float(row[place]) / 100) for place in best if row[place] >= ALIKE]
+            close = [(names[place], _share(key, names[place], row[place])) for place in best if row[place] >= ALIKE]
             found[key] = _ranked(
                 [(name, node, share, "spelling") for known, share in close for name, node in self._names[known]]
             )
         return found
+
+
+def _share(wanted: str, name: str, score: float) -> float:
+    """How sure a likeness is: what differs in a number is another thing."""
+    return float(score) / 100 * (1 if _NUMBERS.findall(wanted) == _NUMBERS.findall(name) else DOUBT)
+
+
+def _by_place(page: str, found: list[Likely]) -> list[Likely]:
+    """Notes for a link that gives folders: less sure where none of them is the note's."""
+    given = {each for each in folded(parent(page)).split("/") if each}
+    if not given:
+        return found
+    return [
+        each
+        if given & set(folded(parent(each.path)).split("/"))
+        else replace(each, confidence=min(each.confidence, ELSEWHERE))
+        for each in found
+    ]
 
 
 def _in_order(key: str) -> str:
@@ -125,7 +150,7 @@ def _ranked(found: Collection[tuple[str, Node, float, How]]) -> list[Likely]:
             best[node.path] = Likely(node.path, name, round(confidence, 2), by)
     ranked = sorted(best.values(), key=lambda each: (-each.confidence, each.path))[:SHOWN]
     if len(ranked) > 1 and ranked[0].confidence - ranked[1].confidence < RIVAL:
-        return [Likely(each.path, each.name, round(each.confidence * 0.6, 2), each.by) for each in ranked]
+        return [replace(each, confidence=round(each.confidence * DOUBT, 2)) for each in ranked]
     return ranked
 
 

@@ -36,7 +36,7 @@ def guesser(*paths: str, aliases: tuple[str, ...] = ()) -> Guesser:
     ("page", "path"),
     [
         ("Merkury", "planets/Mercury.md"),
-        ("old/place/Mercury", "planets/Mercury.md"),
+        ("planets/inner/Mercury", "planets/Mercury.md"),
         ("mer cury", "planets/Mercury.md"),
         ("turbopump", "Turbo-Pump.md"),
         ("Doe John", "people/John Doe.md"),
@@ -53,6 +53,11 @@ def test_what_two_notes_are_called_alike_is_not_for_sure() -> None:
     assert len(found) == 2
     assert sure(found) is None
     assert sure(guesser("Release 1.md", "Release 2.md").likely("Release 3")) is None
+
+
+def test_another_number_or_quite_another_folder_is_a_guess_and_not_for_sure() -> None:
+    found = guesser("Release 12.md", "notes/Index.md").several(["Release 13", "people/Index"])
+    assert [(each[0].path, sure(each)) for each in found] == [("Release 12.md", None), ("notes/Index.md", None)]
 
 
 def test_short_and_strange_names_are_like_nothing() -> None:
