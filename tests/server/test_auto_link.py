@@ -154,3 +154,14 @@ async def test_a_replacement_names_suggestions_and_holds_none(ask: Asking, root:
 )
 def test_suggested_links_go_where_they_are_read_as_links(text: str, ended: str) -> None:
     assert ended_with(text, "→ [[A]]") == ended
+
+
+async def test_names_without_a_note_are_told_by_how_they_are_written_unless_that_is_off(
+    opening: Opening, tmp_path: Path
+) -> None:
+    put(folder(tmp_path), {"a.md": "[[FW-12]]\n", "b.md": "[[FW-12]]\n", "c.md": "about FW-12 again\n"})
+    for setting, source in (("suggest", "both"), ("off", "links")):
+        async with opening({"links.implicit": setting}) as services:
+            await indexed(services, 3)
+            stubs = (await asker(services)("links", action="stubs")).content["stubs"]
+            assert [(each["name"], each["source"]) for each in stubs] == [("FW-12", source)]

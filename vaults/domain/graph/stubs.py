@@ -109,9 +109,12 @@ class _Look:
         return self._known[path]
 
     def _read(self, path: str) -> frozenset[str]:
+        settings = self.vault.shared.links
+        if settings.implicit == "off":
+            return frozenset()
         try:
             text = decode(self.vault.notes.tree.read(path, self.vault.notes.settings.max_note).data).text
         except (StrongroomError, NotText):
             return frozenset()
-        patterns = self.vault.shared.links.implicit_patterns
-        return frozenset(name_key(each.term) for each in implicit.found(text, protected(text), patterns))
+        found = implicit.found(text, protected(text), settings.implicit_patterns)
+        return frozenset(name_key(each.term) for each in found)
