@@ -23,6 +23,7 @@ import asyncio
 import csv
 import hashlib
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -48,6 +49,9 @@ FLOORS = {"conservative": (0.65, 0.0), "balanced": (0.55, 0.70)}
 """Precision and recall that a mode has to reach."""
 
 MOST = 200
+"""Suggestions a note may get."""
+
+LONG_AGO = 1_600_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +135,7 @@ async def opened(task: Task, data: Path) -> AsyncIterator[Vault]:
     from server.services import open_services
     from server.tools import discover
     from vaults.domain.graph import embedding, scoring
+    from vaults.graph import entity_vectors
 
     loaded = ground.settings_of(data)
     async with open_services(loaded.settings, data, discover()) as services:
@@ -140,11 +145,13 @@ async def opened(task: Task, data: Path) -> AsyncIterator[Vault]:
         for path, text in task.notes.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text, encoding="utf-8", newline="")
+            os.utime(folder / path, (LONG_AGO, LONG_AGO))  # none of them is the newest
         async with services.pool.lease(services.roster.entry("main")) as vault:
             await _indexed(vault, len(task.notes))
             await services.embedder.warm()
             await vault.adopt_model()
-            await embedding.embed(vault)
+            while await vault.db.read(entity_vectors.owed):
+                await embedding.embed(vault)
             await scoring.rescore(vault)
             yield vault
 

@@ -19,16 +19,18 @@ Batch = list[tuple[Waiting, str]]
 
 
 async def embed(vault: Vault) -> None:
-    """A chore. Where there is no model, what is owed stays owed. A text it has no vector for is not tried again before
-    it changes."""
+    """A chore: some notes at a time, so that others and the vectors of passages have their turn between. Where there is
+    no model, what is owed stays owed. A text it has no vector for is not tried again before it changes."""
     if vault.shared.embedder.state().status in ("off", "failed", "hung"):
         return
     try:
         model = (await vault.shared.embedder.warm()).key
-        while waiting := await vault.db.read(lambda tx: _waiting(tx, vault.atlas.at(tx), model)):
-            await _pay(vault, model, await run_in(vault.shared.pool, _texts, vault, waiting))
+        waiting = await vault.db.read(lambda tx: _waiting(tx, vault.atlas.at(tx), model))
+        await _pay(vault, model, await run_in(vault.shared.pool, _texts, vault, waiting))
     except (EmbeddingUnavailable, Overloaded):
         return
+    if len(waiting) == BATCH:
+        vault.nudge()
 
 
 async def _pay(vault: Vault, model: str, batch: Batch) -> None:
