@@ -80,15 +80,10 @@ def stub(each: Stub) -> str:
 def happening(each: Happening) -> str:
     """Something that happened to a link."""
     where = told(each.path, NAME) if each.path else f"folder {told(each.folder or '/', NAME)}"
-    who = f" by {_name(each.who)}" if each.who else ""
+    who = f" by {told(each.who, NAME)}" if each.who else ""
     state = f" ({each.source}, {each.state})" if each.source else ""
     change = f" change {each.change}" if each.change else ""
     return f"- {each.at} {each.what}: {where} → {told(each.entity, NAME)}{state}{who}{change}"
-
-
-def _name(who: str) -> str:
-    """A principal as people know it."""
-    return told(who.rpartition("|")[2], NAME)
 
 
 def _opinion(each: Opinion) -> str:

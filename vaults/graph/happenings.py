@@ -14,7 +14,7 @@ What = Literal["added", "gone", "set", "accepted", "rejected", "removed", "kept"
 @dataclass(frozen=True, slots=True)
 class Happening:
     """``path``: the note the link stands in ('': of a whole ``folder``); ``entity``: the key of the name it gives.
-    ``who``: the principal, where it is known. ``source`` and ``state`` of one that we set, with its ``change``."""
+    ``who``: the name of who did it, if known. ``source`` and ``state`` of one that we set, with its ``change``."""
 
     at: str
     what: What
@@ -104,9 +104,14 @@ def _came(row: Row) -> Numbered:
 
 def _set(row: Row) -> Numbered:
     seq, at, path, entity, who, source, state, change = row
-    return int(seq), Happening(at, "set", path, entity, who, source, state, change)
+    return int(seq), Happening(at, "set", path, entity, _name(who), source, state, change)
 
 
 def _said(row: Row) -> Numbered:
     seq, at, path, entity, who, verdict, folder = row
-    return int(seq), Happening(at, verdict, path, entity, who, folder=folder)
+    return int(seq), Happening(at, verdict, path, entity, _name(who), folder=folder)
+
+
+def _name(who: str) -> str:
+    """A principal as people know it, without who vouches for it."""
+    return who.rpartition("|")[2]

@@ -210,7 +210,7 @@ def _posteriors(tx: Reader, entity: str) -> dict[str, _Posterior]:
     """What is thought of an entity in the vault as a whole ('') and in each folder of which something is known."""
     seen = _seen(tx, entity)
     if not seen:
-        return {}
+        return {"": _posterior((0.0, 0.0))}  # all of it was pardoned; the row tells that it was looked at
     alone = len({who for tally in seen.values() for who, _ in tally} - {WHO}) <= 1 and _alone(tx)
     near, afar = seen.pop("", None), _added(seen.values())
     ours = _sum(near or {}, alone=alone)

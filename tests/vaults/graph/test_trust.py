@@ -109,6 +109,7 @@ def test_an_entity_suggested_again_starts_anew_and_can_be_learned_again(tx: Writ
     assert trust.unsuppress(tx, "bob", "mercury", "work")
     assert not is_suppressed(tx, "work")
     assert worth(tx, "work") == 0
+    assert not trust.owed(tx)
     assert not trust.unsuppress(tx, "bob", "mercury", "work")
     said(tx, "ann", "rejected", days=4)
     said(tx, "bob", "rejected", days=4)
