@@ -40,7 +40,10 @@ def _graph(tx: Reader, graph: Graph) -> dict[str, set[str]]:
 
 
 def _drop(tx: Writer) -> None:
-    for table in ("note_links", "note_names", "note_scores", "graph_clock", "note_tasks", "passages", "notes"):
+    for table in (
+        "note_links", "note_names", "note_scores", "graph_clock", "note_tasks", "embeddings", "embedding_queue",
+        "passages", "notes",
+    ):  # fmt: skip
         tx.run(f"DELETE FROM {table}")
 
 
