@@ -33,7 +33,7 @@ LONGEST_WAIT_S = 30.0
 _AGREED = {"confirmed": True}
 """Whoever started the import is the person a vault may want asked."""
 
-_LOCAL = {"created_at", "archived_at", "archived_reason", "supersedes", "links"}
+_LOCAL = {"created_at", "archived_at", "archived_reason", "supersedes", "links", "subjects"}
 
 
 class Refused(StrongroomError):
