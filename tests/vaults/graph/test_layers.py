@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from vaults.domain.graph.suggesting import Ask, Suggestion, chosen
@@ -141,7 +141,8 @@ def paths(found: Sequence[Suggestion]) -> set[str]:
     return {each.path for each in found}
 
 
-@given(st.lists(evidences, max_size=20))
+@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(evidences, max_size=8))
 def test_a_stricter_mode_finds_nothing_a_laxer_one_does_not(several: list[Evidence]) -> None:
     candidates = [candidate(number, each) for number, each in enumerate(several)]
     found = {mode: chosen(candidates, "x" * 1000, Ask(limit=100), mode)[0] for mode in table.MODES}

@@ -192,6 +192,7 @@ async def test_vectors_follow_their_notes_and_nothing_else_is_made_anew(opening:
         await settled(desk)
         after = await rows(desk)
         assert {path for path in before if before[path] != after[path]} == {"Page.md", "ideas/Turbopump.md"}
+        assert len((await desk.vault.db.read(desk.vault.atlas.learned.matrix)).notes) == len(NOTES)
         (desk.root / "Page.md").unlink()
         await desk.look()
         assert set(await rows(desk)) == set(NOTES) - {"Page.md"}
