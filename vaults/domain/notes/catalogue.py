@@ -121,7 +121,8 @@ def put(tx: Writer, taken: Intake, model: str | None, max_tokens: int, seq: int 
     elif elsewhere:
         linking.restart(tx, number, taken.path)
     if renamed or elsewhere or held is None or held.shown != _shown(taken):
-        linking.names_changed(tx, number, renamed | titles.of(tx, number) if elsewhere else renamed)
+        recalled = elsewhere or (held is not None and held.shown[:2] != _shown(taken)[:2])  # a title counts for more
+        linking.names_changed(tx, number, renamed | titles.of(tx, number) if recalled else renamed)
     elif linked:
         linking.changed(tx, number)
     new = splicing.splice(tx, taken.item(number), taken.labels, taken.blocks, max_tokens)
