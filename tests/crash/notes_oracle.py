@@ -15,6 +15,10 @@ from vaults.domain.notes import intake, journal
 from vaults.domain.notes.intake import digest
 from vaults.domain.verify import verify
 from vaults.files.tree import Content
+from vaults.graph import linking
+from vaults.graph.graph import Graph, caught_up
+from vaults.graph.titles import Meanings
+from vaults.markdown.link import Link
 from vaults.vault import Vault
 
 WORD = re.compile(r"\b[a-z]+word\d*\b")
@@ -82,6 +86,30 @@ async def agrees(vault: Vault, files: Files) -> None:
         fresh = intake.taken(path, Content(data, stamp), 0)
         links = [(link.line, link.target) for link in fresh.links or ()]
         assert rows[path][1:] == (fresh.title, links, [task.text for task in fresh.tasks or ()]), path
+    await vault.db.read(lambda tx: linked_well(vault, tx))
+
+
+def linked_well(vault: Vault, tx: Reader) -> None:
+    """What links mean is what they mean when all is worked out anew, the graph in memory is that of the rows, and the
+    history of links ends with those there are."""
+    assert not linking.owed(tx)
+    meanings = Meanings(tx)
+    links = tx.all("SELECT l.note, n.path, l.kind, l.target, l.meant FROM note_links l JOIN notes n ON n.seq = l.note")
+    for note, path, kind, target, meant in links:
+        assert meant == meanings.of(Link(kind, 0, 0, 0, target, 0, 0, "", "", "", embed=False), path, note), (
+            path,
+            target,
+        )
+    known, fresh = vault.atlas.at(tx), caught_up(tx, Graph())
+    assert (known.nodes, known.out, known.into) == (fresh.nodes, fresh.out, fresh.into)
+    there = set(tx.all("SELECT DISTINCT n.path, l.target_key FROM note_links l JOIN notes n ON n.seq = l.note"))
+    told: dict[tuple[str, str], bool] = {}
+    for path, target, added in tx.all("SELECT path, target, added FROM link_history ORDER BY seq"):
+        assert told.get((path, target)) is not bool(added), f"{target} came or went twice in {path}"
+        told[path, target] = bool(added)
+    notes = {row[0] for row in tx.all("SELECT path FROM notes")}
+    for (path, target), last in told.items():
+        assert path not in notes or last is ((path, target) in there), (path, target)
 
 
 async def _paid(vault: Vault) -> None:

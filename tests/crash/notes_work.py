@@ -53,6 +53,7 @@ steps:
 """,
     **{f"astray/{n}.md": f"strayword{n} to [[Nowhere|there]] and [[log]]\n" for n in range(3)},
     "bystander.md": "# Bystander\r\n\r\nbystanderword [[log]]\r\n",
+    **{f"plain/{n}.md": f"plainword{n} of the bystander #mark/{n} and #mark\n" for n in range(3)},
 }
 
 
@@ -86,6 +87,16 @@ CHANGES: Mapping[str, list[tuple[str, dict[str, Any]]]] = {
     "delete": [("note_delete", {"path": "doomed.md", "confirm": True})],
     "move": [("note_move", {"path": HUB, "to": MOVED})],
     "fix": [("links", {"action": "validate", "fix": True, "target": "Nowhere", "to": "log.md", "dry_run": False})],
+    "merge": [("entities", {"action": "merge", "entity": "log.md", "into": "doomed.md"})],
+    "retag": [("schema", {"action": "rename_tag", "tag": "mark", "to": "sign/of", "dry_run": False})],
+    "apply": [("links", {"action": "apply", "folder": "plain", "strictness": "aggressive", "dry_run": False})],
+    "autolink": [
+        (
+            "note_edit",
+            {"path": "log.md", "section": "Notes", "content": f"editword{n} of the Bystander", "auto_link": True},
+        )
+        for n in (0, 1)
+    ],
     "policy": [
         ("policies", {"action": "execute", "name": "all", "variables": {"say": "policyword0"}, "confirm": True})
     ],

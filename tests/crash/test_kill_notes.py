@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from server.services import Services
 from tests.crash.child import Child, strace
-from tests.crash.notes_oracle import Files, check, files_of, notes_of
-from tests.crash.notes_work import CHANGES, SEED, ask, opened, work
+from tests.crash.notes_oracle import Files, agrees, check, files_of, notes_of
+from tests.crash.notes_work import CHANGES, HUB, MOVED, SEED, ask, opened, work
 from tests.noted import folder, put
+from vaults.graph import history
 
 ROOT = Path(__file__).resolve().parents[2]
 SWEEP = int(os.environ.get("STRONGROOM_CRASH_POINTS", "12"))
@@ -33,7 +35,7 @@ CALLS = (
     "linkat",
     "mkdirat",
 )
-MIDST = dict.fromkeys(("create", "edit", "delete", "move", "fix", "policy"), "renameat2")
+MIDST = dict.fromkeys(("create", "edit", "delete", "move", "fix", "policy", "merge"), "renameat2")
 """Calls between the steps of a change, after its journal entry."""
 
 ALWAYS = ("pwrite64", "fsync", "renameat2")
@@ -88,6 +90,30 @@ async def test_a_kill_between_two_steps_of_a_change_carries_it_through(
 @strace
 async def test_a_kill_while_a_kill_is_being_recovered_from_changes_nothing(tmp_path: Path, template: Path) -> None:
     await _killed_twice(tmp_path, template, ("renameat2", 3), ("renameat2", 2))
+
+
+@strace
+async def test_what_is_known_of_a_note_follows_it_through_a_move_that_was_killed(
+    tmp_path: Path, template: Path
+) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(template, data)
+    async with opened(data) as services:
+        edit = {"path": HUB, "section": "Plan", "content": "to [[log]] editword5"}
+        assert (await ask(services, "note_edit", **edit)).ok
+        number = await _number(services, HUB)
+    assert (await asyncio.to_thread(Child, work, data, "move", ("renameat2", 1))).killed
+    async with opened(data) as services, services.pool.lease(services.roster.entry("main")) as vault:
+        assert await _number(services, MOVED) == number, "its scores, vectors and passages stay its own"
+        assert await vault.db.read(lambda tx: history.edits(tx, MOVED)) == 2
+        came = "SELECT target, added FROM link_history WHERE path = ? ORDER BY seq"
+        assert ("log", 1) in await vault.db.read(lambda tx: tx.all(came, (MOVED,)))
+        await agrees(vault, files_of(notes_of(data)))
+
+
+async def _number(services: Services, path: str) -> int:
+    async with services.pool.lease(services.roster.entry("main")) as vault:
+        return int(await vault.db.read(lambda tx: tx.value("SELECT seq FROM notes WHERE path = ?", (path,))))
 
 
 @pytest.mark.crash

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vaults.context import carried_through, run_in
-from vaults.db.sql import Reader
-from vaults.domain.notes import journal, placing, reconcile
+from vaults.db.sql import Reader, Writer
+from vaults.domain.notes import catalogue, journal, placing, reconcile
 from vaults.domain.notes.intake import digest
 from vaults.domain.notes.journal import FileChange, FileRecord, Record
 from vaults.domain.notes.placing import Placed
@@ -48,12 +48,25 @@ async def finish_all(vault: Vault) -> int:
 async def _finish(vault: Vault, record: Record) -> None:
     versions = await vault.db.read(lambda tx: _versions(tx, record))
     done = await run_in(vault.shared.pool, _carry, vault, record, versions)
+    if done:
+        await vault.db.write(lambda tx: _follow(tx, record))
     await reconcile.these(vault, [path for each in record.files for path in (each.path, each.to) if path])
     if done:
         await vault.db.write(lambda tx: journal.finish(tx, record.seq, git_owed=vault.notes.settings.history != "off"))
     else:
         await vault.db.write(lambda tx: journal.fail(tx, record.seq))
     vault.notes.refused.discard(record.seq)
+
+
+def _follow(tx: Writer, record: Record) -> None:
+    """Let the row of a note that was moved, and changed by that, follow it: whoever looks at the files takes it for
+    another note. It is read anew at once."""
+    for each in record.files:
+        held = catalogue.known(tx, [each.path])
+        if each.to is None or not held or held[0].hash != each.before or each.before == each.after:
+            continue
+        if not catalogue.known(tx, [each.to]):
+            catalogue.move(tx, held[0].seq, each.to)
 
 
 def _versions(tx: Reader, record: Record) -> dict[str, bytes]:
