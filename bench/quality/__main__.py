@@ -7,19 +7,22 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bench import machine
-from bench.quality import asking, linking, measuring, scoring, sets, table
+from bench.quality import asking, linking, measuring, notes, scoring, sets, table
 from bench.quality.measuring import Block
 from bench.quality.prepared import Shelf
 from bench.quality.scoring import Scorer
 from bench.run import OUT, ROOT
 
-LINKING = "linking"
-"""Suggested links, beside the sets."""
+OWN: Mapping[str, Callable[[Path], int]] = {
+    "linking": lambda out: linking.main(["--out", str(out)]),
+    "notes": lambda _: notes.main([]),
+}
+"""What is judged by a vault of its own, beside the sets: suggested links, and what links and names do for a search."""
 
 PLACES = (ROOT.parent / "shared" / "bench", ROOT / "shared" / "bench")
 
@@ -27,8 +30,8 @@ PLACES = (ROOT.parent / "shared" / "bench", ROOT / "shared" / "bench")
 def main(argv: Sequence[str] | None = None) -> int:
     """0 when every floor holds, or where there is nothing to measure with; 1 when one does not."""
     given = _arguments(argv)
-    lost = _linking(given)
-    if given.only == [LINKING]:
+    lost = _judge_own(given)
+    if given.only is not None and set(given.only) <= OWN.keys():
         return lost
     data = given.data or next((place for place in PLACES if place.is_dir()), PLACES[0])
     if (why := _cannot(data)) is not None:
@@ -38,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     export_environment()
     began = time.monotonic()
-    chosen = [sets.BY_NAME[name] for name in given.only or sets.BY_NAME if name != LINKING]
+    chosen = [sets.BY_NAME[name] for name in given.only or sets.BY_NAME if name not in OWN]
     for task in chosen:
         if not sets.present(data, task):
             print(f"skipped: {task.title}: its files are not in {data / task.folder}")
@@ -53,12 +56,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     return int(any(block.missed for block in blocks)) or lost
 
 
-def _linking(given: argparse.Namespace) -> int:
-    """The suggested links, which are judged by a vault of their own: where everything is measured, or they alone."""
+def _judge_own(given: argparse.Namespace) -> int:
+    """Where everything is measured, or what is named; 1 when a floor does not hold."""
     everything = given.only is None and given.data is None and not given.quick
-    if not everything and LINKING not in (given.only or ()):
-        return 0
-    return linking.main(["--out", str(given.out)])
+    chosen = [name for name in OWN if everything or name in (given.only or ())]
+    return max([OWN[name](given.out) for name in chosen], default=0)
 
 
 def _cannot(data: Path) -> str | None:
@@ -92,7 +94,7 @@ def _write_misses(path: Path, blocks: Sequence[Block]) -> None:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.quality", description=__doc__)
-    names = [*sets.BY_NAME, LINKING]
+    names = [*sets.BY_NAME, *OWN]
     parser.add_argument("--only", nargs="+", choices=names, metavar="SET", help=f"some of: {', '.join(names)}")
     parser.add_argument("--quick", action="store_true", help="few questions and documents; no floor counts")
     parser.add_argument("--ablate", action="store_true", help="also with one setting changed at a time")
