@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 from vaults.context import run_in
@@ -58,7 +59,8 @@ class Stubs:
 async def wanted(vault: Vault, limit: int, first: int = 0) -> Stubs:
     """As ``stubs``, with the notes that name them besides."""
     found = await vault.db.read(lambda tx: stubs(tx, limit, first))
-    among = await vault.db.read(lambda tx: [_naming(tx, each) for each in found.stubs])
+    # One read for each: some take 20 ms, and a vault has few readers, for which others wait.
+    among = [await vault.db.read(partial(_naming, stub=each)) for each in found.stubs]
     named = await run_in(vault.shared.pool, _Look(vault).all, found.stubs, among)
     both = [_both(each, paths) for each, paths in zip(found.stubs, named, strict=True)]
     return Stubs(sorted(both, key=lambda each: each.wanted != "high"), found.total)
