@@ -53,7 +53,7 @@ def _workspaces(asked: str | None, current: str | None) -> tuple[str, ...]:
 
 
 Kind = Literal["note", "memory", "document", "code", "transcript"]
-Value = str | int | float | bool
+Value = Text | int | float | bool
 VALUES = 50
 
 

@@ -52,6 +52,22 @@ async def _untouched(services: Services) -> bool:
     return status.content["memories"]["living"] == 0 and not list(notes.iterdir())
 
 
+AT_ONCE: list[tuple[str, dict[str, Any]]] = [
+    ("links", {"action": "feedback", "entity": "a", "path": "b", "verdict": "never"}),
+    ("links", {"action": "unsuppress", "entity": "a"}),
+    ("entities", {"action": "dismiss_merge", "entity": "a", "into": "b"}),
+    ("entities", {"action": "dismiss_prospect", "entity": "a"}),
+]
+
+
+@pytest.mark.parametrize(("tool", "arguments"), AT_ONCE)
+async def test_what_cannot_be_tried_is_not_done_by_saying_that_it_is_one(ask: Asking, tool, arguments) -> None:
+    assert (await ask(tool, **arguments)).code == "confirmation_required"
+    tried = await ask(tool, **arguments, dry_run=True)
+    assert tried.code == "invalid_argument"
+    assert "dry_run" in tried.text
+
+
 @pytest.mark.parametrize(("tool", "arguments"), WRITES + DESTROYS)
 async def test_nothing_is_written_until_a_person_agreed(ask: Asking, services: Services, tool, arguments) -> None:
     for refused in ({}, {"confirmed": False}):

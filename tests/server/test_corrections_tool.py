@@ -85,6 +85,16 @@ async def test_secrets_are_taken_out(opening: Opening) -> None:
         )
 
 
+async def test_who_corrects_a_fact_learns_not_whether_it_names_a_private_memory(services: Services) -> None:
+    ann, bob = await person(services, "ann"), await person(services, "bob")
+    mine = (await ann("remember", content="The canary sings", visibility="private")).content["id"]
+    recorded = [await _recorded(bob, subject=name) for name in (mine, "none")]
+    assert await _open(bob) == recorded[::-1]
+    assert await _open(ann) == recorded[::-1]
+    for each in recorded:
+        assert (await bob("corrections", action="undo", id=each)).ok
+
+
 async def test_a_correction_about_a_private_memory_is_its_owners_alone(services: Services) -> None:
     ann, bob = await person(services, "ann"), await person(services, "bob", Role.ADMIN)
     mine = (await ann("remember", content="The canary sings", visibility="private")).content["id"]

@@ -79,6 +79,8 @@ async def test_filters_narrow_and_an_empty_answer_names_the_filter(ask: Asking) 
     assert await found(thread="fleet", kinds=["memory"]) == [ids[1]]
     assert await found(kinds=["note"]) == []
     assert await found(modified_before="2001-01-01") == []
+    for odd in ("\ud800", "a\x00", ["a", "\udfff"]):
+        assert (await ask("search", query="boats", where={"project": odd})).code == "invalid_argument"
     said = (await ask("search", query="boats", tags=["sea"], where={"projekt": "harbour"})).content["warnings"]
     assert any("where" in warning and "projekt" in warning for warning in said)
     said = (await ask("search", query="boats", tags=["sea"], thread="fleet")).content["warnings"]

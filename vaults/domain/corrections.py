@@ -73,10 +73,11 @@ _COLUMNS = (
     " c.seq, c.who"
 )
 
-# Whatever it says it is about: what names a memory is for those alone who may see that memory.
+# Whatever it says it is about: what names a memory is for those alone who may see that memory. Who records one of a
+# fact with such a name sees what was recorded, so that it cannot be learned in this way which memories there are.
 _SEEN = (
     "corrections c LEFT JOIN memories m ON m.id = c.subject WHERE (m.seq IS NULL AND c.kind <> 'memory'"
-    " OR m.visibility = 'shared' OR m.stored_by = :viewer)"
+    " OR m.visibility = 'shared' OR m.stored_by = :viewer OR c.kind <> 'memory' AND c.who = :viewer)"
 )
 
 
