@@ -9,7 +9,7 @@ PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 DATA   ?= ./data
 
 .DEFAULT_GOAL := help
-.PHONY: snapshots help serve test check fmt bench bench-quality docs crash load conformance clean
+.PHONY: snapshots help serve test e2e check fmt bench bench-quality docs crash load conformance clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,8 +32,11 @@ $(VENV)/.model: $(VENV)/.installed
 serve: $(VENV)/.model ## run the server on ./data
 	@exec $(BIN)/strongroom serve --data $(DATA)
 
-test: $(VENV)/.model ## the whole suite but crash, load and conformance
-	@$(BIN)/python -m pytest -n 3 --dist worksteal -m "not crash and not load and not conformance"
+test: $(VENV)/.model ## the whole suite but e2e, crash, load and conformance
+	@$(BIN)/python -m pytest -n 3 --dist worksteal -m "not e2e and not crash and not load and not conformance"
+
+e2e: $(VENV)/.model ## working days of whole clients and servers, each a program of its own
+	@$(BIN)/python -m pytest -n 3 --dist worksteal -m e2e
 
 check: $(VENV)/.installed ## format, lint, types, import contracts
 	@$(BIN)/ruff format --check .

@@ -21,6 +21,17 @@ from tests.blanks import lay_out
 from tests.fakes import HashEmbedder
 from vaults.embed.backend import Embedder
 
+WHOLE = ("e2e", "integrations")
+"""Folders of tests that start a client and a server as programs of their own, each of which takes a second to load."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark them, so that ``make test`` stays quick and ``make e2e`` runs them."""
+    for item in items:
+        if item.path.parent.name in WHOLE:
+            item.add_marker(pytest.mark.e2e)
+
+
 Opening = Callable[..., AbstractAsyncContextManager[Services]]
 
 
