@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from server.tools._lines import told
+from vaults.domain.disarming import disarm
 from vaults.domain.graph import pictures
 from vaults.domain.graph.answer import Answer, Circle, Gap, GraphLink, GraphMemory, GraphNode
 
@@ -47,7 +48,7 @@ def _document(found: Answer, export: str) -> str:
         kb = -(-len(export.encode()) // 1000)
         return f"A picture of {found.total} notes, {kept}: {kb} kB of SVG in export, as in the resources {PICTURED}."
     cut = ", cut to fit: take a note with depth, or more max_tokens" if found.truncated else ""
-    return f"{found.format} of {found.total} notes{cut}:\n{export}"
+    return f"{found.format} of {found.total} notes{cut}:\n{disarm(export, adversarial=False).text}"
 
 
 def _count(found: Answer) -> int:

@@ -11,6 +11,7 @@ from vaults.domain.graph.health import Health
 from vaults.domain.graph.opinions import Opinion
 from vaults.domain.graph.stubs import Stub
 from vaults.domain.graph.unlinked import Unlinked
+from vaults.domain.graph.wording import many
 from vaults.graph.happenings import Happening
 from vaults.graph.tallies import Standing
 
@@ -29,7 +30,7 @@ def told_of(found: Links) -> Iterator[str]:
     if found.links is not None:
         yield from _validated(found)
     if found.mentions is not None:
-        yield f"{len(found.mentions)} names that are not linked:" if found.mentions else "No name is left unlinked."
+        yield f"{many(len(found.mentions), 'name')} not linked:" if found.mentions else "No name is left unlinked."
         yield from (mention(each) for each in found.mentions)
     if found.stubs is not None:
         yield f"{len(found.stubs)} of {found.total} names that notes link to, without a note:"
@@ -44,14 +45,22 @@ def told_of(found: Links) -> Iterator[str]:
 def _validated(found: Links) -> Iterator[str]:
     several = found.links or []
     if found.changed is None:
-        yield f"{len(several)} links that lead nowhere:" if several else "Every link looked at leads somewhere."
+        yield (
+            f"{many(len(several), 'link that leads', 'links that lead')} nowhere:"
+            if several
+            else "Every link looked at leads somewhere."
+        )
     elif found.change is not None:
-        yield f"Set {found.total} links right in {len(found.changed)} notes; history undo ref={found.change} undoes it."
+        yield f"Set {_in(found)} right; history undo ref={found.change} undoes it."
     elif found.total:
-        yield f"{found.total} links in {len(found.changed)} notes would be set right; call again with dry_run false."
+        yield f"{_in(found)} would be set right; call again with dry_run false."
     else:
         yield "No link that can be set right without being told what it means: pass target and to."
     yield from (broken(each) for each in several)
+
+
+def _in(found: Links) -> str:
+    return f"{many(found.total or 0, 'link')} in {many(len(found.changed or []), 'note')}"
 
 
 def broken(each: Broken) -> str:
@@ -74,7 +83,11 @@ def stub(each: Stub) -> str:
     """A name without a note."""
     named = f"; named in {', '.join(told(path, NAME) for path in each.named_in)}" if each.named_in else ""
     paths = ", ".join(told(path, NAME) for path in each.paths)
-    return f"- {told(each.name, NAME)}: {each.wanted}, {each.references} notes link to it ({paths}){named}"
+    return f"- {told(each.name, NAME)}: {each.wanted}, {_linked(each.references)} ({paths}){named}"
+
+
+def _linked(notes: int) -> str:
+    return many(notes, "note links to it", "notes link to it")
 
 
 def happening(each: Happening) -> str:

@@ -33,6 +33,9 @@ Action = Literal[
 SHOWN = 6_000
 """Characters of a diff in the text of an answer."""
 
+NAMED = 5
+"""Notes named whose links were rewritten."""
+
 Name = Annotated[Text | None, Field(min_length=1, max_length=1024)]
 Some = Annotated[Label | None, Field()]
 
@@ -122,11 +125,19 @@ def _said(found: Entities) -> list[str]:
 def _changed(found: Entities) -> str:
     if found.diff is not None:
         links = f" {many(found.links, 'link')} would be rewritten." if found.links else ""
-        return f"Would change {told(found.path or '')}.{links} See diff.\n{visible(found.diff[:SHOWN])}"
+        return f"Would change {told(found.path or '')}{_with(found)}.{links} See diff.\n{visible(found.diff[:SHOWN])}"
     if not found.changed:
         return f"{told(found.path or '')} was so already."
     links = f" {many(found.links, 'link')} rewritten." if found.links else ""
-    return f"Changed {told(found.path or '')} (etag {found.etag}).{links} Change {found.change}; history undoes it."
+    changed = f"Changed {told(found.path or '')} (etag {found.etag}){_with(found)}."
+    return f"{changed}{links} Change {found.change}; history undoes it."
+
+
+def _with(found: Entities) -> str:
+    """The note that goes, and some of those whose links follow."""
+    gone, *others = found.others or [""]
+    more = f" and links in {', '.join(map(told, others[:NAMED]))}" if others else ""
+    return f"; {told(gone)} is merged into it{more}{' and more' if len(others) > NAMED else ''}" if gone else ""
 
 
 def _line(entity: Entity) -> str:
@@ -230,7 +241,7 @@ async def _merge(call: Call, args: EntitiesArguments) -> Entities:
         changed=done.change is not None,
         change=done.change,
         links=merged.links,
-        others=[each for each in done.paths if each != merged.path][:20],
+        others=[merged.gone, *(each for each in done.paths if each not in (merged.path, merged.gone))][:20],
         diff=done.diff,
         warnings=done.warnings,
     )

@@ -20,6 +20,7 @@ from vaults.domain import portions
 from vaults.domain.graph import applying, suggesting
 from vaults.domain.graph.applying import LinkIn
 from vaults.domain.graph.suggesting import Ask, Suggestion
+from vaults.domain.graph.wording import many
 from vaults.domain.notes.finding import folder_of
 from vaults.domain.notes.opening import opened
 from vaults.domain.notes.rewriting import Bulk
@@ -44,13 +45,13 @@ def _said(found: Links) -> Iterator[str]:
 
 
 def _applied(found: Links, applied: list[LinkIn]) -> Iterator[str]:
-    notes = len(found.changed or [])
+    several = f"{many(found.total or 0, 'link')} in {many(len(found.changed or []), 'note')}"
     if not found.total:
         yield "No link to set."
     elif found.change is None:
-        yield f"{found.total} links in {notes} notes would be set; call again with dry_run false."
+        yield f"{several} would be set; call again with dry_run false."
     else:
-        yield f"Set {found.total} links in {notes} notes; history undo ref={found.change} takes them back."
+        yield f"Set {several}; history undo ref={found.change} takes them back."
     yield from (_link_in(each) for each in applied)
     if found.truncated:
         yield "There are more than shown."

@@ -15,6 +15,7 @@ from server.tools._notes import DryRun, Etag
 from server.tools._spec import Arguments, Effect, tool
 from vaults.context import run_in
 from vaults.domain.disarming import disarm, one_line
+from vaults.domain.graph.wording import many
 from vaults.domain.memory import Text
 from vaults.domain.notes import moving
 from vaults.domain.policies import places
@@ -97,7 +98,9 @@ class PoliciesResult:
 
 def _text(result: PoliciesResult) -> str:
     if result.policies is not None:
-        return "\n".join([f"{len(result.policies)} policies:", *map(_entry, result.policies[:SHOWN])])
+        return "\n".join(
+            [f"{many(len(result.policies), 'policy', 'policies')}:", *map(_entry, result.policies[:SHOWN])]
+        )
     if result.steps is not None:
         return _ran_text(result)
     if result.valid is not None:
@@ -121,9 +124,9 @@ def _ran_text(result: PoliciesResult) -> str:
     steps, paths = result.steps or [], result.paths or []
     named = ", ".join(one_line(path) for path in paths[:SHOWN])
     head = f"{result.name} " + (
-        f"would change {len(paths)} notes: {named}. See diff."
+        f"would change {many(len(paths), 'note')}: {named}. See diff."
         if result.diff
-        else f"changed {len(paths)} notes: {named}. Change {result.change}."
+        else f"changed {many(len(paths), 'note')}: {named}. Change {result.change}."
         if result.changed
         else "changes nothing."
     )

@@ -14,6 +14,7 @@ from server.call import Call
 from server.tools._filters import MaxTokens
 from server.tools._lines import told
 from server.tools._spec import EDITS, Arguments, tool
+from vaults.domain.graph.wording import many
 from vaults.domain.memory import Label, Text, bounded_json
 from vaults.domain.schema import migrating, reading, renaming
 from vaults.domain.schema.conventions import Convention
@@ -207,12 +208,12 @@ def _changed_lines(found: Schema) -> list[str]:
     counts = "; ".join(f"{told(name, VALUE)}: {n}" for name, n in (found.counts or {}).items())
     told_of = f" Found: {counts}." if counts else ""
     if found.change is not None:
-        return [f"Changed {found.changed} notes as change {found.change}; history undoes it by that.{told_of}"]
+        return [f"Changed {many(found.changed, 'note')} as change {found.change}; history undoes it by that.{told_of}"]
     if not found.changed:
         return [f"Nothing to change.{told_of}"]
     named = ", ".join(map(told, found.paths or ()))
     diff = [found.diff.rstrip("\n")] if found.diff else []
-    return [f"Would change {found.changed} notes; call again with dry_run false.{told_of}", named, *diff]
+    return [f"Would change {many(found.changed, 'note')}; call again with dry_run false.{told_of}", named, *diff]
 
 
 Answer: TypeAlias = Callable[[Call, SchemaArguments, Span], Awaitable[Schema]]
@@ -226,7 +227,9 @@ Answer: TypeAlias = Callable[[Call, SchemaArguments, Span], Awaitable[Schema]]
     text=_schema_text,
     deed="change frontmatter or tags in many notes",
     noted=lambda args, found: (
-        Noted("note_changed", None, f"tidied {found.changed} notes: {args.action}") if found.change else None
+        Noted("note_changed", None, f"tidied {many(found.changed or 0, 'note')}: {args.action}")
+        if found.change
+        else None
     ),
 )
 async def schema(call: Call, args: SchemaArguments) -> Schema:

@@ -47,7 +47,7 @@ async def test_broken_links_are_shown_and_set_right_by_writers(ask: Asking, serv
     refused = await reader("links", action="validate", fix=True)
     assert refused.code == "forbidden"
     tried = await ask("links", action="validate", fix=True)
-    assert "1 links in 1 notes would be set right; call again with dry_run false" in tried.text
+    assert "1 link in 1 note would be set right; call again with dry_run false" in tried.text
     assert "+[[Mercury]] and" in tried.content["diff"]
     done = await ask("links", action="validate", fix=True, dry_run=False)
     assert (root / "day.md").read_text().startswith("[[Mercury]] and [[Mercury#Orbits]]")

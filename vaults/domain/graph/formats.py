@@ -48,7 +48,7 @@ class Format:
 
 
 def _xml(text: str) -> str:
-    return escape(_ILLEGAL.sub("\ufffd", text))
+    return escape(_ILLEGAL.sub("\ufffd", text), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
 
 
 def _data(key: str, value: str) -> str:
