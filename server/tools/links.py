@@ -97,7 +97,16 @@ async def links(call: Call, args: LinksArguments) -> Links:
     nobody linked, stubs for names without a note, feedback on a suggestion so that the next are better, timeline and
     dashboard for how links are doing. Changes are taken back by history."""
     check_tried(args, ("feedback", "unsuppress"))
+    _check_scope(args)
     return await ACTIONS[args.action](call, args)
+
+
+def _check_scope(args: LinksArguments) -> None:
+    """Refuse what would narrow a call and does not, lest more is written than was meant."""
+    if args.folder is not None and args.action not in ("apply", "feedback", "unsuppress"):
+        raise InvalidArgument("folder", f"does not narrow {args.action}: path does, to one note")
+    if "limit" in args.model_fields_set and (args.action == "apply" or args.fix):
+        raise InvalidArgument("limit", "does not narrow what is set: path does, and a folder for apply")
 
 
 async def _suggest(call: Call, args: LinksArguments) -> Links:

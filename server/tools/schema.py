@@ -208,7 +208,9 @@ def _changed_lines(found: Schema) -> list[str]:
     counts = "; ".join(f"{told(name, VALUE)}: {n}" for name, n in (found.counts or {}).items())
     told_of = f" Found: {counts}." if counts else ""
     if found.change is not None:
-        return [f"Changed {many(found.changed, 'note')} as change {found.change}; history undoes it by that.{told_of}"]
+        return [
+            f"Changed {many(found.changed or 0, 'note')} as change {found.change}; history undoes it by that.{told_of}"
+        ]
     if not found.changed:
         return [f"Nothing to change.{told_of}"]
     named = ", ".join(map(told, found.paths or ()))

@@ -67,6 +67,21 @@ async def test_one_note_is_linked_and_a_missing_one_is_told(ask: Asking, root: P
     assert (await ask("links", action="apply")).code == "invalid_argument"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({"action": "apply", "folder": "/", "limit": 1}, "limit"),
+        ({"action": "validate", "fix": True, "limit": 1}, "limit"),
+        ({"action": "validate", "fix": True, "folder": "day"}, "folder"),
+        ({"action": "unlinked", "folder": "day"}, "folder"),
+    ],
+)
+async def test_what_does_not_narrow_a_call_is_refused(ask: Asking, root: Path, arguments, field: str) -> None:
+    refused = await ask("links", **arguments, **({"dry_run": False} if field == "limit" else {}))
+    assert refused.code == "invalid_argument"
+    assert f"{field} does not narrow" in refused.text
+
+
 async def test_a_reader_may_not_set_links(services: Services, root: Path) -> None:
     reader = await person(services, "rita", Role.READER)
     assert (await reader("links", action="apply", folder="log")).code == "forbidden"
