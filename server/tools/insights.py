@@ -22,6 +22,7 @@ from vaults.domain.graph.evolving import Evolution
 from vaults.domain.graph.growing import Period
 from vaults.domain.graph.knowing import Near, NoteFacts
 from vaults.domain.graph.periods import By
+from vaults.domain.graph.wording import many
 from vaults.domain.memory import Label, Text
 from vaults.domain.notes.finding import lag
 from vaults.errors import InvalidArgument
@@ -29,6 +30,7 @@ from vaults.errors import InvalidArgument
 Action = Literal["evolution", "staleness", "context", "note_intelligence", "growth"]
 
 AROUND_DAYS, STALE_DAYS = 3, 90
+MEMORIES = ("memory", "memories")
 
 
 class InsightsArguments(Arguments):
@@ -86,12 +88,13 @@ def _told(found: Insights) -> list[str]:
 def _evolution_text(found: Evolution) -> list[str]:
     where = f" ({told(found.path)})" if found.path else ""
     since = f", since {found.created_at[:10]}" if found.created_at else ""
-    changed = f", changed {found.edits} times, last {found.modified_at[:10]}" if found.modified_at else ""
-    head = f"{told(found.name)}{where}{since}{changed}; {found.linked_from} links to it, {found.memories} memories."
+    changed = f", changed {many(found.edits, 'time')}, last {found.modified_at[:10]}" if found.modified_at else ""
+    counts = f"{many(found.linked_from, 'link')} to it, {many(found.memories, *MEMORIES)}"
+    head = f'"{told(found.name)}"{where}{since}{changed}; {counts}.'
     by = [f"Changed by {', '.join(f'{told(who)} {count}' for who, count in found.by.items())}."] if found.by else []
     spans = [
-        f"- {each.period}: {each.mentions} mentions, {each.linked} links came, {each.unlinked} went,"
-        f" {each.changes} changes"
+        f"- {each.period}: {many(each.mentions, 'mention')}, {many(each.linked, 'link')} came, {each.unlinked} went,"
+        f" {many(each.changes, 'change')}"
         for each in found.spans
     ]
     return [
@@ -118,10 +121,10 @@ def _context_text(found: Found) -> list[str]:
 def _note_text(note: NoteFacts) -> list[str]:
     kind = f" [{told(note.category)}]" if note.category else ""
     lines = [
-        f"{told(note.title)} ({told(note.path)}){kind}: {note.words} words, {note.sections} sections, changed"
-        f" {note.modified_at[:10]}, {note.edits} edits seen.",
-        f"Links: {note.links_in} notes in, {note.links_out} out, {len(note.broken)} broken; hub {note.hub:g};"
-        f" {note.memories} memories. Tasks: {note.tasks_open} open, {note.tasks_overdue} overdue.",
+        f'"{told(note.title)}" ({told(note.path)}){kind}: {many(note.words, "word")}, {many(note.sections, "section")},'
+        f" changed {note.modified_at[:10]}, {many(note.edits, 'edit')} seen.",
+        f"Links: {many(note.links_in, 'note')} in, {note.links_out} out, {len(note.broken)} broken; hub {note.hub:g};"
+        f" {many(note.memories, *MEMORIES)}. Tasks: {note.tasks_open} open, {note.tasks_overdue} overdue.",
     ]
     lines += [f"Like {told(each.path)} ({each.score:g})" for each in note.similar]
     lines += [f"Unlike its kind: {told(f'{each.field or each.reason}: {each.reason}')}" for each in note.missing]
@@ -136,9 +139,9 @@ def _list_text(found: Insights) -> list[str]:
         lines = [f"- {told(each.path)} ({each.score:g}, {each.shared} neighbours shared)" for each in found.near]
         return [f"Near {told(found.path or '')} in meaning and not linked:" if lines else "Nothing near it.", *lines]
     lines = [
-        f"- {each.period}: {each.notes} notes, {each.memories} memories, {each.edits} changes, links"
-        f" +{each.links_added} −{each.links_removed}"
-        + (f"; then {each.totals['notes']} notes, {each.totals['links']} links" if each.totals else "")
+        f"- {each.period}: {many(each.notes, 'note')}, {many(each.memories, *MEMORIES)}, {many(each.edits, 'change')},"
+        f" links +{each.links_added} −{each.links_removed}"
+        + (f"; then {many(each.totals['notes'], 'note')}, {many(each.totals['links'], 'link')}" if each.totals else "")
         for each in found.growth or ()
     ]
     return ["What came (UTC):", *lines]

@@ -323,7 +323,9 @@ async def _delete(call: Call, args: PoliciesArguments, kept: Kept) -> PoliciesRe
 
     if args.etag is not None:
         shelf.check_etag(kept, args.etag)
-    if not args.confirm or args.dry_run:
+    if args.dry_run:
+        return PoliciesResult(name=kept.name, path=kept.path, etag=kept.etag, changed=False)
+    if not args.confirm:
         hint = "history brings it back afterwards"
         raise ConfirmationRequired(f"{kept.name} is only deleted with confirm: true", hint=hint, etag=kept.etag)
     change = await shelf.remove(call.vault, call.actor, kept, call.session.id)
