@@ -29,7 +29,7 @@ class PersonAsked(ConfirmationRequired):
 def needs_word(caller: Caller, destructive: str, spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
     """Whether a person has to agree to this call. ``destructive`` is what the vault says of calls that destroy:
     ``ask``, in whatever write mode, or ``auto``."""
-    if caller.transport == "cli" or not spec.write_call(arguments) or arguments.get("dry_run") is True:
+    if caller.transport == "cli" or not spec.write_call(arguments) or spec.only_shows(arguments):
         return False
     return caller.write_mode == "ask" or (destructive == "ask" and spec.destroys(arguments))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Protocol
 
 from pydantic import Field
@@ -11,29 +11,10 @@ from server.call import Call
 from vaults.context import run_in
 from vaults.domain.hygiene import secrets
 from vaults.domain.memory import Text
-from vaults.errors import InvalidArgument
 from vaults.ledger.entries import Noted
 
 Etag = Annotated[Text | None, Field(max_length=64, description="of the version you read")]
 DryRun = Annotated[bool, Field(description="only show the diff")]
-
-
-class Tried(Protocol):
-    """Arguments of a tool with actions, some of which can be tried first."""
-
-    @property
-    def action(self) -> str: ...
-    @property
-    def dry_run(self) -> bool: ...
-    @property
-    def model_fields_set(self) -> set[str]: ...
-
-
-def check_tried(args: Tried, done_at_once: Collection[str]) -> None:
-    """Refuse to try what is done at once: a try writes nothing, so nobody is asked before one. Raises
-    ``InvalidArgument``."""
-    if args.action in done_at_once and args.dry_run and "dry_run" in args.model_fields_set:
-        raise InvalidArgument("dry_run", f"cannot be had of action {args.action}: it is done at once, or not")
 
 
 class Told(Protocol):

@@ -67,7 +67,8 @@ class ToolSpec:
     preset agent takes but does not show; ``noted``: what the activity log says of a call that succeeded. ``deed`` says
     what a call would do, after "wants to", or names it by its arguments; ``destroys`` whether they have it destroy.
     ``looking``: actions that only look, although they need more than a reader; ``writes_if``: which calls write, of a
-    tool that else reads; ``role_if``: the role a call needs, of a tool whose arguments decide on it."""
+    tool that else reads; ``role_if``: the role a call needs, of a tool whose arguments decide on it; ``at_once``:
+    actions that write and know no dry run, although others of the tool do."""
 
     name: str
     description: str
@@ -87,6 +88,7 @@ class ToolSpec:
     looking: frozenset[str] = frozenset()
     writes_if: Callable[[Mapping[str, Any]], bool] | None = None
     role_if: Callable[[Mapping[str, Any]], Role] | None = None
+    at_once: frozenset[str] = frozenset()
 
     @property
     def writes(self) -> bool:
@@ -152,6 +154,14 @@ class ToolSpec:
             return self.writes
         return self.writes and any(role >= least for action, least in self.actions.items() if not self._looks(action))
 
+    def only_shows(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether this call shows what it would write, and writes nothing."""
+        known = self.arguments.model_fields.get("dry_run")
+        action = arguments.get("action")
+        if known is None or (isinstance(action, str) and action in self.at_once):
+            return False
+        return arguments.get("dry_run", known.default) is True
+
     def _looks(self, action: str) -> bool:
         return self.actions.get(action, self.role) == Role.READER or action in self.looking
 
@@ -180,6 +190,7 @@ class More(TypedDict, total=False):
     looking: frozenset[str]
     writes_if: Callable[[Mapping[str, Any]], bool]
     role_if: Callable[[Mapping[str, Any]], Role]
+    at_once: frozenset[str]
 
 
 def tool(

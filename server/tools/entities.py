@@ -12,7 +12,7 @@ from auth.roles import Role
 from server.call import Call
 from server.tools._filters import MaxTokens
 from server.tools._lines import told
-from server.tools._notes import DryRun, Etag, check_tried
+from server.tools._notes import DryRun, Etag
 from server.tools._spec import EDITS, Arguments, tool
 from vaults.domain import portions
 from vaults.domain.disarming import visible
@@ -185,6 +185,7 @@ def _noted(args: EntitiesArguments, done: Entities) -> Noted | None:
         "dismiss_merge": Role.WRITER,
         "dismiss_prospect": Role.WRITER,
     },
+    at_once=frozenset({"dismiss_merge", "dismiss_prospect"}),
     deed="change what notes are called, or merge two",
     destroys=_destroys,
     noted=_noted,
@@ -193,7 +194,6 @@ async def entities(call: Call, args: EntitiesArguments) -> Entities:
     """The people, things and ideas of this vault, whether they have a note, stand in memories or are only linked to.
     Use it to learn what something is called here, and to tidy: alias adds a name to a note, merge makes one note of two
     (links, names and text follow; one change, undone by history), suggest_* find what to tidy."""
-    check_tried(args, ("dismiss_merge", "dismiss_prospect"))
     return await _ACTIONS[args.action](call, args)
 
 

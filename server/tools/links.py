@@ -14,7 +14,6 @@ from server.tools._lines import told
 from server.tools._links import Links, LinksArguments
 from server.tools._links_care import CARE
 from server.tools._links_text import told_of
-from server.tools._notes import check_tried
 from server.tools._spec import EDITS, tool
 from vaults.domain import portions
 from vaults.domain.graph import applying, suggesting
@@ -86,6 +85,7 @@ def _role(arguments: Mapping[str, Any]) -> Role:
     effect=EDITS,
     preset="notes",
     actions=ROLES,
+    at_once=frozenset({"feedback", "unsuppress"}),
     role_if=_role,
     writes_if=lambda arguments: _role(arguments) > Role.READER,
     text=_text,
@@ -96,7 +96,6 @@ async def links(call: Call, args: LinksArguments) -> Links:
     what to link and how sure that is, apply it, validate for broken links (fix sets them right), unlinked for names
     nobody linked, stubs for names without a note, feedback on a suggestion so that the next are better, timeline and
     dashboard for how links are doing. Changes are taken back by history."""
-    check_tried(args, ("feedback", "unsuppress"))
     _check_scope(args)
     return await ACTIONS[args.action](call, args)
 

@@ -68,6 +68,19 @@ async def test_what_cannot_be_tried_is_not_done_by_saying_that_it_is_one(ask: As
     assert "dry_run" in tried.text
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("links", {"action": "apply", "folder": "/"}),
+        ("links", {"action": "validate", "fix": True}),
+        ("schema", {"action": "rename_tag", "tag": "a", "to": "b"}),
+    ],
+)
+async def test_nobody_is_asked_before_what_only_shows_unless_told_otherwise(ask: Asking, tool, arguments) -> None:
+    assert (await ask(tool, **arguments)).ok
+    assert (await ask(tool, **arguments, dry_run=False)).code == "confirmation_required"
+
+
 @pytest.mark.parametrize(("tool", "arguments"), WRITES + DESTROYS)
 async def test_nothing_is_written_until_a_person_agreed(ask: Asking, services: Services, tool, arguments) -> None:
     for refused in ({}, {"confirmed": False}):
