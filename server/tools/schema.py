@@ -146,32 +146,40 @@ def _row_lines(found: Schema) -> list[str]:
         ("violations", found.violations, _violation_line),
     )
     if found.conventions is not None:
-        return [f"{found.notes} notes; {len(found.conventions)} conventions.", *_habit_lines(found.conventions)]
+        return [_head(found, [("conventions", len(found.conventions))]), *_habit_lines(found.conventions)]
     shown = [(name, rows, line) for name, rows, line in kinds if rows is not None]
-    lines = [f"{found.notes} notes; {', '.join(f'{len(rows or ())} {name}' for name, rows, _ in shown)}."]
+    lines = [_head(found, [(name, len(rows)) for name, rows, _ in shown])]
     for _, rows, line in shown:
-        lines += [f"- {line(row)}" for row in rows or ()]
+        lines += [f"- {line(row)}" for row in rows]
     return lines
+
+
+def _head(found: Schema, shown: Sequence[tuple[str, int]]) -> str:
+    """How many there are. ``shown``: what, in the plural, and how many of them are told."""
+    count = sum(rows for _, rows in shown)
+    of = f" of {found.total} in all" if found.total is not None and found.total > count else ""
+    kinds = ", ".join(many(rows, name.removesuffix("s")) for name, rows in shown)
+    return f"{many(found.notes or 0, 'note')}; {kinds}{of}."
 
 
 def _field_line(row: FieldUse) -> str:
     types = "" if len(row.types) == 1 else f" ({', '.join(f'{kind} {n}' for kind, n in row.types.items())})"
     examples = f", such as {_listed(row.examples)}" if row.examples else ""
     folders = ", ".join(f"{told(name) or '/'} {n}" for name, n in row.folders.items())
-    return f"{told(row.name)}: {row.type}{types}, {row.notes} notes{examples}; in {folders}"
+    return f"{told(row.name)}: {row.type}{types}, {many(row.notes, 'note')}{examples}; in {folders}"
 
 
 def _folder_line(row: Folder) -> str:
     fields = ", ".join(f"{told(name)} {share:.0%}" for name, share in row.fields.items())
     kind = f"; type {told(row.type, VALUE)}" if row.type else ""
-    return f"{told(row.folder) or '/'}: {row.notes} notes, {row.below} with those below{kind}" + (
+    return f"{told(row.folder) or '/'}: {many(row.notes, 'note')}, {row.below} with those below{kind}" + (
         f"; {fields}" if fields else ""
     )
 
 
 def _value_line(row: Spelt) -> str:
     near = f"; like {_listed(row.near)}" if row.near else ""
-    return f"{_listed([row.value])} ({row.type}): {row.notes} notes{near}"
+    return f"{_listed([row.value])} ({row.type}): {many(row.notes, 'note')}{near}"
 
 
 def _habit_lines(rows: Sequence[Habit]) -> Iterator[str]:

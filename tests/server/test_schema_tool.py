@@ -70,6 +70,8 @@ async def test_validation_goes_by_the_rules_given_the_nearest_written_ones_or_ha
     paths = [each["path"] for each in (*page["violations"], *more["violations"])]
     assert paths == ["none.md", "p/both.md", "p/dos.md", "p/same.md", "q/odd.md"]
     assert ("cursor" in more, page["total"]) == (False, 5)
+    told = await ask("schema", action="validate", rules={"fields": {"type": {"required": True}}}, limit=1)
+    assert "; 1 violation of 5 in all.\n" in told.text
     await desk.put(
         {"_schema.md": "---\nfields: {status: {enum: [open]}}\n---\n", "p/_schema.md": "---\ntags: [x]\n---\n"}
     )
