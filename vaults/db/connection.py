@@ -41,6 +41,7 @@ class _Pending(Generic[T]):
     work: Callable[[Writer], T]
     done: asyncio.Future[T]
     aside: bool
+    alone: bool = False
 
 
 class Database:
@@ -83,10 +84,14 @@ class Database:
         """``write`` for bookkeeping that no search reads: what was kept of earlier ones stays good."""
         return await self._written(work, aside=True)
 
-    async def _written(self, work: Callable[[Writer], T], *, aside: bool) -> T:
+    async def write_alone(self, work: Callable[[Writer], T]) -> T:
+        """``write`` for what changes thousands of rows: it shares its transaction with nobody."""
+        return await self._written(work, aside=False, alone=True)
+
+    async def _written(self, work: Callable[[Writer], T], *, aside: bool, alone: bool = False) -> T:
         self._refuse_if_closed()
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._pending.append(_Pending(work, done, aside))
+        self._pending.append(_Pending(work, done, aside, alone))
         if self._drain is None or self._drain.done():
             self._drain = asyncio.create_task(self._drain_pending())
         return await asyncio.shield(done)
@@ -155,11 +160,7 @@ class Database:
 
     async def _drain_pending(self) -> None:
         while self._pending:
-            group: list[_Pending[Any]] = []
-            while self._pending and len(group) < GROUP_LIMIT:
-                pending = self._pending.popleft()
-                if not pending.done.cancelled():
-                    group.append(pending)
+            group = self._next_group()
             started = time.perf_counter()
             try:
                 writer = await self._open_writer()
@@ -170,6 +171,16 @@ class Database:
             self._observer.committed(len(group), time.perf_counter() - started)
             for pending, outcome in zip(group, outcomes, strict=True):
                 _settle(pending.done, outcome)
+
+    def _next_group(self) -> list[_Pending[Any]]:
+        group: list[_Pending[Any]] = []
+        while self._pending and len(group) < GROUP_LIMIT:
+            if group and (group[-1].alone or self._pending[0].alone):
+                break
+            pending = self._pending.popleft()
+            if not pending.done.cancelled():
+                group.append(pending)
+        return group
 
     async def _discard_writer(self) -> None:
         # After a failed fsync the kernel may have dropped the pages: the next write starts on a new connection
@@ -288,12 +299,15 @@ def _commit_group(connection: aiosqlite.Connection, group: list[_Pending[Any]]) 
     raw = connection._conn
     outcomes: list[Any] = []
     counts = False
+    run = _in_savepoint if len(group) > 1 else _in_transaction
     raw.execute("BEGIN IMMEDIATE")
     try:
         for pending in group:
             before = raw.total_changes
-            outcomes.append(_in_savepoint(raw, pending.work))
-            counts = counts or (raw.total_changes != before and not pending.aside)
+            outcome = run(raw, pending.work)
+            outcomes.append(outcome)
+            changed = raw.total_changes != before and not isinstance(outcome, Exception)
+            counts = counts or (changed and not pending.aside)
         if counts:
             Writer(raw).count_change()
         raw.execute("COMMIT")
@@ -303,6 +317,20 @@ def _commit_group(connection: aiosqlite.Connection, group: list[_Pending[Any]]) 
             raw.execute("ROLLBACK")
         raise
     return outcomes
+
+
+def _in_transaction(raw: sqlite.Connection, work: Callable[[Writer], Any]) -> Any:
+    """Run the only work of a transaction. In a savepoint each statement takes the longer the more was changed before
+    it: SQLite keeps the pages as they were in a list in memory, and goes along it. Ten thousand notes took minutes."""
+    try:
+        with translated():
+            return work(Writer(raw))
+    except Exception as failure:
+        if not raw.in_transaction:
+            raise
+        raw.execute("ROLLBACK")
+        raw.execute("BEGIN")
+        return failure
 
 
 def _in_savepoint(raw: sqlite.Connection, work: Callable[[Writer], Any]) -> Any:

@@ -69,6 +69,27 @@ async def test_a_failing_write_is_undone_alone(db: Database) -> None:
     assert await db.read(lambda tx: tx.all("SELECT n FROM t")) == [(1,), (2,)]
 
 
+async def test_a_failing_write_by_itself_is_undone_and_counts_as_no_change(db: Database) -> None:
+    def broken(tx: Writer) -> None:
+        tx.run("INSERT INTO t VALUES (1000, 'x')")
+        raise ValueError("no")
+
+    before = await db.read(lambda tx: tx.version())
+    for write in (db.write, db.write_alone):
+        with pytest.raises(ValueError, match="no"):
+            await write(broken)
+    assert await db.read(lambda tx: (tx.version(), tx.all("SELECT n FROM t"))) == (before, [])
+    await db.write(_put(1))  # type: ignore[arg-type]
+    assert await db.read(lambda tx: tx.all("SELECT n FROM t")) == [(1,)]
+
+
+async def test_a_write_alone_shares_its_transaction_with_nobody(db: Database, observer: Counting) -> None:
+    several = [db.write(_put(1)), db.write(_put(2)), db.write_alone(_put(3)), db.write(_put(4)), db.write(_put(5))]  # type: ignore[arg-type]
+    await asyncio.gather(*several)
+    assert observer.groups == [1, 2, 1, 2]
+    assert await _count(db) == 5
+
+
 async def test_a_cancelled_caller_leaves_the_write_whole_or_absent(db: Database) -> None:
     entered, go = threading.Event(), threading.Event()
 

@@ -79,7 +79,7 @@ async def _commit(vault: Vault, actor: Actor, change: Change, beside: Beside) ->
             _record(vault, tx, begun.seq, change, readings)
             beside(tx, begun.id)
 
-        await vault.db.write(record)
+        await (vault.db.write_alone if len(change.files) > MANY else vault.db.write)(record)
     except BaseException:
         await _give_up(vault, begun.seq, placed)
         raise
@@ -149,6 +149,9 @@ def _readings(tree: Tree, files: Sequence[FileChange]) -> list[Intake]:
 
 
 NOWHERE = Stamp(0, 0, 0, 0)
+
+MANY = 50
+"""Files of a change from which on its rows have a transaction to themselves."""
 
 RECENT = 256
 """Versions remembered as kept: what a change begins with is mostly what the one before it left."""
