@@ -20,6 +20,7 @@ from tests.crash.notes_work import ask, opened
 from tests.noted import folder, put
 from vaults.domain.notes import reconcile, recovery
 
+LINKING = 5
 QUIET = {"notes.watch": "off"}
 LINE = "a line of a long note that says nothing much\n"
 BIG = "# Big\n\n## Notes\n\nbigword\n" + LINE * 900
@@ -42,6 +43,7 @@ def changes(mark: str) -> list[tuple[str, dict[str, Any]]]:
         ("note_edit", {"path": "big.md", "section": "Notes", "content": f"fullword{mark}"}),
         ("note_move", {"path": "hub.md", "to": f"hub{mark}.md"}),
         ("note_delete", {"path": "spare.md", "confirm": True}),
+        ("schema", {"action": "rename_tag", "tag": "mark", "to": f"sign{mark}", "dry_run": False}),
     ]
 
 
@@ -50,6 +52,8 @@ async def attempt(services: Services, data: Path, free: int, number: int) -> dic
     tool, arguments = changes(str(free))[number]
     await ask(services, "note_write", path="hub.md", content="# Hub\n\n[me](hub.md)\n")
     await ask(services, "note_write", path="spare.md", content="# Spare\n")
+    for n in range(LINKING if tool == "schema" else 0):
+        await ask(services, "note_edit", path=f"from{n}.md", content="#mark")
     before = files_of(notes_of(data))
     fill(data.parent / "ballast", free * 1024)
     outcome = await ask(services, tool, **arguments)
@@ -74,7 +78,7 @@ async def attempt(services: Services, data: Path, free: int, number: int) -> dic
 
 async def made(data: Path) -> None:
     notes = {"big.md": BIG, "bystander.md": "# By\n\nbystanderword\n", "hub.md": "# Hub\n", "spare.md": "# Spare\n"}
-    put(folder(data), notes | {f"from{n}.md": f"[[hub]] {n}\n" + LINE * 20 for n in range(5)})
+    put(folder(data), notes | {f"from{n}.md": f"[[hub]] {n}\n" + LINE * 20 for n in range(LINKING)})
     async with opened(data, QUIET):
         pass
 
@@ -82,7 +86,7 @@ async def made(data: Path) -> None:
 async def full(data: Path, amounts: list[int]) -> None:
     async with opened(data, QUIET) as services:
         for free in amounts:
-            for number in range(4):
+            for number in range(len(changes(""))):
                 print(json.dumps(await attempt(services, data, free, number)), flush=True)
 
 
