@@ -27,8 +27,10 @@ from vaults import registry as vault_registry
 from vaults.db.connection import Database
 from vaults.db.migrate import migrate
 from vaults.domain import reindexing
-from vaults.domain.graph import daily, embedding, proactive, scoring, understanding
+from vaults.domain.graph import scoring, understanding
 from vaults.domain.hygiene import sweeping
+from vaults.domain.insights import daily
+from vaults.domain.links import embedding, proactive
 from vaults.domain.notes import keeping, recovery, tending
 from vaults.embed.backend import Embedder
 from vaults.embed.cross import CrossEncoderService

@@ -134,7 +134,8 @@ async def opened(task: Task, data: Path) -> AsyncIterator[Vault]:
     from server import vault_admin
     from server.services import open_services
     from server.tools import discover
-    from vaults.domain.graph import embedding, scoring
+    from vaults.domain.graph import scoring
+    from vaults.domain.links import embedding
     from vaults.graph import entity_vectors
 
     loaded = ground.settings_of(data)
@@ -176,7 +177,7 @@ class Looked:
 
     def figures(self, mode: Strictness, without: Collection[str] = (), related: int = 0) -> Figures:
         """How many suggestions are links in truth, and how many of the links were suggested."""
-        from vaults.domain.graph.suggesting import Ask, chosen
+        from vaults.domain.links.suggesting import Ask, chosen
 
         ask = Ask(mode, MOST, related, frozenset(without))
         pairs = {
@@ -190,7 +191,7 @@ class Looked:
 
 async def looked(task: Task) -> Looked:
     """Lay the vault out, index it, and ask."""
-    from vaults.domain.graph import suggesting
+    from vaults.domain.links import suggesting
 
     with tempfile.TemporaryDirectory(prefix="strongroom-bench-linking-", ignore_cleanup_errors=True) as made:
         async with opened(task, Path(made)) as vault:
@@ -204,7 +205,7 @@ async def looked(task: Task) -> Looked:
 
 def table(plain: Looked, lowered: Looked) -> Iterator[str]:
     """A row for each way of asking, precision, recall and F1 of each mode in it."""
-    from vaults.domain.graph.suggesting import RELATED
+    from vaults.domain.links.suggesting import RELATED
     from vaults.graph.layers.table import LAYERS
 
     wanted = sum(map(len, plain.task.gold.values()))

@@ -9,14 +9,14 @@ from pydantic import Field
 
 from server.tools._filters import MaxTokens
 from server.tools._spec import Arguments
-from vaults.domain.graph import suggesting
-from vaults.domain.graph.applying import LinkIn
-from vaults.domain.graph.broken import Broken
-from vaults.domain.graph.health import Health
-from vaults.domain.graph.opinions import Opinion, Verdict
-from vaults.domain.graph.stubs import Stub
-from vaults.domain.graph.suggesting import Suggestion
-from vaults.domain.graph.unlinked import Unlinked
+from vaults.domain.links import suggesting
+from vaults.domain.links.applying import LinkIn
+from vaults.domain.links.broken import Broken
+from vaults.domain.links.health import Health
+from vaults.domain.links.opinions import Opinion, Verdict
+from vaults.domain.links.stubs import Stub
+from vaults.domain.links.suggesting import Suggestion
+from vaults.domain.links.unlinked import Unlinked
 from vaults.domain.memory import Text
 from vaults.graph.happenings import Happening
 from vaults.graph.layers.table import Strictness

@@ -12,7 +12,8 @@ from server.call import Call
 from server.tools import _links_text as lines
 from server.tools._links import Links, LinksArguments
 from vaults.domain import cursors, portions
-from vaults.domain.graph import broken, health, meaning, mending, naming, opinions, stubs, unlinked
+from vaults.domain.entities import naming
+from vaults.domain.links import broken, health, meaning, mending, opinions, stubs, unlinked
 from vaults.domain.notes.finding import folder_of
 from vaults.errors import InvalidArgument
 from vaults.graph import happenings

@@ -16,11 +16,11 @@ from server.tools._notes import DryRun, Etag
 from server.tools._spec import EDITS, Arguments, tool
 from vaults.domain import portions
 from vaults.domain.disarming import visible
-from vaults.domain.graph import aliasing, merging, proposing
-from vaults.domain.graph import entities as domain
-from vaults.domain.graph.duplicates import Pair
-from vaults.domain.graph.entities import Entity, Kind, SortBy
-from vaults.domain.graph.naming_ideas import Idea
+from vaults.domain.entities import aliasing, merging, proposing
+from vaults.domain.entities import listing as domain
+from vaults.domain.entities.duplicates import Pair
+from vaults.domain.entities.listing import Entity, Kind, SortBy
+from vaults.domain.entities.naming_ideas import Idea
 from vaults.domain.graph.wording import many
 from vaults.domain.memory import Label, Text
 from vaults.domain.notes.terms import Terms

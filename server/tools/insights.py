@@ -15,14 +15,14 @@ from server.tools._lines import told
 from server.tools._spec import READS, Arguments, tool
 from vaults import clock
 from vaults.domain import portions
-from vaults.domain.graph import ageing, around, evolving, growing, knowing
-from vaults.domain.graph.ageing import Stale
-from vaults.domain.graph.around import Found
-from vaults.domain.graph.evolving import Evolution
-from vaults.domain.graph.growing import Period
-from vaults.domain.graph.knowing import Near, NoteFacts
-from vaults.domain.graph.periods import By
 from vaults.domain.graph.wording import many
+from vaults.domain.insights import ageing, around, evolving, growing, knowing
+from vaults.domain.insights.ageing import Stale
+from vaults.domain.insights.around import Found
+from vaults.domain.insights.evolving import Evolution
+from vaults.domain.insights.growing import Period
+from vaults.domain.insights.knowing import Near, NoteFacts
+from vaults.domain.insights.periods import By
 from vaults.domain.memory import Label, Text
 from vaults.domain.notes.finding import lag
 from vaults.errors import InvalidArgument

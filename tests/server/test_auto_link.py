@@ -9,7 +9,7 @@ import pytest
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
 from tests.noted import folder, indexed, put
-from vaults.domain.graph.offering import ended_with
+from vaults.domain.links.offering import ended_with
 
 PEOPLE = {
     "people/Alice Smith.md": "---\naliases: [Ali]\n---\n# Alice Smith\n",

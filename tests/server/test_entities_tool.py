@@ -14,7 +14,7 @@ from server.services import Services
 from tests.conftest import Asking
 from tests.noted import folder, indexed, put
 from tests.people import person, rows
-from vaults.domain.graph import merging
+from vaults.domain.entities import merging
 
 REAL = Path(__file__).resolve().parents[3] / "shared/vaults/silverbullet-docs/notes"
 

@@ -12,10 +12,10 @@ from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from vaults.db.sql import Reader
 from vaults.domain.notes import moving
-from vaults.graph.linking import LinkRow
-from vaults.graph.titles import candidates
 from vaults.domain.notes.committing import commit
 from vaults.files.notebook import Progress
+from vaults.graph.linking import LinkRow
+from vaults.graph.titles import candidates
 from vaults.markdown.resolve import Candidate, name_key, resolve_link
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -11,7 +11,7 @@ from vaults import clock
 from vaults.db.sql import Reader, Writer
 from vaults.domain import storing
 from vaults.domain.disarming import one_line
-from vaults.domain.graph.naming import path_if_any
+from vaults.domain.entities.naming import path_if_any
 from vaults.domain.memory import LABEL, Actor
 from vaults.errors import InvalidArgument, NotFound
 from vaults.graph import subjects

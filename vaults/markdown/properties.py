@@ -113,9 +113,7 @@ def _appended(indent: str, values: Mapping[str, Any], style: Style, newline: str
     return "".join(line + newline for line in lines)
 
 
-def _rewritten(
-    text: str, found: Inner, changes: Mapping[str, Any], gone: Sequence[str], old: Mapping[str, Any]
-) -> str:
+def _rewritten(text: str, found: Inner, changes: Mapping[str, Any], gone: Sequence[str], old: Mapping[str, Any]) -> str:
     inner = text[found.inner : found.close]
     present = entries(inner)
     if sorted(entry.name for entry in present) != sorted(old):

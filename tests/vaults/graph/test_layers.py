@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vaults.domain.graph.suggesting import Ask, Suggestion, chosen
+from vaults.domain.links.suggesting import Ask, Suggestion, chosen
 from vaults.graph.graph import Node
 from vaults.graph.layers import table
 from vaults.graph.layers.evidence import Evidence, Saying

@@ -6,7 +6,7 @@ import pytest
 
 from tests.vaults.graph.bare import note, tables
 from vaults.db.sql import Writer
-from vaults.domain.graph.stubs import stubs
+from vaults.domain.links.stubs import stubs
 from vaults.graph import applications, dismissals, happenings, trust
 from vaults.graph.applications import Application
 from vaults.graph.tallies import tallies

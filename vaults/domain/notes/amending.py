@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from vaults.context import run_in
-from vaults.domain.graph import autolink
+from vaults.domain.links import autolink
 from vaults.domain.memory import Actor
 from vaults.domain.notes import colliding, keeping, showing
 from vaults.domain.notes.changed import Changed, LinkSet

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from vaults.context import run_in
-from vaults.domain.graph import autolink
+from vaults.domain.links import autolink
 from vaults.domain.notes import colliding, opening
 from vaults.domain.notes.journal import FileChange
 from vaults.domain.notes.opening import Open, check_etag, made

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
-from vaults.domain.graph import offering
+from vaults.domain.links import offering
 from vaults.domain.memory import Actor
 from vaults.domain.notes import templating
 from vaults.domain.notes.amending import amend

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from vaults.context import run_in
-from vaults.domain.graph import offering
+from vaults.domain.links import offering
 from vaults.domain.memory import Actor
 from vaults.domain.notes import nearness, templating
 from vaults.domain.notes.amending import amend

@@ -8,7 +8,7 @@ from typing import Literal
 from vaults import clock
 from vaults.db.sql import Reader, Writer
 from vaults.domain.disarming import one_line
-from vaults.domain.graph import naming
+from vaults.domain.entities import naming
 from vaults.domain.memory import Actor
 from vaults.errors import Conflict, InvalidArgument, NotFound
 from vaults.files.paths import parent

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.graph import aliases, naming
-from vaults.domain.graph.known_names import Known, known
-from vaults.domain.graph.naming_ideas import Idea, Named, ideas
+from vaults.domain.entities import aliases, naming
+from vaults.domain.entities.known_names import Known, known
+from vaults.domain.entities.naming_ideas import Idea, Named, ideas
 from vaults.domain.memory import Actor
 from vaults.domain.notes.amending import amend
 from vaults.domain.notes.changed import Changed

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from vaults.domain.graph.broken import Broken
-from vaults.domain.graph.targets import LONG, SHOWN, Likely
+from vaults.domain.links.broken import Broken
+from vaults.domain.links.targets import LONG, SHOWN, Likely
 from vaults.errors import EmbeddingUnavailable, Overloaded
 from vaults.graph.entity_vectors import Matrix
 from vaults.graph.graph import Graph

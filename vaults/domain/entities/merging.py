@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.graph import aliases
-from vaults.domain.graph.joining import Joining
-from vaults.domain.graph.naming import path_of
+from vaults.domain.entities import aliases
+from vaults.domain.entities.joining import Joining
+from vaults.domain.entities.naming import path_of
 from vaults.domain.memory import Actor
 from vaults.domain.notes import catalogue
 from vaults.domain.notes.journal import FileChange

@@ -9,7 +9,7 @@ from typing import Literal
 
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.graph import phrases
+from vaults.domain.links import phrases
 from vaults.errors import StrongroomError
 from vaults.graph import dangling, dismissals, implicit
 from vaults.graph.dangling import Wanted

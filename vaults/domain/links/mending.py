@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.graph import broken
-from vaults.domain.graph.broken import Broken
-from vaults.domain.graph.targets import sure
+from vaults.domain.links import broken
+from vaults.domain.links.broken import Broken
+from vaults.domain.links.targets import sure
 from vaults.domain.memory import Actor
 from vaults.domain.notes import catalogue, rewriting
 from vaults.domain.notes.relinking import problem

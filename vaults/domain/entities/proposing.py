@@ -7,10 +7,10 @@ from typing import Literal
 from vaults.context import run_in
 from vaults.db.sql import Reader, Writer
 from vaults.domain.disarming import one_line
-from vaults.domain.graph import naming
-from vaults.domain.graph.duplicates import CLOSE, Near, Pair, pairs
-from vaults.domain.graph.entities import Entity, every
-from vaults.domain.graph.known_names import Known, known
+from vaults.domain.entities import naming
+from vaults.domain.entities.duplicates import CLOSE, Near, Pair, pairs
+from vaults.domain.entities.known_names import Known, known
+from vaults.domain.entities.listing import Entity, every
 from vaults.domain.memory import Actor
 from vaults.errors import Conflict, InvalidArgument, NotFound
 from vaults.graph import dangling, dismissals

@@ -12,8 +12,8 @@ from dataclasses import replace
 from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.graph.autolink import Made, keep_all, linker
-from vaults.domain.graph.suggesting import Ask, suggest
+from vaults.domain.links.autolink import Made, keep_all, linker
+from vaults.domain.links.suggesting import Ask, suggest
 from vaults.domain.memory import Actor
 from vaults.domain.notes import opening, rewriting
 from vaults.domain.notes.opening import Open

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import PurePosixPath
 
-from vaults.domain.graph.entities import Entity
-from vaults.domain.graph.naming_ideas import acronyms
+from vaults.domain.entities.listing import Entity
+from vaults.domain.entities.naming_ideas import acronyms
 from vaults.markdown.resolve import folded, name_key
 
 FUZZY = 90.0

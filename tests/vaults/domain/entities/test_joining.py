@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.vaults.domain.notes.test_relinking import bodies, paths
-from vaults.domain.graph.joining import Joining
+from vaults.domain.entities.joining import Joining
 from vaults.domain.notes.spelling import name
 from vaults.files.paths import key
 from vaults.markdown.link import Link

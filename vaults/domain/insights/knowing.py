@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.graph import naming, speaking, suggesting
+from vaults.domain.entities import naming
+from vaults.domain.graph import speaking
 from vaults.domain.graph.wording import many
+from vaults.domain.links import suggesting
 from vaults.domain.memory import Actor
 from vaults.domain.notes.opening import opened
 from vaults.domain.schema import reading

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from vaults.context import run_in
 from vaults.db.sql import Reader
 from vaults.domain import cursors
-from vaults.domain.graph import phrases
+from vaults.domain.links import phrases
 from vaults.errors import InvalidArgument, NotFound, StrongroomError
 from vaults.graph.gazetteer import Gazetteer, Mention
 from vaults.graph.graph import NONE, Graph, Node

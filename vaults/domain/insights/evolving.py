@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from vaults import clock
 from vaults.db.sql import Reader
 from vaults.domain.disarming import one_line
-from vaults.domain.graph import naming, periods
-from vaults.domain.graph.periods import By
+from vaults.domain.entities import naming
+from vaults.domain.insights import periods
+from vaults.domain.insights.periods import By
 from vaults.domain.memory import Actor
 from vaults.domain.notes import journal, past
 from vaults.errors import NotFound

@@ -9,8 +9,8 @@ from datetime import UTC, date, datetime
 
 from vaults import clock
 from vaults.db.sql import Reader, Row
-from vaults.domain.graph import periods
-from vaults.domain.graph.periods import By
+from vaults.domain.insights import periods
+from vaults.domain.insights.periods import By
 from vaults.domain.memory import Actor
 from vaults.graph import days
 from vaults.graph.days import Figures

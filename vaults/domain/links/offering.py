@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.graph import autolink
-from vaults.domain.graph.autolink import Linker
-from vaults.domain.graph.suggesting import Ask, Suggestion, suggest
+from vaults.domain.links import autolink
+from vaults.domain.links.autolink import Linker
+from vaults.domain.links.suggesting import Ask, Suggestion, suggest
 from vaults.domain.memory import Actor
 from vaults.domain.notes.changed import LinkIdea
 from vaults.files.paths import parent

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.graph import autolink
-from vaults.domain.graph.autolink import Linker, Made
-from vaults.domain.graph.suggesting import LONGEST, Ask, suggest
+from vaults.domain.links import autolink
+from vaults.domain.links.autolink import Linker, Made
+from vaults.domain.links.suggesting import LONGEST, Ask, suggest
 from vaults.domain.memory import Actor
 from vaults.domain.notes import rewriting
 from vaults.domain.notes.opening import made

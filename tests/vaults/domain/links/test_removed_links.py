@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
-from vaults.domain.graph import proactive
+from vaults.domain.links import proactive
 from vaults.graph import trust
 
 NOTES: dict[str, str | bytes] = {"Port Ellen.md": "# Port Ellen\n", "Ben Nevis.md": "# Ben Nevis\n"}

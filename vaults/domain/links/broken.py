@@ -12,7 +12,7 @@ from typing import Literal
 from vaults.context import run_in
 from vaults.db.sql import Reader, Row
 from vaults.domain import cursors
-from vaults.domain.graph.targets import Guesser, Likely, nearest
+from vaults.domain.links.targets import Guesser, Likely, nearest
 from vaults.domain.notes.spelling import place
 from vaults.errors import StrongroomError
 from vaults.files.paths import parent

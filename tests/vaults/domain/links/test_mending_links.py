@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import desk_in
-from vaults.domain.graph import broken, embedding, mending
-from vaults.domain.graph.mending import Right, mended
-from vaults.domain.graph.targets import SURE, Guesser, Likely, nearest, sure
+from vaults.domain.links import broken, embedding, mending
+from vaults.domain.links.mending import Right, mended
+from vaults.domain.links.targets import SURE, Guesser, Likely, nearest, sure
 from vaults.domain.memory import Actor
 from vaults.errors import InvalidArgument, NotFound
 from vaults.graph.graph import Graph, Node

@@ -16,7 +16,7 @@ from tests.conftest import Opening
 from tests.noted import PATIENCE_S
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from vaults import registry
-from vaults.domain.graph import proactive
+from vaults.domain.links import proactive
 from vaults.graph import waiting
 from vaults.registry import Rules
 

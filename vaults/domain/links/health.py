@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.graph import stubs
-from vaults.domain.graph.stubs import Stub
+from vaults.domain.links import stubs
+from vaults.domain.links.stubs import Stub
 from vaults.errors import StrongroomError
 from vaults.graph.gazetteer import Gazetteer
 from vaults.graph.graph import NONE, Graph, Node

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaults.domain.graph import around, periods
-from vaults.domain.graph.duplicates import pairs
-from vaults.domain.graph.entities import Entity
-from vaults.domain.graph.naming_ideas import Named, acronyms, ideas, looks_like_a_name
+from vaults.domain.entities.duplicates import pairs
+from vaults.domain.entities.listing import Entity
+from vaults.domain.entities.naming_ideas import Named, acronyms, ideas, looks_like_a_name
+from vaults.domain.insights import around, periods
 from vaults.graph.categories import guessed
 from vaults.markdown.resolve import folded
 

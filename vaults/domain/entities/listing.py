@@ -9,7 +9,7 @@ from typing import Literal
 
 from vaults.context import run_in
 from vaults.domain import cursors, portions
-from vaults.domain.graph.known_names import Known, known
+from vaults.domain.entities.known_names import Known, known
 from vaults.domain.memory import Actor, hashed
 from vaults.graph import categories
 from vaults.graph.graph import NONE

@@ -12,8 +12,8 @@ import pytest
 from tests.conftest import Opening
 from tests.fakes import HashEmbedder
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
-from vaults.domain.graph import embedding, suggesting
-from vaults.domain.graph.suggesting import NO_MODEL, Ask, Suggested, Suggestion
+from vaults.domain.links import embedding, suggesting
+from vaults.domain.links.suggesting import NO_MODEL, Ask, Suggested, Suggestion
 from vaults.domain.memory import Actor
 from vaults.graph import entity_vectors, trust
 
