@@ -22,6 +22,7 @@ from server.chronicle import Chronicle, Page, session_of
 from server.tools._spec import Arguments, ToolSpec
 from vaults.context import CallContext, bound
 from vaults.domain.disarming import visible
+from vaults.domain.misfits import plain
 from vaults.errors import (
     Forbidden,
     Internal,
@@ -174,8 +175,7 @@ def _reason(kind: str, message: str) -> str:
         return "is not an argument of this tool"
     if kind == "missing":
         return "is required"
-    text = message.removeprefix("Value error, ").removeprefix("Input ")
-    return text[:1].lower() + text[1:]
+    return plain(message)
 
 
 def _failed(failure: StrongroomError) -> Outcome:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from server.tools._lines import told
 from server.tools._links import Links
-from vaults.domain.graph.wording import many
 from vaults.domain.links.broken import Broken
 from vaults.domain.links.health import Health
 from vaults.domain.links.opinions import Opinion
 from vaults.domain.links.stubs import Stub
 from vaults.domain.links.unlinked import Unlinked
+from vaults.domain.wording import many
 from vaults.graph.happenings import Happening
 from vaults.graph.tallies import Standing
 

@@ -16,6 +16,7 @@ from server.tools._notes import warned
 from server.tools._spec import Arguments
 from server.tools.notes_files import DeleteArguments, MoveArguments
 from server.tools.notes_write import EditArguments, FrontmatterArguments, TasksArguments, WriteArguments, edit_of
+from vaults.domain.misfits import plain
 from vaults.domain.notes import deleting, editing, fronting, moving, tasking, writing
 from vaults.domain.notes.drafting import Draft
 from vaults.domain.notes.terms import Amendment
@@ -189,5 +190,4 @@ def _written(value: Any) -> Any:
 def _refused(tool: str, where: tuple[int | str, ...], kind: str, message: str) -> InvalidArgument:
     if kind == "missing":
         return InvalidArgument(str(where[0])[:64], f"is required by {tool}")
-    text = message.removeprefix("Value error, ").removeprefix("Input ")
-    return InvalidArgument(".".join(map(str, where))[:200] or tool, f"{text[:1].lower()}{text[1:]}")
+    return InvalidArgument(".".join(map(str, where))[:200] or tool, plain(message))

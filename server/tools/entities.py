@@ -21,9 +21,9 @@ from vaults.domain.entities import listing as domain
 from vaults.domain.entities.duplicates import Pair
 from vaults.domain.entities.listing import Entity, Kind, SortBy
 from vaults.domain.entities.naming_ideas import Idea
-from vaults.domain.graph.wording import many
 from vaults.domain.memory import Label, Text
 from vaults.domain.notes.terms import Terms
+from vaults.domain.wording import many
 from vaults.errors import InvalidArgument
 from vaults.ledger.entries import Noted
 

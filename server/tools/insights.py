@@ -15,7 +15,6 @@ from server.tools._lines import told
 from server.tools._spec import READS, Arguments, tool
 from vaults import clock
 from vaults.domain import portions
-from vaults.domain.graph.wording import many
 from vaults.domain.insights import ageing, around, evolving, growing, knowing
 from vaults.domain.insights.ageing import Stale
 from vaults.domain.insights.around import Found
@@ -25,6 +24,7 @@ from vaults.domain.insights.knowing import Near, NoteFacts
 from vaults.domain.insights.periods import By
 from vaults.domain.memory import Label, Text
 from vaults.domain.notes.finding import lag
+from vaults.domain.wording import many
 from vaults.errors import InvalidArgument
 
 Action = Literal["evolution", "staleness", "context", "note_intelligence", "growth"]

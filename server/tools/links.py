@@ -16,13 +16,13 @@ from server.tools._links_care import CARE
 from server.tools._links_text import told_of
 from server.tools._spec import EDITS, tool
 from vaults.domain import portions
-from vaults.domain.graph.wording import many
 from vaults.domain.links import applying, suggesting
 from vaults.domain.links.applying import LinkIn
 from vaults.domain.links.suggesting import Ask, Suggestion
 from vaults.domain.notes.finding import folder_of
 from vaults.domain.notes.opening import opened
 from vaults.domain.notes.rewriting import Bulk
+from vaults.domain.wording import many
 from vaults.errors import InvalidArgument
 from vaults.files.paths import located
 

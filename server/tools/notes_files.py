@@ -16,17 +16,18 @@ from vaults.domain.notes import deleting, moving, past, undoing
 from vaults.domain.notes.changed import Changed
 from vaults.domain.notes.dated import path_of
 from vaults.domain.notes.past import Past
+from vaults.domain.wording import many
 
 Path = Annotated[Text, Field(min_length=1, max_length=1024, description="the note")]
 
 
 def _moved_text(changed: Changed) -> str:
     if changed.diff is not None:
-        links = f" {changed.links} links would follow." if changed.links else ""
+        links = f" {many(changed.links, 'link')} would follow." if changed.links else ""
         return f"Would be {changed.path}.{links} See diff.{_said(changed)}"
     if not changed.changed:
         return f"Nothing to change.{_said(changed)}"
-    links = f" {changed.links} links follow." if changed.links else ""
+    links = f" With it went {many(changed.links, 'link')}." if changed.links else ""
     return f"Now {changed.path} (etag {changed.etag}).{links}{_said(changed)}"
 
 

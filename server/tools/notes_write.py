@@ -21,6 +21,7 @@ from vaults.domain.notes import editing, fronting, tasking, tasklist, writing
 from vaults.domain.notes.changed import Changed, LinkSet
 from vaults.domain.notes.tasklist import TaskLine
 from vaults.domain.notes.terms import Terms
+from vaults.domain.wording import many
 from vaults.errors import InvalidArgument
 from vaults.markdown.edit.draft import Action, Edit, Format, Guardrails
 
@@ -65,7 +66,7 @@ def _terms(call: Call, args: Changing, name: str) -> Terms:
 def _changed_text(changed: Changed) -> str:
     if changed.diff:
         lines = [line[:1] for line in changed.diff.splitlines()[2:]]
-        head = f"{changed.path} would change: {lines.count('+')} lines in, {lines.count('-')} out. See diff."
+        head = f"{changed.path} would change: {many(lines.count('+'), 'line')} in, {lines.count('-')} out. See diff."
     elif changed.diff is not None:
         head = f"{changed.path} would not change."
     elif not changed.changed:

@@ -15,12 +15,12 @@ from server.tools._notes import DryRun, Etag
 from server.tools._spec import Arguments, Effect, tool
 from vaults.context import run_in
 from vaults.domain.disarming import disarm, one_line
-from vaults.domain.graph.wording import many
 from vaults.domain.memory import Text
 from vaults.domain.notes import moving
 from vaults.domain.policies import places
 from vaults.domain.policies.outcome import Did, Order, Ran
 from vaults.domain.policies.places import MAX_BYTES
+from vaults.domain.wording import many
 from vaults.errors import ConfirmationRequired, InvalidArgument
 from vaults.ledger.entries import Noted
 

@@ -14,7 +14,6 @@ from server.call import Call
 from server.tools._filters import MaxTokens
 from server.tools._lines import told
 from server.tools._spec import EDITS, Arguments, tool
-from vaults.domain.graph.wording import many
 from vaults.domain.memory import Label, Text, bounded_json
 from vaults.domain.schema import migrating, reading, renaming
 from vaults.domain.schema.conventions import Convention
@@ -26,6 +25,7 @@ from vaults.domain.schema.renaming import OnConflict
 from vaults.domain.schema.spellings import Spelt
 from vaults.domain.schema.tidying import Asked, Tidied
 from vaults.domain.schema.validating import Violation
+from vaults.domain.wording import many
 from vaults.errors import InvalidArgument
 from vaults.ledger.entries import Noted
 

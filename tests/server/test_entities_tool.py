@@ -311,6 +311,9 @@ async def test_merges_are_suggested_until_somebody_says_no(services: Services) -
     assert ("a/Turbo-Pump.md", "Turbopump.md") in await proposed(bob)
     alone = {"entity": "Turbopump", "into": "Turbopump"}
     assert (await ann("entities", action="dismiss_merge", **alone)).code == "invalid_argument"
+    assert (
+        await ann("entities", action="dismiss_merge", entity=pair["entity"], into="Nobody at all")
+    ).code == "not_found"
 
 
 async def test_a_prospect_that_is_none_is_not_listed_until_that_is_taken_back(services: Services) -> None:

@@ -70,12 +70,26 @@ def _is(entity: Entity, name: str, path: str | None) -> bool:
 
 async def dismiss_merge(vault: Vault, actor: Actor, names: tuple[str, str], *, undo: bool) -> bool:
     """Propose two entities no more, or again; whether that changed anything. Raises ``InvalidArgument`` for one and
-    itself."""
+    itself, ``NotFound`` for what the vault does not speak of."""
     vault.check_writable()
+    for each in () if undo else names:
+        await _check_known(vault, actor, each)
     keys = [await _key(vault, each) for each in names]
     if keys[0] == keys[1] and names[0] == names[1]:
         raise InvalidArgument("into", "must be another entity")
     return await _settled(vault, actor, "merge", (keys[0], keys[1]), undo=undo)
+
+
+async def _check_known(vault: Vault, actor: Actor, name: str) -> None:
+    """What is dismissed is kept for good: names nobody uses would pile up."""
+    try:
+        if await naming.path_if_any(vault, name) is not None:
+            return
+    except Conflict:
+        return
+    found = await vault.db.read(lambda tx: known(tx, vault, actor))
+    if not await run_in(vault.shared.pool, lambda: any(_is(each, name, None) for each in every(found))):
+        raise NotFound(f"no entity {one_line(name)}", hint="action list shows what there is")
 
 
 async def _key(vault: Vault, name: str) -> str:

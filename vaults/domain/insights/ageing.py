@@ -11,7 +11,7 @@ from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Reader
 from vaults.domain.graph.relating import within
-from vaults.domain.graph.wording import many
+from vaults.domain.wording import many
 from vaults.graph import pairs, scores
 from vaults.graph.graph import NONE, Graph
 from vaults.vault import Vault

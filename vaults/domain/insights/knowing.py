@@ -11,11 +11,11 @@ from vaults.context import run_in
 from vaults.db.sql import Reader
 from vaults.domain.entities import naming
 from vaults.domain.graph import speaking
-from vaults.domain.graph.wording import many
 from vaults.domain.links import suggesting
 from vaults.domain.memory import Actor
 from vaults.domain.notes.opening import opened
 from vaults.domain.schema import reading
+from vaults.domain.wording import many
 from vaults.files.paths import parent
 from vaults.graph import categories, history, scores
 from vaults.graph.entity_vectors import Matrix

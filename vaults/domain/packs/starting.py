@@ -22,6 +22,7 @@ from vaults.domain.packs import shelves
 from vaults.domain.packs.judging import Texts
 from vaults.domain.packs.pack import Evidence, Gathered, Piece
 from vaults.domain.packs.request import Asked
+from vaults.domain.wording import many
 from vaults.errors import StrongroomError
 from vaults.ledger.sweeping import Cutoffs
 from vaults.search.filters import Filter
@@ -197,7 +198,9 @@ def _pulse(tx: Reader, day: str, memories: str) -> str:
     )
     said = (
         memories,
-        f"{len(notes)}{'+' if len(notes) == LOOKED_AT else ''} notes changed ({paths})" if notes else "",
+        f"{f'{LOOKED_AT}+ notes' if len(notes) == LOOKED_AT else many(len(notes), 'note')} changed ({paths})"
+        if notes
+        else "",
         f"at work: {', '.join(one_line(row[0], 60) for row in people)}" if people else "",
     )
     # Who is here is no news where nothing was done.

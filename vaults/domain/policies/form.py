@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from vaults.domain.misfits import plain
 from vaults.domain.policies.places import MAX_BYTES
 from vaults.errors import InvalidArgument
 from vaults.markdown.source import NotText, decode
@@ -210,5 +211,4 @@ def _reason(kind: str, message: str) -> str:
         return "is not a key that is known here"
     if kind == "missing":
         return "is required"
-    text = message.removeprefix("Value error, ").removeprefix("Input ")
-    return text[:1].lower() + text[1:]
+    return plain(message)
