@@ -196,11 +196,10 @@ def _pulse(tx: Reader, day: str, memories: str) -> str:
         "SELECT DISTINCT who FROM sessions WHERE status IN ('active', 'paused', 'completed') AND seen_at >= ? LIMIT ?",
         (day, NAMED),
     )
+    number = f"{LOOKED_AT}+ notes" if len(notes) == LOOKED_AT else many(len(notes), "note")
     said = (
         memories,
-        f"{f'{LOOKED_AT}+ notes' if len(notes) == LOOKED_AT else many(len(notes), 'note')} changed ({paths})"
-        if notes
-        else "",
+        f"{number} changed ({paths})" if notes else "",
         f"at work: {', '.join(one_line(row[0], 60) for row in people)}" if people else "",
     )
     # Who is here is no news where nothing was done.
