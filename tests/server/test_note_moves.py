@@ -108,7 +108,7 @@ async def test_a_stale_etag_or_a_dry_run_moves_nothing(desk: Desk) -> None:
     assert stale.code == "conflict"
     etag = stale.content["error"]["details"]["etag"]
     shown = await desk.ask("note_move", path="Foo", to="Bar", dry_run=True, etag=etag)
-    assert shown.text == "Would be Bar.md. 1 links would follow. See diff."
+    assert shown.text == "Would be Bar.md. 1 link would follow. See diff."
     dry = shown.content
     assert dry["changed"] is False
     assert "rename to Bar.md" in dry["diff"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import pytest
 from pydantic import BaseModel, Field, ValidationError
 
@@ -11,7 +13,7 @@ from vaults.domain.misfits import plain
 
 class _Given(BaseModel):
     name: Label = "x"
-    query: Text = Field(default="", max_length=3)
+    query: Annotated[Text, Field(max_length=3)] = ""
     tags: list[str] = Field(default=[], max_length=1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 
 import pytest
@@ -110,9 +111,14 @@ def test_hostile_texts_take_linear_time(shape: str) -> None:
     wish = Wish("new.md", every=True, implicit=("proper-nouns", "quoted-terms", "single-caps"))
 
     def cost(text: str) -> float:
-        started = time.process_time()
-        autolinked(text, KNOWN, wish)
-        return time.process_time() - started
+        """The least of three: others share the caches, and a collection in between reads the heap of all tests."""
+        taken = []
+        for _ in range(3):
+            gc.collect()
+            started = time.process_time()
+            autolinked(text, KNOWN, wish)
+            taken.append(time.process_time() - started)
+        return min(taken)
 
     once = cost(SHAPES[shape])
     assert once < 2
