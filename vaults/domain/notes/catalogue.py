@@ -12,7 +12,7 @@ from vaults.db.sql import Reader, Row, Writer
 from vaults.domain.notes.intake import KIND, Intake, LeftOut, folder_of, path_key
 from vaults.errors import Conflict, NotFound
 from vaults.files.tree import Stamp
-from vaults.graph import applications, history, linking, titles
+from vaults.graph import applications, clock, history, linking, titles
 from vaults.graph.graph import category_of
 from vaults.index import facets, passages, splicing
 
@@ -120,8 +120,10 @@ def put(tx: Writer, taken: Intake, model: str | None, max_tokens: int, seq: int 
         linked = _read(tx, number, taken, elsewhere=elsewhere, edit=edit)
     elif elsewhere:
         linking.restart(tx, number, taken.path)
-    if renamed or elsewhere or held is None or held.shown != _shown(taken):
-        recalled = elsewhere or (held is not None and held.shown[:2] != _shown(taken)[:2])  # a title counts for more
+    if held is None:
+        linking.renew(tx, renamed)  # its own row says already that it is new to the graph
+    elif renamed or elsewhere or held.shown != _shown(taken):
+        recalled = elsewhere or held.shown[:2] != _shown(taken)[:2]  # a title counts for more
         linking.names_changed(tx, number, renamed | titles.of(tx, number) if recalled else renamed)
     elif linked:
         linking.changed(tx, number)
@@ -169,6 +171,7 @@ def _store(tx: Writer, taken: Intake, seq: int | None) -> int:
         del row["tags"]  # those of the text come with its links; a new note has none before
     if seq is None:
         row.setdefault("tags", "[]")
+        row["linked"] = clock.tick(tx)
         return tx.insert(f"INSERT INTO notes ({', '.join(row)}) VALUES ({', '.join(f':{name}' for name in row)})", row)
     tx.run(f"UPDATE notes SET {', '.join(f'{name} = :{name}' for name in row)} WHERE seq = :seq", row | {"seq": seq})
     return seq
