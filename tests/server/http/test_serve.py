@@ -200,7 +200,7 @@ def test_metrics_of_two_workers_add_up_and_survive_a_death(start):
     toy = start(options={"workers": 2})
 
     def both_open():
-        with suppress(
+        with contextlib.suppress(ConnectionError):  # beside the start of two processes a scrape may be dropped
             ConnectionError
         ):  # a scrape beside the start of two processes may be dropped: the next one counts
             return toy.figure("strongroom_open_vaults ") == 2
