@@ -201,8 +201,6 @@ def test_metrics_of_two_workers_add_up_and_survive_a_death(start):
 
     def both_open():
         with contextlib.suppress(ConnectionError):  # beside the start of two processes a scrape may be dropped
-            ConnectionError
-        ):  # a scrape beside the start of two processes may be dropped: the next one counts
             return toy.figure("strongroom_open_vaults ") == 2
 
     until(both_open)
