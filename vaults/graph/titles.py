@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from vaults.db.sql import Reader, Writer
 from vaults.markdown.link import Link
-from vaults.markdown.resolve import Candidate, Known, name_key, resolve
+from vaults.markdown.resolve import Candidate, Known, folded, name_key, resolve
 
 
 def store(tx: Writer, note: int, names: Iterable[str]) -> set[str]:
@@ -41,6 +41,17 @@ def called(tx: Reader, key: str) -> list[tuple[int, Candidate]]:
         (key,),
     )
     return [(int(row[0]), Candidate(row[1], row[2], tuple(json.loads(row[3])))) for row in rows]
+
+
+def called_so(tx: Reader, name: str) -> dict[str, int]:
+    """Notes with exactly this file name, title or alias, whatever its case: numbers by path, in order."""
+    wanted = folded(name.strip())
+    found = {each.path: seq for seq, each in called(tx, name_key(name)) if wanted in map(folded, _names(each))}
+    return dict(sorted(found.items()))
+
+
+def _names(note: Candidate) -> tuple[str, ...]:
+    return (note.title or "", PurePosixPath(note.path).stem, *note.aliases)
 
 
 def candidates(tx: Reader, keys: Sequence[str]) -> list[Candidate]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from vaults.markdown.link import Link
@@ -21,26 +21,22 @@ def inline_tags(visible: str, links: Sequence[Link]) -> list[str]:
         return []
     if not links:
         return [tag.strip("/") for tag in TAG.findall(visible) if is_tag(tag)]
-    found, at, last = [], 0, len(links)
-    for match in TAG.finditer(visible):
-        offset = match.start() - 1
-        while at < last and links[at].end <= offset:
-            at += 1
-        if (at == last or links[at].start > offset) and is_tag(match[1]):
-            found.append(match[1].strip("/"))
-    return found
+    return [match[1].strip("/") for match in _tagged(visible, links)]
 
 
 def tag_spans(visible: str, links: Sequence[Link]) -> list[tuple[int, int]]:
     """Where the tags of ``inline_tags`` stand in the note, without ``#``, slashes and all."""
-    found, at, last = [], 0, len(links)
+    return [(match.start(1) - 1, match.end(1) - 1) for match in _tagged(visible, links)]
+
+
+def _tagged(visible: str, links: Sequence[Link]) -> Iterator[re.Match[str]]:
+    at, last = 0, len(links)
     for match in TAG.finditer(visible):
         offset = match.start() - 1
         while at < last and links[at].end <= offset:
             at += 1
         if (at == last or links[at].start > offset) and is_tag(match[1]):
-            found.append((match.start(1) - 1, match.end(1) - 1))
-    return found
+            yield match
 
 
 def is_tag(word: str) -> bool:

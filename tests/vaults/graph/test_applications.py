@@ -63,13 +63,18 @@ def test_a_link_that_is_cut_and_put_elsewhere_is_no_refusal(tx: Writer) -> None:
     assert (state(tx), verdicts(tx)) == ("standing", [])
 
 
-def test_a_link_that_was_undone_with_our_own_change_is_no_refusal(tx: Writer) -> None:
-    set_link(tx)
+def take_back(tx: Writer) -> None:
+    """Ann undoes the change that set the link."""
     tx.run(
         "INSERT INTO note_changes (id, at, who, author, tool, summary, state, undoes)"
         " VALUES ('undo', ?, 'ann', 'ann', 'history', '', 'done', 'change')",
         (AT,),
     )
+
+
+def test_a_link_that_was_undone_with_our_own_change_is_no_refusal(tx: Writer) -> None:
+    set_link(tx)
+    take_back(tx)
     edit(tx, "about mercury")
     later(tx)
     assert (state(tx), verdicts(tx)) == ("undone", [])
@@ -77,11 +82,7 @@ def test_a_link_that_was_undone_with_our_own_change_is_no_refusal(tx: Writer) ->
 
 def test_a_link_nobody_asked_for_counts_against_its_entity_when_it_is_undone(tx: Writer) -> None:
     set_link(tx, "proactive")
-    tx.run(
-        "INSERT INTO note_changes (id, at, who, author, tool, summary, state, undoes)"
-        " VALUES ('undo', ?, 'ann', 'ann', 'history', '', 'done', 'change')",
-        (AT,),
-    )
+    take_back(tx)
     edit(tx, "about mercury")
     later(tx)
     assert (state(tx), verdicts(tx)) == ("undone", ["removed"])

@@ -16,7 +16,7 @@ from vaults.domain.notes.amending import amend
 from vaults.domain.notes.changed import Changed
 from vaults.domain.notes.terms import Amendment, Revision, Terms
 from vaults.errors import InvalidArgument
-from vaults.graph import categories
+from vaults.graph import categories, titles
 from vaults.graph.graph import Node
 from vaults.markdown.resolve import folded
 from vaults.vault import Vault
@@ -55,7 +55,7 @@ async def change(vault: Vault, actor: Actor, asked: Asked) -> Changed:
         return Revision(aliases.added(text, [name]), "added an alias to")
 
     changed = await amend(vault, actor, Amendment(path, revise), asked.terms)
-    others = [] if asked.remove else await vault.db.read(lambda tx: naming.called(tx, name))
+    others = [] if asked.remove else await vault.db.read(lambda tx: list(titles.called_so(tx, name)))
     also = [each for each in others if each != path]
     if not also:
         return changed

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from vaults.db.sql import Reader
 from vaults.domain.disarming import one_line
-from vaults.domain.notes.opening import closest, opened
-from vaults.errors import Conflict, InvalidArgument, NotFound, TooLarge
+from vaults.domain.notes.opening import closest, nobody, opened, several
+from vaults.errors import InvalidArgument, NotFound, TooLarge
 from vaults.graph import titles
-from vaults.markdown.resolve import Candidate, folded, name_key
 from vaults.vault import Vault
-
-NAMED = 20
-"""Notes an error names one by one."""
 
 
 async def path_if_any(vault: Vault, name: str) -> str | None:
@@ -20,13 +15,9 @@ async def path_if_any(vault: Vault, name: str) -> str | None:
         return (await opened(vault, name)).path
     except (NotFound, InvalidArgument, TooLarge):
         pass
-    found = await vault.db.read(lambda tx: called(tx, name))
+    found = await vault.db.read(lambda tx: list(titles.called_so(tx, name)))
     if len(found) > 1:
-        raise Conflict(
-            f"{len(found)} notes are called {one_line(name)}: {', '.join(found[:5])}",
-            hint="give the path of the one you mean",
-            paths=found[:NAMED],
-        )
+        raise several(name, found)
     return found[0] if found else None
 
 
@@ -35,17 +26,5 @@ async def path_of(vault: Vault, name: str) -> str:
     path = await path_if_any(vault, name)
     if path is None:
         near = await vault.db.read(lambda tx: closest(tx, name))
-        hint = f"did you mean {', '.join(near[:3])}?" if near else "entities action=list shows what there is"
-        raise NotFound(f"no note is called {one_line(name)}", hint=hint, closest=near)
+        raise nobody(f"no note is called {one_line(name)}", near, "entities action=list shows what there is")
     return path
-
-
-def called(tx: Reader, name: str) -> list[str]:
-    """Paths of the notes with this file name, title or alias, whatever its case."""
-    wanted = folded(name.strip())
-    return sorted(each.path for _, each in titles.called(tx, name_key(name)) if wanted in _names(each))
-
-
-def _names(note: Candidate) -> set[str]:
-    stem = note.path.rpartition("/")[2].rpartition(".")[0]
-    return {folded(each) for each in (stem, note.title or "", *note.aliases)}

@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from vaults.db.sql import Reader
 from vaults.domain.disarming import one_line
 from vaults.domain.notes import dated
-from vaults.domain.notes.opening import closest
-from vaults.errors import Conflict, InvalidArgument, NotFound
+from vaults.domain.notes.opening import closest, nobody, several
+from vaults.errors import InvalidArgument, NotFound
 from vaults.files.paths import key as path_key
 from vaults.files.paths import note_path
 from vaults.graph import link_rows, titles
-from vaults.markdown.resolve import Candidate, folded, name_key
+from vaults.markdown.resolve import name_key
 from vaults.vault import Vault
-
-NAMED = 10
-"""Notes that are named where a name fits several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +58,7 @@ def find(tx: Reader, which: Which) -> Asked:
     key = name_key(said)
     if key and link_rows.count_naming(tx, key):
         return Asked(said, key)
-    near = closest(tx, said)
-    hint = f"did you mean {', '.join(near[:3])}?" if near else "find_notes lists what there is"
-    raise NotFound(f"no note {one_line(said)}", hint=hint, closest=near)
+    raise nobody(f"no note {one_line(said)}", closest(tx, said))
 
 
 def there(tx: Reader, which: Which) -> int:
@@ -87,19 +82,7 @@ def _at(tx: Reader, said: str) -> int | None:
 
 
 def _called(tx: Reader, said: str) -> int | None:
-    wanted = folded(said.strip())
-    several = titles.called(tx, name_key(said))
-    found = {each.path: number for number, each in several if wanted in _names(each)}
+    found = titles.called_so(tx, said)
     if len(found) > 1:
-        paths = sorted(found)
-        raise Conflict(
-            f"{len(found)} notes are called {one_line(said)}: {', '.join(paths[:5])}",
-            hint="give the path of the one you mean",
-            paths=paths[:NAMED],
-        )
+        raise several(said, list(found))
     return next(iter(found.values()), None)
-
-
-def _names(note: Candidate) -> set[str]:
-    stem = note.path.rpartition("/")[2].rpartition(".")[0]
-    return {folded(each) for each in (stem, note.title or "", *note.aliases)}

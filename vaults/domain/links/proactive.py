@@ -18,6 +18,7 @@ from vaults.domain.memory import Actor
 from vaults.domain.notes import opening, rewriting
 from vaults.domain.notes.opening import Open
 from vaults.domain.notes.rewriting import Bulk
+from vaults.domain.wording import many
 from vaults.errors import InvalidArgument, NotFound, StrongroomError, TooLarge
 from vaults.files.paths import parent
 from vaults.graph import applications, trust, waiting
@@ -112,7 +113,7 @@ async def _write(vault: Vault, note: Open, found: Autolinked) -> bool:
         return found.text if text == note.text else text
 
     count = len(found.linked)
-    bulk = Bulk(TOOL, f"linked {count} name{'s' if count > 1 else ''} in {note.path}"[:200], dry_run=False)
+    bulk = Bulk(TOOL, f"linked {many(count, 'name')} in {note.path}"[:200], dry_run=False)
     done = await rewriting.rewrite(vault, ME, [note.path], step, bulk)
     if done.change is None:  # saved by somebody in this very moment, which has it wait again
         return False

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from vaults.context import run_in
 from vaults.db.sql import Reader
+from vaults.domain.disarming import one_line
 from vaults.domain.notes import journal
 from vaults.domain.notes.intake import digest, etag_of
 from vaults.domain.notes.overwriting import since as recently
@@ -19,6 +20,9 @@ from vaults.vault import Vault
 
 CLOSEST = 5
 """Names suggested where a note is not found."""
+
+NAMED = 20
+"""Notes an error names one by one."""
 
 SHOWN = 20_000
 """Characters of the present text that a conflict returns."""
@@ -90,8 +94,22 @@ def _only(path: str, found: Sequence[str]) -> str:
     if found and not found[0].startswith("?"):
         raise Conflict(f"several notes go by the name {path}", hint="spell it as it is", paths=list(found))
     near = [each[1:] for each in found]
-    hint = f"did you mean {', '.join(near[:3])}?" if near else "find_notes lists what there is"
-    raise NotFound(f"no note {path}", hint=hint, closest=near)
+    raise nobody(f"no note {path}", near)
+
+
+def nobody(message: str, near: Sequence[str], otherwise: str = "find_notes lists what there is") -> NotFound:
+    """No note goes by a name. ``near``: paths that are spelled most like it; ``otherwise``: what to do without any."""
+    hint = f"did you mean {', '.join(near[:3])}?" if near else otherwise
+    return NotFound(message, hint=hint, closest=list(near))
+
+
+def several(name: str, paths: Sequence[str]) -> Conflict:
+    """More than one note goes by a name."""
+    return Conflict(
+        f"{len(paths)} notes are called {one_line(name)}: {', '.join(paths[:5])}",
+        hint="give the path of the one you mean",
+        paths=list(paths[:NAMED]),
+    )
 
 
 def closest(tx: Reader, wanted: str) -> list[str]:
