@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 Person = Literal["away", "there", "agreed", "declined"]
 """The person behind a caller, as far as a request tells: cannot be asked, can be, was asked and agreed or did not."""
 
+Form = Literal["both", "text", "structured", "whole"]
+"""The forms an answer is sent in. ``whole``, for resources and prompts of ours: the JSON uncut, with what is empty."""
+
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 """Report long work: done, of how much, a word about it."""
 
@@ -48,6 +51,7 @@ class Caller:
     request_id: str = ""
     progress: Progress = no_progress
     person: Person = "away"
+    form: Form = "both"
 
     @property
     def actor(self) -> Actor:

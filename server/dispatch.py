@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,11 @@ from uuid_utils import uuid7
 
 from auth.roles import Role
 from server import consent, errors
-from server.call import Call, Caller
+from server.call import Call, Caller, Form
 from server.chronicle import Chronicle, Page, session_of
-from server.tools._spec import Arguments, ToolSpec
-from vaults.context import CallContext, bound
-from vaults.domain.disarming import visible
+from server.rendering import answer as rendering
+from server.tools._spec import Arguments, ResourceLink, ToolSpec
+from vaults.context import CallContext, bound, run_in
 from vaults.domain.misfits import plain
 from vaults.errors import (
     Forbidden,
@@ -44,13 +44,24 @@ class UnknownTool(NotFound):
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of a call. ``content`` is the structured result, or ``{"error": …}``; ``code`` is None on success.
-    ``question``: nothing was done, the caller's person is to be asked this."""
+    ``question``: nothing was done, the caller's person is to be asked this. ``links``: resources that show more of it,
+    such as a picture."""
 
     content: dict[str, Any]
     text: str
     code: str | None = None
     unknown_tool: bool = False
     question: str | None = None
+    links: Sequence[ResourceLink] = ()
+
+    def blocks(self, form: Form) -> list[dict[str, Any]]:
+        """The content blocks of the MCP result."""
+        text = [{"type": "text", "text": self.text}] if form != "structured" or not self.ok else []
+        return [*text, *(link.as_block() for link in self.links)]
+
+    def structured(self, form: Form) -> dict[str, Any] | None:
+        """The structured content of the MCP result."""
+        return self.content if form != "text" else None
 
     @property
     def ok(self) -> bool:
@@ -113,9 +124,23 @@ async def _run(call: Call, spec: ToolSpec, arguments: Mapping[str, Any], page: P
     args = _consented(call, spec, arguments)
     result = await spec.run(call, args)
     page.noted = spec.noted(args, result)
-    content: dict[str, Any] = spec.output.dump_python(result, mode="json", exclude_none=True)
-    page.result = content
-    return Outcome(content, visible(spec.text(result)))
+    if call.caller.form == "whole":
+        shown = await run_in(call.vault.shared.pool, rendering.render_whole, spec, args, result)
+    else:
+        shown = await rendering.render(call.vault.shared.pool, spec, args, result)
+    if shown.over and spec.pages and not spec.write_call(arguments):
+        shown = await _run_tighter(call, spec, args, shown)
+    page.result = shown.content
+    return Outcome(shown.content, shown.text, links=spec.links(args, result))
+
+
+async def _run_tighter(call: Call, spec: ToolSpec, args: Arguments, shown: rendering.Rendered) -> rendering.Rendered:
+    """The answer of a tool that pages, asked once more for less: a cut after the fact would leave out what its cursor
+    takes for shown."""
+    room = args.token_budget()
+    inner = max(1, int(room * room / (room + shown.over) * rendering.SLACK))
+    result = await spec.run(call, args.model_copy(update={"max_tokens": inner}))
+    return await rendering.render(call.vault.shared.pool, spec, args, result)
 
 
 def _find(services: Services, name: str) -> ToolSpec:

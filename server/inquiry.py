@@ -4,6 +4,7 @@ deadline and log are those of any call."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from server.call import Caller
@@ -21,7 +22,7 @@ class Refused(Exception):
 
 async def inquire(services: Services, caller: Caller, tool: str, arguments: Mapping[str, Any]) -> Outcome:
     """What a tool answers. Raises ``Refused``."""
-    outcome = await dispatch(services, caller, tool, arguments)
+    outcome = await dispatch(services, replace(caller, form="whole"), tool, arguments)
     if not outcome.ok:
         raise Refused(outcome)
     return outcome

@@ -171,8 +171,13 @@ class _Handlers:
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {printable(params.name[:100])}")
         if outcome.question is not None:
             return asking.as_request(outcome.question)
-        text = TextContent(type="text", text=outcome.text)
-        return CallToolResult(content=[text], structured_content=outcome.content, is_error=not outcome.ok)
+        return CallToolResult.model_validate(
+            {
+                "content": outcome.blocks(caller.form),
+                "structuredContent": outcome.structured(caller.form),
+                "isError": not outcome.ok,
+            }
+        )
 
     async def call(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> Outcome:
         """What the door answers, fit to be sent. A tool above the caller's role answers as if it did not exist; one

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qs
 
 from mcp.server.lowlevel import Server
@@ -24,7 +24,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from starlette.types import Message, Receive, Scope, Send
 from uuid_utils import uuid7
 
-from server.call import Caller
+from server.call import Caller, Form
 from server.http.envelope import Refusal, check_structure, respond, too_large
 from server.http.gate import Admission
 from server.http.listing import ListingCache, Question, question
@@ -110,7 +110,7 @@ class McpRoute:
         elif (call := self._lanes.short_call(scope, caller, body)) is not None:
             if self._lanes.short.knows(call):
                 outcome = await self._lanes.protocol.call(caller, call.name, call.arguments)
-                await self._lanes.short.answer(call, outcome, send)
+                await self._lanes.short.answer(call, outcome, caller.form, send)
                 return
             send = self._lanes.short.learning(call, send)
         scope["headers"] = [header for header in scope["headers"] if header[0] in _READ or header[0][:4] == b"mcp-"]
@@ -175,6 +175,7 @@ def caller_of(scope: Scope, services: Services) -> Caller:
         transport="http",
         preset=first_preset(wishes.preset, admission.principal.preset, entry.preset),
         write_mode=strictest(services.settings.server.write_mode, entry.write_mode, wishes.write_mode),
+        form=wishes.form,
         era=era,
         request_id=str(uuid7()),
         workspace=about.get("workspace"),
@@ -189,6 +190,7 @@ class _Wishes:
 
     preset: str | None = None
     write_mode: str = "auto"
+    form: Form = "both"
 
 
 @lru_cache(maxsize=256)
@@ -196,7 +198,8 @@ def _wishes(query: bytes) -> _Wishes:
     if not query:
         return _Wishes()
     asked = parse_qs(query.decode("latin-1"), keep_blank_values=True)
-    return _Wishes(_one_of(asked, "tools", PRESETS), _one_of(asked, "write_mode", WRITE_MODES) or "auto")
+    form = cast("Form", _one_of(asked, "content", ("both", "text", "structured")) or "both")
+    return _Wishes(_one_of(asked, "tools", PRESETS), _one_of(asked, "write_mode", WRITE_MODES) or "auto", form)
 
 
 def _one_of(asked: Mapping[str, Sequence[str]], name: str, known: Sequence[str]) -> str | None:

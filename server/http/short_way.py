@@ -18,6 +18,7 @@ from typing import Any
 
 from starlette.types import Message, Scope, Send
 
+from server.call import Form
 from server.dispatch import Outcome
 
 KEPT = 256
@@ -129,13 +130,12 @@ class ShortWay:
 
         return learn
 
-    async def answer(self, call: ToolCall, outcome: Outcome, send: Send) -> None:
+    async def answer(self, call: ToolCall, outcome: Outcome, form: Form, send: Send) -> None:
         """Send what the SDK would have sent."""
-        result: dict[str, Any] = {
-            "content": [{"type": "text", "text": outcome.text}],
-            "structuredContent": outcome.content,
-            "isError": not outcome.ok,
-        }
+        structured = outcome.structured(form)
+        result: dict[str, Any] = {"content": outcome.blocks(form)}
+        result |= {} if structured is None else {"structuredContent": structured}
+        result["isError"] = not outcome.ok
         if call.modern:
             result |= {"resultType": "complete", "_meta": self._stamp}
         body = json.dumps({"jsonrpc": "2.0", "id": call.id, "result": result}, separators=(",", ":")).encode()

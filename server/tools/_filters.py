@@ -124,5 +124,4 @@ def _values(value: Value | list[Value]) -> tuple[str, ...]:
     return tuple(text for each in several if (text := field_text(each)) is not None)
 
 
-MaxTokens = Annotated[int, Field(ge=50, le=100_000, description="tokens of the answer at most")]
 Mode = Literal["hybrid", "keyword", "semantic"]

@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from server.tools._filters import MaxTokens
-from server.tools._spec import Arguments
+from server.tools._spec import Arguments, MaxTokens
 from vaults.domain.links import suggesting
 from vaults.domain.links.applying import LinkIn
 from vaults.domain.links.broken import Broken

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar, Unpack, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from auth.roles import Role
 from server.tools._schema import inlined, shown, simplified
 from vaults.ledger.entries import Noted
+
+if TYPE_CHECKING:
+    from server.rendering.text import Answer
 
 Preset = Literal["agent", "notes", "full"]
 PRESETS: tuple[Preset, ...] = ("agent", "notes", "full")
@@ -43,8 +46,29 @@ def unremarkable(args: object, result: object) -> None:
     """For calls of which the activity log says no more than the tool's name."""
 
 
+@dataclass(frozen=True, slots=True)
+class ResourceLink:
+    """A resource that shows what an answer is about: pictures go so, not as text."""
+
+    uri: str
+    name: str
+    mime_type: str
+
+    def as_block(self) -> dict[str, str]:
+        """The content block of MCP."""
+        return {"type": "resource_link", "uri": self.uri, "name": self.name, "mimeType": self.mime_type}
+
+
+def no_links(args: object, result: object) -> Sequence[ResourceLink]:  # noqa: ARG001  for most tools
+    """An answer that points to no resource."""
+    return ()
+
+
 A = TypeVar("A", bound="Arguments")
 R = TypeVar("R")
+
+
+MaxTokens = Annotated[int, Field(ge=50, le=100_000, description="tokens of the answer at most")]
 
 
 class Arguments(BaseModel):
@@ -53,6 +77,15 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     session: str | None = Field(default=None, max_length=200, description="session handle")
+    max_tokens: MaxTokens = 2000
+
+    def token_budget(self) -> int:
+        """Tokens that the text of the answer may have, and its JSON."""
+        return self.max_tokens
+
+
+TAKEN_BY_ALL = ("session", "max_tokens")
+"""Arguments of every tool: the instructions name them once, so that no list of tools has to."""
 
 
 def nothing_is_destroyed(arguments: Mapping[str, Any]) -> bool:  # noqa: ARG001  for most tools, whatever they get
@@ -63,7 +96,10 @@ def nothing_is_destroyed(arguments: Mapping[str, Any]) -> bool:  # noqa: ARG001 
 @dataclass(frozen=True)
 class ToolSpec:
     """One tool. ``preset`` is the least preset that lists it; ``actions`` gives the role of each action where a tool
-    has an argument ``action``; ``text`` says the result in a few words for the model. ``rare``: arguments that the
+    has an argument ``action``. ``text`` words the result for clients that show their model no JSON: with all the
+    evidence, or one sentence on what was done; without it the JSON is worded line by line. ``connector`` gives the JSON
+    that connector clients expect as the text of this call, None for other calls; ``links`` the resources
+    that show more of it. ``rare``: arguments that the
     preset agent takes but does not show; ``noted``: what the activity log says of a call that succeeded. ``deed`` says
     what a call would do, after "wants to", or names it by its arguments; ``destroys`` whether they have it destroy.
     ``looking``: actions that only look, although they need more than a reader; ``writes_if``: which calls write, of a
@@ -79,7 +115,9 @@ class ToolSpec:
     arguments: type[Arguments]
     result: Any
     run: Callable[[Any, Any], Awaitable[Any]]
-    text: Callable[[Any], str]
+    text: Callable[[Any], str | Answer] | None
+    connector: Callable[[Any, Any], dict[str, Any] | None] | None = None
+    links: Callable[[Any, Any], Sequence[ResourceLink]] = no_links
     actions: Mapping[str, Role] = field(default_factory=dict)
     rare: tuple[str, ...] = ()
     noted: Callable[[Any, Any], Noted | None] = unremarkable
@@ -103,6 +141,12 @@ class ToolSpec:
         return self.effect.idempotent
 
     @cached_property
+    def pages(self) -> bool:
+        """Whether the tool keeps to ``max_tokens`` itself, so that what it leaves out can be asked for next."""
+        own = self.arguments.__mro__[: self.arguments.__mro__.index(Arguments)]
+        return any("max_tokens" in vars(each).get("__annotations__", {}) for each in own)
+
+    @cached_property
     def output(self) -> TypeAdapter[Any]:
         return TypeAdapter(self.result)
 
@@ -119,7 +163,8 @@ class ToolSpec:
     def input_schema_for(self, role: Role, preset: str = "full", write_mode: str = "auto") -> dict[str, Any]:
         """The schema as ``role`` is shown it: only the actions it may take, and where a person may have to agree, how
         to say that one did. ``session`` is taken by every tool, so the instructions name it once."""
-        schema = shown(self.input_schema, {"session", *self.hidden_in(preset)})
+        taken_by_all = TAKEN_BY_ALL if not self.pages else TAKEN_BY_ALL[:1]
+        schema = shown(self.input_schema, {*taken_by_all, *self.hidden_in(preset)})
         properties = schema["properties"]
         if self.actions:
             properties["action"] = {**properties["action"], "enum": self.actions_for(role, write_mode)}
@@ -191,12 +236,14 @@ class More(TypedDict, total=False):
     writes_if: Callable[[Mapping[str, Any]], bool]
     role_if: Callable[[Mapping[str, Any]], Role]
     at_once: frozenset[str]
+    connector: Callable[[Any, Any], dict[str, Any] | None]
+    links: Callable[[Any, Any], Sequence[ResourceLink]]
 
 
 def tool(
     *,
     role: Role,
-    text: Callable[[Any], str],
+    text: Callable[[Any], str | Answer] | None = None,
     effect: Effect = READS,
     preset: Preset = "agent",
     **more: Unpack[More],

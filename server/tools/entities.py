@@ -10,10 +10,9 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tools._filters import MaxTokens
 from server.tools._lines import told
 from server.tools._notes import DryRun, Etag
-from server.tools._spec import EDITS, Arguments, tool
+from server.tools._spec import EDITS, Arguments, MaxTokens, tool
 from vaults.domain import portions
 from vaults.domain.disarming import visible
 from vaults.domain.entities import aliasing, merging, proposing

@@ -9,8 +9,9 @@ from pydantic import Field, model_validator
 
 from auth.roles import Role
 from server.call import Call
-from server.tools._lines import told
-from server.tools._spec import Arguments, tool
+from server.rendering.text import Answer, written
+from server.rendering.text import Item as Evidence
+from server.tools._spec import Arguments, MaxTokens, tool
 from vaults.domain import fetching
 from vaults.domain.fetching import Found, Item, Portion
 from vaults.errors import NotFound
@@ -27,6 +28,7 @@ class FetchArguments(Arguments):
     from_line: Annotated[int, Field(ge=1, le=10**7, description="first line")] = 1
     max_lines: Annotated[int | None, Field(ge=1, le=100_000, description="lines of each")] = None
     max_bytes: Annotated[int, Field(ge=100, le=1_000_000, description="bytes in all")] = 50_000
+    max_tokens: MaxTokens = 12_000
 
     @model_validator(mode="after")
     def _one_or_more(self) -> FetchArguments:
@@ -35,42 +37,73 @@ class FetchArguments(Arguments):
         return self
 
 
+BYTES_PER_TOKEN = 4
+"""Of English prose; of code and other languages fewer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The items, in the order asked. For one id its fields stand at the top, too, as connectors expect. ``truncated``:
-    there is more of a text, or of what was asked for. ``remaining``: what max_bytes left no room for."""
+    """The items, in the order asked; for one ``id`` its fields stand at the top instead, as connectors expect.
+    ``truncated``: there is more of a text, of a note from ``next_line`` on, or of what was asked for. ``remaining``:
+    what there was no room for."""
 
-    items: list[Item]
-    missing: list[str] = field(default_factory=list)
-    truncated: bool = False
-    remaining: list[str] | None = None
-    warnings: list[str] = field(default_factory=list)
+    items: list[Item] | None = None
     id: str | None = None
     title: str | None = None
     text: str | None = None
     url: str | None = None
     metadata: dict[str, Any] | None = None
     etag: str | None = None
+    next_line: int | None = None
+    truncated: bool = False
+    missing: list[str] = field(default_factory=list)
+    remaining: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
-def _fetched_text(fetched: Fetched) -> str:
-    lines = [
-        f"{item.id}: {told(item.title)} ({len(item.text)} characters)"
-        + (f", more from line {item.next_line}" if item.next_line else "")
-        for item in fetched.items
-    ]
-    short = bool(fetched.remaining) or any(item.truncated for item in fetched.items)
-    cut = ["Cut at max_bytes: fetch fewer, or from a later line."] if short else []
-    rest = fetched.remaining or []
-    left = [f"Not returned: {len(rest)}, from {rest[0]} on"] if rest else []
-    gone = [f"Not found: {', '.join(map(told, fetched.missing))}"] if fetched.missing else []
-    return "\n".join([*lines, *cut, *left, *gone, *fetched.warnings])
+def _fetched_text(fetched: Fetched) -> Answer:
+    items = fetched.items if fetched.items is not None else [_only(fetched)]
+    cut = fetched.truncated and not any(item.next_line for item in items)
+    return Answer(
+        f"{len(items)} texts." if len(items) != 1 else "The text.",
+        list(map(_evidence, items)),
+        [
+            *(f"{item.id} goes on at from_line {item.next_line}" for item in items if item.next_line),
+            "There is more: fetch fewer at once, or with more max_tokens and max_bytes." if cut else "",
+            f"Not returned: {', '.join(fetched.remaining)}" if fetched.remaining else "",
+            f"Not found: {', '.join(fetched.missing)}" if fetched.missing else "",
+            *fetched.warnings,
+        ],
+    )
 
 
-@tool(role=Role.READER, text=_fetched_text)
+def _only(fetched: Fetched) -> Item:
+    return Item(
+        fetched.id or "", fetched.title or "", fetched.text or "", fetched.url or "", fetched.metadata or {},
+        fetched.etag or "", fetched.truncated, fetched.next_line,
+    )  # fmt: skip
+
+
+def _evidence(item: Item) -> Evidence:
+    about = {name: each for name, each in item.metadata.items() if name not in ("author", "created_at", "kind")}
+    author, at = item.metadata.get("author"), item.metadata.get("modified_at", item.metadata.get("created_at"))
+    wrote = written(author, at) if isinstance(author, str | None) and isinstance(at, str | None) else None
+    return Evidence((item.id, wrote, f"etag {item.etag}"), {"title": item.title, **about}, item.text)
+
+
+def _connector(args: FetchArguments, fetched: Fetched) -> dict[str, Any] | None:
+    """What connector clients expect, which ask with an id alone and read nothing but the text."""
+    if args.model_fields_set != {"id"} or fetched.items is not None:
+        return None
+    plain = {name: getattr(fetched, name) for name in ("id", "title", "text", "url", "metadata")}
+    more = {"truncated": True, "next_line": fetched.next_line} if fetched.truncated else {}
+    return plain | more | ({"warnings": fetched.warnings} if fetched.warnings else {})
+
+
+@tool(role=Role.READER, text=_fetched_text, connector=_connector)
 async def fetch(call: Call, args: FetchArguments) -> Fetched:
     """Read the whole text behind ids and paths. Use it after recall or search, or for all notes that match a glob."""
-    portion = Portion(args.from_line, args.max_lines, args.max_bytes)
+    portion = Portion(args.from_line, args.max_lines, _bytes_for(call, args))
     if args.id is not None and not fetching.is_pattern(args.id):
         found = await fetching.one(call.vault, call.actor, args.id, portion)
     else:
@@ -82,19 +115,28 @@ async def fetch(call: Call, args: FetchArguments) -> Fetched:
     return _connected(found) if args.id is not None and len(found.items) == 1 else _answer(found)
 
 
+def _bytes_for(call: Call, args: FetchArguments) -> int:
+    """Bytes of text that the budget has room for, about; what is over is seen once the answer is made."""
+    return args.max_bytes if call.caller.form == "whole" else min(args.max_bytes, args.max_tokens * BYTES_PER_TOKEN)
+
+
 def _answer(found: Found) -> Fetched:
     cut = found.partial or bool(found.remaining) or any(item.truncated for item in found.items)
-    return Fetched(found.items, found.missing, cut, found.remaining or None, found.warnings)
+    return Fetched(
+        found.items, truncated=cut, missing=found.missing, remaining=found.remaining, warnings=found.warnings
+    )
 
 
 def _connected(found: Found) -> Fetched:
     one = found.items[0]
     return replace(
         _answer(found),
+        items=None,
         id=one.id,
         title=one.title,
         text=one.text,
         url=one.url,
         metadata=one.metadata,
         etag=one.etag,
+        next_line=one.next_line,
     )

@@ -9,9 +9,8 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tools._filters import MaxTokens
 from server.tools._graph_text import text
-from server.tools._spec import READS, Arguments, tool
+from server.tools._spec import READS, Arguments, MaxTokens, tool
 from vaults.domain.graph import analysing, exporting, following, pictures, relating, walking
 from vaults.domain.graph.analysing import Analysis, Scope
 from vaults.domain.graph.answer import Answer, Page

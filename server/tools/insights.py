@@ -10,9 +10,8 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tools._filters import MaxTokens
 from server.tools._lines import told
-from server.tools._spec import READS, Arguments, tool
+from server.tools._spec import READS, Arguments, MaxTokens, tool
 from vaults import clock
 from vaults.domain import portions
 from vaults.domain.insights import ageing, around, evolving, growing, knowing

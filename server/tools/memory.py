@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -12,13 +12,17 @@ from auth.roles import Role
 from server.across import answer_across
 from server.allowance import storer
 from server.call import Call
-from server.tools._filters import MaxTokens, Mode, Narrowing
+from server.rendering.text import Answer, Item, more_after, set_fields, written
+from server.tools._filters import Mode, Narrowing
 from server.tools._lines import told
-from server.tools._spec import ADDS, EDITS, REMOVES, Arguments, tool
+from server.tools._spec import ADDS, EDITS, REMOVES, Arguments, MaxTokens, tool
 from vaults.domain import lifecycle, listing, recalling, relations, remembering
+from vaults.domain.disarming import disarm
+from vaults.domain.hits import Hit
 from vaults.domain.lifecycle import Change, Opened, Replacement
 from vaults.domain.listing import Page
 from vaults.domain.memory import (
+    GLOBAL,
     AppliesTo,
     Commit,
     Confidence,
@@ -54,12 +58,12 @@ class RememberArguments(Arguments, MemoryFields):
     )
 
 
-def _stored_text(stored: Stored) -> str:
-    known = f" (known already as {stored.duplicate_of})" if stored.duplicate_of == stored.id else ""
-    near = f" Similar: {', '.join(near.id for near in stored.similar)}." if stored.similar else ""
-    against = "".join(f" Contradicts {other.id} ({told(other.title)}): {other.why}." for other in stored.contradicts)
-    warned = "".join(f" {warning}." for warning in stored.warnings)
-    return f"Stored {stored.id}: {told(stored.title)}{known}.{near}{against}{warned}"
+def _stored_text(stored: Stored) -> Answer:
+    known = f", known already as {stored.duplicate_of}" if stored.duplicate_of == stored.id else ""
+    vector = ", its vector is still to come" if stored.embedding == "pending" else ""
+    near = [f"similar: {near.id}, {near.score:g}, {near.title}" for near in stored.similar]
+    against = [f"contradicts {other.id}, {other.title}: {other.why}" for other in stored.contradicts]
+    return Answer(f"Stored {stored.id}: {told(stored.title)}{known}{vector}.", [*near, *against], stored.warnings)
 
 
 def _thread(name: str | None, visibility: str) -> tuple[str, ...]:
@@ -107,11 +111,23 @@ class RecallArguments(Narrowing):
     ] = []
 
 
-def _recalled_text(found: Recalled) -> str:
-    if not found.hits:
-        return "Nothing found." + "".join(f" {warning}." for warning in found.warnings)
-    lines = [f"{number}. {told(hit.title)} [{hit.type}, {hit.id}]" for number, hit in enumerate(found.hits, 1)]
-    return "\n".join([f"{len(found.hits)} of {found.total}:", *lines, *found.warnings])
+def _recalled_text(found: Recalled) -> Answer:
+    more = ["There is more: raise limit or max_tokens."] if found.truncated else []
+    items = [_hit_item(hit) for hit in found.hits]
+    return Answer(
+        f"{len(items)} of {found.total} memories." if items else "Nothing found.", items, [*found.warnings, *more]
+    )
+
+
+def _hit_item(hit: Hit) -> Item:
+    return Item(
+        (hit.type, written(hit.author, hit.occurred_at or hit.created_at), hit.vault, hit.id, f"score {hit.score:g}",
+         *hit.flags),
+        {"title": hit.title, "superseded by": hit.superseded_by, "archived": hit.archived_at, "tags": hit.tags,
+         "thread": hit.thread, "applies to": hit.applies_to if hit.applies_to != GLOBAL else None,
+         "parent": hit.parent},
+        disarm(hit.content or hit.snippet or "", adversarial=False).text,
+    )  # fmt: skip
 
 
 @tool(
@@ -133,18 +149,45 @@ async def recall(call: Call, args: RecallArguments) -> Recalled:
         group_by=args.group_by,
     )
     if args.vaults:
-        return await recalling.within(call.vault, ask, await answer_across(call, ask, args.vaults))
-    return await recalling.recall(call.vault, ask)
+        return _brief(await recalling.within(call.vault, ask, await answer_across(call, ask, args.vaults)))
+    found = await recalling.recall(call.vault, ask)
+    return _brief(replace(found, hits=[replace(hit, vault="") for hit in found.hits]))
+
+
+def _brief(found: Recalled) -> Recalled:
+    """Hits without what is said already: a title cut from the content, and the parts of the score, which ``search``
+    and ``explain`` give."""
+    return replace(found, hits=[replace(hit, title=_own_title(hit), signals={}) for hit in found.hits])
+
+
+def _own_title(hit: Hit) -> str:
+    cut = hit.title.removesuffix("…").rstrip()
+    return "" if (hit.content or "").lstrip("# ").startswith(cut) else hit.title
 
 
 class GetArguments(Arguments):
     ids: Ids
+    max_tokens: MaxTokens = 20_000
 
 
-def _opened_text(opened: Opened) -> str:
-    found = "\n".join(f"{memory.id}: {told(memory.title)}" for memory in opened.memories) or "None of these exist."
-    missing = [f"Not found: {', '.join(map(told, opened.missing))}"] if opened.missing else []
-    return "\n".join([found, *missing, *opened.warnings])
+def _opened_text(opened: Opened) -> Answer:
+    head = f"{len(opened.memories)} memories." if opened.memories else "None of these exist."
+    links = [f"{link.from_id} {link.relation} {link.kind} {link.to_id}" for link in opened.links]
+    missing = f"Not found: {', '.join(opened.missing)}" if opened.missing else ""
+    return Answer(head, [*map(_memory_item, opened.memories), *links], [missing, *opened.warnings])
+
+
+_IN_FACTS = frozenset({"id", "type", "author", "created_at", "content", "title", "version"})
+
+
+def _memory_item(memory: Memory) -> Item:
+    """A memory whole: every field that says something."""
+    rest = {name.replace("_", " "): each for name, each in set_fields(memory).items() if name not in _IN_FACTS}
+    return Item(
+        (memory.type, written(memory.author, memory.created_at), memory.id, f"version {memory.version}"),
+        {"title": memory.title, **rest},
+        memory.content,
+    )
 
 
 @tool(role=Role.READER, text=_opened_text)
@@ -314,15 +357,13 @@ class Listing:
 
     memories: list[Memory]
     total: int
-    truncated: bool
+    truncated: bool = False
     cursor: str | None = None
-    warnings: list[str] = field(default_factory=list)
 
 
-def _listing_text(listing: Listing) -> str:
-    lines = [f"{memory.id}: {told(memory.title)} [{memory.type}]" for memory in listing.memories]
-    more = "There is more: pass the cursor." if listing.truncated else ""
-    return "\n".join([f"{len(lines)} of {listing.total}:", *lines, more]).strip()
+def _listing_text(listing: Listing) -> Answer:
+    head = f"{len(listing.memories)} of {listing.total} memories."
+    return Answer(head, list(map(_memory_item, listing.memories)), more_after(listing.cursor))
 
 
 @tool(role=Role.READER, preset="notes", text=_listing_text)

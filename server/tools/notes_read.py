@@ -9,9 +9,9 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tools._filters import MaxTokens, Moment, Where
-from server.tools._lines import told
-from server.tools._spec import Arguments, tool
+from server.rendering.text import Answer, Item, more_after, written
+from server.tools._filters import Moment, Where
+from server.tools._spec import Arguments, MaxTokens, tool
 from vaults import clock
 from vaults.domain import corrections
 from vaults.domain.memory import Label, Tag
@@ -35,18 +35,25 @@ class NoteReadArguments(Arguments):
     max_tokens: MaxTokens = 4000
 
 
-def _read_text(read: NoteRead) -> str:
-    said = [f"{read.path} [etag {read.etag}]: {told(read.title)}, {read.lines} lines."]
-    if read.text is not None:
-        said.append(f"Text from line {read.first_line}, {len(read.text)} characters.")
-    if read.sections is not None:
-        said.append(f"Sections: {', '.join(section.heading[:80] for section in read.sections[:20])}.")
-    if read.outline is not None:
-        said.append(f"{len(read.outline)} headings.")
-    if read.next_line is not None:
-        outline = read.text is None and read.sections is None
-        said.append(f"{'part outline goes' if outline else 'Goes'} on at line {read.next_line}.")
-    return " ".join([*said, *read.warnings])
+def _read_text(read: NoteRead) -> Answer:
+    """The note as far as it was read: properties, outline, sections or lines."""
+    about = Item(
+        (read.path, f"etag {read.etag}", f"{read.lines} lines", written(None, read.modified_at)),
+        {"title": read.title, "tags": read.tags, "aliases": read.aliases, "frontmatter": read.frontmatter,
+         "text from line": read.first_line if read.text is not None else None},
+        read.text,
+    )  # fmt: skip
+    headings = [
+        f"line {each.line}, {each.tokens} tokens: {'#' * each.level} {each.text}" for each in read.outline or ()
+    ]
+    sections = [
+        Item((each.heading or "before the first heading", f"line {each.line}"), body=each.text)
+        for each in read.sections or ()
+    ]
+    outline_only = read.text is None and read.sections is None
+    more = f"{'part outline goes' if outline_only else 'It goes'} on at from_line {read.next_line}"
+    tail = [*read.warnings, *([more] if read.next_line is not None else [])]
+    return Answer("The note.", [*headings, about, *sections], tail)
 
 
 @tool(role=Role.READER, text=_read_text)
@@ -105,11 +112,16 @@ class FindNotesArguments(Arguments):
         )
 
 
-def _found_text(found: FoundNotes) -> str:
-    lines = [f"{note.path}: {told(note.title, 100)}" for note in found.notes]
-    head = f"{len(found.notes)} of {found.total}:" if found.notes else "No note passes."
-    more = ["There is more: pass the cursor."] if found.cursor else []
-    return "\n".join([head, *lines, *more, *found.warnings])
+def _found_text(found: FoundNotes) -> Answer:
+    head = f"{len(found.notes)} of {found.total} notes." if found.notes else "No note passes."
+    notes = [
+        Item(
+            (each.path, f"{each.size} bytes", written(None, each.modified_at), f"etag {each.etag}"),
+            {"title": each.title, "tags": each.tags, "frontmatter": each.frontmatter},
+        )
+        for each in found.notes
+    ]
+    return Answer(head, notes, [*found.warnings, *more_after(found.cursor)])
 
 
 @tool(role=Role.READER, preset="notes", text=_found_text)

@@ -12,9 +12,8 @@ from pydantic import AfterValidator, Field
 from auth.roles import Role
 from server.allowance import storer
 from server.call import Call
-from server.tools._filters import MaxTokens
 from server.tools._notes import DryRun, Etag, noted, warned
-from server.tools._spec import EDITS, Arguments, Effect, tool
+from server.tools._spec import EDITS, Arguments, Effect, MaxTokens, tool
 from vaults.domain.disarming import one_line
 from vaults.domain.memory import Text
 from vaults.domain.notes import editing, fronting, tasking, tasklist, writing

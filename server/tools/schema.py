@@ -11,9 +11,8 @@ from pydantic import AfterValidator, Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tools._filters import MaxTokens
 from server.tools._lines import told
-from server.tools._spec import EDITS, Arguments, tool
+from server.tools._spec import EDITS, Arguments, MaxTokens, tool
 from vaults.domain.memory import Label, Text, bounded_json
 from vaults.domain.schema import migrating, reading, renaming
 from vaults.domain.schema.conventions import Convention

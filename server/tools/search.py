@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from pydantic import Field, model_validator
@@ -13,15 +12,17 @@ from pydantic import Field, model_validator
 from auth.roles import Role
 from server.across import answer_across
 from server.call import Call
-from server.tools._filters import MaxTokens, Mode, Scope
-from server.tools._lines import told
-from server.tools._spec import tool
+from server.rendering.text import Answer, Item, more_after, written
+from server.tools._filters import Mode, Scope
+from server.tools._spec import MaxTokens, tool
 from vaults import clock
 from vaults.domain import recalling
+from vaults.domain.disarming import disarm
 from vaults.domain.hits import Shown
-from vaults.domain.memory import Label, Text
+from vaults.domain.memory import GLOBAL, Label, Text
 from vaults.domain.notes import finding
-from vaults.domain.recalling import Answer, Ask
+from vaults.domain.recalling import Answer as Found
+from vaults.domain.recalling import Ask
 from vaults.graph.nearby import Beside
 from vaults.search.filters import Filter
 from vaults.search.snippets import highlights
@@ -134,18 +135,18 @@ class SearchHit:
 
     id: str
     kind: str
-    vault: str
     title: str
     url: str
     text: str
     score: float
-    signals: dict[str, float]
-    highlights: list[str]
-    author: str
-    tags: list[str]
-    workspace: str
-    created_at: str
     type: str
+    created_at: str
+    vault: str = ""
+    author: str = ""
+    workspace: str = GLOBAL
+    tags: list[str] = field(default_factory=list)
+    signals: dict[str, float] = field(default_factory=dict)
+    highlights: list[str] = field(default_factory=list)
     thread: str | None = None
     parent: str | None = None
     position: int | None = None
@@ -162,19 +163,9 @@ class SearchHit:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """A hit as connectors expect it."""
-
-    id: str
-    title: str
-    url: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Searched:
     """The answer. ``total`` counts the items found before limit and budget cut the list; ``cursor`` asks for the next
-    page; ``results`` repeats the hits for connectors, which ask with a query alone."""
+    page."""
 
     hits: list[SearchHit]
     total: int
@@ -182,27 +173,43 @@ class Searched:
     truncated: bool = False
     cursor: str | None = None
     warnings: list[str] = field(default_factory=list)
-    results: list[Result] | None = None
 
 
-def _searched_text(found: Searched) -> str:
-    lines = [line for number, hit in enumerate(found.hits, 1) for line in _hit_lines(number, hit)]
-    head = f"{len(found.hits)} of {found.total}:" if found.hits else "Nothing found."
-    more = ["There is more: pass the cursor."] if found.cursor else []
-    return "\n".join([head, *lines, *more, *found.warnings])
+def _searched_text(found: Searched) -> Answer:
+    head = f"{len(found.hits)} of {found.total}." if found.hits else "Nothing found."
+    return Answer(head, [_hit_item(hit) for hit in found.hits], [*found.warnings, *more_after(found.cursor)])
 
 
-def _hit_lines(number: int, hit: SearchHit) -> Iterator[str]:
-    yield f"{number}. {told(hit.title)} [{hit.kind}, {hit.id}]"
-    for sign, several, total in (("←", hit.backlinks, hit.backlinks_total), ("→", hit.outlinks, hit.outlinks_total)):
-        if several:
-            more = f" and {total - len(several)} more" if total and total > len(several) else ""
-            yield f"   {sign} {', '.join(told(each.path) for each in several)}{more}"
+def _hit_item(hit: SearchHit) -> Item:
+    name = f"{hit.id} > {hit.section}" if hit.section else hit.id
+    when = hit.occurred_at or hit.modified_at or hit.created_at
+    linked_from, links_to = _linked(hit.backlinks, hit.backlinks_total), _linked(hit.outlinks, hit.outlinks_total)
+    return Item(
+        (hit.type or hit.kind, written(hit.author, when), hit.vault, name, f"score {hit.score:g}", *hit.flags),
+        {"title": hit.title, "superseded by": hit.superseded_by, "tags": hit.tags, "thread": hit.thread,
+         "parent": hit.parent, "linked from": linked_from, "links to": links_to},
+        disarm(hit.text, adversarial=False).text,
+    )  # fmt: skip
+
+
+def _linked(several: list[LinkedNote] | None, total: int | None) -> list[str]:
+    paths = [each.path for each in several or ()]
+    more = (total or 0) - len(paths)
+    return [*paths, f"and {more} more"] if paths and more > 0 else paths
+
+
+def _connector(args: SearchArguments, found: Searched) -> dict[str, Any] | None:
+    """What connector clients expect, which ask with a query alone and read nothing but the text."""
+    if not args.model_fields_set <= {"query"}:
+        return None
+    results = [{"id": hit.id, "title": hit.title, "url": hit.url, "text": hit.text} for hit in found.hits]
+    return {"results": results, "warnings": found.warnings} if found.warnings else {"results": results}
 
 
 @tool(
     role=Role.READER,
     text=_searched_text,
+    connector=_connector,
     rare=(
         "collection", "thread", "parent", "author", "workspace", "modified_after", "modified_before",
         "include_archived", "group_by", "rerank", "recent", "read_dates", "min_score", "vaults", "links",
@@ -227,11 +234,8 @@ async def search(call: Call, args: SearchArguments) -> Searched:
     return replace(searched, hits=[_with_links(hit, linked.get(hit.id)) for hit in searched.hits])
 
 
-def _searched(
-    args: SearchArguments, found: Answer, kept: list[Shown], cursor: str | None, notes: list[str]
-) -> Searched:
-    hits = [_hit(each, found.terms) for each in kept]
-    plain = args.model_fields_set <= {"query"}
+def _searched(args: SearchArguments, found: Found, kept: list[Shown], cursor: str | None, notes: list[str]) -> Searched:
+    hits = [_hit(each, found.terms, several=bool(args.vaults)) for each in kept]
     return Searched(
         hits=hits,
         total=found.total,
@@ -239,7 +243,6 @@ def _searched(
         truncated=len(kept) < min(found.total, args.limit),
         cursor=cursor,
         warnings=[*notes, *found.warnings],
-        results=[Result(hit.id, hit.title, hit.url, hit.text) for hit in hits] if plain else None,
     )
 
 
@@ -255,13 +258,13 @@ def _with_links(hit: SearchHit, links: Beside | None) -> SearchHit:
     )
 
 
-def _hit(shown: Shown, terms: tuple[str, ...]) -> SearchHit:
+def _hit(shown: Shown, terms: tuple[str, ...], *, several: bool) -> SearchHit:
     hit, (kind, _) = shown.hit, shown.item
     text = hit.content if hit.content is not None else hit.snippet or ""
     return SearchHit(
         id=hit.id,
         kind=kind,
-        vault=hit.vault,
+        vault=hit.vault if several else "",
         title=hit.title,
         url=f"{kind}://{quote(hit.id)}",
         text=text,

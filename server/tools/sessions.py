@@ -9,9 +9,8 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tools._filters import MaxTokens
 from server.tools._lines import SAID, told
-from server.tools._spec import EDITS, Arguments, tool
+from server.tools._spec import EDITS, Arguments, MaxTokens, tool
 from vaults.domain import sessions
 from vaults.domain.activity import Event
 from vaults.domain.handoffs import Handoff

@@ -11,8 +11,7 @@ from pydantic import AfterValidator, Field
 from auth.roles import Role
 from server.allowance import storer
 from server.call import Call
-from server.tools._filters import MaxTokens
-from server.tools._spec import EDITS, READS, Arguments, tool
+from server.tools._spec import EDITS, READS, Arguments, MaxTokens, tool
 from vaults import clock
 from vaults.context import run_in
 from vaults.domain import checkpoints

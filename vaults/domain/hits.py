@@ -25,16 +25,16 @@ class Hit:
     was added. A note's id is its path."""
 
     id: str
-    vault: str
-    type: str
-    title: str
-    score: float
-    author: str
-    created_at: str
-    applies_to: str
-    workspace: str
-    tags: list[str]
-    signals: dict[str, float]
+    vault: str = ""
+    type: str = ""
+    title: str = ""
+    score: float = 0.0
+    author: str = ""
+    created_at: str = ""
+    applies_to: str = GLOBAL
+    workspace: str = GLOBAL
+    tags: list[str] = field(default_factory=list)
+    signals: dict[str, float] = field(default_factory=dict)
     content: str | None = None
     snippet: str | None = None
     external_id: str | None = None

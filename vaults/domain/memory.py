@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -159,30 +159,30 @@ class Memory:
     type: str
     title: str
     content: str
-    tags: list[str]
-    keywords: list[str]
-    metadata: dict[str, Any]
-    entity: str | None
-    author: str
-    workspace: str
-    thread: str | None
-    applies_to: str
-    parent: str | None
-    position: int | None
-    confidence: float | None
-    occurred_at: str | None
-    expires_at: str | None
-    visibility: str
-    tier: str
-    archived_at: str | None
-    archived_reason: str | None
-    superseded_by: str | None
-    supersedes: str | None
-    external_id: str | None
-    version: int
-    created_at: str
-    updated_at: str
-    anchor_commit: str | None
+    tags: list[str] = field(default_factory=list)
+    keywords: list[str] = field(default_factory=list)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    entity: str | None = None
+    author: str = ""
+    workspace: str = GLOBAL
+    thread: str | None = None
+    applies_to: str = GLOBAL
+    parent: str | None = None
+    position: int | None = None
+    confidence: float | None = None
+    occurred_at: str | None = None
+    expires_at: str | None = None
+    visibility: str = "shared"
+    tier: str = "warm"
+    archived_at: str | None = None
+    archived_reason: str | None = None
+    superseded_by: str | None = None
+    supersedes: str | None = None
+    external_id: str | None = None
+    version: int = 0
+    created_at: str = ""
+    updated_at: str = ""
+    anchor_commit: str | None = None
     confidence_now: float | None = None
     warnings: list[str] | None = None
 

@@ -11,6 +11,7 @@ from vaults.domain import corrections, hits, indexing, portions, storing
 from vaults.domain.hits import Hit, Shown
 from vaults.domain.memory import Actor, hashed
 from vaults.domain.notes import catalogue, intake
+from vaults.domain.packs import rendering
 from vaults.files.paths import addressed, is_note
 from vaults.graph import nearby
 from vaults.graph.nearby import Beside
@@ -230,8 +231,8 @@ async def beside(vault: Vault, shown: Sequence[Shown]) -> dict[str, Beside]:
 async def fit(
     vault: Vault, shown: Sequence[Shown], max_tokens: int, linked: Mapping[str, Beside] | None = None
 ) -> list[Shown]:
-    """As many as fit, with what they are linked with, best first; at least one."""
-    texts = [f"{each.hit.title}\n{each.hit.content or each.hit.snippet or ''}" for each in shown]
+    """As many as fit, with what they are linked with, best first; at least one. Counted as they are sent."""
+    texts = [rendering.spaced(each.hit) for each in shown]
     if linked:
         texts = [text + _links_text(linked.get(each.hit.id)) for text, each in zip(texts, shown, strict=True)]
     return list(shown[: await portions.fitting(vault, texts, max_tokens)])

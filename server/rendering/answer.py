@@ -1,0 +1,101 @@
+"""A tool's result in both forms, each within the call's budget of tokens, counted as they are sent."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import Any
+
+from server.rendering import text as words
+from server.rendering.fitting import shorten, size
+from server.tools._spec import Arguments, ToolSpec
+from vaults.context import run_in
+from vaults.domain.disarming import visible
+from vaults.search import budget
+
+ROUNDS = 12
+"""Times a result is cut further before nothing of it is left."""
+
+SLACK = 0.93
+"""Of the share that would just fit: tokens are not spread evenly over a text."""
+
+NOTHING_FITS = "Nothing of the answer fits into max_tokens: ask with more."
+CUT = "Cut to max_tokens: ask for less at once, or with more max_tokens."
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """Both forms. ``over``: by how many tokens the longer of the two exceeded the budget before it was cut."""
+
+    content: dict[str, Any]
+    text: str
+    over: int = 0
+
+
+def render_whole(spec: ToolSpec, args: Arguments, result: Any) -> Rendered:
+    """The answer for a reader inside this server: its JSON uncut, also what is empty."""
+    content: dict[str, Any] = spec.output.dump_python(result, mode="json", exclude_none=True)
+    return Rendered(content, _within(spec, args, result, _both(spec, args, result)).text)
+
+
+async def render(pool: Executor, spec: ToolSpec, args: Arguments, result: Any) -> Rendered:
+    """The answer to a call. Long ones are counted on a thread of ``pool``."""
+    room = args.token_budget()
+    whole = _both(spec, args, result)
+    sent = _sent(whole.content)
+    if budget.surely_within([sent], room) and budget.surely_within([whole.text], room):
+        return whole
+    if budget.is_quick([sent, whole.text]):
+        return _within(spec, args, result, whole)
+    return await run_in(pool, _within, spec, args, result, whole)
+
+
+def _within(spec: ToolSpec, args: Arguments, result: Any, whole: Rendered) -> Rendered:
+    room, used = args.token_budget(), _tokens(whole)
+    over, length = max(0, used - room), float(size(result))
+    shown = whole
+    for _ in range(ROUNDS):
+        if used <= room:
+            return replace(shown, over=over)
+        length = min(length, float(size(result))) * SLACK * room / used
+        result = shorten(result, int(length))
+        shown = _both(spec, args, result, cut=True)
+        used = _tokens(shown)
+    return Rendered(_emptied(shown.content, room), NOTHING_FITS, over)
+
+
+def _both(spec: ToolSpec, args: Arguments, result: Any, *, cut: bool = False) -> Rendered:
+    content: dict[str, Any] = spec.output.dump_python(result, mode="json", exclude_none=True, exclude_defaults=True)
+    marks = {"truncated": True} if cut else {}
+    content |= marks
+    plain = spec.connector(args, result) if spec.connector is not None else None
+    if plain is not None:
+        return Rendered(content, json.dumps({**plain, **marks}, ensure_ascii=False))
+    said = spec.text(result) if spec.text is not None else words.Answer("", list(words.outline(content)))
+    shown = words.render(said) if isinstance(said, words.Answer) else visible(said)
+    return Rendered(content, f"{shown}\n- {CUT}" if cut else shown)
+
+
+def _emptied(content: dict[str, Any], room: int) -> dict[str, Any]:
+    """What is left where the smallest answer is too long: its numbers, what is short, and that there is more."""
+    texts = sorted(
+        (name for name, each in content.items() if isinstance(each, str)), key=lambda name: len(content[name])
+    )
+    left = {name: each if isinstance(each, int | float) else type(each)() for name, each in content.items()}
+    left["truncated"] = True
+    for name in sorted(texts, key=lambda name: len(content[name])):
+        fuller = {**left, name: content[name]}
+        if budget.count(_sent(fuller)) > room:
+            break
+        left = fuller
+    return left
+
+
+def _tokens(shown: Rendered) -> int:
+    return max(budget.count(_sent(shown.content)), budget.count(shown.text))
+
+
+def _sent(content: dict[str, Any]) -> str:
+    """The JSON as a client writes it for its model."""
+    return json.dumps(content, ensure_ascii=False)

@@ -1,0 +1,82 @@
+"""A result cut down to a number of characters: long lists lose their end, long texts theirs. Pure.
+
+Whatever a tool returns, some of it fits any budget. What a tool can page through it cuts itself, so that its cursor
+goes on where the answer ends; this is for the rest, and for the last item of a page that is too long alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+SHORT = 120
+"""Characters of a text that is kept whole as long as anything is: an id, a time, a title."""
+
+FRAME = 8
+"""Characters of a field beside its value: name, quotes, comma. Few, as each budget is checked after the cut."""
+
+ELLIPSIS = "…"
+
+
+def shorten(value: Any, room: int) -> Any:
+    """``value`` in about ``room`` characters, of the same type. Short texts and numbers stay; of what is longer the
+    smallest is served first, so that one long text does not push out all the others."""
+    if isinstance(value, str):
+        return value if len(value) <= room else value[: max(0, room - 1)] + ELLIPSIS
+    if isinstance(value, list | tuple):
+        return _shorten_list(list(value), room)
+    if isinstance(value, Mapping):
+        return _shorten_fields(dict(value), room)
+    if is_dataclass(value) and not isinstance(value, type):
+        before = {each.name: getattr(value, each.name) for each in fields(value)}
+        after = _shorten_fields(before, room)
+        changed = {name: each for name, each in after.items() if each is not before[name]}
+        return replace(value, **changed) if changed else value
+    return value
+
+
+def size(value: Any) -> int:
+    """Characters a value takes in an answer, about."""
+    if isinstance(value, str):
+        return len(value) + 2
+    if isinstance(value, list | tuple):
+        return sum(size(each) + 2 for each in value)
+    if isinstance(value, Mapping):
+        return sum(len(str(name)) + FRAME + size(each) for name, each in value.items())
+    if is_dataclass(value) and not isinstance(value, type):
+        inner = ((each.name, getattr(value, each.name)) for each in fields(value))
+        return sum(len(name) + FRAME + size(each) for name, each in inner if each is not None)
+    return 0 if value is None else 6
+
+
+def _shorten_list(values: list[Any], room: int) -> list[Any]:
+    kept: list[Any] = []
+    for each in values:
+        needed = size(each) + 2
+        if needed <= room:
+            kept.append(each)
+            room -= needed
+            continue
+        if room > SHORT and not kept:
+            kept.append(shorten(each, room))
+        break
+    return kept
+
+
+def _shorten_fields(values: dict[str, Any], room: int) -> dict[str, Any]:
+    sizes = {name: size(each) for name, each in values.items()}
+    long = {name for name, each in values.items() if not _is_short(each, sizes[name])}
+    left = room - sum(len(name) + FRAME + sizes[name] for name in values if name not in long)
+    out, waiting = dict(values), sorted(long, key=lambda name: sizes[name])
+    for served, name in enumerate(waiting):
+        share = max(0, left) // (len(waiting) - served)
+        needed = len(name) + FRAME + sizes[name]
+        if needed > share:
+            out[name] = shorten(values[name], max(0, share - len(name) - FRAME))
+        left -= min(needed, share)
+    return out
+
+
+def _is_short(value: Any, length: int) -> bool:
+    return not isinstance(value, list | tuple | Mapping) and not is_dataclass(value) and length <= SHORT
