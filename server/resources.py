@@ -12,19 +12,20 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote
 
 from server.call import Caller
 from server.dispatch import dispatch
 from server.inquiry import Refused, inquire
 from server.services import Services
+from vaults.domain.graph import pictures
 from vaults.errors import InvalidArgument, NotFound, TooLarge
 from vaults.files.paths import SCHEME, address, is_note, key, note_path
 
 STATUS = "vault://status"
 SESSION = "session://latest"
 HANDOFF = "handoff://latest"
-GRAPH = "vault://graph"
+GRAPH = pictures.RESOURCE
 STANDING = {
     STATUS: "How this vault is, as JSON",
     GRAPH: "The most central notes of this vault and how they are linked, as a picture",
@@ -97,13 +98,14 @@ def memory_uri(memory_id: str) -> str:
 def pictured(uri: str) -> str | None:
     """The address of the note that a picture is drawn around; None for what is no address of such a picture. Only a
     path with its suffix makes one: ``note://plan/graph`` is the note plan/graph.md."""
-    note = uri.removesuffix("/graph")
-    return note if note != uri and note.startswith(SCHEME) and is_note(unquote(note)) else None
+    drawn = uri.partition("?")[0]
+    note = drawn.removesuffix("/graph")
+    return note if note != drawn and note.startswith(SCHEME) and is_note(unquote(note)) else None
 
 
 def is_picture(uri: str) -> bool:
     """Whether it may look different after any note changed."""
-    return uri == GRAPH or pictured(uri) is not None
+    return uri.partition("?")[0] == GRAPH or pictured(uri) is not None
 
 
 def note_key(uri: str) -> str | None:
@@ -200,7 +202,7 @@ async def _note(services: Services, caller: Caller, uri: str) -> Contents:
 
 
 async def _picture(services: Services, caller: Caller, uri: str) -> Contents:
-    wanted: dict[str, Any] = {"action": "export", "format": "svg"}
+    wanted: dict[str, Any] = {"action": "export", "format": "svg", **_drawn_of(uri)}
     if note := pictured(uri):
         found = await _fetched(services, caller, [note], max_lines=1, max_bytes=_NOTE_BYTES)
         if not found["items"] or key(found["items"][0]["id"]) != note_key(note):
@@ -208,6 +210,19 @@ async def _picture(services: Services, caller: Caller, uri: str) -> Contents:
         wanted["path"] = found["items"][0]["id"]
     drawn = await _asked(services, caller, "graph", wanted)
     return Contents(uri, SVG, drawn["export"], {})
+
+
+def _drawn_of(uri: str) -> dict[str, Any]:
+    """What a picture's address says of it: a folder, a depth. Raises ``NotFound`` for anything else."""
+    asked = parse_qs(uri.partition("?")[2], keep_blank_values=True, max_num_fields=2)
+    said: dict[str, Any] = {name: values[0] for name, values in asked.items() if len(values) == 1}
+    if not said.keys() <= {"folder", "depth"} or len(said) < len(asked):
+        raise _absent()
+    if "depth" in said:
+        if not re.fullmatch(r"[1-9]", said["depth"]):
+            raise _absent()
+        said["depth"] = int(said["depth"])
+    return said
 
 
 async def _fetched(services: Services, caller: Caller, uris: list[str], **more: int) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def _both(spec: ToolSpec, args: Arguments, result: Any, *, cut: bool = False) ->
     plain = spec.connector(args, result) if spec.connector is not None else None
     if plain is not None:
         return Rendered(content, json.dumps({**plain, **marks}, ensure_ascii=False))
-    said = spec.text(result) if spec.text is not None else words.Answer("", list(words.outline(content)))
+    said = spec.text(result) if spec.text is not None else words.outlined(spec.name, content)
     shown = words.render(said) if isinstance(said, words.Answer) else visible(said)
     return Rendered(content, f"{shown}\n- {CUT}" if cut else shown)
 

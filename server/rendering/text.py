@@ -76,38 +76,61 @@ def _default(each: Field[Any]) -> Any:
     return each.default_factory() if each.default_factory is not MISSING else each.default
 
 
+def outlined(name: str, content: Mapping[str, Any]) -> Answer:
+    """An answer whose text is its JSON, line by line: for tools that have no better words. Every value is in it."""
+    apart = ("warnings", "cursor", "truncated")
+    evidence = list(outline({key: each for key, each in content.items() if key not in apart}))
+    cut = ["There is more."] if content.get("truncated") and "cursor" not in content else []
+    return Answer(f"{name}:", evidence, [*content.get("warnings", ()), *cut, *more_after(content.get("cursor"))])
+
+
 def outline(value: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
-    """A JSON object in lines, a level of depth indented by two blanks: every value is in it, in one line."""
+    """A JSON object in lines, each level indented by two blanks; a text of several lines follows its name behind bars,
+    so that none of them passes for a name."""
     for name, each in value.items():
         yield from _entry("  " * depth + f"{one_line(name, LONGEST)}:", each, depth)
 
 
 def _entry(label: str, value: Any, depth: int) -> Iterator[str]:
-    if isinstance(value, Mapping) and value:
-        plain = {name: each for name, each in value.items() if not isinstance(each, Mapping | list)}
-        if len(plain) == len(value):
-            yield f"{label} {_pairs(plain)}"
-        else:
-            yield label
-            yield from outline(value, depth + 1)
-    elif isinstance(value, list) and any(isinstance(each, Mapping | list) for each in value):
+    if isinstance(value, Mapping):
+        inline, below = _parted(value)
+        yield f"{label} {_pairs(inline)}" if inline or not below else label
+        yield from outline(below, depth + 1)
+    elif isinstance(value, list) and any(not _is_inline(each) for each in value):
         yield label
         for each in value:
             yield from _row(each, depth)
     elif isinstance(value, list):
         yield f"{label} {'; '.join(map(scalar, value)) or 'none'}"
-    else:
+    elif _is_inline(value):
         yield f"{label} {scalar(value)}"
+    else:
+        yield label
+        yield from _barred(value, depth + 1)
 
 
 def _row(value: Any, depth: int) -> Iterator[str]:
     bullet = "  " * depth + "-"
     if not isinstance(value, Mapping):
-        yield f"{bullet} {scalar(value)}"
+        yield from _entry(bullet, value, depth)
         return
-    plain = {name: each for name, each in value.items() if not isinstance(each, Mapping | list)}
-    yield f"{bullet} {_pairs(plain)}"
-    yield from outline({name: each for name, each in value.items() if name not in plain}, depth + 1)
+    inline, below = _parted(value)
+    yield f"{bullet} {_pairs(inline)}"
+    yield from outline(below, depth + 1)
+
+
+def _barred(text: str, depth: int) -> Iterator[str]:
+    return (f"{'  ' * depth}| {line}" for line in visible(text).splitlines())
+
+
+def _parted(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What fits into one line, and what takes lines of its own."""
+    inline = {name: each for name, each in value.items() if _is_inline(each)}
+    return inline, {name: each for name, each in value.items() if name not in inline}
+
+
+def _is_inline(value: Any) -> bool:
+    return not isinstance(value, Mapping | list) and not (isinstance(value, str) and "\n" in value.rstrip("\n"))
 
 
 def _pairs(plain: Mapping[str, Any]) -> str:
@@ -146,6 +169,8 @@ def _field(name: str, value: Any) -> Iterator[str]:
 
 def _bare(row: str) -> str:
     """A row as one line, its indentation kept."""
+    if row.lstrip(" ").startswith("| "):
+        return quoted(visible(row))
     indent = len(row) - len(row.lstrip(" "))
     return quoted(row[:indent] + " ".join(disarm(row, adversarial=False).text.split()))
 

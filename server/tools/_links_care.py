@@ -9,7 +9,6 @@ from typing import Any
 
 from server.allowance import storer
 from server.call import Call
-from server.tools import _links_text as lines
 from server.tools._links import Links, LinksArguments
 from vaults.domain import cursors, portions
 from vaults.domain.entities import naming
@@ -22,13 +21,11 @@ from vaults.graph.happenings import NEWEST, Place
 STUBS, TIMELINE = "stubs", "timeline"
 
 
-async def _paged(
-    call: Call, args: LinksArguments, ask: Callable[[int], Awaitable[Links]], line: Callable[[Any], str]
-) -> Links:
+async def _paged(call: Call, args: LinksArguments, ask: Callable[[int], Awaitable[Links]]) -> Links:
     """A page of as many as fit; its cursor is that of the last one shown."""
     found = await ask(args.limit)
     several = _listed(found)
-    fits = await portions.fitting(call.vault, [line(each) for each in several], args.max_tokens) if several else 0
+    fits = len(await portions.fitted(call.vault, several, args.max_tokens))
     if fits < len(several):
         found = await ask(fits)
     return replace(found, truncated=found.cursor is not None)
@@ -68,7 +65,7 @@ async def _unlinked(call: Call, args: LinksArguments) -> Links:
         found = await unlinked.unlinked(call.vault, unlinked.Asked(path, entity, limit, args.cursor))
         return Links(mentions=found.mentions, cursor=found.cursor)
 
-    return await _paged(call, args, ask, lines.mention)
+    return await _paged(call, args, ask)
 
 
 async def _validate(call: Call, args: LinksArguments) -> Links:
@@ -80,7 +77,7 @@ async def _validate(call: Call, args: LinksArguments) -> Links:
         found = await broken.broken(call.vault, broken.Asked(path, limit, args.cursor))
         return Links(links=await meaning.guessed(call.vault, found.links), cursor=found.cursor)
 
-    return await _paged(call, args, ask, lines.broken)
+    return await _paged(call, args, ask)
 
 
 async def _fix(call: Call, args: LinksArguments, path: str | None) -> Links:
@@ -89,12 +86,11 @@ async def _fix(call: Call, args: LinksArguments, path: str | None) -> Links:
     to = await _path(call, args.to)
     asked = mending.Asked(path, args.target, to, args.cursor, args.dry_run, call.session.id)
     mended = await mending.mend(call.vault, call.actor, asked)
-    texts = [lines.broken(each) for each in mended.links]
-    fits = await portions.fitting(call.vault, texts, args.max_tokens) if texts else 0
+    shown = await portions.fitted(call.vault, mended.links, args.max_tokens)
     done = mended.done
     return Links(
-        links=mended.links[:fits], changed=done.paths, change=done.change, diff=done.diff, total=len(mended.links),
-        cursor=mended.cursor, truncated=fits < len(texts), warnings=done.warnings,
+        links=shown, changed=done.paths, change=done.change, diff=done.diff, total=len(mended.links),
+        cursor=mended.cursor, truncated=len(shown) < len(mended.links), warnings=done.warnings,
     )  # fmt: skip
 
 
@@ -107,7 +103,7 @@ async def _stubs(call: Call, args: LinksArguments) -> Links:
         more = after < found.total and found.stubs
         return Links(stubs=found.stubs, total=found.total, cursor=cursors.written(STUBS, "", after) if more else None)
 
-    return await _paged(call, args, ask, lines.stub)
+    return await _paged(call, args, ask)
 
 
 async def _dashboard(call: Call, args: LinksArguments) -> Links:
@@ -125,7 +121,7 @@ async def _timeline(call: Call, args: LinksArguments) -> Links:
         found = await call.vault.db.read(read)
         return Links(happenings=found.happenings, cursor=_cursor(found.next) if found.next else None)
 
-    return await _paged(call, args, ask, lines.happening)
+    return await _paged(call, args, ask)
 
 
 def _cursor(place: Place) -> str:

@@ -56,44 +56,7 @@ class Status:
     limits: Allowances
 
 
-def _status_text(status: Status) -> str:
-    notes = status.notes
-    scanned = {"unread": " so far (files not read yet)", "scanning": f" ({notes.done} of {notes.total} files read)"}
-    read = scanned.get(notes.state, "")
-    owed = f", {status.embedding.pending} passages without a vector yet" if status.embedding.pending else ""
-    held = (
-        f"Vault {status.vault}: {status.memories.living} memories, {status.notes.notes} notes{read}{owed};"
-        f" model {status.embedding.status}; you are {status.you.role}."
-    )
-    return "\n".join([held, *_doing_text(status)])
-
-
-def _doing_text(status: Status) -> list[str]:
-    """Who is at work, and on what."""
-    well = "no calls yet" if status.health is None else f"health {status.health:.2f}"
-    people = ", ".join(
-        f"{each.who} ({_clipped(each.client)}, since {each.since})"
-        if each.client
-        else f"{each.who} (since {each.since})"
-        for each in status.sessions.present
-    )
-    lines = [f"{well}; {status.sessions.active} active sessions{f': {people}' if people else ''}."]
-    claimed = ", ".join(f"{_clipped(each.resource)} by {each.who}" for each in status.claims.first)
-    lines += [f"Claimed ({status.claims.held}): {claimed}."] if claimed else []
-    done = "; ".join(f"{each.who}: {each.summary} ({each.times})" for each in status.recent)
-    lines += [f"Last 5 minutes: {done}."] if done else []
-    bounds = [each for each in status.limits.bounds if each.what != "calls_per_minute"]  # that one says itself when
-    left = ", ".join(f"{each.what.replace('_', ' ')} {each.left:,} of {each.limit:,} ({each.scope})" for each in bounds)
-    return lines + ([f"Left by plan {status.limits.plan}: {left}."] if left else [])
-
-
-def _clipped(said: str) -> str:
-    """What somebody else wrote, as a short value in quotes: it cannot pass for a line of ours."""
-    text = " ".join(said.replace('"', "'").split())
-    return f'"{text[:60]}…"' if len(text) > 60 else f'"{text}"'
-
-
-@tool(role=Role.READER, text=_status_text)
+@tool(role=Role.READER)
 async def status(call: Call, args: Arguments) -> Status:  # noqa: ARG001  every tool has the same shape
     """How the vault is: sizes, what is pending, who you are, who else is here. Use it when results look incomplete."""
     vault, caller = await vault_status.status(call.vault, call.actor), call.caller
@@ -151,7 +114,6 @@ class VaultList:
     actions=VAULT_ACTIONS,
     destroys=lambda arguments: arguments.get("action") == "archive",
     deed=lambda arguments: "take a vault out of service" if arguments.get("action") == "archive" else "make a vault",
-    text=lambda found: "\n".join(f"{line.name} ({line.role}, {line.state})" for line in found.vaults),
 )
 async def vaults(call: Call, args: VaultsArguments) -> VaultList:
     """The vaults you may enter. Use it before naming one. Creating and archiving need the role admin in every vault."""
@@ -213,19 +175,8 @@ class Advice:
     tools: list[ToolAdvice] = field(default_factory=list)
 
 
-def _advice_text(advice: Advice) -> str:
-    lines = [
-        f"{each.name}{f' (action {each.action})' if each.action else ''}: {each.purpose}"
-        + (f" Not shown to you: needs {each.needs}." if each.needs else "")
-        + (f" Also takes {', '.join(each.also_takes)}." if each.also_takes else "")
-        for each in advice.tools
-    ]
-    return "\n".join(lines) or "No tool fits."
-
-
 @tool(
     role=Role.READER,
-    text=_advice_text,
 )
 async def discover_tools(call: Call, args: DiscoverArguments) -> Advice:
     """Find the tool for a job, also one this connection does not show. Use it when none of yours fits; it advises only,

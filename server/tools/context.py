@@ -11,7 +11,6 @@ from pydantic import Field
 from auth.roles import Role
 from server.call import Call
 from server.tools._filters import Scope
-from server.tools._lines import told
 from server.tools._spec import Arguments, tool
 from server.tools.search import Searching
 from vaults import clock
@@ -123,25 +122,7 @@ SHOWN = 20
 """Lines of each list in the text."""
 
 
-def _explained_text(found: Explanation) -> str:
-    took = ", ".join(f"{name} {ms:.1f} ms" for name, ms in found.timings_ms.items())
-    lines = [f"{len(found.candidates)} of {found.total} candidates. {took}"] if found.query else []
-    lines += [
-        f"{each.rank}. {each.score:.3f} {each.id} {told(each.title, 60)}: {each.outcome}; "
-        + ", ".join(f"{name} {value:+.3f}" for name, value in each.signals.items())
-        for each in found.candidates[:SHOWN]
-    ]
-    if found.pack is not None:
-        budget = found.pack.budget
-        lines.append(f"A context pack: {budget.used} of {budget.total} tokens, {found.pack.total} candidates.")
-        lines += [
-            f"{each.rank}. {each.part} {each.id}: {each.outcome}, {each.tokens} tokens"
-            for each in found.pack.decisions[:SHOWN]
-        ]
-    return "\n".join([*lines, *found.warnings])
-
-
-@tool(role=Role.READER, preset="notes", text=_explained_text)
+@tool(role=Role.READER, preset="notes")
 async def explain(call: Call, args: ExplainArguments) -> Explanation:
     """See why a search returned what it did, and a context pack holds what it does: how the query was read, every
     candidate with its rank and score by words and by meaning, what lifted or lowered it, what it costs in tokens, and

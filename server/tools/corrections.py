@@ -10,7 +10,6 @@ from pydantic import Field
 from auth.roles import Role
 from server.allowance import storer
 from server.call import Call
-from server.tools._lines import told
 from server.tools._spec import EDITS, Arguments, tool
 from vaults.context import run_in
 from vaults.domain import corrections as domain
@@ -52,20 +51,6 @@ class Corrections:
     warnings: list[str] = field(default_factory=list)
 
 
-def _text(found: Corrections) -> str:
-    lines = [_line(each) for each in found.corrections] or ["No corrections."]
-    more = [f"{found.total} in all; there is more: pass the cursor."] if found.cursor else []
-    return "\n".join([*lines, *more, *(f"{each}." for each in found.warnings)])
-
-
-def _line(each: Correction) -> str:
-    said = f"{each.status} {domain.spoken(each)}"
-    if each.status == "open" or each.resolved_by is None:
-        return said
-    how = f": {told(each.resolution, domain.TOLD)}" if each.resolution else ""
-    return f"{said}; {each.status} by {told(each.resolved_by, 60)}{how}"
-
-
 def _noted(args: CorrectionsArguments, found: Corrections) -> Noted | None:
     if args.action == "list":
         return None
@@ -81,7 +66,6 @@ def _noted(args: CorrectionsArguments, found: Corrections) -> Noted | None:
     effect=EDITS,
     preset="notes",
     actions=ACTIONS,
-    text=_text,
     deed="record or settle a correction",
     noted=_noted,
 )

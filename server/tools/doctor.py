@@ -84,40 +84,6 @@ class Doctor:
     repaired: list[str] = field(default_factory=list)
 
 
-def _text(found: Doctor) -> str:
-    lines = [f"repaired: {line}" for line in found.repaired]
-    if found.well is not None:
-        score = "" if found.health is None else f"; health {found.health:.2f}"
-        lines.append(("Well" if found.well else "Not well") + score + ".")
-    for check in found.checks:
-        lines.append(f"{check.status} {check.name}: {check.message}{f'; {check.todo}' if check.todo else ''}")
-        lines += [f"  {line}" for line in check.details]
-    lines += [f"{name} = {value}" for name, value in (found.config or {}).items()]
-    lines += [_event_text(each) for each in found.events]
-    return "\n".join(lines) or _figures_text(found)
-
-
-def _event_text(event: Event) -> str:
-    about = f" {event.resource}" if event.resource else ""
-    return f"{event.at} {event.who or 'somebody'}: {event.summary}{about} ({event.ms:g} ms)"
-
-
-def _figures_text(found: Doctor) -> str:
-    if (stats := found.stats) is not None:
-        rows = ", ".join(f"{count:,} {table}" for table, count in stats.rows.items())
-        return (
-            f"{stats.memories.living:,} memories, {stats.notes:,} notes, {stats.passages:,} passages,"
-            f" {stats.vectors:,} vectors, {stats.storage_bytes:,} bytes; {rows}."
-        )
-    if (busy := found.pipeline) is not None:
-        return (
-            f"Model {busy.embedding.status}, {busy.embedding.pending:,} passages without a vector; notes"
-            f" {busy.notes.state}, watched by {busy.notes.watching}; {'working' if busy.working else 'idle'};"
-            f" {busy.events_lost:,} events lost."
-        )
-    return "No such event."
-
-
 def _noted(args: DoctorArguments, found: Doctor) -> Noted | None:
     return (
         Noted("tool_call", None, f"repaired the vault: {len(found.repaired)} things")
@@ -127,7 +93,7 @@ def _noted(args: DoctorArguments, found: Doctor) -> Noted | None:
 
 
 @tool(
-    role=Role.ADMIN, effect=ADDS, preset="full", actions=ACTIONS, looking=LOOKING, text=_text, noted=_noted,
+    role=Role.ADMIN, effect=ADDS, preset="full", actions=ACTIONS, looking=LOOKING, noted=_noted,
     deed="repair what can be repaired in this vault without losing anything",
 )  # fmt: skip
 async def doctor(call: Call, args: DoctorArguments) -> Doctor:

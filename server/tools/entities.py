@@ -10,11 +10,9 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tools._lines import told
 from server.tools._notes import DryRun, Etag
 from server.tools._spec import EDITS, Arguments, MaxTokens, tool
 from vaults.domain import portions
-from vaults.domain.disarming import visible
 from vaults.domain.entities import aliasing, merging, proposing
 from vaults.domain.entities import listing as domain
 from vaults.domain.entities.duplicates import Pair
@@ -22,7 +20,6 @@ from vaults.domain.entities.listing import Entity, Kind, SortBy
 from vaults.domain.entities.naming_ideas import Idea
 from vaults.domain.memory import Label, Text
 from vaults.domain.notes.terms import Terms
-from vaults.domain.wording import many
 from vaults.errors import InvalidArgument
 from vaults.ledger.entries import Noted
 
@@ -32,8 +29,6 @@ Action = Literal[
 SHOWN = 6_000
 """Characters of a diff in the text of an answer."""
 
-NAMED = 5
-"""Notes named whose links were rewritten."""
 
 Name = Annotated[Text | None, Field(min_length=1, max_length=1024)]
 Some = Annotated[Label | None, Field()]
@@ -95,69 +90,6 @@ class Entities:
     warnings: list[str] = field(default_factory=list)
 
 
-def _text(found: Entities) -> str:
-    lines = [*_said(found), *(f"Warning: {told(each)}." for each in found.warnings)]
-    if found.truncated:
-        lines.append(
-            f"There is more: {'pass the cursor' if found.cursor is not None else 'raise limit or max_tokens'}."
-        )
-    return "\n".join(lines)
-
-
-def _said(found: Entities) -> list[str]:
-    if found.path is not None:
-        return [_changed(found)]
-    if found.dismissed is not None:
-        return ["It is not proposed any more." if found.dismissed else "It may be proposed again."]
-    if found.aliases is not None:
-        ideas = [f"- {told(each.path)}: {told(each.alias)} ({_why(each)})" for each in found.aliases]
-        return ["Aliases it could have:", *ideas] if ideas else ["No alias to suggest."]
-    if found.merges is not None:
-        pairs = [
-            f"- {each.do} {told(each.one)} → {told(each.into)} ({each.score:g}: {', '.join(each.because)})"
-            for each in found.merges
-        ]
-        return [f"{len(pairs)} of {found.total} that may be one thing:", *pairs] if pairs else ["Nothing to merge."]
-    return [f"{len(found.entities)} of {found.total} entities:", *(_line(each) for each in found.entities)]
-
-
-def _changed(found: Entities) -> str:
-    if found.diff is not None:
-        links = f" {many(found.links, 'link')} would be rewritten." if found.links else ""
-        return f"Would change {told(found.path or '')}{_with(found)}.{links} See diff.\n{visible(found.diff[:SHOWN])}"
-    if not found.changed:
-        return f"{told(found.path or '')} was so already."
-    links = f" {many(found.links, 'link')} rewritten." if found.links else ""
-    changed = f"Changed {told(found.path or '')} (etag {found.etag}){_with(found)}."
-    return f"{changed}{links} Change {found.change}; history undoes it."
-
-
-def _with(found: Entities) -> str:
-    """The note that goes, and some of those whose links follow."""
-    gone, *others = found.others or [""]
-    more = f" and links in {', '.join(map(told, others[:NAMED]))}" if others else ""
-    return f"; {told(gone)} is merged into it{more}{' and more' if len(others) > NAMED else ''}" if gone else ""
-
-
-def _line(entity: Entity) -> str:
-    parts = [
-        f"- {told(entity.name)}",
-        f"[{told(entity.category)}]" if entity.category else "",
-        told(entity.path or "no note"),
-    ]
-    counts = [
-        f"hub {entity.hub:g}" if entity.hub else "",
-        many(entity.linked_from, "note links to it", "notes link to it"),
-    ]
-    counts += [many(entity.memories, "memory", "memories")] if entity.memories else []
-    also = f"; also {', '.join(map(told, entity.aliases))}" if entity.aliases else ""
-    return f"{' '.join(each for each in parts if each)}: {', '.join(each for each in counts if each)}{also}"
-
-
-def _why(idea: Idea) -> str:
-    return f"in {many(idea.used, 'link')}" if idea.used else idea.because
-
-
 def _destroys(arguments: Mapping[str, Any]) -> bool:
     merging_away = arguments.get("action") == "merge" and arguments.get("keep_text") is False
     return merging_away and arguments.get("dry_run") is not True
@@ -174,7 +106,6 @@ def _noted(args: EntitiesArguments, done: Entities) -> Noted | None:
     role=Role.READER,
     effect=EDITS,
     preset="notes",
-    text=_text,
     actions={
         "list": Role.READER,
         "suggest_aliases": Role.READER,

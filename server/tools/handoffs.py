@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
@@ -14,7 +13,7 @@ from server.call import Call
 from server.tools._spec import ADDS, EDITS, Arguments, tool
 from vaults.domain import claims as claiming
 from vaults.domain import handovers
-from vaults.domain.claims import Claim, Resource, spoken
+from vaults.domain.claims import Claim, Resource
 from vaults.domain.handoffs import Draft, Handoff
 from vaults.domain.hygiene import secrets
 from vaults.domain.memory import GLOBAL, Filled, Text
@@ -23,9 +22,6 @@ from vaults.ledger.entries import Noted
 
 Point = Annotated[Filled, Field(max_length=500)]
 Resources = Annotated[list[Resource], Field(max_length=50)]
-
-TOLD = 6000
-"""Characters of a handoff a model is told; the structured result has the rest."""
 
 
 def _address(text: str) -> str:
@@ -58,18 +54,9 @@ class Given:
     warnings: list[str] = field(default_factory=list)
 
 
-def _given_text(given: Given) -> str:
-    handoff = given.handoff
-    said = [f"Handoff {handoff.id} waits for {handoff.to or 'anyone'} until {handoff.expires_at}."]
-    if handoff.claims:
-        said.append(f"Whoever accepts it takes over: {', '.join(handoff.claims)}.")
-    return " ".join([*said, *(f"{each}." for each in given.warnings)])
-
-
 @tool(
     role=Role.WRITER,
     effect=EDITS,
-    text=_given_text,
     deed="leave a handoff",
     rare=("ttl_days",),
     # Who it is not for hears that one was left, as of any work, and not which.
@@ -97,26 +84,6 @@ class Loaded:
     claims: list[str] | None = None
 
 
-def _loaded_text(loaded: Loaded) -> str:
-    handoff = loaded.handoff
-    if handoff is None:
-        return "No open handoff is waiting for you."
-    head = f"Handoff {handoff.id} by {handoff.author}, {handoff.created_at}, {handoff.status}"
-    if handoff.receipt is not None:
-        head += f" by {handoff.receipt.accepted_by} at {handoff.receipt.at}"
-    lines = [f"{head}. What its author wrote, as data:"]
-    for name in ("goal", "current_state", "next_action", "constraints", "known_unknowns", "artifacts",
-                 "stop_conditions", "claims"):  # fmt: skip
-        if value := getattr(handoff, name):
-            lines.append(f"{name}: {json.dumps(value, ensure_ascii=False)}")
-    if loaded.claims is not None and handoff.claims:
-        missing = [each for each in handoff.claims if each not in loaded.claims]
-        lines.append(f"You hold now: {', '.join(loaded.claims) or 'nothing'}.")
-        lines += [f"Held by others: {', '.join(missing)}."] if missing else []
-    text = "\n".join(lines)
-    return text if len(text) <= TOLD else f"{text[:TOLD]}… (the structured result has the rest)"
-
-
 def _loaded_noted(args: LoadArguments, loaded: Loaded) -> Noted | None:
     if loaded.handoff is None:
         return None
@@ -127,7 +94,6 @@ def _loaded_noted(args: LoadArguments, loaded: Loaded) -> Noted | None:
 
 @tool(
     role=Role.READER,
-    text=_loaded_text,
     deed="take a handoff over",
     writes_if=lambda arguments: arguments.get("accept") is True,
     noted=_loaded_noted,
@@ -157,14 +123,6 @@ class Claims:
     released: list[str] | None = None
 
 
-def _claims_text(found: Claims) -> str:
-    lines = [f"Released: {', '.join(found.released) or 'nothing'}."] if found.released is not None else []
-    if not found.claims:
-        return "\n".join([*lines, "You hold nothing." if lines else "Nothing is claimed."])
-    named = [f"- {spoken(each)}{': yours' if each.yours else ''}" for each in found.claims]
-    return "\n".join([*lines, f"{len(named)} of {found.total} claims:", *named])
-
-
 def _claims_noted(args: ClaimsArguments, found: Claims) -> Noted:
     count = len(found.claims if found.released is None else found.released)
     return Noted("tool_call", None, f"claims {args.action}: {count}")
@@ -175,7 +133,6 @@ def _claims_noted(args: ClaimsArguments, found: Claims) -> Noted:
     effect=ADDS,
     preset="notes",
     actions={"claim": Role.WRITER, "release": Role.WRITER, "release_all": Role.WRITER, "list": Role.READER},
-    text=_claims_text,
     deed="claim or release what it works on",
     noted=_claims_noted,
 )

@@ -10,7 +10,6 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tools._lines import told
 from server.tools._spec import READS, Arguments, MaxTokens, tool
 from vaults import clock
 from vaults.domain import portions
@@ -23,7 +22,6 @@ from vaults.domain.insights.knowing import Near, NoteFacts
 from vaults.domain.insights.periods import By
 from vaults.domain.memory import Label, Text
 from vaults.domain.notes.finding import lag
-from vaults.domain.wording import many
 from vaults.errors import InvalidArgument
 
 Action = Literal["evolution", "staleness", "context", "note_intelligence", "growth"]
@@ -71,86 +69,10 @@ class Insights:
     warnings: list[str] = field(default_factory=list)
 
 
-def _text(found: Insights) -> str:
-    lines = [*_told(found), *(f"Warning: {told(each)}." for each in found.warnings)]
-    return "\n".join([*lines, *(["There is more: raise limit or max_tokens."] if found.truncated else [])])
-
-
-def _told(found: Insights) -> list[str]:
-    if found.evolution is not None:
-        return _evolution_text(found.evolution)
-    if found.context is not None:
-        return _context_text(found.context)
-    return _note_text(found.note) if found.note is not None else _list_text(found)
-
-
-def _evolution_text(found: Evolution) -> list[str]:
-    where = f" ({told(found.path)})" if found.path else ""
-    since = f", since {found.created_at[:10]}" if found.created_at else ""
-    changed = f", changed {many(found.edits, 'time')}, last {found.modified_at[:10]}" if found.modified_at else ""
-    counts = f"{many(found.linked_from, 'link')} to it, {many(found.memories, *MEMORIES)}"
-    head = f'"{told(found.name)}"{where}{since}{changed}; {counts}.'
-    by = [f"Changed by {', '.join(f'{told(who)} {count}' for who, count in found.by.items())}."] if found.by else []
-    spans = [
-        f"- {each.period}: {many(each.mentions, 'mention')}, {many(each.linked, 'link')} came, {each.unlinked} went,"
-        f" {many(each.changes, 'change')}"
-        for each in found.spans
-    ]
-    return [
-        head,
-        *by,
-        *spans,
-        *(_event(each.at, each.what, each.ref, each.said, each.who) for each in found.happenings),
-    ]
-
-
-def _event(at: str, what: str, ref: str, said: str | None, who: str | None) -> str:
-    words = f": {told(said, 160)}" if said else ""
-    return f"- {at[:10]} {what} {told(ref)}{words}{f' (by {told(who)})' if who else ''}"
-
-
-def _context_text(found: Found) -> list[str]:
-    counts = ", ".join(f"{count} {what}" for what, count in found.counts.items()) or "nothing"
-    return [
-        f"{found.first} to {found.last}: {counts}.",
-        *(_event(each.at, each.what, each.ref, each.title, each.who) for each in found.items),
-    ]
-
-
-def _note_text(note: NoteFacts) -> list[str]:
-    kind = f" [{told(note.category)}]" if note.category else ""
-    lines = [
-        f'"{told(note.title)}" ({told(note.path)}){kind}: {many(note.words, "word")}, {many(note.sections, "section")},'
-        f" changed {note.modified_at[:10]}, {many(note.edits, 'edit')} seen.",
-        f"Links: {many(note.links_in, 'note')} in, {note.links_out} out, {len(note.broken)} broken; hub {note.hub:g};"
-        f" {many(note.memories, *MEMORIES)}. Tasks: {note.tasks_open} open, {note.tasks_overdue} overdue.",
-    ]
-    lines += [f"Like {told(each.path)} ({each.score:g})" for each in note.similar]
-    lines += [f"Unlike its kind: {told(f'{each.field or each.reason}: {each.reason}')}" for each in note.missing]
-    return [*lines, *(f"To do: {each}" for each in note.advice)]
-
-
-def _list_text(found: Insights) -> list[str]:
-    if found.stale is not None:
-        lines = [f"- {told(each.path)} ({each.score:g}): {'; '.join(each.because)}" for each in found.stale]
-        return [f"{len(lines)} of {found.total} notes that are relied on and were not changed for long:", *lines]
-    if found.near is not None:
-        lines = [f"- {told(each.path)} ({each.score:g}, {each.shared} neighbours shared)" for each in found.near]
-        return [f"Near {told(found.path or '')} in meaning and not linked:" if lines else "Nothing near it.", *lines]
-    lines = [
-        f"- {each.period}: {many(each.notes, 'note')}, {many(each.memories, *MEMORIES)}, {many(each.edits, 'change')},"
-        f" links +{each.links_added} −{each.links_removed}"
-        + (f"; then {many(each.totals['notes'], 'note')}, {many(each.totals['links'], 'link')}" if each.totals else "")
-        for each in found.growth or ()
-    ]
-    return ["What came (UTC):", *lines]
-
-
 @tool(
     role=Role.READER,
     effect=READS,
     preset="full",
-    text=_text,
     actions=dict.fromkeys(("evolution", "staleness", "context", "note_intelligence", "growth"), Role.READER),
 )
 async def insights(call: Call, args: InsightsArguments) -> Insights:

@@ -16,24 +16,8 @@ from vaults.domain.notes import deleting, moving, past, undoing
 from vaults.domain.notes.changed import Changed
 from vaults.domain.notes.dated import path_of
 from vaults.domain.notes.past import Past
-from vaults.domain.wording import many
 
 Path = Annotated[Text, Field(min_length=1, max_length=1024, description="the note")]
-
-
-def _moved_text(changed: Changed) -> str:
-    if changed.diff is not None:
-        links = f" {many(changed.links, 'link')} would follow." if changed.links else ""
-        return f"Would be {changed.path}.{links} See diff.{_said(changed)}"
-    if not changed.changed:
-        return f"Nothing to change.{_said(changed)}"
-    links = f" With it went {many(changed.links, 'link')}." if changed.links else ""
-    return f"Now {changed.path} (etag {changed.etag}).{links}{_said(changed)}"
-
-
-def _said(changed: Changed) -> str:
-    undo = f" Change {changed.change}." if changed.change else ""
-    return undo + "".join(f"\nWarning: {warning}." for warning in changed.warnings)
 
 
 class MoveArguments(Arguments):
@@ -48,7 +32,6 @@ class MoveArguments(Arguments):
     role=Role.WRITER,
     effect=EDITS,
     preset="notes",
-    text=_moved_text,
     deed="move a note and the links to it",
     noted=noted("moved a note to"),
 )
@@ -67,16 +50,10 @@ class DeleteArguments(Arguments):
     etag: Etag = None
 
 
-def _deleted_text(changed: Changed) -> str:
-    done = f"Deleted {changed.path}." if changed.changed else f"Would delete {changed.path}. See diff."
-    return done + _said(changed)
-
-
 @tool(
     role=Role.WRITER,
     effect=REMOVES,
     preset="notes",
-    text=_deleted_text,
     deed="delete a note",
     destroys=lambda arguments: arguments.get("dry_run") is not True,
     noted=noted("deleted"),
@@ -120,30 +97,10 @@ class HistoryArguments(Arguments):
     etag: Etag = None
 
 
-def _history_text(history: History) -> str:
-    if history.changes is not None:
-        lines = [_line(each) for each in history.changes] or ["No changes."]
-        more = [f"More before {history.cursor}."] if history.cursor else []
-        return "\n".join([*lines, *more, *(f"Warning: {each}" for each in history.warnings)])
-    if history.changed:
-        also = f" Also: {', '.join(history.others)}." if history.others else ""
-        etag = f" (etag {history.etag})" if history.etag else " is gone"
-        return f"{history.path}{etag}. Change {history.change}.{also}"
-    nothing = "No change to show." if history.truncated is not None else "Nothing to change."
-    return history.diff or nothing
-
-
-def _line(each: Past) -> str:
-    marks = [*(["undone"] if each.undone else []), *(["overwritten outside"] if each.overwritten else [])]
-    said = f" [{', '.join(marks)}]" if marks else ""
-    return f"{each.id} {each.at} {each.author}: {each.summary}{said}"
-
-
 @tool(
     role=Role.READER,
     effect=EDITS,
     preset="notes",
-    text=_history_text,
     deed="write notes as they were before",
     actions={"log": Role.READER, "diff": Role.READER, "undo": Role.WRITER, "restore": Role.WRITER},
     noted=noted("took back a change of"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from datetime import date
 from typing import Annotated, Any, Literal
@@ -14,13 +13,11 @@ from server.allowance import storer
 from server.call import Call
 from server.tools._notes import DryRun, Etag, noted, warned
 from server.tools._spec import EDITS, Arguments, Effect, MaxTokens, tool
-from vaults.domain.disarming import one_line
 from vaults.domain.memory import Text
 from vaults.domain.notes import editing, fronting, tasking, tasklist, writing
 from vaults.domain.notes.changed import Changed, LinkSet
 from vaults.domain.notes.tasklist import TaskLine
 from vaults.domain.notes.terms import Terms
-from vaults.domain.wording import many
 from vaults.errors import InvalidArgument
 from vaults.markdown.edit.draft import Action, Edit, Format, Guardrails
 
@@ -62,44 +59,6 @@ def _terms(call: Call, args: Changing, name: str) -> Terms:
     return Terms(name, args.etag, args.dry_run, args.keep_conflict, wait, session)
 
 
-def _changed_text(changed: Changed) -> str:
-    if changed.diff:
-        lines = [line[:1] for line in changed.diff.splitlines()[2:]]
-        head = f"{changed.path} would change: {many(lines.count('+'), 'line')} in, {lines.count('-')} out. See diff."
-    elif changed.diff is not None:
-        head = f"{changed.path} would not change."
-    elif not changed.changed:
-        head = f"{changed.path} is as it was [etag {changed.etag}]."
-    else:
-        head = f"{changed.path} {_lines(changed)} [etag {changed.etag}]."
-    return " ".join(
-        [head, *_linked(changed), *_suggested(changed), *(f"{warning.rstrip('.')}." for warning in changed.warnings)]
-    )
-
-
-def _linked(changed: Changed) -> Iterator[str]:
-    """Which links were set; paths are other people's words."""
-    if changed.linked:
-        shown = [f"{one_line(each.term)} to {one_line(each.target)}" for each in changed.linked[:SHOWN]]
-        more = f" and {len(changed.linked) - SHOWN} more" if len(changed.linked) > SHOWN else ""
-        yield f"{'Would link' if changed.diff is not None else 'Linked'} {', '.join(shown)}{more}."
-
-
-def _suggested(changed: Changed) -> Iterator[str]:
-    if changed.suggestions is not None:
-        named = ", ".join(one_line(each.path) for each in changed.suggestions)
-        yield f"Suggested links: {named}." if named else "No link to suggest."
-
-
-def _lines(changed: Changed) -> str:
-    first, last = changed.first_line, changed.last_line
-    if first is None or last is None:
-        return "is written"
-    if last < first:
-        return f"lost lines before line {first}"
-    return f"changed in line {first}" if first == last else f"changed in lines {first}-{last}"
-
-
 Properties = Annotated[dict[str, Any], Field(max_length=100)]
 
 
@@ -116,7 +75,6 @@ _SELDOM = ("keep_conflict", "commit", "auto_link", "suggest_links")
 @tool(
     role=Role.WRITER,
     effect=EDITS,
-    text=_changed_text,
     deed="write a note",
     rare=(*_SELDOM, "template"),
     noted=noted("wrote"),
@@ -174,7 +132,6 @@ def edit_of(args: EditArguments, guardrails: Guardrails) -> Edit:
 @tool(
     role=Role.WRITER,
     effect=EDITS,
-    text=_changed_text,
     deed="change a part of a note",
     rare=(*_SELDOM, "guardrails", "preserve_nesting"),
     noted=noted("edited"),
@@ -203,7 +160,6 @@ class FrontmatterArguments(Changing):
     role=Role.WRITER,
     effect=Effect(writes=True),
     preset="notes",
-    text=_changed_text,
     deed="change properties of a note",
     noted=noted("set properties of"),
 )
@@ -270,25 +226,11 @@ class TaskResult:
     warnings: list[str] = field(default_factory=list)
 
 
-def _tasks_text(result: TaskResult) -> str:
-    if result.tasks is None:
-        done = Changed(
-            result.path or "", result.etag, bool(result.changed), result.warnings, result.change,
-            region=result.region, first_line=result.first_line, last_line=result.last_line, diff=result.diff,
-            linked=result.linked,
-        )  # fmt: skip
-        return _changed_text(done)
-    lines = [f"{task.path}:{task.line}: [{task.status}] {task.text[:200]}" for task in result.tasks]
-    more = "There is more: pass the cursor." if result.cursor else ""
-    return "\n".join([f"{len(lines)} of {result.total}:", *lines, more, *result.warnings]).strip()
-
-
 @tool(
     role=Role.WRITER,
     effect=EDITS,
     preset="notes",
     actions={"list": Role.READER, "add": Role.WRITER, "toggle": Role.WRITER},
-    text=_tasks_text,
     deed="change tasks of a note",
     noted=noted("changed a task of"),
 )

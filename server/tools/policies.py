@@ -14,13 +14,11 @@ from server.call import Call
 from server.tools._notes import DryRun, Etag
 from server.tools._spec import Arguments, Effect, tool
 from vaults.context import run_in
-from vaults.domain.disarming import disarm, one_line
 from vaults.domain.memory import Text
 from vaults.domain.notes import moving
 from vaults.domain.policies import places
 from vaults.domain.policies.outcome import Did, Order, Ran
 from vaults.domain.policies.places import MAX_BYTES
-from vaults.domain.wording import many
 from vaults.errors import ConfirmationRequired, InvalidArgument
 from vaults.ledger.entries import Noted
 
@@ -96,52 +94,6 @@ class PoliciesResult:
     changed: bool | None = None
 
 
-def _text(result: PoliciesResult) -> str:
-    if result.policies is not None:
-        return "\n".join(
-            [f"{many(len(result.policies), 'policy', 'policies')}:", *map(_entry, result.policies[:SHOWN])]
-        )
-    if result.steps is not None:
-        return _ran_text(result)
-    if result.valid is not None:
-        return f"{result.name or 'It'} can be run." if result.valid else f"Not valid: {result.problem}."
-    if result.content is not None:
-        return f"{result.path} [etag {result.etag}]:\n{disarm(result.content).text}"
-    if not result.changed:
-        return f"{result.path} is as it was [etag {result.etag}]."
-    etag = f"is saved [etag {result.etag}]" if result.etag else "is deleted"
-    return f"{result.path} {etag}. Change {result.change}."
-
-
-def _entry(entry: PolicyEntry) -> str:
-    if entry.problem is not None:
-        return f"- {one_line(entry.name)}: cannot be run: {one_line(entry.problem, 300)}"
-    variables = ", ".join(f"{each.name}{'' if each.required else '?'}: {each.type}" for each in entry.variables)
-    return f"- {entry.name}({variables}): {one_line(entry.description, 200)}"
-
-
-def _ran_text(result: PoliciesResult) -> str:
-    steps, paths = result.steps or [], result.paths or []
-    named = ", ".join(one_line(path) for path in paths[:SHOWN])
-    head = f"{result.name} " + (
-        f"would change {many(len(paths), 'note')}: {named}. See diff."
-        if result.diff
-        else f"changed {many(len(paths), 'note')}: {named}. Change {result.change}."
-        if result.changed
-        else "changes nothing."
-    )
-    said = [one_line(result.summary, 500)] if result.summary else []
-    return "\n".join([head, *said, *map(_step, steps[:SHOWN])])
-
-
-def _step(did: Did) -> str:
-    if did.skipped is not None:
-        return f"- {did.id}: skipped ({did.skipped})"
-    times = f" {did.times} times" if did.times is not None else ""
-    what = f"changed {one_line(did.path or '')}" if did.changed else "nothing to change"
-    return " ".join([f"- {did.id}: {did.tool}{times}, {what}.", *(f"{each.rstrip('.')}." for each in did.warnings)])
-
-
 def _deed(arguments: Mapping[str, Any]) -> str:
     what = {
         "execute": "run a written procedure, which changes notes and may delete some",
@@ -182,7 +134,6 @@ def _noted(args: PoliciesArguments, result: PoliciesResult) -> Noted | None:
         "revise": Role.ADMIN,
         "delete": Role.ADMIN,
     },
-    text=_text,
     deed=_deed,
     destroys=_destroys,
     noted=_noted,

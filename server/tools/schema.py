@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tools._lines import told
 from server.tools._spec import EDITS, Arguments, MaxTokens, tool
 from vaults.domain.memory import Label, Text, bounded_json
 from vaults.domain.schema import migrating, reading, renaming
@@ -128,103 +126,6 @@ class Schema:
     warnings: list[str] = field(default_factory=list)
 
 
-def _schema_text(found: Schema) -> str:
-    lines = _changed_lines(found) if found.changed is not None else _row_lines(found)
-    more = ["There is more: pass the cursor."] if found.cursor else []
-    if found.truncated and not found.cursor and found.changed is None:
-        more = ["There is more: name a folder, or raise limit and max_tokens."]
-    return "\n".join([*lines, *more, *(f"Warning: {told(each)}." for each in found.warnings)])
-
-
-def _row_lines(found: Schema) -> list[str]:
-    kinds: tuple[tuple[str, Sequence[Any] | None, Callable[[Any], str]], ...] = (
-        ("fields", found.fields, _field_line),
-        ("tags", found.tags, lambda row: f"#{told(row.tag)} {row.notes}"),
-        ("folders", found.folders, _folder_line),
-        ("values", found.values, _value_line),
-        ("violations", found.violations, _violation_line),
-    )
-    if found.conventions is not None:
-        return [_head(found, [("conventions", len(found.conventions))]), *_habit_lines(found.conventions)]
-    shown = [(name, rows, line) for name, rows, line in kinds if rows is not None]
-    lines = [_head(found, [(name, len(rows)) for name, rows, _ in shown])]
-    for _, rows, line in shown:
-        lines += [f"- {line(row)}" for row in rows]
-    return lines
-
-
-def _head(found: Schema, shown: Sequence[tuple[str, int]]) -> str:
-    """How many there are. ``shown``: what, in the plural, and how many of them are told."""
-    count = sum(rows for _, rows in shown)
-    of = f" of {found.total} in all" if found.total is not None and found.total > count else ""
-    kinds = ", ".join(many(rows, name.removesuffix("s")) for name, rows in shown)
-    return f"{many(found.notes or 0, 'note')}; {kinds}{of}."
-
-
-def _field_line(row: FieldUse) -> str:
-    types = "" if len(row.types) == 1 else f" ({', '.join(f'{kind} {n}' for kind, n in row.types.items())})"
-    examples = f", such as {_listed(row.examples)}" if row.examples else ""
-    folders = ", ".join(f"{told(name) or '/'} {n}" for name, n in row.folders.items())
-    return f"{told(row.name)}: {row.type}{types}, {many(row.notes, 'note')}{examples}; in {folders}"
-
-
-def _folder_line(row: Folder) -> str:
-    fields = ", ".join(f"{told(name)} {share:.0%}" for name, share in row.fields.items())
-    kind = f"; type {told(row.type, VALUE)}" if row.type else ""
-    return f"{told(row.folder) or '/'}: {many(row.notes, 'note')}, {row.below} with those below{kind}" + (
-        f"; {fields}" if fields else ""
-    )
-
-
-def _value_line(row: Spelt) -> str:
-    near = f"; like {_listed(row.near)}" if row.near else ""
-    return f"{_listed([row.value])} ({row.type}): {many(row.notes, 'note')}{near}"
-
-
-def _habit_lines(rows: Sequence[Habit]) -> Iterator[str]:
-    """A line for each folder or type, and one for each field."""
-    for (of, name), of_one in groupby(rows, key=lambda row: (row.of, row.name)):
-        yield f"{of} {told(name) or '/'}:"
-        for field_name, habits in groupby(of_one, key=lambda row: row.field if row.rule != "tag" else "tags"):
-            yield f"- {told(field_name) if field_name else 'file names'}: {'; '.join(map(_habit, habits))}"
-
-
-def _habit(row: Habit) -> str:
-    said = {
-        "required": "there",
-        "type": row.value,
-        "enum": f"one of {_listed(row.choices or ())}",
-        "tag": f"#{told(row.field or '')}",
-        "name": row.value,
-    }[row.rule]
-    less = f" (not {', '.join(map(told, row.exceptions or ()))}" if row.exceptions else ""
-    further = f" and {row.others - EXCEPTIONS} more" if row.others > EXCEPTIONS else ""
-    return f"{said} in {row.share:.0%} of {row.notes}{less}{further}{')' if less else ''}"
-
-
-def _violation_line(row: Violation) -> str:
-    better = f" Better: {told(row.suggestion, VALUE)}." if row.suggestion else ""
-    return f"{told(row.path)}: {told(row.field or 'name')} {told(row.reason)} ({told(row.against)}).{better}"
-
-
-def _listed(values: Sequence[str]) -> str:
-    return ", ".join(f'"{told(each, VALUE)}"' for each in values)
-
-
-def _changed_lines(found: Schema) -> list[str]:
-    counts = "; ".join(f"{told(name, VALUE)}: {n}" for name, n in (found.counts or {}).items())
-    told_of = f" Found: {counts}." if counts else ""
-    if found.change is not None:
-        return [
-            f"Changed {many(found.changed or 0, 'note')} as change {found.change}; history undoes it by that.{told_of}"
-        ]
-    if not found.changed:
-        return [f"Nothing to change.{told_of}"]
-    named = ", ".join(map(told, found.paths or ()))
-    diff = [found.diff.rstrip("\n")] if found.diff else []
-    return [f"Would change {many(found.changed, 'note')}; call again with dry_run false.{told_of}", named, *diff]
-
-
 Answer: TypeAlias = Callable[[Call, SchemaArguments, Span], Awaitable[Schema]]
 
 
@@ -233,7 +134,6 @@ Answer: TypeAlias = Callable[[Call, SchemaArguments, Span], Awaitable[Schema]]
     effect=EDITS,
     preset="notes",
     actions=ACTIONS,
-    text=_schema_text,
     deed="change frontmatter or tags in many notes",
     noted=lambda args, found: (
         Noted("note_changed", None, f"tidied {many(found.changed or 0, 'note')}: {args.action}")

@@ -9,7 +9,6 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tools._lines import SAID, told
 from server.tools._spec import EDITS, Arguments, MaxTokens, tool
 from vaults.domain import sessions
 from vaults.domain.activity import Event
@@ -41,33 +40,8 @@ class Resumed:
     truncated: bool
 
 
-def _line(view: SessionView) -> str:
-    left = view.where_left_off or view.summary or view.goal
-    said = f": {told(left, SAID)}" if left else ""
-    return f"- {view.who}{f' ({view.client})' if view.client else ''}, {view.status}, {view.seen_at}{said}"
-
-
-def _event_line(event: Event) -> str:
-    title = f": {told(event.title)}" if event.title else ""
-    return f"  {event.created_at} {event.summary}{title}"
-
-
-def _resumed_text(found: Resumed) -> str:
-    lines = [f"You are in session {found.session.id}."]
-    for view in found.sessions:
-        lines += [_line(view), *map(_event_line, view.activity_log[-5:])]
-    if found.concurrent_total:
-        at_work = ", ".join(sorted({view.who for view in found.concurrent}))
-        lines.append(f"{found.concurrent_total} at work beside you: {at_work}.")
-    if (left := found.handoff) is not None:
-        goal, step = told(left.goal, SAID), told(left.next_action, SAID)
-        lines.append(f"Handoff {left.id} by {left.author} waits for you: {goal}. Next: {step}")
-    return "\n".join(lines)
-
-
 @tool(
     role=Role.READER,
-    text=_resumed_text,
     rare=("max_tokens",),
     noted=lambda _, found: Noted(
         "session_resumed"
@@ -114,7 +88,6 @@ class Kept:
 @tool(
     role=Role.WRITER,
     effect=EDITS,
-    text=lambda kept: f"Session {kept.session.id} is {kept.session.status}; its claims are free.",
     deed="save where a session stands",
     rare=("metadata",),
     noted=lambda _, kept: Noted("session_saved", kept.session.id, f"saved the session as {kept.session.status}"),
@@ -146,11 +119,7 @@ class History:
     truncated: bool
 
 
-def _history_text(found: History) -> str:
-    return "\n".join([f"{len(found.sessions)} of {found.total} sessions:", *map(_line, found.sessions)])
-
-
-@tool(role=Role.READER, preset="notes", text=_history_text)
+@tool(role=Role.READER, preset="notes")
 async def session_history(call: Call, args: HistoryArguments) -> History:
     """Sessions of this vault by time and status, with what each did by tool. Use it to find out who did what when."""
     found, total = await sessions.history(call.vault, call.actor, Span(args.status, args.since, args.until), args.limit)

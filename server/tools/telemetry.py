@@ -68,32 +68,6 @@ class Usage:
     archived: list[str] = field(default_factory=list)
 
 
-def _usage_text(report: Usage) -> str:
-    calls, errors = sum(use.calls for use in report.tools), sum(use.errors for use in report.tools)
-    tokens, saved, tidy = report.tokens, report.savings, report.hygiene
-    lines = [f"Archived {len(report.archived)}: {', '.join(report.archived)}."] if report.archived else []
-    lines.append(f"Since {report.since}: {calls:,} calls in {report.sessions:,} sessions, {errors:,} failed.")
-    lines += [_tool_text(use) for use in report.tools[:LISTED]]
-    lines.append(
-        f"Tokens: your tool schemas {tokens.schemas:,} a session, arguments {tokens.arguments:,}, results"
-        f" {tokens.results:,}. Savings: about {saved.net:,} net ({saved.cold_starts_avoided:,} cold starts avoided);"
-        f" measured in packs: {saved.measured:,}."
-    )
-    memories, notes = sum(day.memories for day in report.growth), sum(day.notes for day in report.growth)
-    lines.append(f"Last 30 days: {memories:,} memories and {notes:,} notes more.")
-    lines.append(
-        f"To tidy with action archive: duplicates {tidy.duplicates.count}, never_read {tidy.never_read.count},"
-        f" expired {tidy.expired.count}."
-    )
-    return "\n".join(lines)
-
-
-def _tool_text(use: ToolUse) -> str:
-    said = f", right in {use.right:.0%}" if use.right is not None else ""
-    times = f"p50 {use.p50_ms:g} ms, p95 {use.p95_ms:g} ms"
-    return f"{use.tool}: {use.calls:,} calls, {use.errors:,} failed, {times}, {use.tokens_out:,} tokens out{said}"
-
-
 def _usage_noted(args: UsageArguments, _report: Usage) -> Noted | None:
     if args.action == "report":
         return None
@@ -109,7 +83,6 @@ _TIDIED = {"duplicates": "kept twice", "never_read": "never read", "expired": "e
     effect=EDITS,
     preset="full",
     actions=USAGE_ACTIONS,
-    text=_usage_text,
     deed="archive memories",
     noted=_usage_noted,
 )

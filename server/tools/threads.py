@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
@@ -48,35 +47,11 @@ class Threads:
     diff: Difference | None = None
 
 
-def _count(thread: Thread) -> str:
-    parts = ("memories", "passages", "checkpoints", "sessions")
-    said = ", ".join(f"{number} {name}" for name in parts if (number := getattr(thread, name)))
-    return f"{_line(thread.name)}: {said}, last {thread.last_at}"
-
-
-def _line(text: str) -> str:
-    """What others wrote, in one line: it must not pass for one of ours."""
-    return " ".join(text.split())
-
-
-def _threads_text(found: Threads) -> str:
-    lines = [f"{len(found.threads)} of {found.total} threads:", *(f"- {_count(each)}" for each in found.threads)]
-    lines += [f"- memory {each.id} [{each.type}]: {_line(each.title)}" for each in found.memories]
-    lines += [f"- {each.kind} {each.ref}: {_line(each.title)}" for each in found.passages]
-    if found.checkpoints:
-        last = found.checkpoints[0]
-        lines.append(f"State {last.id} by {last.who}, {last.created_at}, {last.tokens} tokens:")
-        state = found.state
-        lines.append(json.dumps(state.state, ensure_ascii=False) if state else "left out: raise max_tokens to see it")
-    return "\n".join(lines)
-
-
 @tool(
     role=Role.READER,
     effect=READS,
     preset="notes",
     actions={"list": Role.READER, "show": Role.READER},
-    text=_threads_text,
 )
 async def threads(call: Call, args: ThreadsArguments) -> Threads:
     """Lines of work in this vault, or what one of them holds: memories, notes, sessions, its state and how that
@@ -118,21 +93,10 @@ class CheckpointArguments(Arguments):
     workspace: Annotated[Label | None, Field(description="project; default: yours")] = None
 
 
-def _saved_text(saved: Saved) -> str:
-    of = f" of thread {saved.thread}" if saved.thread else ""
-    changed = saved.changed
-    warnings = "".join(f" {each}." for each in saved.warnings)
-    if changed is None:
-        return f"State {saved.state_id}{of} is kept, the first one, {saved.tokens} tokens.{warnings}"
-    counts = f"{len(changed.added)} added, {len(changed.changed)} changed, {len(changed.removed)} removed"
-    return f"State {saved.state_id}{of} is the current one, {saved.tokens} tokens: {counts}.{warnings}"
-
-
 @tool(
     role=Role.WRITER,
     effect=EDITS,
     preset="notes",
-    text=_saved_text,
     deed="keep the state of its work",
     noted=lambda args, saved: Noted(
         "checkpoint", saved.state_id, "kept a state", threads=(args.thread,) if args.thread else ()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from vaults.context import run_in
+from vaults.domain.packs.rendering import spaced
 from vaults.search import budget
 from vaults.vault import Vault
 
@@ -13,8 +14,8 @@ T = TypeVar("T")
 
 
 async def fitted(vault: Vault, rows: Sequence[T], max_tokens: int) -> list[T]:
-    """As many of ``rows``, in order, as fit as they are told; at least one of them."""
-    return list(rows[: await fitting(vault, [str(row) for row in rows], max_tokens)]) if rows else []
+    """As many of ``rows``, in order, as fit when they are sent as JSON; at least one of them."""
+    return list(rows[: await fitting(vault, [spaced(row) for row in rows], max_tokens)]) if rows else []
 
 
 async def fitting(vault: Vault, texts: Sequence[str], max_tokens: int) -> int:

@@ -90,7 +90,8 @@ class Page:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What the graph says: of ``total``, these; ``cursor`` asks for more. ``memories``: those that speak of the note.
-    ``score`` with its ``parts``: of two notes. ``summary``: figures. ``export``: a document in ``format``."""
+    ``score`` with its ``parts``: of two notes. ``summary``: figures. ``export``: a document in ``format``; ``picture``:
+    the resource that is it, where it is a picture."""
 
     nodes: list[GraphNode] = field(default_factory=list)
     links: list[GraphLink] = field(default_factory=list)
@@ -105,6 +106,7 @@ class Answer:
     summary: dict[str, float] | None = None
     format: str | None = None
     export: str | None = None
+    picture: str | None = None
     note: str | None = None
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
 from vaults.context import run_in
 from vaults.domain.graph import walking
 from vaults.domain.graph.answer import Answer, Sight
@@ -10,10 +13,14 @@ from vaults.domain.graph.picturing import drawing, scene
 from vaults.domain.graph.picturing.drawing import Picture
 from vaults.domain.graph.relating import within
 from vaults.errors import InvalidArgument
+from vaults.files.paths import address
 from vaults.graph.graph import NONE, Graph
 from vaults.vault import Vault
 
-FORMAT = "svg"
+FORMAT, MIME_TYPE = "svg", "image/svg+xml"
+
+RESOURCE = "vault://graph"
+"""The picture of a vault; around a note it is that note's address and ``/graph``."""
 
 DEEPEST, FEW = 2, 8
 """Links around a note at most; and notes one link away below which those two away are shown as well, if nothing is
@@ -27,8 +34,15 @@ async def export(vault: Vault, which: Which | None, folder: str | None, depth: i
         raise InvalidArgument("depth", f"must be {DEEPEST} at most for a picture", hint="mermaid and json go further")
     sight, numbers = await walking.seen(vault, *([which] if which is not None else []))
     title = folder or vault.name
+    uri = _uri(sight.path(numbers[0]) if numbers else None, {"folder": folder, "depth": depth})
     drawn, total = await run_in(vault.shared.pool, _drawn, sight, numbers[0] if numbers else title, folder, depth)
-    return Answer(total=total, truncated=drawn.notes < total, format=FORMAT, export=drawn.svg)
+    return Answer(total=total, truncated=drawn.notes < total, format=FORMAT, export=drawn.svg, picture=uri)
+
+
+def _uri(path: str | None, wanted: Mapping[str, str | int | None]) -> str:
+    resource = RESOURCE if path is None else f"{address(path)}/graph"
+    query = urlencode({name: value for name, value in wanted.items() if value is not None})
+    return f"{resource}?{query}" if query else resource
 
 
 def _drawn(sight: Sight, about: int | str, folder: str | None, depth: int | None) -> tuple[Picture, int]:
