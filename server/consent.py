@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from server.call import Caller
-from server.tools._spec import CONFIRMED, OWN_WORD, Arguments, ToolSpec
+from server.tools._spec import CONFIRMED, OWN_WORD, TAKEN_BY_ALL, Arguments, ToolSpec
 from vaults.errors import ConfirmationRequired
 
 _LINES = 12
@@ -66,7 +66,7 @@ def check_word(caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> 
 def question(caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
     """What the person is asked. The words are ours; values of the call stand quoted, clipped and on lines of their
     own, with nothing in them that could pass for a line of ours or turn the text around."""
-    names = [name for name in arguments if name not in (CONFIRMED, OWN_WORD, "session")]
+    names = [name for name in arguments if name not in (CONFIRMED, OWN_WORD, *TAKEN_BY_ALL)]
     lines = [f"- {name}: {_quoted(arguments[name])}" for name in names[:_LINES]]
     more = [f"- and {len(names) - _LINES} more"] if len(names) > _LINES else []
     head = f"An agent wants to {spec.deed_of(arguments)} in the vault {caller.vault} (tool {spec.name})."

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from server.endpoint import endpoint_of, token_in
+from server.rendering.answer import CUT
 from vaults.domain.exports import Format, staged
 from vaults.domain.jsonl import Exported, LineReader, MemoryLine, RawLine, Rejected, identified, parse
 from vaults.domain.memory import Memory, derived_title, hashed
@@ -119,6 +120,8 @@ class Remote:
             while True:
                 arguments = {"order": "oldest", "limit": 200, "include_archived": True, "workspace": "all"}
                 page = await self._call("memory_list", {**arguments, "max_tokens": 100_000, "cursor": cursor})
+                if CUT in page.get("warnings", ()):
+                    raise Refused("a memory is too long to be sent whole: export it on the server")
                 memories = [_memory(memory) for memory in page["memories"]]
                 stage.write([_exported(memory, replaced) for memory in memories])
                 done, cursor = done + len(memories), page.get("cursor")
@@ -156,7 +159,7 @@ def _arguments(line: MemoryLine, number: int) -> dict[str, Any]:
 
 def _memory(found: dict[str, Any]) -> Memory:
     """A memory as it came: without the fields that are empty, perhaps with some that a newer server has."""
-    values: dict[str, Any] = {each.name: found.get(each.name) for each in fields(Memory)}
+    values: dict[str, Any] = {each.name: found[each.name] for each in fields(Memory) if each.name in found}
     return Memory(**values)
 
 

@@ -164,7 +164,7 @@ async def _status(services: Services, caller: Caller) -> dict[str, Any]:
 
 
 async def _last_session(services: Services, caller: Caller) -> dict[str, Any]:
-    found = await _asked(services, caller, "session_resume", {"limit": 2})
+    found = await _asked(services, caller, "session_resume", {"limit": 2, "max_tokens": _LISTED_TOKENS})
     before = [each for each in found["sessions"] if each["id"] != found["session"]["id"]]
     if not before:
         raise _absent()

@@ -67,7 +67,7 @@ def _within(spec: ToolSpec, args: Arguments, result: Any, whole: Rendered) -> Re
 
 def _both(spec: ToolSpec, args: Arguments, result: Any, *, cut: bool = False) -> Rendered:
     content: dict[str, Any] = spec.output.dump_python(result, mode="json", exclude_none=True, exclude_defaults=True)
-    marks = {"truncated": True} if cut else {}
+    marks = {"truncated": True, "warnings": [*content.get("warnings", ()), CUT]} if cut else {}
     content |= marks
     plain = spec.connector(args, result) if spec.connector is not None else None
     if plain is not None:

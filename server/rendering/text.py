@@ -80,7 +80,11 @@ def outlined(name: str, content: Mapping[str, Any]) -> Answer:
     """An answer whose text is its JSON, line by line: for tools that have no better words. Every value is in it."""
     apart = ("warnings", "cursor", "truncated")
     evidence = list(outline({key: each for key, each in content.items() if key not in apart}))
-    cut = ["There is more."] if content.get("truncated") and "cursor" not in content else []
+    cut = (
+        ["There is more: ask for less at once, or with more max_tokens."]
+        if content.get("truncated") and "cursor" not in content
+        else []
+    )
     return Answer(f"{name}:", evidence, [*content.get("warnings", ()), *cut, *more_after(content.get("cursor"))])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar, Unpack, get_type_hints
 
@@ -142,7 +142,12 @@ class ToolSpec:
 
     @cached_property
     def pages(self) -> bool:
-        """Whether the tool keeps to ``max_tokens`` itself, so that what it leaves out can be asked for next."""
+        """Whether its result says where the next one goes on, so that nothing may be cut from it unseen."""
+        return bool({"cursor", "next_line"} & {each.name for each in fields(self.result)})
+
+    @cached_property
+    def shows_budget(self) -> bool:
+        """Whether a list of tools shows ``max_tokens``: where the tool says something of its own about it."""
         own = self.arguments.__mro__[: self.arguments.__mro__.index(Arguments)]
         return any("max_tokens" in vars(each).get("__annotations__", {}) for each in own)
 
@@ -163,7 +168,7 @@ class ToolSpec:
     def input_schema_for(self, role: Role, preset: str = "full", write_mode: str = "auto") -> dict[str, Any]:
         """The schema as ``role`` is shown it: only the actions it may take, and where a person may have to agree, how
         to say that one did. ``session`` is taken by every tool, so the instructions name it once."""
-        taken_by_all = TAKEN_BY_ALL if not self.pages else TAKEN_BY_ALL[:1]
+        taken_by_all = TAKEN_BY_ALL[:1] if self.shows_budget else TAKEN_BY_ALL
         schema = shown(self.input_schema, {*taken_by_all, *self.hidden_in(preset)})
         properties = schema["properties"]
         if self.actions:

@@ -11,7 +11,7 @@ from pydantic import Field
 from auth.roles import Role
 from server.call import Call
 from server.tools._filters import Scope
-from server.tools._spec import Arguments, tool
+from server.tools._spec import TAKEN_BY_ALL, Arguments, tool
 from server.tools.search import Searching
 from vaults import clock
 from vaults.domain import explaining
@@ -40,6 +40,10 @@ class ContextArguments(Arguments):
     anchor_commit: Anchor = None
     include_orphans: Orphans = False
 
+    def token_budget(self) -> int:
+        """A pack's own budget, under either name."""
+        return min(self.budget_tokens, self.max_tokens) if "max_tokens" in self.model_fields_set else self.budget_tokens
+
 
 def _asked(call: Call, args: ContextArguments) -> Asked:
     """The request for the domain."""
@@ -52,7 +56,7 @@ def _asked(call: Call, args: ContextArguments) -> Asked:
         only=only,
         taker=taker,
         session=call.session,
-        total=args.budget_tokens,
+        total=args.token_budget(),
         form=args.format,
         anchor_commit=args.anchor_commit,
         include_orphans=args.include_orphans,
@@ -139,7 +143,7 @@ async def explain(call: Call, args: ExplainArguments) -> Explanation:
 
 
 async def _packed(call: Call, args: ExplainArguments) -> tuple[Packed, list[str]]:
-    names = ContextArguments.model_fields.keys() & args.model_fields_set
+    names = (ContextArguments.model_fields.keys() & args.model_fields_set) - {*TAKEN_BY_ALL}
     asked = _asked(call, ContextArguments(**{name: getattr(args, name) for name in names}))
     # Whatever else narrows the search narrows the pack as well.
     asked = replace(asked, only=replace(args.as_filter(call), now=asked.only.now))

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 from auth.addresses import is_address
 from auth.roles import Role
 from server.call import Call
-from server.tools._spec import ADDS, EDITS, Arguments, tool
+from server.tools._spec import ADDS, EDITS, TAKEN_BY_ALL, Arguments, MaxTokens, tool
 from vaults.domain import claims as claiming
 from vaults.domain import handovers
 from vaults.domain.claims import Claim, Resource
@@ -66,7 +66,7 @@ async def handoff_create(call: Call, args: CreateArguments) -> Given:
     """Hand your work over to another agent or person. Use it when you stop and somebody else is to go on; one who knows
     nothing must be able to."""
     workspace = call.actor.workspace or GLOBAL
-    guarded = secrets.guard(args.model_dump(exclude={"session"}), call.vault.shared.hygiene)
+    guarded = secrets.guard(args.model_dump(exclude=set(TAKEN_BY_ALL)), call.vault.shared.hygiene)
     left = await handovers.create(call.vault, call.session, workspace, Draft(**guarded.fields))
     return Given(left, guarded.warnings)
 
@@ -74,6 +74,7 @@ async def handoff_create(call: Call, args: CreateArguments) -> Given:
 class LoadArguments(Arguments):
     id: Annotated[Text | None, Field(max_length=64, description="default: newest open one for you")] = None
     accept: Annotated[bool, Field(description="take it over, with its claims")] = False
+    max_tokens: MaxTokens = 8000
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,7 @@ def _loaded_noted(args: LoadArguments, loaded: Loaded) -> Noted | None:
 @tool(
     role=Role.READER,
     deed="take a handoff over",
+    rare=("max_tokens",),
     writes_if=lambda arguments: arguments.get("accept") is True,
     noted=_loaded_noted,
 )

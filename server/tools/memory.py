@@ -15,7 +15,7 @@ from server.call import Call
 from server.rendering.text import Answer, Item, more_after, set_fields, written
 from server.tools._filters import Mode, Narrowing
 from server.tools._lines import told
-from server.tools._spec import ADDS, EDITS, REMOVES, Arguments, MaxTokens, tool
+from server.tools._spec import ADDS, EDITS, REMOVES, TAKEN_BY_ALL, Arguments, MaxTokens, tool
 from vaults.domain import lifecycle, listing, recalling, relations, remembering
 from vaults.domain.disarming import disarm
 from vaults.domain.hits import Hit
@@ -225,12 +225,12 @@ class UpdateArguments(Arguments):
 
     @model_validator(mode="after")
     def _changes_something(self) -> UpdateArguments:
-        if not self.model_fields_set - {"id", "session", "expected_version"}:
+        if not self.model_fields_set - {"id", "expected_version", *TAKEN_BY_ALL}:
             raise ValueError("must change at least one field")
         return self
 
 
-_CONTROLS = {"id", "session", "add_tags", "remove_tags", "expected_version"}
+_CONTROLS = {"id", "add_tags", "remove_tags", "expected_version", *TAKEN_BY_ALL}
 
 
 @tool(

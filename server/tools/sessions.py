@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -10,7 +10,7 @@ from pydantic import Field
 from auth.roles import Role
 from server.call import Call
 from server.tools._spec import EDITS, Arguments, MaxTokens, tool
-from vaults.domain import sessions
+from vaults.domain import portions, resumption, sessions
 from vaults.domain.activity import Event
 from vaults.domain.handoffs import Handoff
 from vaults.domain.hygiene import secrets
@@ -24,7 +24,7 @@ Lines = Annotated[list[Line], Field(max_length=50)]
 
 class ResumeArguments(Arguments):
     limit: Annotated[int, Field(ge=1, le=50, description="recent sessions shown")] = 5
-    max_tokens: MaxTokens = 4000
+    max_tokens: MaxTokens = 700
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,11 @@ class Resumed:
 
     session: SessionView
     sessions: list[SessionView]
-    concurrent: list[SessionView]
-    concurrent_total: int
-    recent_activity: list[Event]
-    handoff: Handoff | None
-    truncated: bool
+    concurrent: list[SessionView] = field(default_factory=list)
+    concurrent_total: int = 0
+    recent_activity: list[Event] = field(default_factory=list)
+    handoff: Handoff | None = None
+    truncated: bool = False
 
 
 @tool(
@@ -54,15 +54,15 @@ class Resumed:
 async def session_resume(call: Call, args: ResumeArguments) -> Resumed:
     """What earlier sessions did and left, who is at work now, and your session's handle. Use it when you begin."""
     found = await sessions.look_around(call.vault, call.taker, call.session, args.limit)
-    shown = sessions.portion(found.sessions, args.max_tokens)
+    told = resumption.in_brief(found, args.max_tokens)
     return Resumed(
-        found.session,
-        shown,
-        found.concurrent,
-        found.concurrent_total,
-        found.recent_activity,
-        found.handoff,
-        len(shown) < len(found.sessions),
+        told.session,
+        told.sessions,
+        told.concurrent,
+        told.concurrent_total,
+        told.recent_activity,
+        told.handoff,
+        truncated=told != found,
     )
 
 
@@ -116,12 +116,12 @@ class History:
 
     sessions: list[SessionView]
     total: int
-    truncated: bool
+    truncated: bool = False
 
 
 @tool(role=Role.READER, preset="notes")
 async def session_history(call: Call, args: HistoryArguments) -> History:
     """Sessions of this vault by time and status, with what each did by tool. Use it to find out who did what when."""
     found, total = await sessions.history(call.vault, call.actor, Span(args.status, args.since, args.until), args.limit)
-    shown = sessions.portion(found, args.max_tokens)
+    shown = await portions.fitted(call.vault, found, args.max_tokens)
     return History(shown, total, len(shown) < total)

@@ -40,10 +40,11 @@ SEEN = (
 did with memories only those still there are told, for nobody knows any more what the others were."""
 
 WORTH_TELLING = (
-    "e.tool NOT IN ('session_resume', 'session_history', 'context', 'status', 'discover_tools')"
-    " AND NOT (e.tool = 'claims' AND e.type = 'tool_call' AND e.outcome = 'ok')"
+    "e.type NOT IN ('session_resumed', 'handoff_read', 'memory_known')"
+    " AND NOT (e.type = 'tool_call' AND e.outcome = 'ok')"
 )
-"""Looking what happened did not happen to anything, and of a claim each resource has an event."""
+"""What was written, decided, handed over, claimed, and what failed. Looking happened to nothing, and a list of what
+somebody read hides the rest."""
 
 
 def of_session(tx: Reader, session: int, viewer: str, limit: int) -> list[Event]:

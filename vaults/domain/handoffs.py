@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from uuid_utils import uuid7
 
 from vaults import clock
 from vaults.db.sql import Params, Reader, Row, Writer
+from vaults.domain.memory import GLOBAL
 from vaults.errors import NotFound
 from vaults.ledger.visiting import Session
 
@@ -61,18 +62,18 @@ class Handoff:
     status: Status
     author: str
     session: str | None
-    workspace: str
-    goal: str
-    current_state: str
-    next_action: str
-    constraints: list[str]
-    known_unknowns: list[str]
-    artifacts: list[str]
-    stop_conditions: list[str]
-    claims: list[str]
-    to: str | None
-    created_at: str
-    expires_at: str | None
+    workspace: str = GLOBAL
+    goal: str = ""
+    current_state: str = ""
+    next_action: str = ""
+    constraints: list[str] = field(default_factory=list)
+    known_unknowns: list[str] = field(default_factory=list)
+    artifacts: list[str] = field(default_factory=list)
+    stop_conditions: list[str] = field(default_factory=list)
+    claims: list[str] = field(default_factory=list)
+    to: str | None = None
+    created_at: str = ""
+    expires_at: str | None = None
     receipt: Receipt | None = None
 
 

@@ -13,7 +13,7 @@ from vaults.db.sql import Reader, Row, Writer
 from vaults.domain import activity, handoffs
 from vaults.domain.activity import Event, ToolUse
 from vaults.domain.handoffs import Handoff, Taker
-from vaults.domain.memory import Actor
+from vaults.domain.memory import GLOBAL, Actor
 from vaults.errors import StrongroomError
 from vaults.ledger import sweeping
 from vaults.ledger.visiting import Session
@@ -38,12 +38,12 @@ class SessionView:
 
     id: str
     who: str
-    client: str | None
-    status: str
-    workspace: str
-    started_at: str
-    seen_at: str
-    yours: bool
+    client: str | None = None
+    status: str = ""
+    workspace: str = GLOBAL
+    started_at: str = ""
+    seen_at: str = ""
+    yours: bool = False
     goal: str | None = None
     summary: str | None = None
     where_left_off: str | None = None
@@ -55,18 +55,6 @@ class SessionView:
     claims: list[str] = field(default_factory=list)
     activity_log: list[Event] = field(default_factory=list)
     tools: list[ToolUse] = field(default_factory=list)
-
-
-def portion(views: Sequence[SessionView], max_tokens: int) -> list[SessionView]:
-    """As many as fit, the first at least. Estimated: to count exactly costs more than to find them."""
-    left, kept = max_tokens * 4, list(views[:1])
-    left -= sum(len(str(view)) for view in kept)
-    for view in views[1:]:
-        left -= len(str(view))
-        if left < 0:
-            break
-        kept.append(view)
-    return kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,9 @@ APART = 0.04
 EDGE = 12
 """Tokens of a list's own words."""
 
+MANY = 1_000
+"""As many candidates as there may be: its digits are kept free beside a prompt."""
+
 SLACK = 8
 """Tokens by which the text of a pack may differ that is made anew: ages pass."""
 
@@ -72,8 +75,14 @@ class _Size:
                 return COUNTS.of(f", {json.dumps(each.title, ensure_ascii=False)}: {each.text}")
             return COUNTS.of(f", {rendering.spaced(each)}")
         if piece.part == "state":
-            return COUNTS.of(f"\n{each.title}: {each.text}")
-        return COUNTS.of(f"\n{rendering.header(each, 1, self.frame.now)}") + COUNTS.of(f"\n{rendering.body(each)}")
+            return COUNTS.of(_escaped(f"\n{each.title}: {each.text}"))
+        head = rendering.header(each, 1, self.frame.now)
+        return COUNTS.of(_escaped(f"\n{head}")) + COUNTS.of(_escaped(f"\n{rendering.body(each)}"))
+
+
+def _escaped(text: str) -> str:
+    """A text as it stands in JSON: line feeds and quotes cost a token more there."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def assemble(gathered: Gathered, orphans: Collection[str], frame: Frame) -> Chosen:
@@ -95,7 +104,7 @@ def _room(gathered: Gathered, judged: Sequence[Piece], frame: Frame) -> int:
     else:
         bare = replace(empty, checkpoint=gathered.checkpoint, state={"": ""}, warnings=None)
         parts = {piece.part for piece in judged}
-        own = budget.count(rendering.prompt(bare, "123456789", frame.now)) + 6 * len(parts)
+        own = _used(bare, frame) + 6 * len(parts)
     apart = int(APART * frame.aim)
     links = min(apart, sum(_bond_cost(bond, frame) for bond in gathered.bonds[:NAMED])) if gathered.bonds else 0
     dropped = apart if frame.form == "json" and len(judged) > 1 else 0
@@ -150,8 +159,17 @@ def _packed(gathered: Gathered, kept: Iterable[Piece], frame: Frame) -> Pack:
 
 
 def _used(pack: Pack, frame: Frame) -> int:
-    """Tokens of a pack in its form."""
-    return _in_words(pack, frame) if frame.form == "prompt" else budget.count(rendering.spaced(pack))
+    """Tokens of a pack in its form. A prompt is sent as text and in JSON, where it takes more."""
+    if frame.form == "json":
+        return budget.count(rendering.spaced(pack))
+    counted = replace(pack, dropped_total=MANY)
+    return budget.count(rendering.spaced(_only_prompt(counted, rendering.prompt(counted, "123456789", frame.now))))
+
+
+def _only_prompt(pack: Pack, prompt: str) -> Pack:
+    """A pack whose prompt says it all."""
+    bare = replace(pack, state={}, memories=[], passages=[], links=[], rules=[], dropped=[])
+    return replace(bare, brief=None, checkpoint=None, prompt=prompt)
 
 
 def _in_words(pack: Pack, frame: Frame) -> int:
@@ -187,11 +205,11 @@ def _bond_cost(bond: Bond, frame: Frame) -> int:
 
 
 def _told(pack: Pack, left: Sequence[Left], frame: Frame) -> Pack:
-    """With the names of what is left out: in JSON as many as fit, beside a prompt ``NAMED`` of them."""
+    """With the names of what is left out, as many as fit; beside a prompt only their number."""
     if not left:
         return pack
     if frame.form == "prompt":
-        return replace(pack, dropped=list(left[:NAMED]), dropped_total=len(left))
+        return replace(pack, dropped_total=len(left))
     fitting, used = [], pack.budget.used + EDGE
     for each in left[:NAMED]:
         used += COUNTS.of(f", {rendering.spaced(each)}")
@@ -201,7 +219,7 @@ def _told(pack: Pack, left: Sequence[Left], frame: Frame) -> Pack:
     for some in (fitting, []):
         told = replace(pack, dropped=some, dropped_total=len(left))
         used = _exact(told)
-        if used <= frame.aim:
+        if max(used, budget.count(rendering.spaced(told))) <= frame.aim:
             return _spending(told, used)
     return pack
 
@@ -211,24 +229,7 @@ def _finished(pack: Pack, frame: Frame) -> Pack:
     if frame.form == "json":
         return _spending(pack, _exact(pack)) if pack.dropped_total is None else pack
     text = rendering.text(pack, frame.now)
-    numbers = rendering.numbered(pack)
-
-    def named(evidence: Iterable[Evidence]) -> list[Evidence]:
-        return [
-            Evidence(each.id, each.kind, flags=each.flags, n=numbers[f"{each.kind} {each.id}"]) for each in evidence
-        ]
-
-    return replace(
-        pack,
-        state={},
-        memories=named(pack.memories),
-        passages=named(pack.passages),
-        links=[],
-        rules=named(pack.rules),
-        brief=named(pack.brief) if pack.brief is not None else None,
-        budget=replace(pack.budget, used=pack.budget.used if pack.budget.used else budget.count(text)),
-        prompt=text,
-    )
+    return _only_prompt(_spending(pack, budget.count(text)), text)
 
 
 def _exact(pack: Pack) -> int:

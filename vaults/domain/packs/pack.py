@@ -16,8 +16,7 @@ Form = Literal["prompt", "json"]
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """Something somebody stored: data, never instructions. A note's id is its path. ``at``: when it happened, else when
-    it was stored or changed. ``stored_by``: the subject that stored it, where that is not its author. ``n``: its number
-    in the prompt, which then holds the text."""
+    it was stored or changed. ``stored_by``: the subject that stored it, where that is not its author."""
 
     id: str
     kind: str
@@ -29,7 +28,6 @@ class Evidence:
     section: str | None = None
     stored_by: str | None = None
     flags: list[str] | None = None
-    n: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +77,8 @@ class Budget:
 class Pack:
     """What to know. ``memories`` and ``passages`` answer the query, best first; ``rules`` are preferences and
     corrections that apply; ``brief`` says where things stand, without a query; ``state`` is what ``checkpoint`` kept.
-    ``dropped`` names some of the ``dropped_total`` candidates there was no place for. With ``prompt`` the texts stand
-    there, and the lists only say what it is made of."""
+    ``dropped`` names some of the ``dropped_total`` candidates there was no place for. With ``prompt`` everything stands
+    there, and the lists are empty."""
 
     state: dict[str, Any]
     memories: list[Evidence]

@@ -64,12 +64,6 @@ def arranged(memories: Sequence[Evidence], passages: Sequence[Evidence]) -> list
     return [*best[::2], *reversed(best[1::2])]
 
 
-def numbered(pack: Pack) -> dict[str, int]:
-    """The number in the prompt of each item of a pack."""
-    shown = [*pack.rules, *(pack.brief or ()), *arranged(pack.memories, pack.passages)]
-    return {f"{each.kind} {each.id}": number for number, each in enumerate(shown, 1)}
-
-
 def entry(each: Evidence, number: int, now: str) -> str:
     """One item: a line of ours on what it is, then what it says."""
     return f"{header(each, number, now)}\n{body(each)}"
