@@ -78,17 +78,13 @@ def _both(spec: ToolSpec, args: Arguments, result: Any, *, cut: bool = False) ->
 
 
 def _emptied(content: dict[str, Any], room: int) -> dict[str, Any]:
-    """What is left where the smallest answer is too long: its numbers, what is short, and that there is more."""
-    texts = sorted(
-        (name for name, each in content.items() if isinstance(each, str)), key=lambda name: len(content[name])
-    )
-    left = {name: each if isinstance(each, int | float) else type(each)() for name, each in content.items()}
-    left["truncated"] = True
-    for name in sorted(texts, key=lambda name: len(content[name])):
-        fuller = {**left, name: content[name]}
-        if budget.count(_sent(fuller)) > room:
-            break
-        left = fuller
+    """What is left where the smallest answer is too long: that there is more, and of its parts the shortest."""
+    bare = {name: type(each)() if isinstance(each, list | dict) else each for name, each in content.items()}
+    left: dict[str, Any] = {"truncated": True}
+    for name in sorted(bare, key=lambda name: len(name) + len(str(bare[name]))):
+        fuller = {**left, name: bare[name]}
+        if budget.count(_sent(fuller)) <= room:
+            left = fuller
     return left
 
 

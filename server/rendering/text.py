@@ -56,9 +56,9 @@ def written(by: str | None, at: str | None) -> str | None:
     return ", ".join(part for part in (by, age(at, clock.now()) if at else None) if part) or None
 
 
-def listed(names: Sequence[str]) -> str | None:
-    """Several names in one line; None for none."""
-    return "; ".join(names) or None
+def own_title(title: str, body: str) -> str:
+    """A title that says more than the body's beginning, which it is often cut from; else nothing."""
+    return "" if body.lstrip("# ").startswith(title.removesuffix("…").rstrip()) else title
 
 
 def more_after(cursor: str | None) -> list[str]:

@@ -47,6 +47,16 @@ def inlined(schema: dict[str, Any]) -> dict[str, Any]:
     return cleaned
 
 
+def without_required(node: Any) -> Any:
+    """A schema that any part of such a value fits."""
+    if isinstance(node, list):
+        return [without_required(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    kept = {name: each for name, each in node.items() if name != "required" or not isinstance(each, list)}
+    return {name: without_required(each) for name, each in kept.items()}
+
+
 def _clean(node: Any, defs: dict[str, Any]) -> Any:
     if isinstance(node, list):
         return [_clean(item, defs) for item in node]

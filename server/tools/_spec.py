@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar, U
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from auth.roles import Role
-from server.tools._schema import inlined, shown, simplified
+from server.tools._schema import inlined, shown, simplified, without_required
 from vaults.ledger.entries import Noted
 
 if TYPE_CHECKING:
@@ -157,7 +157,9 @@ class ToolSpec:
 
     @cached_property
     def output_schema(self) -> dict[str, Any]:
-        return inlined(self.output.json_schema(mode="validation"))
+        """What a result looks like. Nothing is required: what is empty, default or too long for its budget is left
+        out."""
+        return without_required(inlined(self.output.json_schema(mode="validation")))
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from auth.roles import Role
 from server.call import Call
-from server.rendering.text import Answer, written
+from server.rendering.text import Answer, own_title, written
 from server.rendering.text import Item as Evidence
 from server.tools._spec import Arguments, MaxTokens, tool
 from vaults.domain import fetching
@@ -85,10 +85,12 @@ def _only(fetched: Fetched) -> Item:
 
 
 def _evidence(item: Item) -> Evidence:
-    about = {name: each for name, each in item.metadata.items() if name not in ("author", "created_at", "kind")}
+    about = {name: each for name, each in item.metadata.items() if name not in ("author", "created_at")}
     author, at = item.metadata.get("author"), item.metadata.get("modified_at", item.metadata.get("created_at"))
     wrote = written(author, at) if isinstance(author, str | None) and isinstance(at, str | None) else None
-    return Evidence((item.id, wrote, f"etag {item.etag}"), {"title": item.title, **about}, item.text)
+    return Evidence(
+        (item.id, wrote, f"etag {item.etag}"), {"title": own_title(item.title, item.text), **about}, item.text
+    )
 
 
 def _connector(args: FetchArguments, fetched: Fetched) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from auth.roles import Role
 from server.across import answer_across
 from server.allowance import storer
 from server.call import Call
-from server.rendering.text import Answer, Item, more_after, set_fields, written
+from server.rendering.text import Answer, Item, more_after, own_title, set_fields, written
 from server.tools._filters import Mode, Narrowing
 from server.tools._lines import told
 from server.tools._spec import ADDS, EDITS, REMOVES, TAKEN_BY_ALL, Arguments, MaxTokens, tool
@@ -157,12 +157,9 @@ async def recall(call: Call, args: RecallArguments) -> Recalled:
 def _brief(found: Recalled) -> Recalled:
     """Hits without what is said already: a title cut from the content, and the parts of the score, which ``search``
     and ``explain`` give."""
-    return replace(found, hits=[replace(hit, title=_own_title(hit), signals={}) for hit in found.hits])
-
-
-def _own_title(hit: Hit) -> str:
-    cut = hit.title.removesuffix("…").rstrip()
-    return "" if (hit.content or "").lstrip("# ").startswith(cut) else hit.title
+    return replace(
+        found, hits=[replace(hit, title=own_title(hit.title, hit.content or ""), signals={}) for hit in found.hits]
+    )
 
 
 class GetArguments(Arguments):
@@ -185,7 +182,7 @@ def _memory_item(memory: Memory) -> Item:
     rest = {name.replace("_", " "): each for name, each in set_fields(memory).items() if name not in _IN_FACTS}
     return Item(
         (memory.type, written(memory.author, memory.created_at), memory.id, f"version {memory.version}"),
-        {"title": memory.title, **rest},
+        {"title": own_title(memory.title, memory.content), **rest},
         memory.content,
     )
 

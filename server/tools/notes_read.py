@@ -9,7 +9,7 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.rendering.text import Answer, Item, more_after, written
+from server.rendering.text import Answer, Item, more_after, own_title, written
 from server.tools._filters import Moment, Where
 from server.tools._spec import Arguments, MaxTokens, tool
 from vaults import clock
@@ -39,8 +39,8 @@ def _read_text(read: NoteRead) -> Answer:
     """The note as far as it was read: properties, outline, sections or lines."""
     about = Item(
         (read.path, f"etag {read.etag}", f"{read.lines} lines", written(None, read.modified_at)),
-        {"title": read.title, "tags": read.tags, "aliases": read.aliases, "frontmatter": read.frontmatter,
-         "text from line": read.first_line if read.text is not None else None},
+        {"title": own_title(read.title, read.text or ""), "tags": read.tags, "aliases": read.aliases,
+         "frontmatter": read.frontmatter, "text from line": read.first_line if read.text is not None else None},
         read.text,
     )  # fmt: skip
     headings = [

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from auth.roles import Role
 from server.across import answer_across
 from server.call import Call
-from server.rendering.text import Answer, Item, more_after, written
+from server.rendering.text import Answer, Item, more_after, own_title, written
 from server.tools._filters import Mode, Scope
 from server.tools._spec import MaxTokens, tool
 from vaults import clock
@@ -186,8 +186,8 @@ def _hit_item(hit: SearchHit) -> Item:
     linked_from, links_to = _linked(hit.backlinks, hit.backlinks_total), _linked(hit.outlinks, hit.outlinks_total)
     return Item(
         (hit.type or hit.kind, written(hit.author, when), hit.vault, name, f"score {hit.score:g}", *hit.flags),
-        {"title": hit.title, "superseded by": hit.superseded_by, "tags": hit.tags, "thread": hit.thread,
-         "parent": hit.parent, "linked from": linked_from, "links to": links_to},
+        {"title": own_title(hit.title, hit.text), "superseded by": hit.superseded_by, "tags": hit.tags,
+         "thread": hit.thread, "parent": hit.parent, "linked from": linked_from, "links to": links_to},
         disarm(hit.text, adversarial=False).text,
     )  # fmt: skip
 
