@@ -20,6 +20,9 @@ ROUNDS = 12
 SLACK = 0.93
 """Of the share that would just fit: tokens are not spread evenly over a text."""
 
+FREE_FORM = frozenset({"metadata", "frontmatter", "state", "config"})
+"""Objects that callers wrote or operators set: what is empty in them is said by somebody."""
+
 NOTHING_FITS = "Nothing of the answer fits into max_tokens: ask with more."
 CUT = "Cut to max_tokens: ask for less at once, or with more max_tokens."
 
@@ -66,7 +69,8 @@ def _within(spec: ToolSpec, args: Arguments, result: Any, whole: Rendered) -> Re
 
 
 def _both(spec: ToolSpec, args: Arguments, result: Any, *, cut: bool = False) -> Rendered:
-    content: dict[str, Any] = spec.output.dump_python(result, mode="json", exclude_none=True, exclude_defaults=True)
+    dumped = spec.output.dump_python(result, mode="json", exclude_none=True, exclude_defaults=True)
+    content: dict[str, Any] = {name: each if name in FREE_FORM else _pruned(each) for name, each in dumped.items()}
     marks = {"truncated": True, "warnings": [*content.get("warnings", ()), CUT]} if cut else {}
     content |= marks
     plain = spec.connector(args, result) if spec.connector is not None else None
@@ -75,6 +79,19 @@ def _both(spec: ToolSpec, args: Arguments, result: Any, *, cut: bool = False) ->
     said = spec.text(result) if spec.text is not None else words.outlined(spec.name, content)
     shown = words.render(said) if isinstance(said, words.Answer) else visible(said)
     return Rendered(content, f"{shown}\n- {CUT}" if cut else shown)
+
+
+def _pruned(value: Any) -> Any:
+    """A value without what is empty in it."""
+    if isinstance(value, list):
+        return [_pruned(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: each if name in FREE_FORM else _pruned(each)
+        for name, each in value.items()
+        if name in FREE_FORM or each not in ("", [], {})
+    }
 
 
 def _emptied(content: dict[str, Any], room: int) -> dict[str, Any]:

@@ -65,8 +65,8 @@ async def test_nothing_empty_stands_in_the_json(services: Services) -> None:
     assert not left, " ".join(left)
 
 
-AS_SET = ("doctor.config.", "explain.query.")
-"""Settings are shown as they are, and so is how a question was read."""
+AS_SET = ("doctor.config.", "fetch.items.metadata.")
+"""Settings and what a writer set are shown as they are."""
 
 
 def _empty(value: Any, path: str) -> Any:
