@@ -11,7 +11,7 @@ from server.rendering import text as words
 from server.rendering.fitting import shorten, size
 from server.tools._spec import Arguments, ToolSpec
 from vaults.context import run_in
-from vaults.domain.disarming import visible
+from vaults.domain.disarming import visible, visible_json
 from vaults.search import budget
 
 ROUNDS = 12
@@ -75,7 +75,7 @@ def _both(spec: ToolSpec, args: Arguments, result: Any, *, cut: bool = False) ->
     content |= marks
     plain = spec.connector(args, result) if spec.connector is not None else None
     if plain is not None:
-        return Rendered(content, json.dumps({**plain, **marks}, ensure_ascii=False))
+        return Rendered(content, visible_json({**plain, **marks}))
     said = spec.text(result) if spec.text is not None else words.outlined(spec.name, content)
     shown = words.render(said) if isinstance(said, words.Answer) else visible(said)
     return Rendered(content, f"{shown}\n- {CUT}" if cut else shown)

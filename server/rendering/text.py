@@ -14,6 +14,7 @@ from typing import Any
 
 from vaults import clock
 from vaults.domain.disarming import MARK, disarm, nonce_for, one_line, quoted, visible
+from vaults.domain.memory import derived_title
 from vaults.domain.packs.rendering import age
 
 LONGEST = 3_200
@@ -57,8 +58,8 @@ def written(by: str | None, at: str | None) -> str | None:
 
 
 def own_title(title: str, body: str) -> str:
-    """A title that says more than the body's beginning, which it is often cut from; else nothing."""
-    return "" if body.lstrip("# ").startswith(title.removesuffix("…").rstrip()) else title
+    """A title somebody gave; nothing where it was cut from the body."""
+    return "" if title == derived_title(body) else title
 
 
 def more_after(cursor: str | None) -> list[str]:
@@ -124,7 +125,7 @@ def _row(value: Any, depth: int) -> Iterator[str]:
 
 
 def _barred(text: str, depth: int) -> Iterator[str]:
-    return (f"{'  ' * depth}| {line}" for line in visible(text).splitlines())
+    return (f"{'  ' * depth}| {line}" for line in disarm(text, adversarial=False).text.splitlines())
 
 
 def _parted(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

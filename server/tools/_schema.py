@@ -47,14 +47,19 @@ def inlined(schema: dict[str, Any]) -> dict[str, Any]:
     return cleaned
 
 
-def without_required(node: Any) -> Any:
+def without_required(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema that any part of such a value fits."""
+    loose: dict[str, Any] = _loosened(schema)
+    return loose
+
+
+def _loosened(node: Any) -> Any:
     if isinstance(node, list):
-        return [without_required(each) for each in node]
+        return [_loosened(each) for each in node]
     if not isinstance(node, dict):
         return node
     kept = {name: each for name, each in node.items() if name != "required" or not isinstance(each, list)}
-    return {name: without_required(each) for name, each in kept.items()}
+    return {name: _loosened(each) for name, each in kept.items()}
 
 
 def _clean(node: Any, defs: dict[str, Any]) -> Any:

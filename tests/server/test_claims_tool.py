@@ -20,7 +20,7 @@ async def test_a_claim_is_seen_by_every_reader_with_who_since_and_what_for(servi
     (held,) = seen["claims"]
     assert held.pop("since")
     assert held == {
-        "resource": "src/db.ts", "who": "ann", "client": "editor", "description": "new driver", "yours": False,
+        "resource": "src/db.ts", "who": "ann", "client": "editor", "description": "new driver",
     }  # fmt: skip
     assert (await bob("claims")).content["total"] == 2
 

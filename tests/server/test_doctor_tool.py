@@ -182,7 +182,7 @@ async def test_a_repair_parts_with_sessions_nobody_is_in_and_what_they_claimed(s
     said = await ask("doctor", action="repair")
     assert said.content["repaired"] == ["1 sessions nobody is in were paused"]
     assert (await ask("status")).content["claims"]["held"] == 0
-    assert (await ask("doctor", action="repair")).content["repaired"] == []
+    assert "repaired" not in (await ask("doctor", action="repair")).content
 
 
 async def test_looking_needs_no_consent_and_goes_on_where_writing_is_off(services: Services) -> None:

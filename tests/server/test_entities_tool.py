@@ -78,7 +78,7 @@ async def test_a_list_is_read_page_by_page(services: Services) -> None:
         page = (await ann("entities", limit=3, sort_by=sort_by)).content
         while True:
             seen += [each["name"] for each in page["entities"]]
-            if not page["truncated"]:
+            if not page.get("truncated"):
                 break
             page = (await ann("entities", limit=3, sort_by=sort_by, cursor=page["cursor"])).content
         assert sorted(seen) == sorted(await _names(ann, limit=200))
@@ -97,7 +97,7 @@ async def test_names_in_private_memories_are_nobody_elses(services: Services) ->
     await ann("memory_link", from_id=secret, relation="about", to_id="entity:Secret Thing")
     theirs = await bob("entities", limit=200)
     assert "Secret" not in json.dumps(theirs.content) + theirs.text
-    assert {each["name"]: each["memories"] for each in theirs.content["entities"]}["Ada Lovelace"] == 0
+    assert "memories" not in {each["name"]: each for each in theirs.content["entities"]}["Ada Lovelace"]
     assert {"Secret Xyz", "Secret Thing"} < set(await _names(ann, limit=200))
     for action in ("suggest_merges", "suggest_aliases"):
         hidden = await bob("entities", action=action, entity="Secret Xyz")

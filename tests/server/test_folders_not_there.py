@@ -23,10 +23,10 @@ async def test_a_folder_that_is_not_there_is_told(opening: Opening, tool: str) -
             ("b.md/below", "no folder 'b.md/below'"),
         ):
             answer = await desk.ask(tool, folder=folder)
-            assert (answer.ok, answer.content["warnings"]) == (True, [said])
+            assert (answer.ok, answer.content.get("warnings")) == (True, [said])
             assert said in answer.text
         for folder in ("empty", "", "/"):
-            assert (await desk.ask(tool, folder=folder)).content["warnings"] == [], folder
+            assert "warnings" not in (await desk.ask(tool, folder=folder)).content, folder
 
 
 async def test_status_says_that_files_are_not_read_yet(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:

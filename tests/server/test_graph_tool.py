@@ -32,7 +32,7 @@ async def _ready(services: Services) -> None:
 
 
 def _paths(content: dict[str, Any]) -> list[str]:
-    return [node["path"] for node in content["nodes"]]
+    return [node["path"] for node in content.get("nodes", ())]
 
 
 async def test_links_are_listed_from_both_ends_with_their_lines(services: Services, ask: Asking) -> None:
@@ -42,7 +42,7 @@ async def test_links_are_listed_from_both_ends_with_their_lines(services: Servic
         ("a.md", 3, "Hub", "wiki"), ("b.md", 5, "hub.md", "markdown"), ("b.md", 5, "the middle", "wiki"),
     ]  # fmt: skip
     assert back["links"][0]["context"] == "see [[Hub]] and [[x/same]]"
-    assert (back["total"], back["truncated"]) == (3, False)
+    assert (back["total"], "truncated" in back) == (3, False)
     (node,) = back["nodes"]
     assert (node["path"], node["category"], node["links_in"], node["links_out"]) == ("hub.md", "idea", 2, 2)
     forward = (await ask("graph", action="forward_links", entity="The Middle")).content["links"]
@@ -99,7 +99,7 @@ async def test_ways_and_neighbours_are_found(services: Services, ask: Asking) ->
     assert {(link["source"], link["target"]) for link in near["links"]} == {
         ("hub.md", "a.md"), ("hub.md", "b.md"), ("a.md", "hub.md"), ("b.md", "hub.md"), ("a.md", "x/same.md"),
     }  # fmt: skip
-    assert (near["total"], near["truncated"]) == (3, False)
+    assert (near["total"], "truncated" in near) == (3, False)
     few = (await ask("graph", action="neighbors", path="hub", limit=1)).content
     assert (len(few["nodes"]), few["truncated"]) == (2, True)
     there = (await ask("graph", action="path", path="b", to="end")).content

@@ -108,7 +108,7 @@ async def test_a_note_is_written_as_it_is_and_its_writer_told(ask: Asking, tmp_p
     edited = await ask("note_edit", path="ci.md", section="CI", content=f"again {TOKEN}")
     assert any("GitHub token" in warning for warning in edited.content["warnings"])
     plain = await ask("note_edit", path="ci.md", section="CI", content="nothing special")
-    assert not any("secret" in warning for warning in plain.content["warnings"])
+    assert not any("secret" in warning for warning in plain.content.get("warnings", ()))
 
 
 async def test_a_claim_keeps_no_secret(ask: Asking) -> None:
@@ -130,7 +130,7 @@ async def test_a_contradiction_is_named_with_the_reason(ask: Asking) -> None:
     old = await _id(ask, PORT)
     stored = await ask("remember", content=PORT.replace("8700", "9000"))
     assert stored.content["contradicts"] == [{"id": old, "title": PORT, "why": "it says 8700, this 9000"}]
-    assert f"Contradicts {old}" in stored.text
+    assert f"contradicts {old}" in stored.text
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ async def test_what_is_gone_private_or_said_in_a_conversation_is_no_contradictio
     writer = asker(services, Caller(local("w"), "main", Role.WRITER, "http"))
     stored = await writer("remember", content=PORT.replace("8700", "9000"))
     assert stored.ok, stored.text
-    assert stored.content["contradicts"] == []
+    assert "contradicts" not in stored.content
 
 
 async def test_a_contradiction_is_only_a_hint(ask: Asking) -> None:

@@ -65,7 +65,7 @@ async def test_pages_go_on_where_what_was_shown_ended(ask: Asking, root: Path) -
     whole = (await ask("links", action="validate", limit=50)).content["links"]
     paged, cursor = [], None
     for _ in range(len(whole) + 1):
-        page = await ask("links", action="validate", max_tokens=60, **({"cursor": cursor} if cursor else {}))
+        page = await ask("links", action="validate", max_tokens=200, **({"cursor": cursor} if cursor else {}))
         assert len(page.content["links"]) < len(whole)
         paged += page.content["links"]
         cursor = page.content.get("cursor")

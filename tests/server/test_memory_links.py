@@ -22,7 +22,7 @@ async def _stored(ask: Asking, content: str, **more: Any) -> str:
 
 async def _links(ask: Asking, memory: str) -> list[tuple[str, str, str]]:
     found = (await ask("memory_get", ids=[memory])).content["links"]
-    return [(each["relation"], each["kind"], each["to_id"]) for each in found]
+    return [(each["relation"], each.get("kind", "memory"), each["to_id"]) for each in found]
 
 
 NOTES = {

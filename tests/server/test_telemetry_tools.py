@@ -84,7 +84,7 @@ async def test_schemas_are_counted_exactly_as_the_caller_is_shown_them(services:
 async def test_only_admins_are_told_who_called(services: Services) -> None:
     bob, ada = await grant(services, "bob", Role.WRITER), await grant(services, "ada", Role.ADMIN)
     assert (await bob("recall", query="x")).ok
-    assert (await bob("usage")).content["callers"] == []
+    assert "callers" not in (await bob("usage")).content
     assert {each["who"]: each["calls"] for each in (await ada("usage")).content["callers"]} == {"bob": 2}
 
 
@@ -121,7 +121,7 @@ async def test_private_memories_of_others_are_neither_found_nor_archived(service
     bob = await grant(services, "bob", Role.WRITER)
     found = (await bob("usage")).content
     assert (found["hygiene"]["expired"]["count"], found["growth"]) == (0, [])
-    assert (await bob("usage", action="archive", kind="expired")).content["archived"] == []
+    assert "archived" not in (await bob("usage", action="archive", kind="expired")).content
 
 
 async def test_feedback_is_kept_with_who_said_it_and_in_which_session(services: Services) -> None:

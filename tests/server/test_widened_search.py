@@ -52,7 +52,7 @@ async def _found(services: Services, query: str, tool: str = "recall", **argumen
     """Titles of the hits, best first, and why each is there."""
     answer = await asker(services)(tool, query=query, **arguments)
     assert answer.ok, answer.text
-    return {hit["title"]: hit["signals"] for hit in answer.content["hits"]}
+    return {hit["title"]: hit.get("signals", {}) for hit in answer.content["hits"]}
 
 
 async def _ranking(services: Services, query: str, viewer: str, timings: Timings, mode: Mode = "keyword") -> Ranking:

@@ -5,6 +5,7 @@ Pure, and linear in the text's length.
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 from collections.abc import Iterable
@@ -72,6 +73,12 @@ def visible(text: str) -> str:
     if text.isascii() and not _CONTROLS.search(text):
         return text
     return _UNSEEN.sub(_spelt, text.replace("\r\n", "\n"))
+
+
+def visible_json(value: Any) -> str:
+    """A value as JSON, its unseen characters as JSON escapes them."""
+    written = json.dumps(value, ensure_ascii=False)
+    return _UNSEEN.sub(lambda found: json.dumps(found[0])[1:-1], written)
 
 
 def one_line(text: str, most: int = LINE) -> str:
