@@ -141,6 +141,7 @@ def _authorise(services: Services, caller: Caller, spec: ToolSpec, arguments: Ma
 def _consented(call: Call, spec: ToolSpec, arguments: Mapping[str, Any]) -> Arguments:
     """The arguments, of a call nobody has to agree to or somebody did. Raises ``ConfirmationRequired``; what would be
     refused anyway is refused before anybody is asked."""
+    arguments = consent.in_one_word(spec, arguments)
     args = _validate(spec, consent.without_word(spec, arguments))
     if arguments.get("dry_run") is True and arguments.get("action") in spec.at_once:
         raise InvalidArgument("dry_run", f"cannot be had of action {arguments['action']}: it is done at once, or not")

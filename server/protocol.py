@@ -199,7 +199,8 @@ class _Handlers:
         spec, roster = self._services.registry.get(name), self._services.roster
         if spec is None or not roster.known(caller.vault):
             return False
-        return consent.needs_word(caller, roster.entry(caller.vault).destructive, spec, arguments)
+        asked = consent.in_one_word(spec, arguments)
+        return consent.needs_word(caller, roster.entry(caller.vault).destructive, spec, asked)
 
     async def _tell(self, caller: Caller, name: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
         spec = self._services.registry.get(name)

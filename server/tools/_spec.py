@@ -28,10 +28,11 @@ class Effect:
 
 
 CONFIRMED = "confirmed"
-"""The argument that says a person agreed, taken of every tool that writes."""
+"""The argument that says a person agreed, taken of every tool that writes. A tool that wants to be told so itself has
+it among its own arguments."""
 
-OWN_WORD = "confirm"
-"""The argument of a tool that always wanted to be told so; says the same."""
+OLD_WORD = "confirm"
+"""What such a tool called it once, and still takes."""
 
 READS = Effect(writes=False)
 ADDS = Effect(writes=True)
@@ -124,7 +125,7 @@ class ToolSpec:
         if self.actions:
             properties["action"] = {**properties["action"], "enum": self.actions_for(role, write_mode)}
         destroys = self.destroys is not nothing_is_destroyed and not self.hidden_in(preset)
-        if (write_mode == "ask" or destroys) and self.writes_for(role) and OWN_WORD not in properties:
+        if (write_mode == "ask" or destroys) and self.writes_for(role) and CONFIRMED not in properties:
             properties[CONFIRMED] = {"type": "boolean", "description": "true once the person you work for agreed"}
         return schema
 

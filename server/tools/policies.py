@@ -48,7 +48,7 @@ class PoliciesArguments(Arguments):
     )
     etag: Etag = None
     dry_run: DryRun = False
-    confirm: Annotated[bool, Field(description="true once a person agreed to what is deleted")] = False
+    confirmed: Annotated[bool, Field(description="true once a person agreed to what is deleted")] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def _destroys(arguments: Mapping[str, Any]) -> bool:
     action = arguments.get("action")
     if arguments.get("dry_run") is True:
         return False
-    return action == "delete" or (action == "execute" and arguments.get("confirm") is True)
+    return action == "delete" or (action == "execute" and arguments.get("confirmed") is True)
 
 
 def _noted(args: PoliciesArguments, result: PoliciesResult) -> Noted | None:
@@ -273,7 +273,7 @@ async def _run(call: Call, args: PoliciesArguments, kept: Kept) -> PoliciesResul
         await storer(call).check_size()
     if call.vault.lease.held and any(step.tool == "note_move" for step in plan.policy.steps):
         await call.vault.notes.settled(moving.PATIENCE_S)  # links of notes that nobody has read cannot follow
-    order = Order(args.variables, only_shown, args.confirm, call.session.id)
+    order = Order(args.variables, only_shown, args.confirmed, call.session.id)
     ran: Ran = await running.run(call.vault, call.actor, plan, order, _tools(call, writing=not only_shown))
     return PoliciesResult(
         name=ran.name,
@@ -325,8 +325,8 @@ async def _delete(call: Call, args: PoliciesArguments, kept: Kept) -> PoliciesRe
         shelf.check_etag(kept, args.etag)
     if args.dry_run:
         return PoliciesResult(name=kept.name, path=kept.path, etag=kept.etag, changed=False)
-    if not args.confirm:
+    if not args.confirmed:
         hint = "history brings it back afterwards"
-        raise ConfirmationRequired(f"{kept.name} is only deleted with confirm: true", hint=hint, etag=kept.etag)
+        raise ConfirmationRequired(f"{kept.name} is only deleted with confirmed: true", hint=hint, etag=kept.etag)
     change = await shelf.remove(call.vault, call.actor, kept, call.session.id)
     return PoliciesResult(name=kept.name, path=kept.path, change=change, changed=True)
