@@ -142,7 +142,7 @@ def _consented(call: Call, spec: ToolSpec, arguments: Mapping[str, Any]) -> Argu
     """The arguments, of a call nobody has to agree to or somebody did. Raises ``ConfirmationRequired``; what would be
     refused anyway is refused before anybody is asked."""
     arguments = consent.in_one_word(spec, arguments)
-    args = _validate(spec, consent.without_word(spec, arguments))
+    args = _validate(call.caller, spec, consent.without_word(spec, arguments))
     if arguments.get("dry_run") is True and arguments.get("action") in spec.at_once:
         raise InvalidArgument("dry_run", f"cannot be had of action {arguments['action']}: it is done at once, or not")
     entry = call.services.roster.entry(call.caller.vault)
@@ -152,31 +152,30 @@ def _consented(call: Call, spec: ToolSpec, arguments: Mapping[str, Any]) -> Argu
     return consent.with_word(spec, args)
 
 
-def _validate(spec: ToolSpec, arguments: Mapping[str, Any]) -> Arguments:
+def _validate(caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> Arguments:
     # Before pydantic, which makes an error of each unknown name: of a few hundred thousand that takes a second.
     known = spec.arguments.model_fields
     unknown = next((name for name in arguments if name not in known), None)
     if unknown is not None:
-        raise _invalid(spec, unknown, "extra_forbidden", "")
+        raise _invalid(caller, spec, unknown, "extra_forbidden", "")
     try:
         return spec.arguments.model_validate(arguments)
     except ValidationError as failure:
         first = failure.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise _invalid(spec, where, first["type"], first["msg"]) from None
+        raise _invalid(caller, spec, where, first["type"], first["msg"]) from None
 
 
-def _invalid(spec: ToolSpec, where: str, kind: str, message: str) -> InvalidArgument:
-    hint = f"{spec.name} takes: {', '.join(spec.arguments.model_fields)}"
-    return InvalidArgument(where[:200] or "arguments", _reason(kind, message), hint=hint)
-
-
-def _reason(kind: str, message: str) -> str:
+def _invalid(caller: Caller, spec: ToolSpec, where: str, kind: str, message: str) -> InvalidArgument:
+    """The refusal, which names no argument and no action the caller is not shown."""
     if kind == "extra_forbidden":
-        return "is not an argument of this tool"
-    if kind == "missing":
-        return "is required"
-    return plain(message)
+        shown = spec.input_schema_for(caller.role, caller.preset, caller.write_mode)["properties"]
+        hint = f"{spec.name} takes: {', '.join(shown) or 'no arguments'}"
+        return InvalidArgument(where[:200] or "arguments", "is not an argument of this tool", hint=hint)
+    if kind == "literal_error" and where == "action" and spec.actions:
+        mine = " or ".join(f"'{action}'" for action in spec.actions_for(caller.role, caller.write_mode))
+        return InvalidArgument(where, f"should be {mine}")
+    return InvalidArgument(where[:200] or "arguments", "is required" if kind == "missing" else plain(message))
 
 
 def _failed(failure: StrongroomError) -> Outcome:

@@ -145,7 +145,7 @@ class ToolSpec:
         if not self.actions:
             return max(self.role, Role.WRITER) if self.write_call(arguments) else self.role
         action = arguments.get("action", self.arguments.model_fields["action"].default)
-        return self.actions.get(action, self.role) if isinstance(action, str) else self.role
+        return self.actions.get(action, min(self.actions.values())) if isinstance(action, str) else self.role
 
     def writes_for(self, role: Role) -> bool:
         """Whether anything ``role`` may do with it writes."""
