@@ -17,9 +17,12 @@ from uuid_utils import uuid7
 
 from auth.roles import Role
 from server import consent, errors
+from server.audience import audience_of, with_warnings_for
 from server.call import Call, Caller
 from server.chronicle import Chronicle, Page, session_of
+from server.mcp_bridge.views import view_of
 from server.tools._spec import Arguments, ToolSpec
+from vaults.advice import Audience
 from vaults.context import CallContext, bound
 from vaults.domain.disarming import visible
 from vaults.domain.misfits import plain
@@ -76,7 +79,7 @@ async def dispatch(services: Services, caller: Caller, name: str, arguments: Map
     try:
         outcome = await _serve(services, caller, name, arguments or {}, reference)
     except StrongroomError as failure:
-        outcome = _failed(failure)
+        outcome = _failed(failure, audience_of(services.registry, view_of(caller)))
     except asyncio.CancelledError:
         record.outcome = "cancelled"
         _write(services, record)
@@ -111,7 +114,7 @@ async def _serve(
 
 async def _run(call: Call, spec: ToolSpec, arguments: Mapping[str, Any], page: Page) -> Outcome:
     args = _consented(call, spec, arguments)
-    result = await spec.run(call, args)
+    result = with_warnings_for(await spec.run(call, args), audience_of(call.services.registry, view_of(call.caller)))
     page.noted = spec.noted(args, result)
     content: dict[str, Any] = spec.output.dump_python(result, mode="json", exclude_none=True)
     page.result = content
@@ -178,10 +181,10 @@ def _invalid(caller: Caller, spec: ToolSpec, where: str, kind: str, message: str
     return InvalidArgument(where[:200] or "arguments", "is required" if kind == "missing" else plain(message))
 
 
-def _failed(failure: StrongroomError) -> Outcome:
+def _failed(failure: StrongroomError, audience: Audience | None = None) -> Outcome:
     return Outcome(
-        errors.as_content(failure),
-        errors.as_text(failure),
+        errors.as_content(failure, audience),
+        errors.as_text(failure, audience),
         failure.code,
         unknown_tool=isinstance(failure, UnknownTool),
         question=failure.question if isinstance(failure, consent.PersonAsked) else None,

@@ -41,9 +41,9 @@ def _brief(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def published(schema: dict[str, Any]) -> dict[str, Any]:
-    """An output schema as clients are sent it, who pay for it in every listing and hardly ever show it to a model: names
-    and types, without descriptions, defaults and references; of one that stays long, what stands on the first level.
-    Every result that fits the schema fits this one."""
+    """An output schema as clients are sent it, who pay for it in every listing and hardly ever show it to a model:
+    names and types, without descriptions, defaults and references; of one that stays long, what stands on the first
+    level. Every result that fits the schema fits this one."""
     whole = {**_outlined(schema, _DEEPEST), **_always(schema)}
     if len(json.dumps(whole, separators=(",", ":"))) <= WHOLE:
         return whole

@@ -13,6 +13,7 @@ from server.allowance import storer
 from server.call import Call
 from server.tools._notes import DryRun, Etag
 from server.tools._spec import Arguments, Effect, tool
+from vaults.advice import Advice, way
 from vaults.context import run_in
 from vaults.domain.disarming import disarm, one_line
 from vaults.domain.memory import Text
@@ -326,7 +327,7 @@ async def _delete(call: Call, args: PoliciesArguments, kept: Kept) -> PoliciesRe
     if args.dry_run:
         return PoliciesResult(name=kept.name, path=kept.path, etag=kept.etag, changed=False)
     if not args.confirmed:
-        hint = "history brings it back afterwards"
+        hint = Advice(way("history brings it back afterwards", "history restore"))
         raise ConfirmationRequired(f"{kept.name} is only deleted with confirmed: true", hint=hint, etag=kept.etag)
     change = await shelf.remove(call.vault, call.actor, kept, call.session.id)
     return PoliciesResult(name=kept.name, path=kept.path, change=change, changed=True)

@@ -17,8 +17,8 @@ from auth.principal import owner
 from auth.roles import Role
 from server.call import Caller
 from server.dispatch import dispatch
-from server.services import Services
 from server.mcp_bridge.catalogue import Catalogue
+from server.services import Services
 from server.tools import discover
 from server.tools._schema import WHOLE, published
 from server.tools._spec import CONFIRMED, PRESETS, Registry, ToolSpec

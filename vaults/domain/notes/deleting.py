@@ -35,8 +35,8 @@ class Asked:
 
 
 async def delete(vault: Vault, actor: Actor, asked: Asked) -> Changed:
-    """Remove a note. Raises ``ConfirmationRequired`` unless ``confirmed`` is set, ``NotFound`` also for a note that only
-    goes by that name, ``Conflict``."""
+    """Remove a note. Raises ``ConfirmationRequired`` unless ``confirmed`` is set, ``NotFound`` also for a note that
+    only goes by that name, ``Conflict``."""
     async with vault.notes.writing():
         removal = await planned(Draft(vault), asked.path, asked.etag)
         note, change, warnings = removal.note, removal.file, removal.warnings
