@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from server.mcp_bridge.views import View
 from server.tools._spec import PRESETS, Registry
 from vaults.advice import Advice, Audience, worded
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 R = TypeVar("R")
 
@@ -40,6 +37,6 @@ def with_warnings_for(result: R, audience: Audience) -> R:
     warnings: Any = getattr(result, "warnings", None)
     if not warnings or not any(isinstance(each, Advice) for each in warnings):
         return result
-    told = [said for each in warnings if (said := worded(each, audience))]
-    changed: DataclassInstance = replace(result, warnings=told)  # type: ignore[type-var]
-    return changed  # type: ignore[return-value]
+    told = [words for each in warnings if (words := worded(each, audience))]
+    changed: R = replace(cast("Any", result), warnings=told)
+    return changed

@@ -32,11 +32,11 @@ class Way:
     names: tuple[str, ...] = ()
     instead: Way | None = None
 
-    def to(self, audience: Audience) -> str | None:
-        """The words for a reader; None where there are none."""
-        if audience.shown.issuperset(self.names):
+    def among(self, names: frozenset[str]) -> str | None:
+        """The words for a reader to whom these are shown; None where there are none."""
+        if names.issuperset(self.names):
             return self.words
-        return self.instead.to(audience) if self.instead is not None else None
+        return self.instead.among(names) if self.instead is not None else None
 
 
 def way(words: str, *names: str, instead: Way | None = None) -> Way:
@@ -46,7 +46,7 @@ def way(words: str, *names: str, instead: Way | None = None) -> Way:
 
 def spoken(ways: Iterable[Way], audience: Audience) -> str:
     """What of a text is for a reader; the rest is left out."""
-    return "".join(words for each in ways if (words := each.to(audience)) is not None)
+    return "".join(words for each in ways if (words := each.among(audience.shown)) is not None)
 
 
 class Advice(str):
@@ -67,10 +67,10 @@ class Advice(str):
 
     def _clauses(self, audience: Audience) -> Iterable[str]:
         for each in self.ways:
-            words = each.to(audience)
+            words = each.among(audience.shown)
             if words is not None:
                 yield words
-            elif audience.further.issuperset(each.names):
+            elif each.among(audience.further) is not None:
                 yield ELSEWHERE
 
 

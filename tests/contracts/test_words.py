@@ -184,7 +184,7 @@ def test_advice_names_what_is_listed(view: View) -> None:
         named = {found.strip("`").split()[0] for found in SPOKEN.findall(said)}
         assert named <= listed(view), (name, said)
         if said == f"look at it; {ELSEWHERE}":
-            assert audience.further.issuperset(each.names), "nobody is sent after what they may not have"
+            assert each.among(audience.further), "nobody is sent after what they may not have"
 
 
 def test_advice_is_whole_for_whoever_is_shown_everything_and_never_says_a_thing_twice() -> None:

@@ -135,17 +135,6 @@ async def test_every_result_fits_its_schema(site):
                 ids.append(result["structuredContent"]["id"])
 
 
-@pytest.mark.parametrize("era", ERAS)
-async def test_the_default_listing_is_24_kb_at_most_as_it_goes_over_the_wire(site, era):
-    async with raw(site, "owner") as owner:
-        answer = await owner.post(owner.message("tools/list", era=era), era=era)
-        listed = answer.json()["result"]["tools"]
-        assert all(tool["outputSchema"]["properties"] for tool in listed)
-        known = {spec.name for spec in discover()}
-        fixtures = [tool for tool in listed if tool["name"] not in known]
-        assert len(answer.content) - len(json.dumps(fixtures, separators=(",", ":"))) <= 24_000
-
-
 async def test_lists_follow_role_preset_and_write_mode(site):
     reader, writer = await names(site, "reader"), await names(site, "writer")
     assert "remember" not in reader
