@@ -167,6 +167,16 @@ def test_words_that_name_a_tool_say_so_beside_it() -> None:
                 assert all(tool in listed(view) for view in views), (name, text)
 
 
+def test_arguments_that_are_taken_but_not_shown_are_recommended_beside_their_name_only() -> None:
+    rare = {name for spec in REGISTRY for name in spec.rare} - arguments_of((Role.ADMIN, "agent", "ask"))
+    asked_for = re.compile(rf"\b(?:use|pass|set|give|try|raise|with|add) ({'|'.join(sorted(rare))})\b")
+    for name, tree in files():
+        apart = {id(inner) for call, _ in ways_in(tree) for inner in ast.walk(call)} | documented(tree)
+        for node in ast.walk(tree):
+            text = literal(node) if id(node) not in apart else None
+            assert text is None or not asked_for.search(text), (name, text)
+
+
 def documented(tree: ast.Module) -> set[int]:
     """Docstrings, and descriptions of arguments."""
     bodies = [node.body for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list)]
