@@ -14,14 +14,16 @@ from auth.holders import Holders
 from auth.licence import Licence
 from auth.principal import Principal
 from auth.settings import LimitSettings, PlanSettings
+from vaults.advice import Advice, way
 from vaults.durations import parse_size
 from vaults.errors import QuotaExceeded, RateLimited
 
 What: TypeAlias = Literal["stores_per_day", "memories", "size", "calls_per_minute"]
 Scope: TypeAlias = Literal["vault", "principal"]
 
-ASK = "or ask the operator for more"
-FULL = f"archive or purge some with memory_forget, {ASK}"
+ASK = "the operator can allow more"
+_ARCHIVE = way("archive some with memory_forget", "memory_forget")
+FULL = Advice(way("archive or purge some with memory_forget", "memory_forget.purge", instead=_ARCHIVE), ASK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class Bound:
         said, hint = {
             "stores_per_day": ("stores a day", f"the count starts again at {resets_at}; reading goes on"),
             "memories": ("memories", FULL),
-            "size": ("bytes", f"purge some with memory_forget, {ASK}"),
+            "size": ("bytes", Advice(way("purge some with memory_forget", "memory_forget.purge"), ASK)),
         }[self.what]
         more = {} if resets_at is None else {"resets_at": resets_at}
         return QuotaExceeded(

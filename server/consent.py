@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from server.call import Caller
-from server.tools._spec import CONFIRMED, OWN_WORD, TAKEN_BY_ALL, Arguments, ToolSpec
+from server.tools._spec import CONFIRMED, OLD_WORD, TAKEN_BY_ALL, Arguments, ToolSpec
 from vaults.errors import ConfirmationRequired
 
 _LINES = 12
@@ -34,6 +34,14 @@ def needs_word(caller: Caller, destructive: str, spec: ToolSpec, arguments: Mapp
     return caller.write_mode == "ask" or (destructive == "ask" and spec.destroys(arguments))
 
 
+def in_one_word(spec: ToolSpec, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments with the older word for ``confirmed`` replaced, where a tool takes it. Of both, the newer holds."""
+    if OLD_WORD not in arguments or CONFIRMED not in spec.arguments.model_fields:
+        return arguments
+    said = {CONFIRMED: arguments[OLD_WORD], **arguments}
+    return {name: value for name, value in said.items() if name != OLD_WORD}
+
+
 def without_word(spec: ToolSpec, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     """The arguments as the tool takes them."""
     if isinstance(arguments.get(CONFIRMED), bool) and CONFIRMED not in spec.arguments.model_fields:
@@ -43,7 +51,7 @@ def without_word(spec: ToolSpec, arguments: Mapping[str, Any]) -> Mapping[str, A
 
 def with_word(spec: ToolSpec, args: Arguments) -> Arguments:
     """What a person agreed to, for tools that want to be told so themselves."""
-    return args.model_copy(update={OWN_WORD: True}) if OWN_WORD in spec.arguments.model_fields else args
+    return args.model_copy(update={CONFIRMED: True}) if CONFIRMED in spec.arguments.model_fields else args
 
 
 def check_word(caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
@@ -56,7 +64,7 @@ def check_word(caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> 
         )
     if caller.person == "there":
         raise PersonAsked(question(caller, spec, arguments))
-    if arguments.get(CONFIRMED) is not True and arguments.get(OWN_WORD) is not True:
+    if arguments.get(CONFIRMED) is not True:
         raise ConfirmationRequired(
             f"{spec.name} is only done when a person agreed: it would {spec.deed_of(arguments)}",
             hint=f"ask them; if they agree, call again with {CONFIRMED}: true",
@@ -66,7 +74,7 @@ def check_word(caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> 
 def question(caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
     """What the person is asked. The words are ours; values of the call stand quoted, clipped and on lines of their
     own, with nothing in them that could pass for a line of ours or turn the text around."""
-    names = [name for name in arguments if name not in (CONFIRMED, OWN_WORD, *TAKEN_BY_ALL)]
+    names = [name for name in arguments if name not in (CONFIRMED, *TAKEN_BY_ALL)]
     lines = [f"- {name}: {_quoted(arguments[name])}" for name in names[:_LINES]]
     more = [f"- and {len(names) - _LINES} more"] if len(names) > _LINES else []
     head = f"An agent wants to {spec.deed_of(arguments)} in the vault {caller.vault} (tool {spec.name})."

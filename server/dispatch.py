@@ -17,10 +17,13 @@ from uuid_utils import uuid7
 
 from auth.roles import Role
 from server import consent, errors
+from server.audience import audience_of, with_warnings_for
 from server.call import Call, Caller, Form
 from server.chronicle import Chronicle, Page, session_of
+from server.mcp_bridge.views import view_of
 from server.rendering import answer as rendering
 from server.tools._spec import Arguments, ResourceLink, ToolSpec
+from vaults.advice import Audience
 from vaults.context import CallContext, bound, run_in
 from vaults.domain.misfits import plain
 from vaults.errors import (
@@ -87,7 +90,7 @@ async def dispatch(services: Services, caller: Caller, name: str, arguments: Map
     try:
         outcome = await _serve(services, caller, name, arguments or {}, reference)
     except StrongroomError as failure:
-        outcome = _failed(failure)
+        outcome = _failed(failure, audience_of(services.registry, view_of(caller)))
     except asyncio.CancelledError:
         record.outcome = "cancelled"
         _write(services, record)
@@ -122,7 +125,7 @@ async def _serve(
 
 async def _run(call: Call, spec: ToolSpec, arguments: Mapping[str, Any], page: Page) -> Outcome:
     args = _consented(call, spec, arguments)
-    result = await spec.run(call, args)
+    result = await _result(call, spec, args)
     page.noted = spec.noted(args, result)
     if call.caller.form == "whole":
         shown = await run_in(call.vault.shared.pool, rendering.render_whole, spec, args, result)
@@ -134,12 +137,17 @@ async def _run(call: Call, spec: ToolSpec, arguments: Mapping[str, Any], page: P
     return Outcome(shown.content, shown.text, links=spec.links(args, result))
 
 
+async def _result(call: Call, spec: ToolSpec, args: Arguments) -> Any:
+    """What the tool returns, its warnings in words for this caller."""
+    return with_warnings_for(await spec.run(call, args), audience_of(call.services.registry, view_of(call.caller)))
+
+
 async def _run_tighter(call: Call, spec: ToolSpec, args: Arguments, shown: rendering.Rendered) -> rendering.Rendered:
     """The answer of a tool that pages, asked once more for less: a cut after the fact would leave out what its cursor
     takes for shown."""
     room = args.token_budget()
     inner = max(1, int(room * room / (room + shown.over) * rendering.SLACK))
-    result = await spec.run(call, args.model_copy(update={"max_tokens": inner}))
+    result = await _result(call, spec, args.model_copy(update={"max_tokens": inner}))
     return await rendering.render(call.vault.shared.pool, spec, args, result)
 
 
@@ -166,7 +174,8 @@ def _authorise(services: Services, caller: Caller, spec: ToolSpec, arguments: Ma
 def _consented(call: Call, spec: ToolSpec, arguments: Mapping[str, Any]) -> Arguments:
     """The arguments, of a call nobody has to agree to or somebody did. Raises ``ConfirmationRequired``; what would be
     refused anyway is refused before anybody is asked."""
-    args = _validate(spec, consent.without_word(spec, arguments))
+    arguments = consent.in_one_word(spec, arguments)
+    args = _validate(call.caller, spec, consent.without_word(spec, arguments))
     if arguments.get("dry_run") is True and arguments.get("action") in spec.at_once:
         raise InvalidArgument("dry_run", f"cannot be had of action {arguments['action']}: it is done at once, or not")
     entry = call.services.roster.entry(call.caller.vault)
@@ -176,37 +185,36 @@ def _consented(call: Call, spec: ToolSpec, arguments: Mapping[str, Any]) -> Argu
     return consent.with_word(spec, args)
 
 
-def _validate(spec: ToolSpec, arguments: Mapping[str, Any]) -> Arguments:
+def _validate(caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> Arguments:
     # Before pydantic, which makes an error of each unknown name: of a few hundred thousand that takes a second.
     known = spec.arguments.model_fields
     unknown = next((name for name in arguments if name not in known), None)
     if unknown is not None:
-        raise _invalid(spec, unknown, "extra_forbidden", "")
+        raise _invalid(caller, spec, unknown, "extra_forbidden", "")
     try:
         return spec.arguments.model_validate(arguments)
     except ValidationError as failure:
         first = failure.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise _invalid(spec, where, first["type"], first["msg"]) from None
+        raise _invalid(caller, spec, where, first["type"], first["msg"]) from None
 
 
-def _invalid(spec: ToolSpec, where: str, kind: str, message: str) -> InvalidArgument:
-    hint = f"{spec.name} takes: {', '.join(spec.arguments.model_fields)}"
-    return InvalidArgument(where[:200] or "arguments", _reason(kind, message), hint=hint)
-
-
-def _reason(kind: str, message: str) -> str:
+def _invalid(caller: Caller, spec: ToolSpec, where: str, kind: str, message: str) -> InvalidArgument:
+    """The refusal, which names no argument and no action the caller is not shown."""
     if kind == "extra_forbidden":
-        return "is not an argument of this tool"
-    if kind == "missing":
-        return "is required"
-    return plain(message)
+        shown = spec.input_schema_for(caller.role, caller.preset, caller.write_mode)["properties"]
+        hint = f"{spec.name} takes: {', '.join(shown) or 'no arguments'}"
+        return InvalidArgument(where[:200] or "arguments", "is not an argument of this tool", hint=hint)
+    if kind == "literal_error" and where == "action" and spec.actions:
+        mine = " or ".join(f"'{action}'" for action in spec.actions_for(caller.role, caller.write_mode))
+        return InvalidArgument(where, f"should be {mine}")
+    return InvalidArgument(where[:200] or "arguments", "is required" if kind == "missing" else plain(message))
 
 
-def _failed(failure: StrongroomError) -> Outcome:
+def _failed(failure: StrongroomError, audience: Audience | None = None) -> Outcome:
     return Outcome(
-        errors.as_content(failure),
-        errors.as_text(failure),
+        errors.as_content(failure, audience),
+        errors.as_text(failure, audience),
         failure.code,
         unknown_tool=isinstance(failure, UnknownTool),
         question=failure.question if isinstance(failure, consent.PersonAsked) else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from vaults.advice import Audience, worded
 from vaults.domain.disarming import visible
 from vaults.errors import StrongroomError
 
@@ -35,20 +36,25 @@ CODES = frozenset(HTTP_STATUS)
 EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 
 
-def as_content(failure: StrongroomError) -> dict[str, Any]:
-    """``structuredContent.error`` of a failed call."""
+def as_content(failure: StrongroomError, audience: Audience | None = None) -> dict[str, Any]:
+    """``structuredContent.error`` of a failed call. The hint names no tool that is not shown to the ``audience``."""
     error: dict[str, Any] = {"code": failure.code, "message": failure.message, "retryable": failure.retryable}
-    if failure.hint:
-        error["hint"] = failure.hint
+    if hint := _hint(failure, audience):
+        error["hint"] = hint
     if failure.details:
         error["details"] = failure.details
     return {"error": error}
 
 
-def as_text(failure: StrongroomError) -> str:
+def as_text(failure: StrongroomError, audience: Audience | None = None) -> str:
     """The same for a model that reads only text."""
-    hint = f" Hint: {_stopped(failure.hint)}" if failure.hint else ""
-    return f"{failure.code}: {_stopped(failure.message)}{hint}"
+    hint = _hint(failure, audience)
+    return f"{failure.code}: {_stopped(failure.message)}" + (f" Hint: {_stopped(hint)}" if hint else "")
+
+
+def _hint(failure: StrongroomError, audience: Audience | None) -> str:
+    hint = failure.hint or ""
+    return hint if audience is None else worded(hint, audience)
 
 
 def _stopped(sentence: str) -> str:

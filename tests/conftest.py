@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from auth.principal import Principal, local_names, owner
@@ -17,6 +18,8 @@ from server.dispatch import Outcome, dispatch
 from server.services import Services, open_services
 from server.settings import load
 from server.tools import discover
+from server.tools._schema import published
+from server.tools._spec import ToolSpec
 from tests.blanks import lay_out
 from tests.fakes import HashEmbedder
 from vaults.embed.backend import Embedder
@@ -77,9 +80,24 @@ def asker(services: Services, caller: Caller | None = None) -> Asking:
     who = caller or Caller(owner("cli"), "main", Role.ADMIN, "cli")
 
     async def ask(tool: str, /, **arguments: Any) -> Outcome:
-        return await dispatch(services, who, tool, arguments)
+        outcome = await dispatch(services, who, tool, arguments)
+        spec = services.registry.get(tool)
+        if outcome.ok and spec is not None:
+            _published(spec).validate(outcome.content)
+        return outcome
 
     return ask
+
+
+_VALIDATORS: dict[int, tuple[ToolSpec, jsonschema.Draft202012Validator]] = {}
+
+
+def _published(spec: ToolSpec) -> jsonschema.Draft202012Validator:
+    """What clients hold every result against: they refuse one that does not fit what was listed."""
+    known = _VALIDATORS.get(id(spec))
+    if known is None:
+        known = _VALIDATORS[id(spec)] = (spec, jsonschema.Draft202012Validator(published(spec.output_schema)))
+    return known[1]
 
 
 def local(subject: str, role: Role = Role.ADMIN) -> Principal:

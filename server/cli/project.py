@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from server.settings import Loaded
+    from vaults.advice import Audience
 
 
 def add_to(app: typer.Typer) -> None:
@@ -28,24 +29,24 @@ def init(
     from server.project import state_of
 
     state = state_of(folder)
-    name = run_async(_make(load_settings(ctx, state), folder))
+    name, agents = run_async(_make(load_settings(ctx, state), folder))
     say(f"vault {name} of this project lies in {state}")
-    written = [guidance.write_guide(state), guidance.ignore_state(folder)]
+    written = [guidance.write_guide(state, agents), guidance.ignore_state(folder)]
     if not no_agents:
-        written += guidance.point_agents(folder)
+        written += guidance.point_agents(folder, agents)
     for path in written:
         if path is not None:
             say(f"wrote {path}")
     say(f"serve it from anywhere below this folder: strongroom stdio\n\n{over_stdio()}")
 
 
-async def _make(loaded: Loaded, folder: Path) -> str:
+async def _make(loaded: Loaded, folder: Path) -> tuple[str, Audience]:
     from server.cli.session import open_all, open_control
-    from server.guidance import welcome
+    from server.guidance import agents_of, welcome
     from server.project import project_vault
 
     async with open_control(loaded) as control:
         name = (await project_vault(control, loaded, folder)).name
     async with open_all(loaded) as services:
         await welcome(services, name)
-    return name
+        return name, agents_of(services, name)

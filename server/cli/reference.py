@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic.fields import FieldInfo
 
-    from server.tools._spec import ToolSpec
+    from server.mcp_bridge.views import View
+    from server.tools._spec import Registry, ToolSpec
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -48,6 +49,39 @@ def tools_page() -> str:
     for spec in sorted(discover(), key=lambda each: (each.group, each.name)):
         parts.append("\n".join(_tool_lines(spec)))
     return "\n\n".join(parts)
+
+
+def costs_table() -> str:
+    """What each preset costs: bytes of the list as it is sent, tokens of what a model may be shown of it."""
+    from auth.roles import Role
+    from server.tools import discover
+    from server.tools._spec import PRESETS
+
+    registry = discover()
+    lines = [
+        "| preset | role | tools | bytes | with output schemas | tokens | with output schemas |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for preset in PRESETS:
+        for role in Role:
+            lines.append(f"| {preset} | {role.label} | {_cost(registry, (role, preset, 'auto'))} |")
+    return "\n".join(lines)
+
+
+def _cost(registry: Registry, view: View) -> str:
+    from server.mcp_bridge.catalogue import Catalogue
+    from vaults.search import budget
+
+    page = Catalogue(registry).page(view, None)
+    tools = page.model_dump(mode="json", by_alias=True, exclude_none=True)["tools"]
+    bare = [{key: value for key, value in tool.items() if key != "outputSchema"} for tool in tools]
+    sizes = [len(json.dumps(each, ensure_ascii=False, separators=(",", ":")).encode()) for each in (bare, tools)]
+    shown = ("name", "description", "inputSchema")  # what clients put before a model
+    tokens = [
+        budget.count(json.dumps([{key: tool[key] for key in keys} for tool in tools], ensure_ascii=False))
+        for keys in (shown, (*shown, "outputSchema"))
+    ]
+    return " | ".join(f"{number:,}" for number in (len(tools), *sizes, *tokens))
 
 
 def _tool_lines(spec: ToolSpec) -> Iterator[str]:
@@ -90,6 +124,7 @@ def _cell(text: str | None) -> str:
 
 PARTS: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("README.md", "settings", settings_table),
+    ("docs/tools.md", "costs", costs_table),
     ("docs/tools.md", "tools", tools_page),
 )
 """File, marker, and what stands between ``<!-- marker:begin -->`` and ``<!-- marker:end -->``."""

@@ -55,7 +55,8 @@ def _how_to_connect(loaded: Loaded, issued: IssuedToken) -> str:
     import sys
 
     from auth.access import EVERY_VAULT
-    from server.connecting import AGENTS_LINES, over_http
+    from auth.roles import Role
+    from server.connecting import AGENTS_LINES, READERS_LINES, over_http
     from server.endpoint import endpoint_of
     from server.first_start import FIRST
     from server.http.app import public_url
@@ -68,7 +69,7 @@ def _how_to_connect(loaded: Loaded, issued: IssuedToken) -> str:
     return f"""
 {over_http(endpoint, shown)}{each}
 For the rules the agent reads (CLAUDE.md, AGENTS.md, .cursor/rules/strongroom.mdc):
-{AGENTS_LINES}
+{READERS_LINES if issued.role == Role.READER else AGENTS_LINES}
 """
 
 

@@ -9,6 +9,7 @@ import json
 from mcp_types import ListToolsResult, Tool, ToolAnnotations
 
 from server.mcp_bridge.views import View
+from server.tools._schema import published
 from server.tools._spec import Registry, ToolSpec
 from vaults.errors import InvalidArgument
 
@@ -41,7 +42,7 @@ def _wire(spec: ToolSpec, view: View) -> Tool:
         name=spec.name,
         description=spec.description,
         input_schema=spec.input_schema_for(role, preset, write_mode),
-        output_schema=spec.output_schema,
+        output_schema=published(spec.output_schema),
         annotations=ToolAnnotations(
             read_only_hint=not writes,
             destructive_hint=writes and spec.destructive,

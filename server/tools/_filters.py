@@ -17,7 +17,7 @@ from vaults.search.filters import Filter
 class Narrowing(Arguments):
     """Filters; leave out what does not matter."""
 
-    types: Annotated[list[MemoryType], Field(max_length=11, description="of remember, such as decision")] = []
+    types: Annotated[list[MemoryType], Field(max_length=11, description="such as decision, error or fact")] = []
     tiers: Annotated[list[Tier], Field(max_length=3, description="only these tiers")] = []
     tags: Annotated[list[Tag], Field(max_length=20, description="must carry all of these")] = []
     thread: Annotated[Label | None, Field(description="only this thread")] = None

@@ -1,7 +1,8 @@
-"""JSON Schema as models like it: no titles, no null alternatives, no references. Pure."""
+"""JSON Schema as models and clients like it: no titles, no null alternatives, no references. Pure."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
 from typing import Any
 
@@ -12,6 +13,11 @@ _OF_EACH = _CHECKS | {"description", "maxLength"}
 _LOWEST = frozenset({"minimum", "exclusiveMinimum"})
 _LISTED = 8
 """Words a filter lists; longer lists stand where one of them is set."""
+
+WHOLE = 600
+"""Bytes of an output schema up to which it is sent whole."""
+
+_KINDS = ("type", "enum", "const")
 
 
 def shown(schema: dict[str, Any], left_out: Collection[str]) -> dict[str, Any]:
@@ -31,6 +37,41 @@ def _brief(schema: dict[str, Any]) -> dict[str, Any]:
     if "items" in out:
         long = {"enum"} if len(out["items"].get("enum", ())) > _LISTED else set()
         out["items"] = {key: value for key, value in out["items"].items() if key not in _OF_EACH | long}
+    return out
+
+
+def published(schema: dict[str, Any]) -> dict[str, Any]:
+    """An output schema as clients are sent it, who pay for it in every listing and hardly ever show it to a model:
+    names and types, without descriptions, defaults and references; of one that stays long, what stands on the first
+    level. Every result that fits the schema fits this one."""
+    whole = {**_outlined(schema, _DEEPEST), **_always(schema)}
+    if len(json.dumps(whole, separators=(",", ":"))) <= WHOLE:
+        return whole
+    return {**_outlined(schema, 1), **_always(schema)}
+
+
+_DEEPEST = 32
+
+
+def _always(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"required": schema["required"]} if "required" in schema else {}
+
+
+def _outlined(schema: dict[str, Any], levels: int) -> dict[str, Any]:
+    if "anyOf" in schema:
+        options = [_outlined(option, levels) for option in schema["anyOf"] if option.get("type") != "null"]
+        return options[0] if len(options) == 1 else {"anyOf": options}
+    out = {key: schema[key] for key in _KINDS if key in schema}
+    if "enum" in out:
+        out.pop("type", None)
+    if not levels:
+        return out
+    if "properties" in schema:
+        out["properties"] = {name: _outlined(value, levels - 1) for name, value in schema["properties"].items()}
+    for key in ("items", "additionalProperties"):
+        each = schema.get(key)
+        if isinstance(each, dict) and each and not _nullable(each):  # a null in a list or a mapping is not left out
+            out[key] = _outlined(each, levels)
     return out
 
 

@@ -31,10 +31,11 @@ class Effect:
 
 
 CONFIRMED = "confirmed"
-"""The argument that says a person agreed, taken of every tool that writes."""
+"""The argument that says a person agreed, taken of every tool that writes. A tool that wants to be told so itself has
+it among its own arguments."""
 
-OWN_WORD = "confirm"
-"""The argument of a tool that always wanted to be told so; says the same."""
+OLD_WORD = "confirm"
+"""What such a tool called it once, and still takes."""
 
 READS = Effect(writes=False)
 ADDS = Effect(writes=True)
@@ -176,7 +177,7 @@ class ToolSpec:
         if self.actions:
             properties["action"] = {**properties["action"], "enum": self.actions_for(role, write_mode)}
         destroys = self.destroys is not nothing_is_destroyed and not self.hidden_in(preset)
-        if (write_mode == "ask" or destroys) and self.writes_for(role) and OWN_WORD not in properties:
+        if (write_mode == "ask" or destroys) and self.writes_for(role) and CONFIRMED not in properties:
             properties[CONFIRMED] = {"type": "boolean", "description": "true once the person you work for agreed"}
         return schema
 
@@ -196,7 +197,7 @@ class ToolSpec:
         if not self.actions:
             return max(self.role, Role.WRITER) if self.write_call(arguments) else self.role
         action = arguments.get("action", self.arguments.model_fields["action"].default)
-        return self.actions.get(action, self.role) if isinstance(action, str) else self.role
+        return self.actions.get(action, min(self.actions.values())) if isinstance(action, str) else self.role
 
     def writes_for(self, role: Role) -> bool:
         """Whether anything ``role`` may do with it writes."""

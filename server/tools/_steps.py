@@ -26,7 +26,7 @@ from vaults.errors import Forbidden, InvalidArgument
 
 NOT_IN_STEPS = frozenset(
     {
-        "session", "etag", "dry_run", "confirm", "commit", "keep_conflict", "auto_link", "suggest_links",
+        "session", "etag", "dry_run", "confirmed", "commit", "keep_conflict", "auto_link", "suggest_links",
         "folder", "tag", "due_after", "due_before", "sort_by", "limit", "cursor", "max_tokens",
     }
 )  # fmt: skip

@@ -12,6 +12,7 @@ from server.call import Call
 from server.rendering.text import Answer, own_title, written
 from server.rendering.text import Item as Evidence
 from server.tools._spec import Arguments, MaxTokens, tool
+from vaults.advice import Advice, way
 from vaults.domain import fetching
 from vaults.domain.fetching import Found, Item, Portion
 from vaults.errors import NotFound
@@ -112,7 +113,9 @@ async def fetch(call: Call, args: FetchArguments) -> Fetched:
         refs = args.refs if args.id is None else [args.id]
         found = await fetching.fetched(call.vault, call.actor, refs, portion)
     if args.id is not None and not found.items:
-        raise NotFound(f"no note matches {args.id[:200]}", hint="find_notes lists what there is")
+        raise NotFound(
+            f"no note matches {args.id[:200]}", hint=Advice(way("find_notes lists what there is", "find_notes"))
+        )
     call.vault.atlas.together.opened(call.session.id, [each.id for each in found.items if is_note(each.id)])
     return _connected(found) if args.id is not None and len(found.items) == 1 else _answer(found)
 

@@ -261,8 +261,8 @@ _CONTROLS = {"id", "add_tags", "remove_tags", "expected_version", *TAKEN_BY_ALL}
     ),
 )
 async def memory_update(call: Call, args: UpdateArguments) -> Memory:
-    """Correct a memory or its labels. When what it says is no longer true, use memory_supersede instead: the old
-    state stays traceable."""
+    """Correct a memory or its labels. Use it for slips: what was true once is better superseded, so that the old state
+    stays traceable; discover_tools tells how."""
     fields: dict[str, Any] = {
         name: value for name, value in args.model_dump(exclude=_CONTROLS).items() if value is not None
     }

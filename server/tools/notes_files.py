@@ -45,7 +45,7 @@ async def note_move(call: Call, args: MoveArguments) -> Changed:
 
 class DeleteArguments(Arguments):
     path: Path
-    confirm: Annotated[bool, Field(description="true once a person agreed")] = False
+    confirmed: Annotated[bool, Field(description="true once a person agreed")] = False
     dry_run: DryRun = False
     etag: Etag = None
 
@@ -61,7 +61,7 @@ class DeleteArguments(Arguments):
 async def note_delete(call: Call, args: DeleteArguments) -> Changed:
     """Delete a note. Use it only when a person wants it gone. Says which links pointed to it; `history` with action
     undo brings it back."""
-    asked = deleting.Asked(args.path, args.confirm, args.dry_run, args.etag, call.session.id)
+    asked = deleting.Asked(args.path, args.confirmed, args.dry_run, args.etag, call.session.id)
     return await deleting.delete(call.vault, call.actor, asked)
 
 

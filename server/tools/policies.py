@@ -13,6 +13,7 @@ from server.allowance import storer
 from server.call import Call
 from server.tools._notes import DryRun, Etag
 from server.tools._spec import Arguments, Effect, tool
+from vaults.advice import Advice, way
 from vaults.context import run_in
 from vaults.domain.memory import Text
 from vaults.domain.notes import moving
@@ -46,7 +47,7 @@ class PoliciesArguments(Arguments):
     )
     etag: Etag = None
     dry_run: DryRun = False
-    confirm: Annotated[bool, Field(description="true once a person agreed to what is deleted")] = False
+    confirmed: Annotated[bool, Field(description="true once a person agreed to what is deleted")] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ def _destroys(arguments: Mapping[str, Any]) -> bool:
     action = arguments.get("action")
     if arguments.get("dry_run") is True:
         return False
-    return action == "delete" or (action == "execute" and arguments.get("confirm") is True)
+    return action == "delete" or (action == "execute" and arguments.get("confirmed") is True)
 
 
 def _noted(args: PoliciesArguments, result: PoliciesResult) -> Noted | None:
@@ -224,7 +225,7 @@ async def _run(call: Call, args: PoliciesArguments, kept: Kept) -> PoliciesResul
         await storer(call).check_size()
     if call.vault.lease.held and any(step.tool == "note_move" for step in plan.policy.steps):
         await call.vault.notes.settled(moving.PATIENCE_S)  # links of notes that nobody has read cannot follow
-    order = Order(args.variables, only_shown, args.confirm, call.session.id)
+    order = Order(args.variables, only_shown, args.confirmed, call.session.id)
     ran: Ran = await running.run(call.vault, call.actor, plan, order, _tools(call, writing=not only_shown))
     return PoliciesResult(
         name=ran.name,
@@ -276,8 +277,8 @@ async def _delete(call: Call, args: PoliciesArguments, kept: Kept) -> PoliciesRe
         shelf.check_etag(kept, args.etag)
     if args.dry_run:
         return PoliciesResult(name=kept.name, path=kept.path, etag=kept.etag, changed=False)
-    if not args.confirm:
-        hint = "history brings it back afterwards"
-        raise ConfirmationRequired(f"{kept.name} is only deleted with confirm: true", hint=hint, etag=kept.etag)
+    if not args.confirmed:
+        hint = Advice(way("history brings it back afterwards", "history restore"))
+        raise ConfirmationRequired(f"{kept.name} is only deleted with confirmed: true", hint=hint, etag=kept.etag)
     change = await shelf.remove(call.vault, call.actor, kept, call.session.id)
     return PoliciesResult(name=kept.name, path=kept.path, change=change, changed=True)

@@ -17,8 +17,10 @@ from auth.principal import owner
 from auth.roles import Role
 from server.call import Caller
 from server.dispatch import dispatch
+from server.mcp_bridge.catalogue import Catalogue
 from server.services import Services
 from server.tools import discover
+from server.tools._schema import WHOLE, published
 from server.tools._spec import CONFIRMED, PRESETS, Registry, ToolSpec
 from vaults.search import budget
 
@@ -130,6 +132,78 @@ def test_the_default_preset_costs_a_model_little(role: Role, write_mode: str) ->
         for spec in discover().visible(role, "agent", write_mode)
     ]
     assert budget.count(json.dumps(shown, ensure_ascii=False)) <= 4500
+
+
+LISTED = 24_000
+"""Bytes of the default preset's listing at most, output schemas and envelope included."""
+
+
+@pytest.mark.parametrize("write_mode", ["auto", "ask", "off"])
+@pytest.mark.parametrize("role", Role)
+def test_the_listing_of_the_default_preset_is_short_with_its_output_schemas(role: Role, write_mode: str) -> None:
+    page = Catalogue(discover()).page((role, "agent", write_mode), None)
+    assert len(page.model_dump_json(by_alias=True, exclude_none=True).encode()) <= LISTED
+
+
+@each_tool
+def test_the_published_output_schema_names_and_types_what_the_whole_one_does(spec: ToolSpec) -> None:
+    short, whole = published(spec.output_schema), spec.output_schema
+    jsonschema.Draft202012Validator.check_schema(short)
+    assert (short["type"], list(short["properties"])) == ("object", list(whole["properties"]))
+    assert short.get("required", []) == whole.get("required", [])
+    text = json.dumps(short, separators=(",", ":"))
+    assert not {"description", "default", "title", "$ref", "$defs", "null"} & set(_words(short))
+    assert len(text) <= WHOLE or _depth(short) == 1
+
+
+def _words(node: Any) -> Iterator[str]:
+    """Keywords and types of a schema, without the names of properties."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield key
+            if key not in ("required", "enum"):
+                yield from _words(list(value.values()) if key == "properties" else value)
+    elif isinstance(node, list):
+        for each in node:
+            yield from _words(each)
+    elif isinstance(node, str):
+        yield node
+
+
+def _depth(node: Any) -> int:
+    if isinstance(node, list):
+        return max(map(_depth, node), default=0)
+    if not isinstance(node, dict):
+        return 0
+    return max(("properties" in node) + max(map(_depth, node.values()), default=0), 0)
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        {"hits": [{"id": "x", "signals": {"a": None}, "tags": [None]}], "more": None},
+        {"hits": [], "note": {"deep": {"deeper": 1}}, "either": [1, "x"]},
+    ],
+)
+def test_whatever_fits_the_whole_schema_fits_the_published_one(whole: dict[str, Any]) -> None:
+    nullable = {"anyOf": [{"type": "number"}, {"type": "null"}], "default": None, "title": "A"}
+    hit = {"type": "object", "required": ["id"], "description": "x" * WHOLE, "properties": {
+        "id": {"type": "string"}, "signals": {"type": "object", "additionalProperties": nullable},
+        "tags": {"type": "array", "items": nullable}}}  # fmt: skip
+    either = {"anyOf": [{"type": "integer"}, {"type": "string"}]}
+    deep = {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": {"type": "integer"}}}
+    properties = {"hits": {"type": "array", "items": hit}, "more": nullable, "note": deep,
+                  "either": {"type": "array", "items": either}}  # fmt: skip
+    schema = {"type": "object", "properties": properties, "required": ["hits"]}
+    jsonschema.validate(whole, schema, jsonschema.Draft202012Validator)
+    sent = {name: value for name, value in whole.items() if value is not None}
+    jsonschema.validate(sent, published(schema), jsonschema.Draft202012Validator)
+    longer = {f"field_{number}": {"type": "string"} for number in range(60)}
+    flat = published({**schema, "properties": {**properties, **longer}})
+    jsonschema.validate(sent, flat, jsonschema.Draft202012Validator)
+    assert _depth(flat) == 1
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"more": 1}, flat, jsonschema.Draft202012Validator)
 
 
 def test_two_tools_of_one_name_stop_the_start() -> None:

@@ -16,12 +16,19 @@ from server.call import Caller, Person
 from server.mcp_bridge.catalogue import Catalogue
 from server.services import Services
 from server.tools import discover
+from server.tools._spec import ToolSpec
 from tests.conftest import Asking, asker, local
 from vaults import registry
 from vaults.registry import Rules
 
 ASKING = Caller(owner("stdio"), "main", Role.ADMIN, "stdio", preset="full", write_mode="ask")
 TOOLS = discover()
+POLICY = """version: "1.0"
+name: b
+description: Deletes a note
+steps:
+  - {id: gone, tool: note_delete, args: {path: a}}
+"""
 WRITES: list[tuple[str, dict[str, Any]]] = [
     ("remember", {"content": "x"}),
     ("note_write", {"path": "a", "content": "x"}),
@@ -134,6 +141,58 @@ async def test_what_destroys_is_asked_about_in_every_mode_unless_the_vault_says_
     assert (await plain("memory_forget", ids=[two], purge=True)).ok
     assert (await plain("note_delete", path="a")).code == "confirmation_required", "its own word is still wanted"
     assert (await plain("note_delete", path="a", confirm=True)).ok
+
+
+@pytest.mark.parametrize("write_mode", ["auto", "ask", "off"])
+@pytest.mark.parametrize("preset", ["agent", "notes", "full"])
+@pytest.mark.parametrize("role", Role)
+def test_the_one_word_that_is_shown_for_an_agreement_is_confirmed(role: Role, preset: str, write_mode: str) -> None:
+    for spec in TOOLS.visible(role, preset, write_mode):
+        assert "confirm" not in spec.input_schema_for(role, preset, write_mode)["properties"], spec.name
+
+
+@pytest.mark.parametrize("word", ["confirm", "confirmed"])
+async def test_the_older_word_is_still_taken(services: Services, word: str) -> None:
+    ask = asker(services, replace(ASKING, write_mode="auto"))
+    await ask("note_write", path="a", content="x")
+    await ask("policies", action="author", name="b", content=POLICY)
+    for tool, arguments in [("note_delete", {"path": "a"}), ("policies", {"action": "delete", "name": "b"})]:
+        refused = await ask(tool, **arguments)
+        assert refused.code == "confirmation_required"
+        assert "confirmed: true" in refused.text
+        assert (await ask(tool, **arguments, **{word: False})).code == "confirmation_required"
+        assert (await ask(tool, **arguments, **{word: True})).ok
+
+
+async def test_of_two_words_that_differ_the_one_that_is_shown_counts(services: Services) -> None:
+    ask = asker(services, replace(ASKING, write_mode="auto"))
+    await ask("note_write", path="a", content="x")
+    assert (await ask("note_delete", path="a", confirm=True, confirmed=False)).code == "confirmation_required"
+
+
+async def test_what_asks_in_a_vault_that_lets_pass_says_the_same_word(services: Services) -> None:
+    await _ruled(services, Rules(destructive="auto"))
+    ask = asker(services, replace(ASKING, write_mode="auto"))
+    await ask("note_write", path="a", content="x")
+    await ask("policies", action="author", name="b", content=POLICY)
+    for tool, arguments in [
+        ("note_delete", {"path": "a"}),
+        ("policies", {"action": "execute", "name": "b"}),
+        ("policies", {"action": "delete", "name": "b"}),
+    ]:
+        refused = await ask(tool, **arguments)
+        assert refused.code == "confirmation_required"
+        assert "confirmed: true" in refused.text
+        assert "confirm:" not in refused.text
+
+
+@pytest.mark.parametrize("spec", list(TOOLS), ids=lambda spec: spec.name)
+def test_reading_asks_nobody_in_any_tool(spec: ToolSpec) -> None:
+    for action in spec.actions or [None]:
+        arguments = {} if action is None else {"action": action}
+        reads = spec.least_role(arguments) == Role.READER if action is None else spec.actions[action] == Role.READER
+        if reads or action in spec.looking:
+            assert not consent.needs_word(ASKING, "ask", spec, arguments), action
 
 
 async def test_a_question_is_noted_as_one_and_as_no_failure(services: Services) -> None:

@@ -200,7 +200,7 @@ async def test_notes_are_deleted_only_when_a_person_agreed(ask: Asking, services
     assert not (root / "plan.md").exists()
     spec = services.registry.get("policies")
     assert spec is not None
-    assert spec.destroys({"action": "execute", "confirm": True})
+    assert spec.destroys({"action": "execute", "confirmed": True})
     assert spec.destroys({"action": "delete"})
     assert not spec.destroys({"action": "execute"})
     assert not spec.destroys({"action": "execute", "confirm": True, "dry_run": True})

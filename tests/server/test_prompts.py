@@ -11,9 +11,10 @@ from auth.grants import set_grant
 from auth.principal import owner
 from auth.roles import Role
 from server import prompts
+from server.audience import audience_of
 from server.call import Caller
 from server.inquiry import Refused
-from server.protocol import INSTRUCTIONS
+from server.instructions import instructions
 from tests.conftest import asker, local
 from vaults.errors import InvalidArgument, NotFound
 from vaults.search.budget import count
@@ -167,8 +168,9 @@ async def test_arguments_are_completed_by_what_there_is(services):
 
 
 def test_the_instructions_are_short_and_name_only_tools_there_are(services):
-    assert count(INSTRUCTIONS) <= 400
-    named = set(re.findall(r"\b[a-z]+_[a-z_]+\b", INSTRUCTIONS))
+    text = instructions(audience_of(services.registry, (Role.ADMIN, "full", "ask")))
+    assert count(text) <= 400
+    named = set(re.findall(r"\b[a-z]+_[a-z_]+\b", text))
     assert named <= {spec.name for spec in services.registry}
     for tool in ("session_resume", "context", "recall", "remember", "claims", "session_save", "handoff_create"):
-        assert tool in INSTRUCTIONS
+        assert tool in text

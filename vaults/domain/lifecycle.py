@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from vaults import clock
+from vaults.advice import Advice, way
 from vaults.db.sql import Reader, Writer
 from vaults.domain import anchors, corrections, indexing, relations, storing
 from vaults.domain.corrections import Correction
@@ -171,7 +172,9 @@ def _without_secrets(vault: Vault, change: Change) -> tuple[Change, list[str]]:
 
 def _refuse_anothers(tx: Reader, seq: int, actor: Actor) -> None:
     if tx.value("SELECT stored_by FROM memories WHERE seq = ?", (seq,)) != actor.identity:
-        raise Forbidden("only who stored a memory can make it private", hint="store your own with remember")
+        raise Forbidden(
+            "only who stored a memory can make it private", hint=Advice(way("store your own with remember", "remember"))
+        )
 
 
 _IDENTIFY = ("content", "workspace", "applies_to", "parent", "position", "visibility")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from vaults.advice import Advice, way
 from vaults.db.sql import Reader, Row
 from vaults.domain import checkpoints
 from vaults.domain.checkpoints import Checkpoint, Difference, Version
@@ -92,7 +93,7 @@ def shown(tx: Reader, only: Filter, name: str, limit: int) -> Contents:
     query, params = _counted(only, name)
     row = tx.one(query, params)
     if row is None:
-        raise NotFound(f"no thread {name[:200]}", hint="threads lists those there are")
+        raise NotFound(f"no thread {name[:200]}", hint=Advice(way("threads lists those there are", "threads")))
     last = checkpoints.newest(tx, only.workspaces, name, 2)
     same = len(last) == 2 and last[0].workspace == last[1].workspace
     return Contents(

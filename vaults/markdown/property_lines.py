@@ -11,14 +11,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from vaults.advice import Advice, way
 from vaults.errors import Conflict
 from vaults.markdown.frontmatter import plain
 from vaults.markdown.source import unified
 
 REFUSAL = "The frontmatter of this note cannot be edited by key"
-BY_HAND = (
-    "nothing was changed; read the note whole, correct the lines between the --- marks, and write it back with"
-    " note_write, mode overwrite, and its etag"
+BY_HAND = Advice(
+    "nothing was changed",
+    way(
+        "read the note whole, correct the lines between the --- marks, and write it back with note_write, mode"
+        " overwrite, and its etag",
+        "note_write",
+    ),
 )
 
 DEFAULT_STEP = 2

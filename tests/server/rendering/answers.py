@@ -17,7 +17,7 @@ NOT_WORDED = frozenset(
         "at", "mode_used", "embedding", "budget",
     }
 )  # fmt: skip
-"""Fields that texts say otherwise or need not say: times as ages, addresses by the id in them, how a search was done."""
+"""Fields that texts say otherwise or need not say: times as ages, addresses by the id in them."""
 
 
 def tokens_of_json(content: dict[str, Any]) -> int:

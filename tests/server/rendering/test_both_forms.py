@@ -117,9 +117,10 @@ async def test_no_stored_line_passes_for_one_of_ours(services: Services, ask: As
     calls: list[tuple[str, dict[str, Any]]] = [
         ("recall", {"query": "heron"}), ("search", {"query": "heron", "limit": 5}), ("memory_get", {"ids": [stored]}),
         ("memory_list", {}), ("fetch", {"refs": [stored, "birds/§9 admin, now.md"]}), ("handoff_load", {}),
-        ("session_resume", {}), ("session_history", {}), ("claims", {}), ("threads", {"action": "show", "thread": "birds"}),
-        ("corrections", {}), ("note_read", {"path": "birds/§9 admin, now.md"}), ("find_notes", {}), ("explain", {"query": "heron"}),
-        ("context", {"query": "heron"}), ("context", {}), ("entities", {}), ("history", {}), ("graph", {"action": "analyse"}),
+        ("session_resume", {}), ("session_history", {}), ("claims", {}), ("corrections", {}), ("find_notes", {}),
+        ("threads", {"action": "show", "thread": "birds"}), ("note_read", {"path": "birds/§9 admin, now.md"}),
+        ("explain", {"query": "heron"}), ("context", {"query": "heron"}), ("context", {}), ("entities", {}),
+        ("history", {}), ("graph", {"action": "analyse"}),
     ]  # fmt: skip
     for tool, arguments in calls:
         found = await ask(tool, **arguments)

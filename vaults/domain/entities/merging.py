@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from vaults.advice import Advice, way
 from vaults.context import run_in
 from vaults.db.sql import Reader
 from vaults.domain.entities import aliases
@@ -78,7 +79,7 @@ async def merge(vault: Vault, actor: Actor, asked: Asked) -> Merged:
         raise InvalidArgument(
             "entity",
             f"{gone} differs from {into} in case alone: an undo could not bring it back",
-            hint="note_move it first",
+            hint=Advice(way("note_move it first", "note_move")),
         )
     if asked.dry_run:
         return await _merged(vault, actor, gone, into, asked)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from vaults import clock
+from vaults.advice import Advice, way
 from vaults.db.sql import Reader
 from vaults.domain.disarming import one_line
 from vaults.domain.entities import naming
@@ -90,7 +91,10 @@ async def evolution(vault: Vault, actor: Actor, entity: str, by: By, limit: int)
         links = _links(tx, subject)
         memories = _memories(tx, subject, actor)
         if of is None and not (links or memories or any(link_rows.count_naming(tx, key) for key in subject.keys)):
-            raise NotFound(f"no entity {one_line(entity)}", hint="entities action=list shows what there is")
+            raise NotFound(
+                f"no entity {one_line(entity)}",
+                hint=Advice(way("entities action=list shows what there is", "entities list")),
+            )
         return _told(tx, subject, [*made, *links, *memories], by, limit)
 
     return await vault.db.read(read)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from vaults.advice import Advice, way
 from vaults.context import run_in
 from vaults.db.sql import Reader
 from vaults.domain.memory import Actor
@@ -46,7 +47,9 @@ def _occupied(vault: Vault, path: str) -> AlreadyExists:
         note = made(path, vault.notes.tree.read(path, vault.notes.settings.max_note))
     except (NotFound, InvalidArgument, TooLarge):  # a folder, a link, or no text
         return AlreadyExists(f"'{path}' exists already", hint="choose another name", path=path)
-    hint = "note_edit changes it; note_write with mode 'overwrite' replaces it"
+    hint = Advice(
+        way("note_edit changes it", "note_edit"), way("note_write with mode 'overwrite' replaces it", "note_write")
+    )
     return AlreadyExists(f"'{path}' exists already", hint=hint, path=path, etag=note.etag)
 
 

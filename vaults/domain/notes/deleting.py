@@ -28,24 +28,24 @@ class Asked:
     """A removal as it is asked for."""
 
     path: str
-    confirm: bool = False
+    confirmed: bool = False
     dry_run: bool = False
     etag: str | None = None
     session: str | None = None
 
 
 async def delete(vault: Vault, actor: Actor, asked: Asked) -> Changed:
-    """Remove a note. Raises ``ConfirmationRequired`` unless ``confirm`` is set, ``NotFound`` also for a note that only
-    goes by that name, ``Conflict``."""
+    """Remove a note. Raises ``ConfirmationRequired`` unless ``confirmed`` is set, ``NotFound`` also for a note that
+    only goes by that name, ``Conflict``."""
     async with vault.notes.writing():
         removal = await planned(Draft(vault), asked.path, asked.etag)
         note, change, warnings = removal.note, removal.file, removal.warnings
         if asked.dry_run:
             diff = await run_in(vault.shared.pool, shown, [change])
             return Changed(note.path, note.etag, changed=False, warnings=warnings, diff=diff)
-        if not asked.confirm:
+        if not asked.confirmed:
             raise ConfirmationRequired(
-                f"{note.path} is only deleted with confirm: true",
+                f"{note.path} is only deleted with confirmed: true",
                 hint="dry_run: true shows what would be lost",
                 path=note.path,
                 etag=note.etag,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from vaults.advice import Advice, way
 from vaults.context import run_in
 from vaults.db.sql import Reader
 from vaults.domain.disarming import one_line
@@ -97,7 +98,10 @@ def _only(path: str, found: Sequence[str]) -> str:
     raise nobody(f"no note {path}", near)
 
 
-def nobody(message: str, near: Sequence[str], otherwise: str = "find_notes lists what there is") -> NotFound:
+_ALL = Advice(way("find_notes lists what there is", "find_notes"))
+
+
+def nobody(message: str, near: Sequence[str], otherwise: str = _ALL) -> NotFound:
     """No note goes by a name. ``near``: paths that are spelled most like it; ``otherwise``: what to do without any."""
     hint = f"did you mean {', '.join(near[:3])}?" if near else otherwise
     return NotFound(message, hint=hint, closest=list(near))
@@ -122,7 +126,8 @@ def closest(tx: Reader, wanted: str) -> list[str]:
 
 def _warnings(tx: Reader, path: str) -> list[str]:
     lost = journal.overwritten(tx, path, recently())
-    return [f"a program outside wrote over the change {each}; `history` can show and restore it" for each in lost]
+    shown = way("history can show and restore it", "history restore", instead=way("history can show it", "history"))
+    return [Advice(f"a program outside wrote over the change {each}", shown) for each in lost]
 
 
 def check_etag(note: Open, etag: str | None) -> None:

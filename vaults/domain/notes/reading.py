@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
+from vaults.advice import Advice, way
 from vaults.context import run_in
 from vaults.domain.notes import catalogue, intake, lines
 from vaults.domain.notes.catalogue import Note
@@ -128,7 +129,7 @@ async def _open(vault: Vault, said: str) -> Open:
         return await opened(vault, path)
     except NotFound:
         if said.lstrip().startswith("@") and path != said:
-            hint = "note_write makes it"
+            hint = Advice(way("note_write makes it", "note_write"))
             raise NotFound(
                 f"there is no note for {said.strip()} yet, it would be {path}", hint=hint, path=path
             ) from None

@@ -9,11 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """How a policy is to be run. ``confirm``: a person agreed that notes are deleted."""
+    """How a policy is to be run. ``confirmed``: a person agreed that notes are deleted."""
 
     given: Mapping[str, Any]
     dry_run: bool = False
-    confirm: bool = False
+    confirmed: bool = False
     session: str | None = None
 
 

@@ -78,9 +78,9 @@ async def _made(vault: Vault, actor: Actor, plan: Plan, order: Order, tools: Too
     if not files:
         return drafted.told(plan, changed=False)
     gone = [each.path for each in files if each.after is None]
-    if gone and not order.confirm:
+    if gone and not order.confirmed:
         raise ConfirmationRequired(
-            f"{plan.policy.name} deletes {len(gone)} of the notes: only with confirm: true",
+            f"{plan.policy.name} deletes {len(gone)} of the notes: only with confirmed: true",
             hint="preview shows what would be lost",
             paths=gone[:NAMED],
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from vaults.advice import Advice, way
 from vaults.errors import InvalidArgument
 from vaults.markdown.edit.draft import Draft, Edit
 from vaults.markdown.edit.lines import unified
@@ -70,7 +71,7 @@ def _replace(edit: Edit) -> Edit:
         raise InvalidArgument(
             "search",
             "or pattern is needed, or a section whose text to replace",
-            hint="note_write with mode 'overwrite' replaces a whole note.",
+            hint=Advice(way("note_write with mode 'overwrite' replaces a whole note.", "note_write")),
         )
     return replace(edit, content=content, replacement=None)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from vaults.advice import Advice, way
 from vaults.errors import InvalidArgument
 from vaults.markdown.edit import wording
 from vaults.markdown.edit.draft import Draft
@@ -26,7 +27,9 @@ def check(draft: Draft) -> Draft:
         raise InvalidArgument(
             "content",
             "; ".join(problems),
-            hint="Correct it, or use guardrails 'warn' to have it repaired where it can be.",
+            hint=Advice(
+                "correct it", way("with guardrails 'warn' it is repaired where it can be", "note_edit.guardrails")
+            ),
         )
     return replace(draft, warnings=(*draft.warnings, *(f"content {problem}" for problem in problems)))
 

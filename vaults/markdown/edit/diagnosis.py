@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from vaults.advice import Advice, way
 from vaults.errors import NotFound
 from vaults.markdown.edit.draft import Draft
 from vaults.markdown.edit.lines import line_at, original, unified
@@ -80,7 +81,10 @@ def _elsewhere(draft: Draft, needle: str) -> NotFound | None:
 def _standing(draft: Draft, offset: int) -> NotFound:
     line = line_at(draft.text, offset)
     if offset < draft.outline.body_start:
-        hint = "frontmatter_update changes properties, note_write with mode overwrite the whole note"
+        hint = Advice(
+            way("frontmatter_update changes properties", "frontmatter_update"),
+            way("note_write with mode overwrite changes the whole note", "note_write"),
+        )
         return NotFound(f"search stands in the frontmatter (line {line}) only.", hint=hint, closest=[], line=line)
     mark = next((mark for mark in reversed(draft.outline.marks) if mark.start <= offset), None)
     under = f", under '{'#' * mark.level} {mark.text}'" if mark else ""

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 
+from vaults.advice import Advice, way
 from vaults.errors import InvalidArgument
 from vaults.markdown.edit.draft import Draft, Edited
 from vaults.markdown.edit.lines import after_ending, before_ending, ends, line_at, line_end, line_start, starts_line
@@ -44,7 +45,10 @@ def guard(draft: Draft) -> Draft:
         raise InvalidArgument(
             "content" if draft.is_block else "search",
             "would change where the note's frontmatter ends",
-            hint="Properties are changed by frontmatter_update. A '---' line can be written as '***'.",
+            hint=Advice(
+                way("frontmatter_update changes properties", "frontmatter_update"),
+                "a '---' line can be written as '***'",
+            ),
         )
     if draft.edit.guardrails == "off":
         return draft

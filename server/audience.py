@@ -1,0 +1,42 @@
+"""What a caller is shown, as a set of names: from the registry and the filters that make its list of tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, TypeVar, cast
+
+from server.mcp_bridge.views import View
+from server.tools._spec import PRESETS, Registry
+from vaults.advice import Advice, Audience, worded
+
+R = TypeVar("R")
+
+
+@lru_cache(maxsize=64)
+def audience_of(registry: Registry, view: View) -> Audience:
+    """The reader that a view makes."""
+    role, _, write_mode = view
+    return Audience(frozenset(_names(registry, view)), frozenset(_names(registry, (role, PRESETS[-1], write_mode))))
+
+
+def _names(registry: Registry, view: View) -> Iterator[str]:
+    role, _, write_mode = view
+    for spec in registry.visible(*view):
+        properties = spec.input_schema_for(*view)["properties"]
+        yield spec.name
+        yield from (f"{spec.name}.{name}" for name in properties)
+        yield from (f"{spec.name} {action}" for action in properties.get("action", {}).get("enum", ()))
+        if write_mode != "off" and spec.writes_for(role):
+            yield f"{spec.name} writing"
+
+
+def with_warnings_for(result: R, audience: Audience) -> R:
+    """A tool's result, its warnings worded for a reader."""
+    warnings: Any = getattr(result, "warnings", None)
+    if not warnings or not any(isinstance(each, Advice) for each in warnings):
+        return result
+    told = [words for each in warnings if (words := worded(each, audience))]
+    changed: R = replace(cast("Any", result), warnings=told)
+    return changed

@@ -1,0 +1,30 @@
+"""The server's instructions, which depend on who asks: the SDK knows one text for everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
+
+from server.audience import audience_of
+from server.call import Caller
+from server.instructions import instructions
+from server.mcp_bridge.views import view_of
+from server.tools._spec import Registry
+
+_METHODS = ("initialize", "server/discover")
+
+
+def instructing(
+    registry: Registry, identify: Callable[[ServerRequestContext[Any, Any]], Caller]
+) -> ServerMiddleware[Any]:
+    """The middleware that writes them into the answers of both eras."""
+
+    async def instruct(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        result = await call_next(ctx)
+        if ctx.method in _METHODS and isinstance(result, dict):
+            return {**result, "instructions": instructions(audience_of(registry, view_of(identify(ctx))))}
+        return result
+
+    return instruct

@@ -1,0 +1,217 @@
+"""Nobody is told to use a tool that is not shown to them: instructions, prompts, guides, hints and warnings are worded
+from the same registry and filters as the list of tools."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from auth.roles import Role
+from server import connecting, guidance, prompts
+from server.audience import audience_of
+from server.instructions import instructions
+from server.mcp_bridge.views import WRITE_MODES, View
+from server.tools import discover
+from server.tools._spec import PRESETS
+from vaults.advice import ELSEWHERE, Advice, Audience, Way, spoken, way
+
+ROOT = Path(__file__).resolve().parents[2]
+REGISTRY = discover()
+TOOLS = {spec.name for spec in REGISTRY}
+VIEWS: list[View] = list(product(Role, PRESETS, WRITE_MODES))
+LEAST: View = (Role.READER, "agent", "off")
+each_view = pytest.mark.parametrize("view", VIEWS, ids=lambda view: f"{view[0].label}-{view[1]}-{view[2]}")
+
+
+def listed(view: View) -> set[str]:
+    return {spec.name for spec in REGISTRY.visible(*view)}
+
+
+def arguments_of(view: View) -> set[str]:
+    return {name for spec in REGISTRY.visible(*view) for name in spec.input_schema_for(*view)["properties"]}
+
+
+def words_in(text: str) -> set[str]:
+    """Tools a text of ours names, whether or not the word means one there."""
+    return TOOLS & set(re.findall(r"[a-z_]+", text))
+
+
+@each_view
+def test_the_instructions_name_what_is_listed(view: View) -> None:
+    text = instructions(audience_of(REGISTRY, view))
+    assert words_in(text) <= listed(view)
+    assert words_in(text) >= {"session_resume", "recall", "discover_tools"}
+    assert ("remember" in text) == ("remember" in listed(view))
+    assert ("confirmed: true" in text) == (view[0] > Role.READER and view[2] == "ask")
+
+
+@each_view
+def test_every_prompt_names_what_is_listed(view: View) -> None:
+    for prompt in prompts.listed(REGISTRY, view):
+        values = {"thread": "x", "to": "y"}
+        text = prompt.words(audience_of(REGISTRY, view), values)
+        about = [prompt.description, *(each.description for each in prompt.arguments)]
+        assert words_in(text) <= listed(view) | arguments_of(view), prompt.name
+        assert words_in("\n".join(about)) <= listed(view), prompt.name
+
+
+@pytest.mark.parametrize(("preset", "write_mode"), list(product(PRESETS, WRITE_MODES)))
+def test_what_init_writes_names_what_the_project_s_agents_are_shown(preset: str, write_mode: str) -> None:
+    view = (Role.ADMIN, preset, write_mode)
+    audience = audience_of(REGISTRY, view)
+    assert words_in(spoken(guidance.POINTER, audience)) <= listed(view)
+    assert words_in(spoken(guidance.GUIDE_TEXT, audience)) <= listed(view) | {"context"}
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_lines_for_agents_name_what_their_token_shows(preset: str) -> None:
+    assert words_in(connecting.READERS_LINES) <= listed((Role.READER, preset, "off"))
+    assert words_in(connecting.AGENTS_LINES) <= listed((Role.WRITER, preset, "auto"))
+
+
+@each_view
+def test_descriptions_name_what_is_listed(view: View) -> None:
+    """A word in a description may be plain English; with a line below or in backticks it is a tool."""
+    for spec in REGISTRY.visible(*view):
+        schemas = spec.input_schema_for(*view)["properties"].values()
+        for text in (spec.description, *(schema.get("description", "") for schema in schemas)):
+            named = {name for name in words_in(text) if "_" in name} | (TOOLS & set(re.findall(r"`([a-z_]+)", text)))
+            assert named <= listed(view), (spec.name, text)
+
+
+# Hints and warnings.
+
+VERBS = "lists?|shows?|tells?|undoes|brings?|takes?|sets?|holds?|can|with action|action"
+SPOKEN = re.compile(
+    "|".join(rf"\b{name}\b" if "_" in name else rf"`{name}\b|\b{name} (?:{VERBS})\b" for name in sorted(TOOLS))
+)
+"""A tool named in a text: its name, where that is no English word or stands like a subject."""
+
+SAID_BY = {
+    "server/tools/entities.py": ("entities",),
+    "server/tools/_links_text.py": ("links",),
+    "server/tools/links.py": ("links",),
+    "server/tools/doctor.py": ("doctor",),
+    "server/tools/schema.py": ("schema",),
+    "vaults/domain/insights/knowing.py": ("insights",),
+    "vaults/domain/entities/naming.py": ("entities",),
+}
+"""Files whose words only certain tools say: whoever is shown these is shown what the words name."""
+
+ELSEWHERE_WORDED = re.compile(r"server/(cli|choosing)/|server/(guidance|instructions|connecting|prompts)\.py$")
+"""Words for people, patterns, and texts that are checked as a whole above."""
+
+
+def files() -> Iterator[tuple[str, ast.Module]]:
+    for folder in ("vaults", "auth", "server"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            name = path.relative_to(ROOT).as_posix()
+            if not ELSEWHERE_WORDED.search(name):
+                yield name, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def literal(node: ast.AST) -> str | None:
+    """A text as it stands in the code, with a blank name for what is filled in."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(literal(each) or "x" for each in node.values)
+    return None
+
+
+def ways_in(tree: ast.Module) -> Iterator[tuple[ast.Call, Way]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "way":
+            yield node, made(node)
+
+
+def made(call: ast.Call) -> Way:
+    words, *names = [literal(each) for each in call.args]
+    assert words is not None, "a way is worded where it stands"
+    inside = [each.value for each in call.keywords if each.arg == "instead" and isinstance(each.value, ast.Call)]
+    return way(words, *map(str, names), instead=made(inside[0]) if inside else None)
+
+
+WAYS = [(name, each) for name, tree in files() for _, each in ways_in(tree)]
+
+
+def test_there_are_words_to_check() -> None:
+    assert len(WAYS) > 15
+
+
+def test_every_name_beside_a_clause_is_one() -> None:
+    everything = audience_of(REGISTRY, (Role.ADMIN, "full", "ask"))
+    for name, each in WAYS:
+        assert everything.shown.issuperset(each.names), (name, each)
+        said = {found.strip("`").split()[0] for found in SPOKEN.findall(each.words)}
+        assert said <= {re.split("[ .]", known)[0] for known in each.names}, (name, each)
+
+
+def test_words_that_name_a_tool_say_so_beside_it() -> None:
+    """Else nobody could tell for whom they are. What everybody is shown may be named freely."""
+    for name, tree in files():
+        apart = {id(inner) for call, _ in ways_in(tree) for inner in ast.walk(call)} | documented(tree)
+        for node in ast.walk(tree):
+            text = literal(node) if id(node) not in apart else None
+            if text is None or " " not in text or re.search(r"\b(SELECT|INSERT|UPDATE|DELETE|FROM|AND NOT)\b", text):
+                continue
+            for found in SPOKEN.findall(text):
+                tool = found.strip("`").split()[0]
+                views = [LEAST] if name not in SAID_BY else [view for view in VIEWS if listed(view) & {*SAID_BY[name]}]
+                assert all(tool in listed(view) for view in views), (name, text)
+
+
+def test_arguments_that_are_taken_but_not_shown_are_recommended_beside_their_name_only() -> None:
+    rare = {name for spec in REGISTRY for name in spec.rare} - arguments_of((Role.ADMIN, "agent", "ask"))
+    asked_for = re.compile(rf"\b(?:use|pass|set|give|try|raise|with|add) ({'|'.join(sorted(rare))})\b")
+    for name, tree in files():
+        apart = {id(inner) for call, _ in ways_in(tree) for inner in ast.walk(call)} | documented(tree)
+        for node in ast.walk(tree):
+            text = literal(node) if id(node) not in apart else None
+            assert text is None or not asked_for.search(text), (name, text)
+
+
+def documented(tree: ast.Module) -> set[int]:
+    """Docstrings, and descriptions of arguments."""
+    bodies = [node.body for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list)]
+    told = [each.value for body in bodies for each in body if isinstance(each, ast.Expr)]
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    told += [each.value for call in calls for each in call.keywords if each.arg in ("description", "deed")]
+    return {id(inner) for each in told for inner in ast.walk(each)}
+
+
+@each_view
+def test_advice_names_what_is_listed(view: View) -> None:
+    audience = audience_of(REGISTRY, view)
+    for name, each in WAYS:
+        said = Advice("look at it", each).to(audience)
+        named = {found.strip("`").split()[0] for found in SPOKEN.findall(said)}
+        assert named <= listed(view), (name, said)
+        if said == f"look at it; {ELSEWHERE}":
+            assert each.among(audience.further), "nobody is sent after what they may not have"
+
+
+def test_advice_is_whole_for_whoever_is_shown_everything_and_never_says_a_thing_twice() -> None:
+    both = Advice(way("a makes it", "a"), way("b mends it", "b", instead=way("call somebody")), way("c too", "c"))
+    assert both == "a makes it; b mends it; c too"
+    assert both.to(audience("a", "b", "c")) == both
+    assert both.to(audience(further="abc")) == f"{ELSEWHERE}; call somebody"
+    assert both.to(audience()) == "call somebody"
+    assert both.to(audience("c")) == "call somebody; c too"
+
+
+def audience(*shown: str, further: str = "") -> Audience:
+    return Audience(frozenset(shown), frozenset(further))
+
+
+def test_a_listing_and_an_audience_are_of_one_mind() -> None:
+    for view in VIEWS:
+        shown: Any = audience_of(REGISTRY, view).shown
+        assert {name for name in shown if name.isidentifier()} == listed(view)
+        assert {name.partition(".")[2] for name in shown if "." in name} == arguments_of(view)
