@@ -140,7 +140,7 @@ class _Handlers:
         """Tools for this role, preset and write mode. Not a tool call, yet it costs like one, so it is admitted."""
         caller = self._identify(ctx)
         with self._services.quotas.admit(caller.principal, caller.vault):
-            return self._catalogue.page(view_of(caller), params.cursor if params else None)
+            return self._catalogue.page(view_of(caller), params.cursor if params else None, caller.form)
 
     async def call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
         caller = replace(self._identify(ctx), person=asking.person_of(ctx, params))

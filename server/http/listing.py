@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from starlette.types import Message, Scope, Send
 
+from server.call import Form
 from server.mcp_bridge.views import View
 
 KEPT = 256
@@ -46,7 +47,7 @@ class Answer:
     after: bytes
 
 
-def question(scope: Scope, view: View, body: bytes) -> Question | None:
+def question(scope: Scope, view: tuple[View, Form], body: bytes) -> Question | None:
     """The question, or None for anything but a plain listing."""
     if len(body) > _BODY_LIMIT or not any(method in body for method in _WRITTEN):
         return None

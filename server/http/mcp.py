@@ -103,7 +103,7 @@ class McpRoute:
     async def _serve(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         assert self._lanes is not None, "called outside of run()"
         caller: Caller = scope["state"]["caller"]
-        if (asked := question(scope, view_of(caller), body)) is not None:
+        if (asked := question(scope, (view_of(caller), caller.form), body)) is not None:
             if self._listings.knows(asked) and await self._answer_listing(asked, caller, send):
                 return
             send = self._listings.recording(asked, send)

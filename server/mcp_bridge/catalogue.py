@@ -8,6 +8,7 @@ import json
 
 from mcp_types import ListToolsResult, Tool, ToolAnnotations
 
+from server.call import Form
 from server.mcp_bridge.views import View
 from server.tools._schema import published
 from server.tools._spec import Registry, ToolSpec
@@ -17,32 +18,33 @@ PAGE = 100
 
 
 class Catalogue:
-    """Pages of tools, kept per view: there are 27 views at most."""
+    """Pages of tools, kept per view and whether answers have a JSON form: there are 54 at most."""
 
     def __init__(self, registry: Registry, page: int = PAGE) -> None:
         self._registry = registry
         self._page = page
-        self._tools: dict[View, list[Tool]] = {}
+        self._tools: dict[tuple[View, bool], list[Tool]] = {}
 
-    def page(self, view: View, cursor: str | None) -> ListToolsResult:
-        """One page, in registry order. Raises ``InvalidArgument`` for a cursor this view was not given."""
-        tools = self._tools.get(view)
+    def page(self, view: View, cursor: str | None, form: Form = "both") -> ListToolsResult:
+        """One page, in registry order; to a caller that is sent text alone no schema of results, which its client
+        would miss. Raises ``InvalidArgument`` for a cursor this view was not given."""
+        kept = view, form != "text"
+        tools = self._tools.get(kept)
         if tools is None:
-            shown = self._registry.visible(*view)
-            tools = self._tools[view] = [_wire(spec, view) for spec in shown]
+            tools = self._tools[kept] = [_wire(spec, *kept) for spec in self._registry.visible(*view)]
         start = _offset(cursor, view, len(tools)) if cursor is not None else 0
         end = start + self._page
         return ListToolsResult(tools=tools[start:end], next_cursor=_cursor(end, view) if end < len(tools) else None)
 
 
-def _wire(spec: ToolSpec, view: View) -> Tool:
+def _wire(spec: ToolSpec, view: View, structured: bool) -> Tool:  # noqa: FBT001  a fact about the caller
     role, preset, write_mode = view
     writes = spec.writes_for(role) and write_mode != "off"
     return Tool(
         name=spec.name,
         description=spec.description,
         input_schema=spec.input_schema_for(role, preset, write_mode),
-        output_schema=published(spec.output_schema),
+        output_schema=published(spec.output_schema) if structured else None,
         annotations=ToolAnnotations(
             read_only_hint=not writes,
             destructive_hint=writes and spec.destructive,
