@@ -7,6 +7,7 @@ BIN    := $(VENV)/bin
 TORCH  := torch==2.13.0
 PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 DATA   ?= ./data
+TYPESCRIPT_SDK := 1.32.2
 
 .DEFAULT_GOAL := help
 .PHONY: snapshots help serve test e2e check fmt bench bench-quality docs crash load conformance clean
@@ -29,13 +30,21 @@ $(VENV)/.model: $(VENV)/.installed
 	@$(BIN)/strongroom model prepare
 	@touch $@
 
+# Clients the end-to-end tests are read by: LangChain's adapters, and the TypeScript SDK where there is npm.
+$(VENV)/.clients: $(VENV)/.installed requirements/clients.txt
+	@$(BIN)/python -m venv $(VENV)/clients
+	@$(VENV)/clients/bin/python -m pip --quiet --disable-pip-version-check install --no-deps -r requirements/clients.txt
+	@command -v npm > /dev/null || { touch $@; exit 0; }; mkdir -p $(VENV)/node && npm install --prefix $(VENV)/node \
+	  --ignore-scripts --no-audit --no-fund --loglevel=error @modelcontextprotocol/sdk@$(TYPESCRIPT_SDK)
+	@touch $@
+
 serve: $(VENV)/.model ## run the server on ./data
 	@exec $(BIN)/strongroom serve --data $(DATA)
 
 test: $(VENV)/.model ## the whole suite but e2e, crash, load and conformance
 	@$(BIN)/python -m pytest -n 3 --dist worksteal -m "not e2e and not crash and not load and not conformance"
 
-e2e: $(VENV)/.model ## working days of whole clients and servers, each a program of its own
+e2e: $(VENV)/.model $(VENV)/.clients ## working days of whole clients and servers, each a program of its own
 	@$(BIN)/python -m pytest -n 3 --dist worksteal -m e2e
 
 check: $(VENV)/.installed ## format, lint, types, import contracts
