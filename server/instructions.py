@@ -59,8 +59,8 @@ _PARAGRAPHS: tuple[tuple[Way, ...], ...] = (
             "remember.confirmed",
         ),
         way(
-            "Your connection carries your session. Every tool also takes max_tokens, the length of its answer, and session,"
-            " a handle: pass it when a brief names one."
+            "Your connection carries your session. Every tool also takes max_tokens, the length of its answer, and"
+            " session, a handle: pass it when a brief names one."
         ),
         way(
             " discover_tools tells which tool fits a job; not all of them are shown to everybody.",
