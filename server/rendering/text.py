@@ -54,7 +54,7 @@ def render(answer: Answer) -> str:
 
 def written(by: str | None, at: str | None) -> str | None:
     """Who wrote something and how long ago."""
-    return ", ".join(part for part in (by, age(at, clock.now()) if at else None) if part) or None
+    return " ".join(part for part in (by, age(at, clock.now()) if at else None) if part) or None
 
 
 def own_title(title: str, body: str) -> str:
@@ -106,7 +106,7 @@ def _entry(label: str, value: Any, depth: int) -> Iterator[str]:
         for each in value:
             yield from _row(each, depth)
     elif isinstance(value, list):
-        yield f"{label} {'; '.join(map(scalar, value)) or 'none'}"
+        yield f"{label} {'; '.join(scalar(each, '; ') for each in value) or 'none'}"
     elif _is_inline(value):
         yield f"{label} {scalar(value)}"
     else:
@@ -139,15 +139,17 @@ def _is_inline(value: Any) -> bool:
 
 
 def _pairs(plain: Mapping[str, Any]) -> str:
-    return ", ".join(f"{one_line(name, LONGEST)} {scalar(each)}" for name, each in plain.items())
+    return ", ".join(f"{one_line(name, LONGEST)} {scalar(each, ', ')}" for name, each in plain.items())
 
 
-def scalar(value: Any) -> str:
-    """A value in one line. A text of several is written as in JSON, so that none of them passes for a line of ours."""
-    if isinstance(value, str):
-        safe = disarm(value, adversarial=False).text
-        return json.dumps(safe, ensure_ascii=False) if "\n" in safe or safe != safe.strip() or not safe else safe
-    return json.dumps(value, ensure_ascii=False)
+def scalar(value: Any, separator: str = "\n") -> str:
+    """A value in one line, beside others with ``separator`` between them. In quotes, as in JSON, where it could pass
+    for several lines or several values."""
+    if not isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    safe = disarm(value, adversarial=False).text
+    plain = safe and safe == safe.strip() and safe[0] != '"' and "\n" not in safe and separator not in safe
+    return safe if plain else json.dumps(safe, ensure_ascii=False)
 
 
 def _inside(evidence: Sequence[Item | str]) -> Iterator[str]:
@@ -157,7 +159,7 @@ def _inside(evidence: Sequence[Item | str]) -> Iterator[str]:
             yield _bare(each)
             continue
         number += 1
-        yield f"{MARK}{number} " + ", ".join(one_line(fact, LONGEST) for fact in each.facts if fact)
+        yield f"{MARK}{number} " + ", ".join(scalar(one_line(fact, LONGEST), ", ") for fact in each.facts if fact)
         for name, value in each.fields.items():
             if value not in (None, "", [], {}):
                 yield from _field(name, value)
