@@ -89,6 +89,10 @@ def head(found: Links) -> str:
     if found.opinion is not None:
         counted = "" if found.opinion.counted else " You said so before: it counts once a day."
         return f"{'Not suggested there any more.' if found.opinion.suppressed else 'Heard.'}{counted}"
+    return _listed(found)
+
+
+def _listed(found: Links) -> str:
     if found.links is not None:
         dead = f"{many(len(found.links), 'link that leads', 'links that lead')} nowhere."
         return dead if found.links else "Every link looked at leads somewhere."

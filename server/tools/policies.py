@@ -131,9 +131,7 @@ def _head(found: PoliciesResult) -> str:
         return "Valid: it can be run." if found.valid else "Not valid."
     if found.content is not None:
         return "The policy."
-    if not found.changed:
-        return SO_ALREADY
-    return "Saved." if found.etag else "Deleted."
+    return ("Saved." if found.etag else "Deleted.") if found.changed else SO_ALREADY
 
 
 @tool(
