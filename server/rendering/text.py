@@ -80,7 +80,7 @@ def _default(each: Field[Any]) -> Any:
 def outlined(head: str, content: Mapping[str, Any]) -> Answer:
     """An answer whose text is its JSON, line by line: for tools that have no better words. Every value is in it."""
     apart = ("warnings", "cursor", "truncated")
-    evidence = list(outline({key: each for key, each in content.items() if key not in apart}))
+    evidence = list(outline({key: each for key, each in content.items() if key not in apart and each != ""}))
     cut = (
         ["There is more: narrow it down, or ask with a higher limit or max_tokens."]
         if content.get("truncated") and "cursor" not in content

@@ -11,7 +11,6 @@ from pydantic import Field
 from auth.roles import Role
 from server.allowance import storer
 from server.call import Call
-from server.tools._lines import SO_ALREADY
 from server.tools._notes import DryRun, Etag
 from server.tools._spec import Arguments, Effect, tool
 from vaults.advice import Advice, way
@@ -131,7 +130,7 @@ def _head(found: PoliciesResult) -> str:
         return "Valid: it can be run." if found.valid else "Not valid."
     if found.content is not None:
         return "The policy."
-    return ("Saved." if found.etag else "Deleted.") if found.changed else SO_ALREADY
+    return ("Saved." if found.etag else "Deleted.") if found.changed else "It is as it was."
 
 
 @tool(

@@ -129,7 +129,9 @@ Answer: TypeAlias = Callable[[Call, SchemaArguments, Span], Awaitable[Schema]]
 
 def _head(found: Schema) -> str:
     if found.changed is None:
-        return f"{many(found.notes or 0, 'note')} looked at."
+        rows = found.violations or found.values or found.folders or found.conventions or found.fields or []
+        shown = f" {len(rows) + len(found.tags or ())} of {found.total} rows." if found.total is not None else ""
+        return f"{many(found.notes or 0, 'note')} looked at.{shown}"
     if not found.changed:
         return SO_ALREADY
     return (
