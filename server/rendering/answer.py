@@ -76,9 +76,14 @@ def _both(spec: ToolSpec, args: Arguments, result: Any, *, cut: bool = False) ->
     plain = spec.connector(args, result) if spec.connector is not None else None
     if plain is not None:
         return Rendered(content, visible_json({**plain, **marks}))
-    said = spec.text(result) if spec.text is not None else words.outlined(spec.name, content)
+    said = spec.text(result) if spec.text is not None else words.outlined(_head(spec, result), content)
     shown = words.render(said) if isinstance(said, words.Answer) else visible(said)
     return Rendered(content, f"{shown}\n- {CUT}" if cut else shown)
+
+
+def _head(spec: ToolSpec, result: Any) -> str:
+    """What an answer that is worded line by line begins with."""
+    return (spec.head(result) if spec.head is not None else "") or f"{spec.name}:"
 
 
 def _pruned(value: Any) -> Any:

@@ -67,7 +67,8 @@ def _shorten_list(values: list[Any], room: int) -> list[Any]:
 def _shorten_fields(values: dict[str, Any], room: int) -> dict[str, Any]:
     sizes = {name: size(each) for name, each in values.items()}
     long = {name for name, each in values.items() if not _is_short(each, sizes[name])}
-    left = room - sum(len(name) + FRAME + sizes[name] for name in values if name not in long)
+    short = [name for name, each in values.items() if name not in long and each is not None]
+    left = room - sum(len(name) + FRAME + sizes[name] for name in short)
     out, waiting = dict(values), sorted(long, key=lambda name: sizes[name])
     for served, name in enumerate(waiting):
         share = max(0, left) // (len(waiting) - served)

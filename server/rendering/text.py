@@ -77,16 +77,20 @@ def _default(each: Field[Any]) -> Any:
     return each.default_factory() if each.default_factory is not MISSING else each.default
 
 
-def outlined(name: str, content: Mapping[str, Any]) -> Answer:
+def outlined(head: str, content: Mapping[str, Any]) -> Answer:
     """An answer whose text is its JSON, line by line: for tools that have no better words. Every value is in it."""
     apart = ("warnings", "cursor", "truncated")
-    evidence = list(outline({key: each for key, each in content.items() if key not in apart}))
+    evidence = list(outline({key: each for key, each in content.items() if key not in apart and each != ""}))
     cut = (
-        ["There is more: ask for less at once, or with more max_tokens."]
+        ["There is more: narrow it down, or ask with a higher limit or max_tokens."]
         if content.get("truncated") and "cursor" not in content
         else []
     )
-    return Answer(f"{name}:", evidence, [*content.get("warnings", ()), *cut, *more_after(content.get("cursor"))])
+    return Answer(
+        head if evidence or not head.endswith(":") else f"{head} nothing.",
+        evidence,
+        [*content.get("warnings", ()), *cut, *more_after(content.get("cursor"))],
+    )
 
 
 def outline(value: Mapping[str, Any], depth: int = 0) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from server.tools._lines import ONLY_SHOWN, SO_ALREADY
 from server.tools._spec import Arguments, MaxTokens
 from vaults.domain.links import suggesting
 from vaults.domain.links.applying import LinkIn
@@ -17,6 +18,7 @@ from vaults.domain.links.stubs import Stub
 from vaults.domain.links.suggesting import Suggestion
 from vaults.domain.links.unlinked import Unlinked
 from vaults.domain.memory import Text
+from vaults.domain.wording import many
 from vaults.graph.happenings import Happening
 from vaults.graph.layers.table import Strictness
 
@@ -72,3 +74,43 @@ class Links:
     cursor: str | None = None
     truncated: bool = False
     warnings: list[str] = field(default_factory=list)
+
+
+def head(found: Links) -> str:
+    """What was found or done, in a sentence or two."""
+    if found.suggestions is not None:
+        return (
+            f"{len(found.suggestions)} of {found.total} links to set, likeliest first."
+            if found.suggestions
+            else ("No link to suggest.")
+        )
+    if found.changed is not None:
+        return _became(found)
+    if found.opinion is not None:
+        counted = "" if found.opinion.counted else " You said so before: it counts once a day."
+        return f"{'Not suggested there any more.' if found.opinion.suppressed else 'Heard.'}{counted}"
+    return _listed(found)
+
+
+def _listed(found: Links) -> str:
+    if found.links is not None:
+        dead = f"{many(len(found.links), 'link that leads', 'links that lead')} nowhere."
+        return dead if found.links else "Every link looked at leads somewhere."
+    if found.mentions is not None:
+        return f"{many(len(found.mentions), 'name')} not linked." if found.mentions else "No name is left unlinked."
+    if found.stubs is not None:
+        return f"{len(found.stubs)} of {found.total} names that notes link to, without a note."
+    return "What happened to links, newest first." if found.happenings else ""
+
+
+def _became(found: Links) -> str:
+    several = f"{many(found.total or 0, 'link')} in {many(len(found.changed or []), 'note')}"
+    if found.change is not None:
+        return f"Set {several}."
+    if found.total:
+        return f"{several} would be set. {ONLY_SHOWN}"
+    return (
+        SO_ALREADY
+        if found.applied is not None
+        else ("No link that can be set right without being told what it means: pass target and to.")
+    )

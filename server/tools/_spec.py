@@ -98,7 +98,8 @@ def nothing_is_destroyed(arguments: Mapping[str, Any]) -> bool:  # noqa: ARG001 
 class ToolSpec:
     """One tool. ``preset`` is the least preset that lists it; ``actions`` gives the role of each action where a tool
     has an argument ``action``. ``text`` words the result for clients that show their model no JSON: with all the
-    evidence, or one sentence on what was done; without it the JSON is worded line by line. ``connector`` gives the JSON
+    evidence, or one sentence on what was done; without it the JSON is worded line by line, below what
+    ``head`` says of it in a sentence of ours. ``connector`` gives the JSON
     that connector clients expect as the text of this call, None for other calls; ``links`` the resources
     that show more of it. ``rare``: arguments that the
     preset agent takes but does not show; ``noted``: what the activity log says of a call that succeeded. ``deed`` says
@@ -117,6 +118,7 @@ class ToolSpec:
     result: Any
     run: Callable[[Any, Any], Awaitable[Any]]
     text: Callable[[Any], str | Answer] | None
+    head: Callable[[Any], str] | None = None
     connector: Callable[[Any, Any], dict[str, Any] | None] | None = None
     links: Callable[[Any, Any], Sequence[ResourceLink]] = no_links
     actions: Mapping[str, Role] = field(default_factory=dict)
@@ -244,6 +246,7 @@ class More(TypedDict, total=False):
     writes_if: Callable[[Mapping[str, Any]], bool]
     role_if: Callable[[Mapping[str, Any]], Role]
     at_once: frozenset[str]
+    head: Callable[[Any], str]
     connector: Callable[[Any, Any], dict[str, Any] | None]
     links: Callable[[Any, Any], Sequence[ResourceLink]]
 

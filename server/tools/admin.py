@@ -177,6 +177,7 @@ class Advice:
 
 @tool(
     role=Role.READER,
+    head=lambda advice: "" if advice.tools else "No tool fits.",
 )
 async def discover_tools(call: Call, args: DiscoverArguments) -> Advice:
     """Find the tool for a job, also one this connection does not show. Use it when none of yours fits; it advises only,

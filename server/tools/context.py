@@ -122,10 +122,6 @@ class Explanation:
     pack: Packed | None = None
 
 
-SHOWN = 20
-"""Lines of each list in the text."""
-
-
 @tool(role=Role.READER, preset="notes")
 async def explain(call: Call, args: ExplainArguments) -> Explanation:
     """See why a search returned what it did, and a context pack holds what it does: how the query was read, every

@@ -16,6 +16,7 @@ from vaults.domain import corrections as domain
 from vaults.domain.corrections import Correction, Draft, Kind
 from vaults.domain.hygiene import secrets
 from vaults.domain.memory import Filled
+from vaults.domain.wording import many
 from vaults.errors import InvalidArgument
 from vaults.ledger.entries import Noted
 
@@ -63,6 +64,9 @@ def _noted(args: CorrectionsArguments, found: Corrections) -> Noted | None:
 
 @tool(
     role=Role.READER,
+    head=lambda found: (
+        f"{len(found.corrections)} of {many(found.total, 'correction')}." if found.corrections else ("No corrections.")
+    ),
     effect=EDITS,
     preset="notes",
     actions=ACTIONS,

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
+from server.tools._lines import became
 from server.tools._notes import DryRun, Etag
 from server.tools._spec import EDITS, Arguments, MaxTokens, tool
 from vaults.domain import portions
@@ -20,16 +21,13 @@ from vaults.domain.entities.listing import Entity, Kind, SortBy
 from vaults.domain.entities.naming_ideas import Idea
 from vaults.domain.memory import Label, Text
 from vaults.domain.notes.terms import Terms
+from vaults.domain.wording import many
 from vaults.errors import InvalidArgument
 from vaults.ledger.entries import Noted
 
 Action = Literal[
     "list", "alias", "suggest_aliases", "merge", "suggest_merges", "dismiss_merge", "dismiss_prospect"
 ]  # fmt: skip
-SHOWN = 6_000
-"""Characters of a diff in the text of an answer."""
-
-
 Name = Annotated[Text | None, Field(min_length=1, max_length=1024)]
 Some = Annotated[Label | None, Field()]
 
@@ -102,9 +100,25 @@ def _noted(args: EntitiesArguments, done: Entities) -> Noted | None:
     return Noted("note_changed", done.path, f"{verb} {done.path}")
 
 
+def _head(found: Entities) -> str:
+    if found.path is not None:
+        links = (
+            f" {many(found.links, 'link')} {'followed' if found.changed else 'would follow'}." if found.links else ""
+        )
+        return became(found) + links
+    if found.dismissed is not None:
+        return "It is not proposed any more." if found.dismissed else "It may be proposed again."
+    if found.aliases is not None:
+        return f"{len(found.aliases)} aliases notes could have." if found.aliases else "No alias to suggest."
+    if found.merges is not None:
+        return f"{len(found.merges)} of {found.total} that may be one thing." if found.merges else "Nothing to merge."
+    return f"{len(found.entities)} of {found.total} entities."
+
+
 @tool(
     role=Role.READER,
     effect=EDITS,
+    head=_head,
     preset="notes",
     actions={
         "list": Role.READER,

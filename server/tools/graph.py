@@ -130,8 +130,19 @@ def _links(_: GraphArguments, found: Answer) -> list[ResourceLink]:
     return [ResourceLink(found.picture, "graph", pictures.MIME_TYPE)] if found.picture else []
 
 
+def _head(found: Answer) -> str:
+    if found.export is not None or found.picture is not None:
+        kept = "the most central of them are shown" if found.truncated else "all are shown"
+        return f"{found.total} notes, {kept}."
+    if found.total is None or found.score is not None or found.note:
+        return ""
+    shown = len(found.circles or found.gaps or found.links or found.nodes)
+    return f"{shown} of {found.total}." if found.total else "Nothing found."
+
+
 @tool(
     role=Role.READER,
+    head=_head,
     effect=READS,
     preset="notes",
     links=_links,

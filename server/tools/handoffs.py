@@ -17,6 +17,7 @@ from vaults.domain.claims import Claim, Resource
 from vaults.domain.handoffs import Draft, Handoff
 from vaults.domain.hygiene import secrets
 from vaults.domain.memory import GLOBAL, Filled, Text
+from vaults.domain.wording import many
 from vaults.errors import InvalidArgument
 from vaults.ledger.entries import Noted
 
@@ -57,6 +58,7 @@ class Given:
 @tool(
     role=Role.WRITER,
     effect=EDITS,
+    head=lambda given: f"Left for {'whom it names' if given.handoff.to else 'anyone'}.",
     deed="leave a handoff",
     rare=("ttl_days",),
     # Who it is not for hears that one was left, as of any work, and not which.
@@ -93,8 +95,20 @@ def _loaded_noted(args: LoadArguments, loaded: Loaded) -> Noted | None:
     return Noted("handoff_accepted", loaded.handoff.id, "took a handoff over")
 
 
+def _loaded_head(loaded: Loaded) -> str:
+    handoff = loaded.handoff
+    if handoff is None:
+        return "No open handoff is waiting for you."
+    if loaded.claims is None:
+        return "The handoff."
+    missing = len(set(handoff.claims) - set(loaded.claims))
+    others = f" {many(missing, 'resource')} of it others hold." if missing else ""
+    return f"Taken over: it is yours, with {many(len(loaded.claims), 'claim')}.{others}"
+
+
 @tool(
     role=Role.READER,
+    head=_loaded_head,
     deed="take a handoff over",
     rare=("max_tokens",),
     writes_if=lambda arguments: arguments.get("accept") is True,
@@ -130,10 +144,18 @@ def _claims_noted(args: ClaimsArguments, found: Claims) -> Noted:
     return Noted("tool_call", None, f"claims {args.action}: {count}")
 
 
+def _claims_head(found: Claims) -> str:
+    released = f"Released {many(len(found.released), 'resource')}. " if found.released is not None else ""
+    if not found.claims:
+        return released + ("You hold nothing." if released else "Nothing is claimed.")
+    return f"{released}{len(found.claims)} of {many(found.total, 'claim')}."
+
+
 @tool(
     role=Role.WRITER,
     effect=ADDS,
     preset="notes",
+    head=_claims_head,
     actions={"claim": Role.WRITER, "release": Role.WRITER, "release_all": Role.WRITER, "list": Role.READER},
     deed="claim or release what it works on",
     noted=_claims_noted,

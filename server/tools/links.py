@@ -10,7 +10,7 @@ from typing import Any
 from auth.roles import Role
 from server.allowance import storer
 from server.call import Call
-from server.tools._links import Links, LinksArguments
+from server.tools._links import Links, LinksArguments, head
 from server.tools._links_care import CARE
 from server.tools._spec import EDITS, tool
 from vaults.domain import portions
@@ -40,6 +40,7 @@ def _role(arguments: Mapping[str, Any]) -> Role:
     role=Role.READER,
     effect=EDITS,
     preset="notes",
+    head=head,
     actions=ROLES,
     at_once=frozenset({"feedback", "unsuppress"}),
     role_if=_role,

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
+from server.tools._lines import ONLY_SHOWN, became
 from server.tools._notes import DryRun, Etag, noted
 from server.tools._spec import EDITS, REMOVES, Arguments, tool
 from vaults.domain.memory import Text
@@ -16,6 +17,7 @@ from vaults.domain.notes import deleting, moving, past, undoing
 from vaults.domain.notes.changed import Changed
 from vaults.domain.notes.dated import path_of
 from vaults.domain.notes.past import Past
+from vaults.domain.wording import many
 
 Path = Annotated[Text, Field(min_length=1, max_length=1024, description="the note")]
 
@@ -28,10 +30,18 @@ class MoveArguments(Arguments):
     etag: Etag = None
 
 
+def _moved_head(done: Changed) -> str:
+    """What became of the note and of the links to it."""
+    went = "followed" if done.changed else "would follow"
+    links = f" {many(done.links, 'link')} {went}." if done.links else ""
+    return f"{'Moved.' if done.changed else became(done)}{links}"
+
+
 @tool(
     role=Role.WRITER,
     effect=EDITS,
     preset="notes",
+    head=_moved_head,
     deed="move a note and the links to it",
     noted=noted("moved a note to"),
 )
@@ -50,10 +60,15 @@ class DeleteArguments(Arguments):
     etag: Etag = None
 
 
+def _deleted_head(done: Changed) -> str:
+    return "Deleted." if done.changed else ONLY_SHOWN
+
+
 @tool(
     role=Role.WRITER,
     effect=REMOVES,
     preset="notes",
+    head=_deleted_head,
     deed="delete a note",
     destroys=lambda arguments: arguments.get("dry_run") is not True,
     noted=noted("deleted"),
@@ -97,10 +112,19 @@ class HistoryArguments(Arguments):
     etag: Etag = None
 
 
+def _history_head(found: History) -> str:
+    if found.changes is not None:
+        return f"{many(len(found.changes), 'change')}, newest first."
+    if found.changed is None:
+        return "" if found.diff else "No change to show."
+    return became(found)
+
+
 @tool(
     role=Role.READER,
     effect=EDITS,
     preset="notes",
+    head=_history_head,
     deed="write notes as they were before",
     actions={"log": Role.READER, "diff": Role.READER, "undo": Role.WRITER, "restore": Role.WRITER},
     noted=noted("took back a change of"),

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field
 from auth.roles import Role
 from server.allowance import storer
 from server.call import Call
+from server.tools._lines import became
 from server.tools._notes import DryRun, Etag, noted, warned
 from server.tools._spec import EDITS, Arguments, Effect, MaxTokens, tool
 from vaults.domain.memory import Text
@@ -20,9 +21,6 @@ from vaults.domain.notes.tasklist import TaskLine
 from vaults.domain.notes.terms import Terms
 from vaults.errors import InvalidArgument
 from vaults.markdown.edit.draft import Action, Edit, Format, Guardrails
-
-SHOWN = 5
-"""Links that are named in a text."""
 
 LONGEST = 20_000_000
 """Characters of an argument: beyond any note, whose own limit is ``notes.max_note``."""
@@ -69,12 +67,17 @@ class WriteArguments(Linking):
     template: Annotated[Text | None, Field(max_length=1100, description="template note to begin with")] = None
 
 
+def _head(changed: Changed) -> str:
+    return became(changed) + (" No link to suggest." if changed.suggestions == [] else "")
+
+
 _SELDOM = ("keep_conflict", "commit", "auto_link", "suggest_links")
 
 
 @tool(
     role=Role.WRITER,
     effect=EDITS,
+    head=_head,
     deed="write a note",
     rare=(*_SELDOM, "template"),
     noted=noted("wrote"),
@@ -132,6 +135,7 @@ def edit_of(args: EditArguments, guardrails: Guardrails) -> Edit:
 @tool(
     role=Role.WRITER,
     effect=EDITS,
+    head=_head,
     deed="change a part of a note",
     rare=(*_SELDOM, "guardrails", "preserve_nesting"),
     noted=noted("edited"),
@@ -160,6 +164,7 @@ class FrontmatterArguments(Changing):
     role=Role.WRITER,
     effect=Effect(writes=True),
     preset="notes",
+    head=_head,
     deed="change properties of a note",
     noted=noted("set properties of"),
 )
@@ -226,11 +231,16 @@ class TaskResult:
     warnings: list[str] = field(default_factory=list)
 
 
+def _tasks_head(found: TaskResult) -> str:
+    return became(found) if found.tasks is None else f"{len(found.tasks)} of {found.total} tasks."
+
+
 @tool(
     role=Role.WRITER,
     effect=EDITS,
     preset="notes",
     actions={"list": Role.READER, "add": Role.WRITER, "toggle": Role.WRITER},
+    head=_tasks_head,
     deed="change tasks of a note",
     noted=noted("changed a task of"),
 )

@@ -20,6 +20,7 @@ from vaults.domain.notes import moving
 from vaults.domain.policies import places
 from vaults.domain.policies.outcome import Did, Order, Ran
 from vaults.domain.policies.places import MAX_BYTES
+from vaults.domain.wording import many
 from vaults.errors import ConfirmationRequired, InvalidArgument
 from vaults.ledger.entries import Noted
 
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from vaults.domain.policies.checking import Plan
     from vaults.domain.policies.form import Policy
     from vaults.domain.policies.shelf import Kept, Listed
-
-SHOWN = 40
-"""Steps, notes and policies that a text names."""
 
 
 class PoliciesArguments(Arguments):
@@ -121,8 +119,23 @@ def _noted(args: PoliciesArguments, result: PoliciesResult) -> Noted | None:
     return Noted("note_changed", resource, f"{verb.get(args.action, 'deleted the policy')} {result.name}")
 
 
+def _head(found: PoliciesResult) -> str:
+    if found.policies is not None:
+        return f"{many(len(found.policies), 'policy', 'policies')}."
+    if found.steps is not None:
+        if found.changed:
+            return f"Ran: {many(len(found.paths or []), 'note')} changed."
+        return "Only shown, nothing is written." if found.diff else "Ran: nothing to change."
+    if found.valid is not None:
+        return "Valid: it can be run." if found.valid else "Not valid."
+    if found.content is not None:
+        return "The policy."
+    return ("Saved." if found.etag else "Deleted.") if found.changed else "It is as it was."
+
+
 @tool(
     role=Role.WRITER,
+    head=_head,
     effect=Effect(writes=True, destructive=True, idempotent=False),
     preset="notes",
     actions={

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 
 from auth.roles import Role
 from server.call import Call
+from server.tools._lines import ONLY_SHOWN, SO_ALREADY
 from server.tools._spec import EDITS, Arguments, MaxTokens, tool
 from vaults.domain.memory import Label, Text, bounded_json
 from vaults.domain.schema import migrating, reading, renaming
@@ -46,9 +47,6 @@ EXCEPTIONS = 5
 
 PATHS = 50
 """Notes named that a change touches."""
-
-VALUE = 80
-"""Characters told of a value."""
 
 
 def _rules(value: dict[str, Any]) -> dict[str, Any]:
@@ -129,8 +127,23 @@ class Schema:
 Answer: TypeAlias = Callable[[Call, SchemaArguments, Span], Awaitable[Schema]]
 
 
+def _head(found: Schema) -> str:
+    if found.changed is None:
+        rows = found.violations or found.values or found.folders or found.conventions or found.fields or []
+        shown = f" {len(rows) + len(found.tags or ())} of {found.total} rows." if found.total is not None else ""
+        return f"{many(found.notes or 0, 'note')} looked at.{shown}"
+    if not found.changed:
+        return SO_ALREADY
+    return (
+        f"{many(found.changed, 'note')} changed."
+        if found.change
+        else (f"{many(found.changed, 'note')} would change. {ONLY_SHOWN}")
+    )
+
+
 @tool(
     role=Role.READER,
+    head=_head,
     effect=EDITS,
     preset="notes",
     actions=ACTIONS,

@@ -88,6 +88,7 @@ class Kept:
 @tool(
     role=Role.WRITER,
     effect=EDITS,
+    head=lambda kept: f"The session is {kept.session.status}; its claims are free.",
     deed="save where a session stands",
     rare=("metadata",),
     noted=lambda _, kept: Noted("session_saved", kept.session.id, f"saved the session as {kept.session.status}"),

@@ -24,15 +24,13 @@ from vaults.domain.hygiene import secrets
 from vaults.domain.hygiene.findings import Findings
 from vaults.domain.memory import Filled, Label, Text
 from vaults.domain.usage import CallerUse, Savings, ToolUse
+from vaults.domain.wording import many
 from vaults.durations import parse_duration
 from vaults.errors import InvalidArgument
 from vaults.ledger.entries import Noted
 from vaults.search import budget
 
 USAGE_ACTIONS = {"report": Role.READER, "archive": Role.WRITER}
-
-LISTED = 10
-"""Tools of which the text speaks; the structured answer has all."""
 
 
 class UsageArguments(Arguments):
@@ -83,6 +81,7 @@ _TIDIED = {"duplicates": "kept twice", "never_read": "never read", "expired": "e
     effect=EDITS,
     preset="full",
     actions=USAGE_ACTIONS,
+    head=lambda found: f"Archived {many(len(found.archived), 'memory', 'memories')}." if found.archived else "",
     deed="archive memories",
     noted=_usage_noted,
 )

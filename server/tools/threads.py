@@ -19,6 +19,7 @@ from vaults.domain.checkpoints import STATE_KB, Checkpoint, Difference, Saved, V
 from vaults.domain.hygiene import secrets
 from vaults.domain.memory import GLOBAL, Filled, Label, bounded_json, workspace_key
 from vaults.domain.threads import Filed, Part, Thread, Visit
+from vaults.domain.wording import many
 from vaults.errors import InvalidArgument
 from vaults.ledger.entries import Noted
 from vaults.search.filters import Filter
@@ -47,8 +48,15 @@ class Threads:
     diff: Difference | None = None
 
 
+def _head(found: Threads) -> str:
+    shown = f"{len(found.threads)} of {many(found.total, 'thread')}."
+    left_out = found.checkpoints and found.state is None
+    return f"{shown} Its state is left out: raise max_tokens to see it." if left_out else shown
+
+
 @tool(
     role=Role.READER,
+    head=_head,
     effect=READS,
     preset="notes",
     actions={"list": Role.READER, "show": Role.READER},

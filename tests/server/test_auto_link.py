@@ -9,6 +9,7 @@ import pytest
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
 from tests.noted import folder, indexed, put
+from tests.server.rendering.answers import is_told
 from vaults.domain.links.offering import ended_with
 
 PEOPLE = {
@@ -38,7 +39,8 @@ async def test_a_written_note_links_what_it_names_first(ask: Asking, root: Path)
         {"term": "Alice Smith", "target": "people/Alice Smith.md", "line": 3},
         {"term": "kubernetes", "target": "Kubernetes.md", "line": 3},
     ]
-    assert "Linked Alice Smith to people/Alice Smith.md, kubernetes to Kubernetes.md." in done.text
+    assert is_told(done.text, "Alice Smith", "people/Alice Smith.md", "line 3")
+    assert is_told(done.text, "kubernetes", "Kubernetes.md", "line 3")
 
 
 async def test_an_edit_is_linked_only_in_what_it_brings_and_is_undone_byte_for_byte(ask: Asking, root: Path) -> None:
@@ -48,7 +50,8 @@ async def test_an_edit_is_linked_only_in_what_it_brings_and_is_undone_byte_for_b
     shown = await ask("note_edit", **arguments, dry_run=True)
     assert "+- ask [[Alice Smith|Ali]] about K8" in shown.content["diff"]
     assert shown.content["linked"][0]["line"] == 6
-    assert "Would link Ali to" in shown.text
+    assert is_told(shown.text, "Ali", "people/Alice Smith.md", "line 6")
+    assert "nothing is written: call again with dry_run false" in shown.text
     assert (root / "log.md").read_bytes() == before
     done = await ask("note_edit", **arguments)
     after = before + b"- ask [[Alice Smith|Ali]] about K8\r\n"
@@ -116,7 +119,7 @@ async def test_suggested_links_end_what_is_written_and_are_named(ask: Asking, ro
     text = (root / "log.md").read_text()
     assert text.startswith("Ask Alice Smith about Kubernetes. → [[")
     assert "[[Alice Smith]]" in text
-    assert "Suggested links: " in done.text
+    assert is_told(done.text, "people/Alice Smith.md", "confidence")
     edited = await ask("note_edit", path="log.md", content="and Ali", suggest_links=True, format="bullet")
     assert all(each["path"] not in named for each in edited.content["suggestions"])
     undone = await ask("history", action="undo", ref=edited.content["change"])
@@ -160,8 +163,8 @@ async def test_names_without_a_note_are_told_by_how_they_are_written_unless_that
     opening: Opening, tmp_path: Path
 ) -> None:
     put(folder(tmp_path), {"a.md": "[[FW-12]]\n", "b.md": "[[FW-12]]\n", "c.md": "about FW-12 again\n"})
-    for setting, source in (("suggest", "both"), ("off", "links")):
+    for setting, source in (("suggest", "both"), ("off", None)):
         async with opening({"links.implicit": setting}) as services:
             await indexed(services, 3)
             stubs = (await asker(services)("links", action="stubs")).content["stubs"]
-            assert [(each["name"], each.get("source", "link")) for each in stubs] == [("FW-12", source)]
+            assert [(each["name"], each.get("source")) for each in stubs] == [("FW-12", source)]

@@ -53,7 +53,7 @@ async def test_a_folder_is_linked_as_one_change_and_taken_back_byte_for_byte(ask
     assert b"[[Alice Smith]] moved [[Kubernetes]]. `Kubernetes`" in after["log/one.md"]
     assert after["log/quiet.md"] == before["log/quiet.md"]
     assert after["other.md"] == before["other.md"]
-    assert f"history undo ref={done.content['change']}" in done.text
+    assert f"change: {done.content['change']}" in done.text
     undone = await ask("history", action="undo", ref=done.content["change"])
     assert undone.ok, undone.text
     assert contents(root) == before

@@ -14,6 +14,7 @@ from tests.conftest import Asking, local
 from tests.conftest import asker as asking
 from tests.noted import folder, indexed, put
 from tests.people import person, rewrite, rows
+from tests.server.rendering.answers import is_told
 
 NOTES: dict[str, str | bytes] = {
     "planets/Mercury.md": "# Mercury\n\n## Orbit\n",
@@ -42,12 +43,14 @@ async def test_broken_links_are_shown_and_set_right_by_writers(ask: Asking, serv
         ("Mercury", "no heading"),
         ("Quite unknown", "no note"),
     ]
-    assert "- day.md:1 Merkury: no note → likely planets/Mercury.md 86% by spelling" in shown.text
-    assert "no heading Orbits → there are Orbit" in shown.text
+    assert is_told(shown.text, "day.md", "line 1", "Merkury", "no note")
+    assert is_told(shown.text, "planets/Mercury.md", "0.86", "spelling")
+    assert is_told(shown.text, "Orbits", "no heading")
+    assert is_told(shown.text, "headings: Orbit")
     refused = await reader("links", action="validate", fix=True)
     assert refused.code == "forbidden"
     tried = await ask("links", action="validate", fix=True)
-    assert "1 link in 1 note would be set right; call again with dry_run false" in tried.text
+    assert "1 link in 1 note would be set. Only shown, nothing is written: call again with dry_run false" in tried.text
     assert "+[[Mercury]] and" in tried.content["diff"]
     done = await ask("links", action="validate", fix=True, dry_run=False)
     assert (root / "day.md").read_text().startswith("[[Mercury]] and [[Mercury#Orbits]]")
@@ -81,13 +84,15 @@ async def test_pages_go_on_where_what_was_shown_ended(ask: Asking, root: Path) -
 async def test_names_without_link_and_without_note_are_shown(ask: Asking, root: Path) -> None:
     del root
     named = await ask("links", action="unlinked", entity="Mercury")
-    assert '- two.md:1 "Mercury" → planets/Mercury.md: Mercury is hot.' in named.text
+    assert is_told(named.text, "two.md", "line 1", "term Mercury", "Mercury is hot.")
+    assert is_told(named.text, "entity: planets/Mercury.md")
     within = await ask("links", action="unlinked", path="two.md")
     assert [each["term"] for each in within.content["mentions"]] == ["Mercury"]
     assert (await ask("links", action="unlinked")).code == "invalid_argument"
     assert (await ask("links", action="unlinked", entity="nobody")).code == "not_found"
     wanted = await ask("links", action="stubs")
-    assert "- Quite unknown: high, 3 notes link to it (day.md, three.md, two.md)" in wanted.text
+    assert is_told(wanted.text, "Quite unknown", "high", "3")
+    assert is_told(wanted.text, "day.md; three.md; two.md")
     assert "\u202e" not in wanted.text
     first = await ask("links", action="stubs", limit=1)
     rest = await ask("links", action="stubs", cursor=first.content["cursor"])
@@ -103,7 +108,7 @@ async def test_feedback_teaches_and_never_is_taken_back(ask: Asking, services: S
     assert not again.content["opinion"]["counted"]
     assert "counts once a day" in again.text
     never = await ask("links", action="feedback", entity="Mercury", path="day", verdict="never", folder="/")
-    assert "is not suggested any more" in never.text
+    assert "Not suggested there any more" in never.text
     wrong = await ask("links", action="unsuppress", entity="Mercury", folder="planets")
     assert (wrong.code, "the whole vault" in wrong.text) == ("not_found", True)
     back = await ask("links", action="unsuppress", entity="Mercury")
@@ -139,14 +144,14 @@ async def test_what_happened_and_how_links_are_doing_is_told(ask: Asking, servic
     await ask("links", action="feedback", entity="Mercury", path="two.md", verdict="accepted")
     told = await ask("links", action="timeline", entity="Mercury")
     assert [each["what"] for each in told.content["happenings"]] == ["accepted", "added"]
-    assert "accepted: two.md → mercury by owner" in told.text
+    assert is_told(told.text, "accepted", "two.md", "mercury", "owner")
     assert (await ask("links", action="timeline", path="four.md")).content["happenings"] == []
     assert (await ask("links", action="timeline", path="nobody")).code == "not_found"
     await ask("links", action="feedback", entity="Evil\u202e name", path="four.md", verdict="never")
     board = await ask("links", action="dashboard")
     health = board.content["health"]
     assert (health["tallies"]["notes"], health["tallies"]["broken"], health["sampled"]) == (5, 6, 5)
-    assert "1 not suggested any more" in board.text
+    assert is_told(board.text, "suppressed 1")
     assert "\u202e" not in board.text
     assert root
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Opening
+from tests.server.rendering.answers import is_told, outside
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from vaults.db.sql import Reader
 from vaults.domain.notes import moving
@@ -108,7 +109,8 @@ async def test_a_stale_etag_or_a_dry_run_moves_nothing(desk: Desk) -> None:
     assert stale.code == "conflict"
     etag = stale.content["error"]["details"]["etag"]
     shown = await desk.ask("note_move", path="Foo", to="Bar", dry_run=True, etag=etag)
-    assert shown.text == "Would be Bar.md. 1 link would follow. See diff."
+    assert "Only shown, nothing is written: call again with dry_run false. 1 link would follow." in shown.text
+    assert is_told(shown.text, "path: Bar.md")
     dry = shown.content
     assert dry["changed"] is False
     assert "rename to Bar.md" in dry["diff"]
@@ -215,8 +217,9 @@ async def test_a_note_is_only_deleted_when_that_is_confirmed(desk: Desk) -> None
     assert asked.code == "confirmation_required"
     dry = await desk.ask("note_delete", path="a/Foo", dry_run=True)
     assert "-# Called so" in dry.content["diff"]
-    assert dry.text.startswith("Would delete a/Foo.md. See diff.\nWarning: 3 links")
-    assert "# Called so" not in dry.text
+    assert dry.text.startswith("Only shown, nothing is written: call again with dry_run false.")
+    assert "- 3 links in other notes pointed to it: x.md line 2, y.md line 1" in outside(dry.text)
+    assert not any("Called so" in line for line in outside(dry.text))
     named = await desk.ask("note_delete", path="Called so", confirm=True)
     assert named.code == "not_found"
     assert named.content["error"]["details"]["closest"] == ["a/Foo.md"]

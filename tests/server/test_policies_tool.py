@@ -278,7 +278,7 @@ async def test_only_an_admin_writes_policies_and_they_are_checked_first(services
     assert (root / "policies/small.yaml").read_text() == newer
     assert (await admin("policies", action="delete", name="small")).code == "confirmation_required"
     tried = await admin("policies", action="delete", name="small", dry_run=True, confirm=True)
-    assert "is as it was" in tried.text
+    assert "It is as it was." in tried.text
     assert (await admin("policies", action="delete", name="small", confirm=True)).ok
     assert (await admin("policies", action="delete", name="small", confirm=True)).code == "not_found"
     assert await rows(services, "SELECT who, action, target FROM audit ORDER BY seq") == [

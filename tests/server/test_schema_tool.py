@@ -9,6 +9,7 @@ import pytest
 from auth.roles import Role
 from tests.conftest import Asking, Opening
 from tests.people import person
+from tests.server.rendering.answers import is_told, outside
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 
 BOMB = "---\na: &a [x,x]\nb: [*a,*a]\nstatus: open\n---\n#work\n"
@@ -45,7 +46,9 @@ async def test_a_reader_sees_fields_tags_values_folders_and_what_is_usual(desk: 
         "work/b": 1,
     }
     assert "bomb.md" in told.content["warnings"][0]
-    assert 'status: mixed (string 9, list 1), 10 notes, such as "open"' in told.text
+    assert is_told(told.text, "name status", "type mixed", "notes 10")
+    assert is_told(told.text, "types: string 9, list 1")
+    assert is_told(told.text, "examples: open")
     values = (await rob("schema", action="field_values", field="status")).content["values"]
     assert [(each["value"], each["notes"]) for each in values] == [("open", 9), ("3", 1), ("opn", 1)]
     folders = (await rob("schema", action="folders", folder="p")).content["folders"]
@@ -53,8 +56,8 @@ async def test_a_reader_sees_fields_tags_values_folders_and_what_is_usual(desk: 
     habits = await rob("schema", action="conventions", folder="p")
     by_rule = {(each["rule"], each.get("field")): each for each in habits.content["conventions"]}
     there = by_rule["required", "status"]
-    assert (there["share"], there["others"]) == (1.0, 0)
-    assert "status: there in 100% of 9" in habits.text
+    assert (there["share"], "others" in there) == (1.0, False)
+    assert is_told(habits.text, "rule required", "field status", "share 1.0", "notes 9")
     for action in ("rename_field", "rename_tag", "migrate"):
         assert (
             await rob("schema", action=action, field="status", to="x", tag="work", mapping={"open": 1})
@@ -71,7 +74,8 @@ async def test_validation_goes_by_the_rules_given_the_nearest_written_ones_or_ha
     assert paths == ["none.md", "p/both.md", "p/dos.md", "p/same.md", "q/odd.md"]
     assert ("cursor" in more, page["total"]) == (False, 5)
     told = await ask("schema", action="validate", rules={"fields": {"type": {"required": True}}}, limit=1)
-    assert "; 1 violation of 5 in all.\n" in told.text
+    assert "1 of 5 rows." in outside(told.text)[0]
+    assert f"- There is more: pass cursor {told.content['cursor']}" in outside(told.text)
     await desk.put(
         {"_schema.md": "---\nfields: {status: {enum: [open]}}\n---\n", "p/_schema.md": "---\ntags: [x]\n---\n"}
     )

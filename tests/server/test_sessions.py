@@ -99,7 +99,7 @@ async def test_saving_ends_a_session_and_tells_the_next_where_to_go_on(services:
         "where_left_off": "tests/db", "metadata": {"branch": "db"},
     }  # fmt: skip
     assert seen["ended_at"]
-    assert not seen["yours"]
+    assert "yours" not in seen
     fresh = (await ann("session_resume")).content["session"]
     assert fresh["id"] != seen["id"]
 
@@ -139,8 +139,8 @@ async def test_nobody_reads_of_anothers_private_memory_in_the_log(services: Serv
     seen = await ben("session_resume")
     assert own not in str(seen.content)
     assert "canary" not in str(seen.content)
-    kinds = {event["event_type"] for view in seen.content["sessions"] for event in view["activity_log"]}
-    assert "memory_stored" not in kinds
+    kinds = {event["event_type"] for view in seen.content["sessions"] for event in view.get("activity_log", ())}
+    assert not kinds
     assert "canary" in str((await ann("session_resume")).content)
 
 
@@ -170,7 +170,7 @@ async def test_who_is_silent_for_too_long_is_paused_and_begins_anew(services: Se
     ann, ben = asker(services, caller("ann")), asker(services, caller("ben"))
     old = (await ann("session_resume")).content["session"]["id"]
     await rewrite(services, "UPDATE sessions SET seen_at = ? WHERE id = ?", clock.ago(1801), old)
-    assert (await ben("session_resume")).content["concurrent"] == []
+    assert "concurrent" not in (await ben("session_resume")).content
     (left,) = (await ben("session_history", status="paused")).content["sessions"]
     assert left["id"] == old
     assert left["ended_at"]
@@ -182,7 +182,7 @@ async def test_a_clock_that_was_set_back_keeps_no_session_alive(services: Servic
     await ann("session_resume")
     await rewrite(services, "UPDATE sessions SET seen_at = '2099-01-01T00:00:00.000Z'")
     seen = (await ben("session_resume")).content
-    assert (seen["concurrent"], seen["concurrent_total"]) == ([], 0)
+    assert not {"concurrent", "concurrent_total"} & seen.keys()
 
 
 async def test_sessions_of_a_process_that_ended_are_paused_and_found_again(opening: Opening) -> None:
@@ -215,9 +215,14 @@ async def test_ten_thousand_open_sessions_are_counted_and_not_listed(services: S
     )
     await asker(services, caller("ann"))("status")
     await rewrite(services, row, clock.now(), clock.now())
-    seen = (await asker(services, caller("ann"))("session_resume")).content
+    ann = asker(services, caller("ann"))
+    seen = (await ann("session_resume", max_tokens=5000)).content
     assert seen["concurrent_total"] == 10_000
     assert len(seen["concurrent"]) == 20
+    brief = await ann("session_resume")
+    assert brief.content["truncated"]
+    assert brief.content["concurrent_total"] == 10_000
+    assert "concurrent_total: 10000" in brief.text
 
 
 async def test_a_caller_has_at_most_so_many_sessions_open(opening: Opening) -> None:
@@ -279,7 +284,7 @@ async def test_old_sessions_are_left_out_where_the_budget_ends_and_that_is_said(
     seen = (await ann("session_resume", limit=6, max_tokens=1500)).content
     assert seen["truncated"]
     assert [view["summary"][0] for view in seen["sessions"]] == ["5", "4"]
-    assert not (await ann("session_resume", limit=2)).content["truncated"]
+    assert "truncated" not in (await ann("session_resume", limit=2, max_tokens=1500)).content
 
 
 async def test_what_a_server_served_is_given_back_when_it_stops_and_what_a_command_claimed_is_not(
@@ -320,11 +325,7 @@ async def test_nobody_counts_anothers_private_memories_by_what_was_done_to_them(
     seen = (await ben("session_resume")).content
     assert own[-1] not in str(seen)
     log = seen["sessions"][0]["activity_log"]
-    assert [event["summary"] for event in log] == [
-        "stored a memory of type raw",
-        "recalled memories",
-        "archived memories",
-    ]
+    assert [event["summary"] for event in log] == ["stored a memory of type raw", "archived memories"]
     (session,) = [each for each in (await ben("session_history")).content["sessions"] if each["who"] == "ann"]
     assert {use["tool"]: use["calls"] for use in session["tools"]} == {"remember": 1, "recall": 1, "memory_forget": 1}
 

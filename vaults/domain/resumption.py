@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
+from typing import Any
 
 from vaults.domain.handoffs import Handoff
 from vaults.domain.memory import GLOBAL
-from vaults.domain.packs.rendering import spaced
+from vaults.domain.packs.rendering import plain
 from vaults.domain.sessions import LOGGED, Around, SessionView
 
 
@@ -32,9 +34,12 @@ _DETAILS = (
 
 
 def in_brief(around: Around, max_tokens: int) -> Around:
-    """As much as fits of what somebody who begins should know, the same of each session; the oldest sessions go where
-    even that is too long. Estimated: the answer is counted once it is made."""
+    """As much as fits of what somebody who begins should know, the same of each session; what is told twice goes first,
+    and the oldest sessions where even that is too long. Estimated: the answer is counted once it is made."""
     room = max_tokens * _CHARACTERS
+    if _length(around) <= room:
+        return around
+    around = _said_once(around)
     for detail in _DETAILS:
         told = replace(
             around,
@@ -56,8 +61,29 @@ _CHARACTERS = 2.5
 """Characters of JSON a token has at least, about: ids and times have few."""
 
 
+def _said_once(around: Around) -> Around:
+    """Without what sessions under way are told of among the recent ones already: their state, and what they did."""
+    logged = {(view.id, event.created_at, event.resource) for view in around.sessions for event in view.activity_log}
+    recent = {view.id for view in around.sessions}
+    events = [each for each in around.recent_activity if (each.session, each.created_at, each.resource) not in logged]
+    return replace(
+        around,
+        concurrent=[view for view in around.concurrent if view.id not in recent],
+        recent_activity=events,
+    )
+
+
 def _length(value: object) -> int:
-    return len(spaced(value))
+    """Characters of the JSON that is sent, which leaves out what is empty."""
+    return len(json.dumps(_filled(plain(value)), ensure_ascii=False))
+
+
+def _filled(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_filled(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: _filled(each) for name, each in value.items() if each not in ("", [], {}, False, GLOBAL)}
 
 
 def _briefly(view: SessionView, detail: _Detail) -> SessionView:

@@ -69,3 +69,8 @@ def inside(text: str) -> list[str]:
     if found is None:
         return []
     return text.partition(f"\n<{found[1]}>\n")[2].partition(f"\n</{found[1]}>")[0].splitlines()
+
+
+def is_told(text: str, *facts: str) -> bool:
+    """Whether one line of the evidence holds all of these."""
+    return any(all(fact in line for fact in facts) for line in inside(text))

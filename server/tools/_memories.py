@@ -1,0 +1,10 @@
+"""Arguments that several tools of memories take."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+Id = Annotated[str, Field(min_length=1, max_length=64, description="a memory's id")]
+Ids = Annotated[list[Id], Field(min_length=1, max_length=50, description="ids of memories")]
