@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any
 
+from server.rendering import counting
 from server.rendering import text as words
 from server.rendering.fitting import shorten, size
 from server.tools._spec import Arguments, ToolSpec
@@ -46,7 +46,7 @@ async def render(pool: Executor, spec: ToolSpec, args: Arguments, result: Any) -
     """The answer to a call. Long ones are counted on a thread of ``pool``."""
     room = args.token_budget()
     whole = _both(spec, args, result)
-    sent = _sent(whole.content)
+    sent = counting.sent(whole.content)
     if budget.surely_within([sent], room) and budget.surely_within([whole.text], room):
         return whole
     if budget.is_quick([sent, whole.text]):
@@ -55,7 +55,8 @@ async def render(pool: Executor, spec: ToolSpec, args: Arguments, result: Any) -
 
 
 def _within(spec: ToolSpec, args: Arguments, result: Any, whole: Rendered) -> Rendered:
-    room, used = args.token_budget(), _tokens(whole)
+    room = args.token_budget()
+    used = counting.tokens(whole.content, whole.text, room)
     over, length = max(0, used - room), float(size(result))
     shown = whole
     for _ in range(ROUNDS):
@@ -64,7 +65,7 @@ def _within(spec: ToolSpec, args: Arguments, result: Any, whole: Rendered) -> Re
         length = min(length, float(size(result))) * SLACK * room / used
         result = shorten(result, int(length))
         shown = _both(spec, args, result, cut=True)
-        used = _tokens(shown)
+        used = counting.tokens(shown.content, shown.text, room)
     return Rendered(_emptied(shown.content, room), NOTHING_FITS, over)
 
 
@@ -105,15 +106,6 @@ def _emptied(content: dict[str, Any], room: int) -> dict[str, Any]:
     left: dict[str, Any] = {"truncated": True}
     for name in sorted(bare, key=lambda name: len(name) + len(str(bare[name]))):
         fuller = {**left, name: bare[name]}
-        if budget.count(_sent(fuller)) <= room:
+        if budget.count(counting.sent(fuller)) <= room:
             left = fuller
     return left
-
-
-def _tokens(shown: Rendered) -> int:
-    return max(budget.count(_sent(shown.content)), budget.count(shown.text))
-
-
-def _sent(content: dict[str, Any]) -> str:
-    """The JSON as a client writes it for its model."""
-    return json.dumps(content, ensure_ascii=False)

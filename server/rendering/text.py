@@ -8,6 +8,7 @@ So nothing stored can end the fence, claim another author or pass for a line of 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any
@@ -16,6 +17,9 @@ from vaults import clock
 from vaults.domain.disarming import MARK, disarm, nonce_for, one_line, quoted, visible
 from vaults.domain.memory import derived_title
 from vaults.domain.packs.rendering import age
+
+_PLAIN = re.compile(r"[\w.:/@+=#-]+(?: [\w.:/@+=#-]+)*", re.ASCII)
+"""Words that need no care: no mark of a list, a fence or markup, and nothing unseen."""
 
 LONGEST = 3_200
 """Characters of a name in one line: as many as the longest path has."""
@@ -151,6 +155,8 @@ def scalar(value: Any, separator: str = "\n") -> str:
     for several lines or several values."""
     if not isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
+    if _PLAIN.fullmatch(value):
+        return value
     safe = disarm(value, adversarial=False).text
     plain = safe and safe == safe.strip() and safe[0] != '"' and "\n" not in safe and separator not in safe
     return safe if plain else json.dumps(safe, ensure_ascii=False)
@@ -163,12 +169,16 @@ def _inside(evidence: Sequence[Item | str]) -> Iterator[str]:
             yield _bare(each)
             continue
         number += 1
-        yield f"{MARK}{number} " + ", ".join(scalar(one_line(fact, LONGEST), ", ") for fact in each.facts if fact)
+        yield f"{MARK}{number} " + ", ".join(_fact(fact) for fact in each.facts if fact)
         for name, value in each.fields.items():
             if value not in (None, "", [], {}):
                 yield from _field(name, value)
         if each.body:
             yield quoted(visible(each.body))
+
+
+def _fact(fact: str) -> str:
+    return fact if _PLAIN.fullmatch(fact) else scalar(one_line(fact, LONGEST), ", ")
 
 
 def _field(name: str, value: Any) -> Iterator[str]:

@@ -12,7 +12,7 @@ from auth.roles import Role
 from server.call import Call
 from server.tools._filters import Scope
 from server.tools._spec import TAKEN_BY_ALL, Arguments, tool
-from server.tools.search import Searching
+from server.tools.search import Searching, fitted
 from vaults import clock
 from vaults.domain import explaining
 from vaults.domain.explaining import Candidate, Reading
@@ -20,6 +20,7 @@ from vaults.domain.memory import Commit, Label, Text, workspace_key
 from vaults.domain.packs import building, rendering
 from vaults.domain.packs.pack import Budget, Decision, Form, Pack
 from vaults.domain.packs.request import TOTAL, Asked
+from vaults.domain.recalling import Answer
 from vaults.ledger.entries import Noted
 from vaults.search.timing import Timings
 
@@ -131,7 +132,11 @@ async def explain(call: Call, args: ExplainArguments) -> Explanation:
     if not args.query.strip() and args.similar_to is None:
         return Explanation([], 0, [], {}, {}, warnings, pack=packed)
     ask, notes = await args.as_ask(call, args.limit)
-    found = await explaining.explain(call.vault, ask, args.candidates)
+
+    async def fitting(answer: Answer) -> int:
+        return len(await fitted(call, answer, args, {}))
+
+    found = await explaining.explain(call.vault, ask, args.candidates, fitting)
     return Explanation(
         found.candidates, found.total, found.returned, found.weights, found.timings_ms, [*notes, *found.warnings],
         found.query, packed,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
 from auth.roles import Role
 from server.across import answer_across
 from server.call import Call
+from server.rendering import counting
 from server.rendering.text import Answer, Item, more_after, own_title, set_fields, written
 from server.tools._filters import Mode, Narrowing
 from server.tools._memories import Ids
@@ -73,18 +74,19 @@ async def recall(call: Call, args: RecallArguments) -> Recalled:
         max_tokens=args.max_tokens,
         group_by=args.group_by,
     )
-    if args.vaults:
-        return _brief(await recalling.within(call.vault, ask, await answer_across(call, ask, args.vaults)))
-    found = await recalling.recall(call.vault, ask)
-    return _brief(replace(found, hits=[replace(hit, vault="") for hit in found.hits]))
+    found = await (answer_across(call, ask, args.vaults) if args.vaults else recalling.answer(call.vault, ask))
+    hits = [_briefly(each.hit, "" if not args.vaults else each.hit.vault) for each in found.shown]
+    fits = await counting.fitting(call.vault.shared.pool, _HITS, hits, args.max_tokens) if hits else 0
+    return Recalled(hits[:fits], found.total, found.mode_used, fits < min(found.total, args.limit), found.warnings)
 
 
-def _brief(found: Recalled) -> Recalled:
-    """Hits without what is said already: a title cut from the content, and the parts of the score, which ``search``
-    and ``explain`` give."""
-    return replace(
-        found, hits=[replace(hit, title=own_title(hit.title, hit.content or ""), signals={}) for hit in found.hits]
-    )
+_HITS = TypeAdapter(list[Hit])
+
+
+def _briefly(hit: Hit, vault: str) -> Hit:
+    """A hit without what is said already: its vault, a title cut from the content, and the parts of the score, which
+    ``search`` and ``explain`` give."""
+    return replace(hit, vault=vault, title=own_title(hit.title, hit.content or ""), signals={})
 
 
 class GetArguments(Arguments):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
-from pydantic import Field, model_validator
+from pydantic import Field, TypeAdapter, model_validator
 
 from auth.roles import Role
 from server.across import answer_across
 from server.call import Call
+from server.rendering import counting
 from server.rendering.text import Answer, Item, more_after, own_title, written
 from server.tools._filters import Mode, Scope
 from server.tools._spec import MaxTokens, tool
@@ -223,27 +225,30 @@ async def search(call: Call, args: SearchArguments) -> Searched:
     if not args.kinds or "note" in args.kinds:
         notes += await finding.lag(call.vault)
     if args.vaults:
-        found, cursor = await answer_across(call, ask, args.vaults), None
-        kept, linked = await recalling.fit(call.vault, found.shown, ask.max_tokens), {}
+        found, linked = await answer_across(call, ask, args.vaults), {}
     else:
         found = await recalling.answer(call.vault, ask)
         linked = await recalling.beside(call.vault, found.shown) if args.links else {}
-        kept = await recalling.fit(call.vault, found.shown, ask.max_tokens, linked)
-        cursor = recalling.cursor_after(ask, found, kept)
-    searched = _searched(args, found, kept, cursor, notes)
-    return replace(searched, hits=[_with_links(hit, linked.get(hit.id)) for hit in searched.hits])
-
-
-def _searched(args: SearchArguments, found: Found, kept: list[Shown], cursor: str | None, notes: list[str]) -> Searched:
-    hits = [_hit(each, found.terms, several=bool(args.vaults)) for each in kept]
+    hits = await fitted(call, found, args, linked, several=bool(args.vaults))
     return Searched(
         hits=hits,
         total=found.total,
         mode_used=found.mode_used,
-        truncated=len(kept) < min(found.total, args.limit),
-        cursor=cursor,
+        truncated=len(hits) < min(found.total, args.limit),
+        cursor=None if args.vaults else recalling.cursor_after(ask, found, found.shown[: len(hits)]),
         warnings=[*notes, *found.warnings],
     )
+
+
+async def fitted(
+    call: Call, found: Found, args: Searching, linked: Mapping[str, Beside], *, several: bool = False
+) -> list[SearchHit]:
+    """The hits of an answer that fit into the call's budget, best first; one at least."""
+    hits = [_with_links(_hit(each, found.terms, several=several), linked.get(each.hit.id)) for each in found.shown]
+    return hits[: await counting.fitting(call.vault.shared.pool, _HITS, hits, args.max_tokens)] if hits else []
+
+
+_HITS = TypeAdapter(list[SearchHit])
 
 
 def _with_links(hit: SearchHit, links: Beside | None) -> SearchHit:

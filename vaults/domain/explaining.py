@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from vaults.db.sql import Reader
 from vaults.domain import hits, recalling
 from vaults.domain.hits import Shown
-from vaults.domain.recalling import Ask
+from vaults.domain.recalling import Answer, Ask
 from vaults.search.facts import Key
 from vaults.search.filters import Filter
 from vaults.search.question import Mode, Ranking
@@ -78,15 +78,18 @@ class Explained:
     warnings: list[str] = field(default_factory=list)
 
 
+Fitting = Callable[[Answer], Awaitable[int]]
+
+
 @dataclass(frozen=True, slots=True)
 class _Found:
     ranking: Ranking
     rows: Mapping[int, Shown]
 
 
-async def explain(vault: Vault, ask: Ask, most: int) -> Explained:
+async def explain(vault: Vault, ask: Ask, most: int, fitting: Fitting) -> Explained:
     """The search ``ask`` with its reasons, and the first ``most`` of its candidates. It is run anew, so that there are
-    timings."""
+    timings. ``fitting``: how many of an answer's hits the search would return."""
     timings = Timings(vault.shared.observer)
 
     def pick(tx: Reader, ranking: Ranking) -> _Found:
@@ -94,7 +97,7 @@ async def explain(vault: Vault, ask: Ask, most: int) -> Explained:
 
     found = await recalling.ranked(vault, ask, pick, timings)
     answer = await recalling.answer(vault, ask)
-    kept = await recalling.fit(vault, answer.shown, ask.max_tokens)
+    kept = answer.shown[: await fitting(answer)]
     ids = [each.hit.id for each in kept]
     candidates = list(_candidates(found, ask, {each.item for each in kept}, most))
     settings = vault.shared.search

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from typing import Any, TypeVar
 
 from vaults.context import run_in
 from vaults.domain.packs.rendering import spaced
@@ -15,7 +17,22 @@ T = TypeVar("T")
 
 async def fitted(vault: Vault, rows: Sequence[T], max_tokens: int) -> list[T]:
     """As many of ``rows``, in order, as fit when they are sent as JSON; at least one of them."""
-    return list(rows[: await fitting(vault, [spaced(row) for row in rows], max_tokens)]) if rows else []
+    return list(rows[: await fitting(vault, [as_sent(row) for row in rows], max_tokens)]) if rows else []
+
+
+def as_sent(row: Any) -> str:
+    """A row as JSON, without what says nothing."""
+    if not is_dataclass(row):
+        return spaced(row)
+    kept = {name: value for name, default in _defaults(type(row)) if (value := getattr(row, name)) != default}
+    return spaced(kept)
+
+
+@cache
+def _defaults(kind: type[Any]) -> list[tuple[str, Any]]:
+    made = ((each.name, each.default_factory) for each in fields(kind))
+    factories = {name: make() for name, make in made if make is not MISSING}
+    return [(each.name, factories.get(each.name, each.default)) for each in fields(kind)]
 
 
 async def fitting(vault: Vault, texts: Sequence[str], max_tokens: int) -> int:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TypeVar
 
 from vaults.db.sql import Reader
-from vaults.domain import corrections, hits, indexing, portions, storing
+from vaults.domain import corrections, hits, indexing, storing
 from vaults.domain.hits import Hit, Shown
 from vaults.domain.memory import Actor, hashed
 from vaults.domain.notes import catalogue, intake
-from vaults.domain.packs import rendering
 from vaults.files.paths import addressed, is_note
 from vaults.graph import nearby
 from vaults.graph.nearby import Beside
@@ -91,18 +90,6 @@ class Recalled:
     mode_used: Mode
     truncated: bool = False
     warnings: list[str] = field(default_factory=list)
-
-
-async def recall(vault: Vault, ask: Ask) -> Recalled:
-    """The memories that answer ``ask``, best first."""
-    return await within(vault, ask, await answer(vault, ask))
-
-
-async def within(vault: Vault, ask: Ask, found: Answer) -> Recalled:
-    """As much of an answer as the budget of ``ask`` holds."""
-    kept = await fit(vault, found.shown, ask.max_tokens)
-    cut = len(kept) < min(found.total, ask.limit)
-    return Recalled([each.hit for each in kept], found.total, found.mode_used, cut, found.warnings)
 
 
 async def find_like(vault: Vault, actor: Actor, ref: str) -> tuple[Key, str]:
@@ -226,17 +213,3 @@ async def beside(vault: Vault, shown: Sequence[Shown]) -> dict[str, Beside]:
         return {}
     found = await vault.db.read(lambda tx: nearby.beside(tx, list(paths), LINKED))
     return {paths[number]: each for number, each in found.items()}
-
-
-async def fit(
-    vault: Vault, shown: Sequence[Shown], max_tokens: int, linked: Mapping[str, Beside] | None = None
-) -> list[Shown]:
-    """As many as fit, with what they are linked with, best first; at least one. Counted as they are sent."""
-    texts = [rendering.spaced(each.hit) for each in shown]
-    if linked:
-        texts = [text + _links_text(linked.get(each.hit.id)) for text, each in zip(texts, shown, strict=True)]
-    return list(shown[: await portions.fitting(vault, texts, max_tokens)])
-
-
-def _links_text(links: Beside | None) -> str:
-    return "".join(f"\n{each.path} {each.title}" for each in (*links.backlinks, *links.outlinks)) if links else ""
