@@ -10,11 +10,9 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from vaults.context import run_in
+from vaults.domain import portions
 from vaults.domain.packs.tokens import COUNTS
 from vaults.search import budget
-
-FRAME = 100
-"""Tokens of an answer beside its rows: head, fence, totals, a cursor, how to go on."""
 
 SPARE = 0.95
 """Share of a budget below which the text need not be counted once the JSON is."""
@@ -56,11 +54,11 @@ async def fitting(pool: Executor, adapter: TypeAdapter[Any], rows: Sequence[Any]
         f"{sent(row)}, "
         for row in adapter.dump_python(list(rows), mode="json", exclude_none=True, exclude_defaults=True)
     ]
-    if budget.surely_within(written, room - FRAME):
+    if budget.surely_within(written, room - portions.FRAME):
         return len(written)
     if budget.is_quick(written):
-        return _fitting(written, room - FRAME)
-    return await run_in(pool, _fitting, written, room - FRAME)
+        return _fitting(written, room - portions.FRAME)
+    return await run_in(pool, _fitting, written, room - portions.FRAME)
 
 
 def _fitting(written: Sequence[str], room: int) -> int:

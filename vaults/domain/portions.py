@@ -17,12 +17,12 @@ T = TypeVar("T")
 
 async def fitted(vault: Vault, rows: Sequence[T], max_tokens: int) -> list[T]:
     """As many of ``rows``, in order, as fit when they are sent as JSON; at least one of them."""
-    return list(rows[: await fitting(vault, [as_sent(row) for row in rows], max_tokens)]) if rows else []
+    return list(rows[: await fitting(vault, list(map(as_sent, rows)), max_tokens)]) if rows else []
 
 
 def as_sent(row: Any) -> str:
     """A row as JSON, without what says nothing."""
-    if not is_dataclass(row):
+    if not is_dataclass(row) or isinstance(row, type):
         return spaced(row)
     kept = {name: value for name, default in _defaults(type(row)) if (value := getattr(row, name)) != default}
     return spaced(kept)
@@ -35,11 +35,16 @@ def _defaults(kind: type[Any]) -> list[tuple[str, Any]]:
     return [(each.name, factories.get(each.name, each.default)) for each in fields(kind)]
 
 
+FRAME = 100
+"""Tokens of an answer beside its rows: head, fence, totals, a cursor, how to go on."""
+
+
 async def fitting(vault: Vault, texts: Sequence[str], max_tokens: int) -> int:
-    """How many of ``texts``, in order, fit into ``max_tokens`` together; at least one. Counted only where it matters,
-    and on a thread where that takes long."""
-    if budget.surely_within(texts, max_tokens):
+    """How many of ``texts``, in order, fit into an answer of ``max_tokens``; at least one. Counted only where it
+    matters, and on a thread where that takes long."""
+    room = max(1, max_tokens - FRAME)
+    if budget.surely_within(texts, room):
         return len(texts)
     if budget.is_quick(texts):
-        return budget.fitting(texts, max_tokens)
-    return await run_in(vault.shared.pool, budget.fitting, texts, max_tokens)
+        return budget.fitting(texts, room)
+    return await run_in(vault.shared.pool, budget.fitting, texts, room)
