@@ -50,21 +50,10 @@ def tokens(content: Mapping[str, Any], text: str, room: int) -> int:
 async def fitting(pool: Executor, adapter: TypeAdapter[Any], rows: Sequence[Any], room: int) -> int:
     """How many of ``rows``, in order, fit into ``room`` tokens beside the rest of an answer; at least one. ``adapter``
     writes a list of them."""
-    written = [
-        f"{sent(row)}, "
-        for row in adapter.dump_python(list(rows), mode="json", exclude_none=True, exclude_defaults=True)
-    ]
-    if budget.surely_within(written, room - portions.FRAME):
+    dumped = adapter.dump_python(list(rows), mode="json", exclude_none=True, exclude_defaults=True)
+    written, left = list(map(sent, dumped)), max(1, room - portions.FRAME)
+    if budget.surely_within(written, left):
         return len(written)
     if budget.is_quick(written):
-        return _fitting(written, room - portions.FRAME)
-    return await run_in(pool, _fitting, written, room - portions.FRAME)
-
-
-def _fitting(written: Sequence[str], room: int) -> int:
-    used = 0
-    for number, row in enumerate(written):
-        used += COUNTS.of(row)
-        if used > room:
-            return max(1, number)
-    return len(written)
+        return portions.first_within(written, left)
+    return await run_in(pool, portions.first_within, written, left)
