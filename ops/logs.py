@@ -96,6 +96,11 @@ class CallLog:
             fields |= failure(line.failure)
         self.sink.write(self._render(fields))
 
+    def warn(self, event: str, **fields: object) -> None:
+        """A line of another kind, at level warning; ``None`` leaves a key out."""
+        if self._least <= logging.WARNING:
+            self.sink.write(self._render({"ts": now(), "level": "warning", "event": event, **fields}))
+
 
 def now() -> str:
     """Wall time, RFC 3339 in UTC, milliseconds."""

@@ -20,8 +20,10 @@ from typing import Any, cast
 import structlog
 import uvicorn
 
-from server.http.options import AppFactory, ASGIApp, Instruments, ServeOptions
-from server.http.timeouts import BodyTimeout, TimedHttp
+from server.http.connection import Bounds, Connection
+from server.http.crowd import Crowd
+from server.http.options import BACKLOG, AppFactory, ASGIApp, Instruments, ServeOptions
+from server.http.timeouts import BodyTimeout
 
 OK, UNCLEAN, START_FAILED = 0, 1, 3
 CLOSING_SHARE = 0.2  # of the grace period, kept for the application to close in
@@ -117,7 +119,8 @@ def _leave() -> None:
 
 def uvicorn_config(app: ASGIApp, options: ServeOptions) -> uvicorn.Config:
     """Everything that is not said here would be uvicorn's default, some of it from the environment: so say it."""
-    http = partial(TimedHttp, head_timeout_s=options.head_timeout_s)
+    crowd = Crowd(options.connections, options.share, options.trusted_proxies)
+    http = partial(Connection, bounds=Bounds(crowd, options.head_timeout_s))
     grace = options.ops.shutdown_grace_s
     wrapped = _StartReport(BodyTimeout(app, options.body_timeout_s))
     return uvicorn.Config(
@@ -134,7 +137,8 @@ def uvicorn_config(app: ASGIApp, options: ServeOptions) -> uvicorn.Config:
         server_header=False,
         proxy_headers=bool(options.trusted_proxies),
         forwarded_allow_ips=list(options.trusted_proxies),
-        limit_concurrency=options.connections,
+        limit_concurrency=None,  # would refuse whoever asks while others idle; the crowd is bounded instead
+        backlog=BACKLOG,
         timeout_keep_alive=options.keep_alive_s,
         timeout_graceful_shutdown=max(1, int(grace * (1 - CLOSING_SHARE))),
         ssl_certfile=options.tls_cert,
