@@ -184,7 +184,8 @@ def _route_stdlib(bridge: logging.Handler, level: int) -> None:
         logger = logging.getLogger(name)
         logger.handlers.clear()
         logger.propagate = name != "uvicorn.access"
-        logger.setLevel(logging.WARNING)
+        # Its warnings tell of single requests, as many as a stranger sends; we tell of those ourselves.
+        logger.setLevel(logging.ERROR)
 
 
 def _route_uncaught() -> None:
