@@ -51,7 +51,11 @@ class ServerSettings(Section):
     )
     tls_key: Annotated[str | None, Field(description="PEM private key")] = None
     allowed_hosts: Annotated[
-        tuple[str, ...], Field(description="Host headers accepted besides loopback and public_url; name:* for any port")
+        tuple[str, ...],
+        Field(
+            description="Host headers accepted besides loopback, public_url and the names of tls_cert; "
+            "name:* for any port, *.name for any one label"
+        ),
     ] = ()
     allowed_origins: Annotated[tuple[str, ...], Field(description="browser origins accepted besides loopback")] = ()
     trusted_proxies: Annotated[

@@ -34,6 +34,7 @@ from ops.loop_lag import LoopLag
 from ops.metrics import Metrics
 from ops.refusals import RefusalLog
 from server.call import Caller
+from server.http.certificate import certificate_names
 from server.http.envelope import Refusal, line_of, respond
 from server.http.gate import Gate, GatePolicy
 from server.http.health import health_routes
@@ -160,20 +161,28 @@ class _Site:
 
 
 def public_url(settings: Settings, host: str, port: int) -> str:
-    """Where clients find this server: as set, else from the address it listens on."""
+    """Where clients find this server: as set, else from the address it listens on, or from the certificate where that
+    is every address."""
     if settings.auth.public_url is not None:
         return settings.auth.public_url
     scheme = "https" if settings.server.tls_cert else "http"
     name = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104  compared, not bound
+    if name != host:  # every address of the machine: clients use the name they can check
+        name = next((each for each in _certified(settings) if each[0] not in "*["), name)
     return f"{scheme}://[{name}]:{port}" if ":" in name else f"{scheme}://{name}:{port}"
 
 
 def allowed_hosts(settings: Settings, url: str) -> tuple[str, ...]:
-    """Host headers accepted: this machine under any port, the public name, and what the settings add; in
-    lower case, as names are compared."""
+    """Host headers accepted: this machine and the names of the certificate under any port, the public name, and what
+    the settings add; in lower case, as names are compared."""
     name = urlsplit(url).netloc
-    names = (*_LOOPBACK, *(f"{host}:*" for host in _LOOPBACK), name, f"{name}:*", *settings.server.allowed_hosts)
+    known = (*_LOOPBACK, *_certified(settings))
+    names = (*known, *(f"{host}:*" for host in known), name, f"{name}:*", *settings.server.allowed_hosts)
     return tuple(each.lower() for each in names)
+
+
+def _certified(settings: Settings) -> tuple[str, ...]:
+    return certificate_names(settings.server.tls_cert) if settings.server.tls_cert else ()
 
 
 def allowed_origins(settings: Settings, url: str) -> tuple[str, ...]:
