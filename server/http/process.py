@@ -11,6 +11,7 @@ import asyncio
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, MutableMapping
 from functools import partial
@@ -27,6 +28,7 @@ from server.http.timeouts import BodyTimeout
 
 OK, UNCLEAN, START_FAILED = 0, 1, 3
 CLOSING_SHARE = 0.2  # of the grace period, kept for the application to close in
+OTHER_FILES = 4096  # vaults, watched folders, models
 FAREWELL_S = 0.5  # for the answers of cancelled calls to get out
 
 log = structlog.get_logger("server.http")
@@ -146,6 +148,21 @@ def uvicorn_config(app: ASGIApp, options: ServeOptions) -> uvicorn.Config:
     )
 
 
+def _allow_files(connections: int) -> None:
+    """Raise the soft limit of open files, as far as it may be raised, above what the connections need: at the limit
+    not even an idle connection could be exchanged for a new one. (Windows has no such limit.)"""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections + BACKLOG + OTHER_FILES
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 def serve_here(
     make_app: AppFactory,
     instruments: Instruments,
@@ -154,6 +171,7 @@ def serve_here(
     kind: type[DrainingServer] = DrainingServer,
 ) -> int:
     """Serve in this process until a signal; returns the exit code. The process is expected to end soon after."""
+    _allow_files(options.connections)
     server = kind(uvicorn_config(make_app(instruments), options), options.ops.shutdown_grace_s)
     if kind is WorkerServer:
         signal.signal(signal.SIGUSR1, lambda *_: server.hurry())
