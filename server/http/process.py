@@ -28,7 +28,7 @@ from server.http.timeouts import BodyTimeout
 
 OK, UNCLEAN, START_FAILED = 0, 1, 3
 CLOSING_SHARE = 0.2  # of the grace period, kept for the application to close in
-OTHER_FILES = 4096  # vaults, watched folders, models
+FILES = 65_536  # open at most besides connections: vaults, watched folders, TLS handshakes not done yet
 FAREWELL_S = 0.5  # for the answers of cancelled calls to get out
 
 log = structlog.get_logger("server.http")
@@ -156,7 +156,7 @@ def _allow_files(connections: int) -> None:
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = connections + BACKLOG + OTHER_FILES
+    wanted = connections + BACKLOG + FILES
     if hard != resource.RLIM_INFINITY:
         wanted = min(wanted, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
