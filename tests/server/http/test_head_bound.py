@@ -1,9 +1,13 @@
 """What of a request is not body is bounded while it is read: heads, chunk extensions, trailers."""
 
+import asyncio
+import contextlib
+import random
+
 import pytest
 
 from server.http.framing import LIMIT
-from tests.server.http.wired import GET, wired
+from tests.server.http.wired import ADMIT, GET, wired
 
 START = b"POST / HTTP/1.1\r\nHost: x\r\n"
 CHUNKED = START + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -100,3 +104,45 @@ async def test_the_rest_of_a_body_nobody_waits_for_cannot_hold_a_connection() ->
         assert await client.answer() == 200
         assert await client.rest() == b""
         client.close()
+
+
+PIECES = [
+    GET,
+    ADMIT,
+    START + b"Content-Length: 5\r\n\r\nhello",
+    CHUNKED + b"3;a=b\r\nabc\r\n0\r\nT: x\r\n\r\n",
+    START + b"Content-Length: 5\r\n\r\nhe",
+    b"POST /early HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx",
+    head_of(LIMIT + 500),
+    b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
+    b"CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n",
+    b"GET /%ff\xff HTTP/1.1\r\nHost: x\r\n\r\n",
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    b"\r\n\x00\xff",
+]
+
+
+async def test_whatever_a_stranger_sends_the_server_goes_on_and_nothing_is_left_behind() -> None:
+    chance = random.Random(3)
+    failures: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
+    async with wired(connections=20, head_timeout_s=0.5, body_timeout_s=0.5) as wire:
+
+        async def stranger(seed: int) -> None:
+            order = random.Random(seed)
+            sent = b"".join(order.choices(PIECES, k=order.randrange(1, 5)))
+            client = await wire.open()
+            cut = order.randrange(len(sent))
+            await client.send(sent[:cut])
+            await asyncio.sleep(0)
+            await client.send(sent[cut:])
+            if order.random() < 0.5:
+                with contextlib.suppress(OSError):
+                    client.writer.write_eof()
+                await client.rest()
+            client.close()
+
+        for _ in range(8):
+            await asyncio.gather(*(stranger(chance.randrange(1 << 30)) for _ in range(30)))
+        assert (await wire.ask(GET[:-2] + b"Connection: close\r\n\r\n")).startswith(b"HTTP/1.1 200")
+    assert failures == []

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from auth import board
 from auth.roles import Role
 from tests.server.http.serving import Ground, Site, served
 from tests.server.http.wired import Wire
@@ -127,3 +129,13 @@ async def test_an_address_written_with_percent_signs_is_nowhere(site: Site, path
     assert await ask(site, request(path, site.tokens["alice"])) == nowhere
     assert nowhere[0] == 404
     assert await ask(site, request(path)) == nowhere
+
+
+async def test_a_loop_that_stood_still_refuses_nobody(
+    site: Site, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(board, "STALE_S", 0.6)
+    asked = asyncio.create_task(ask(site, request("/v/red/mcp", site.tokens["alice"], method="GET")))
+    await asyncio.sleep(0)
+    time.sleep(1.2)  # nothing else runs in this process: no poll can look at the grants  # noqa: ASYNC251
+    assert (await asked)[0] == 405, "let in, and told that it should POST"
