@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ REMEMBER_S = 30.0
 
 REMEMBERED = 4096
 """Tokens remembered; only verified ones enter, so strangers cannot push anyone out."""
+
+_ISSUER = re.compile(r"https?://[A-Za-z0-9._~:/-]{1,190}", re.ASCII)
 
 
 class TokenAuthenticator(Protocol):
@@ -63,7 +66,7 @@ class Authenticator:
             principal = await self._verify(token)
             self._remember(digest, principal)
         if principal.token_id is not None and principal.token_id not in self._board.current.live_tokens:
-            await self._look_again(principal.token_id)
+            await self._look_again(principal, principal.token_id)
         return principal
 
     async def _verify(self, token: str) -> Principal:
@@ -72,12 +75,13 @@ class Authenticator:
             principal = await authenticator.authenticate(seen)
             if principal is not None:
                 return principal
-        raise TokenInvalid("issuer")
+        # Not proved by anything: told only where it looks like what an operator mistyped.
+        raise TokenInvalid("issuer", found=seen.issuer if _ISSUER.fullmatch(seen.issuer) else None)
 
-    async def _look_again(self, token_id: str) -> None:
+    async def _look_again(self, principal: Principal, token_id: str) -> None:
         # Signed by us and unknown: revoked, or made a moment ago by another process. One look tells.
         if token_id not in (await self._board.refresh()).live_tokens:
-            raise TokenInvalid("revoked")
+            raise TokenInvalid("revoked", principal=principal.key)
 
     def _remember(self, digest: bytes, principal: Principal) -> None:
         life = REMEMBER_S if principal.expires_at is None else min(REMEMBER_S, principal.expires_at - self._now())

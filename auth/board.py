@@ -10,9 +10,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from auth.access import NOTHING, Access, load_access
+from auth.awake import AwakeClock
 from vaults.db.connection import Database
 from vaults.db.sql import Writer
 from vaults.errors import StrongroomError, VaultUnavailable
@@ -21,7 +23,11 @@ T = TypeVar("T")
 
 POLL_S = 1.0
 STALE_S = 5.0
-"""Seconds without a successful look at control.db after which nobody is let in."""
+"""Seconds without a successful look at control.db after which nobody is let in, while the event loop could have looked:
+a loop that stood still says nothing about the database."""
+
+CATCH_UP_S = 1.0
+"""Seconds a request waits for the look that a stall kept from happening."""
 
 
 class AccessBoard:
@@ -44,33 +50,50 @@ class AccessBoard:
         self._clock = clock
         self._access: Access = NOTHING
         self._marker: tuple[int, int] | None = None
+        self._awake = AwakeClock(clock)
         self._fresh_at: float | None = None
+        self._fresh_awake = 0.0
         self._one_at_a_time = asyncio.Lock()
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: tuple[asyncio.Task[None], ...] = ()
         self.failure: Exception | None = None
 
     @property
     def current(self) -> Access:
-        """The picture, at most ``STALE_S`` old. Raises ``VaultUnavailable`` rather than trust an older one."""
-        if self._fresh_at is None or self._clock() - self._fresh_at > STALE_S:
+        """The picture, at most ``STALE_S`` of a running loop old. Raises ``VaultUnavailable`` rather than trust an
+        older one."""
+        if self._is_stale():
             raise VaultUnavailable("grants cannot be read at the moment", hint="call again in a few seconds")
         return self._access
 
     async def start(self) -> None:
         """Load the picture, then keep it current. Raises what the first look raises."""
         await self.refresh()
-        self._task = asyncio.create_task(self._poll(), name="access-board")
+        self._tasks = (
+            asyncio.create_task(self._awake.keep(), name="access-board-clock"),
+            asyncio.create_task(self._poll(), name="access-board"),
+        )
+
+    async def catch_up(self) -> None:
+        """Look now if a stall of the loop kept the poll from it, so that nobody is let in by a picture from before."""
+        if self._is_stale() or (self._fresh_at is not None and self._clock() - self._fresh_at <= STALE_S):
+            return  # the poll had its chances, or does well
+        with suppress(StrongroomError, TimeoutError):  # ``current`` knows whether the old picture still holds
+            async with asyncio.timeout(CATCH_UP_S):
+                await self.refresh()
+
+    def _is_stale(self) -> bool:
+        return self._fresh_at is None or self._awake() - self._fresh_awake > STALE_S
 
     async def refresh(self) -> Access:
         """Look for changes now; one thread hop when there are none."""
         async with self._one_at_a_time:
             # The time and the marker are taken before the read: what changes in between is seen next time.
-            started = self._clock()
+            started, awake = self._clock(), self._awake()
             marker = await self._db.version()
             if marker != self._marker:
                 self._access = await self._db.read(load_access)
                 self._marker = marker
-            self._fresh_at = started
+            self._fresh_at, self._fresh_awake = started, awake
             self.failure = None
             return self._access
 
@@ -85,10 +108,10 @@ class AccessBoard:
 
     async def close(self) -> None:
         """Stop the poll. The database stays open: it is not ours."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+        tasks, self._tasks = self._tasks, ()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _poll(self) -> None:
         while True:

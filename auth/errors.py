@@ -14,14 +14,21 @@ Reason: TypeAlias = Literal[
     "signature",
     "claims",  # a claim is missing or of the wrong shape
     "audience",
-    "time",  # expired, not yet valid, or issued in the future
+    "expired",
+    "not_yet_valid",  # or issued in the future
     "revoked",  # revoked, or an id this installation never issued
 ]
 
 
 class TokenInvalid(Exception):
-    """``reason`` is from a closed set and safe for logs and metrics; the caller only ever sees ``invalid_token``."""
+    """``reason`` is from a closed set and safe for logs and metrics; the caller only ever sees ``invalid_token``.
 
-    def __init__(self, reason: Reason) -> None:
+    For logs, too: ``found`` is what a claim says instead of what is expected, ``principal`` the ``Principal.key`` of a
+    caller whose token is signed well and refused for something else.
+    """
+
+    def __init__(self, reason: Reason, found: str | None = None, principal: str | None = None) -> None:
         super().__init__(reason)
         self.reason: Reason = reason
+        self.found = found
+        self.principal = principal

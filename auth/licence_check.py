@@ -91,11 +91,11 @@ def _verdict(claims: _Claims, raw: Mapping[str, Any], instance: str, now: float)
     try:
         check_times(raw, now, LEEWAY_S)
     except TokenInvalid as failure:
-        if failure.reason != "time":
-            raise
-        if expires <= now - LEEWAY_S:
+        if failure.reason == "expired":
             return expired(expires)
-        return Verdict("early", "the licence does not hold yet: is the clock right?")
+        if failure.reason == "not_yet_valid":
+            return Verdict("early", "the licence does not hold yet: is the clock right?")
+        raise
     if claims.machine not in (None, instance):
         return Verdict("machine", "the licence is for another installation: licence show tells the id of this one")
     lifts = {name: _numbers(plan) for name, plan in claims.plans.items()}

@@ -18,6 +18,7 @@ from auth.verify import (
     VerifyKey,
     audiences_of,
     check_times,
+    proved,
     subject_of,
     verified_claims,
 )
@@ -44,9 +45,10 @@ class LocalAuthenticator:
         if key is None:
             raise TokenInvalid("key")
         claims = verified_claims(seen, VerifyKey(key.public, ("EdDSA",)))
-        if audiences_of(claims) != (self._urn,):
-            raise TokenInvalid("audience")
-        return _principal(claims, check_times(claims, self._now(), self._leeway_s))
+        with proved(LOCAL, claims):
+            if audiences_of(claims) != (self._urn,):
+                raise TokenInvalid("audience")
+            return _principal(claims, check_times(claims, self._now(), self._leeway_s))
 
 
 def _principal(claims: Claims, expires_at: float) -> Principal:

@@ -11,7 +11,7 @@ from auth.jwks import IssuerKeys
 from auth.principal import Principal, is_name, outside_names
 from auth.roles import role_of_scopes
 from auth.settings import IssuerSettings
-from auth.verify import Claims, Unverified, audiences_of, check_times, subject_of, verified_claims
+from auth.verify import Claims, Unverified, audiences_of, check_times, proved, subject_of, verified_claims
 
 TYPES = frozenset({"at+jwt", "application/at+jwt", "jwt"})
 """RFC 9068 wants ``at+jwt``; many issuers still send ``JWT`` or nothing, so these pass and the audience is what
@@ -46,11 +46,12 @@ class OutsideAuthenticator:
         if key is None:
             raise TokenInvalid("key")
         claims = verified_claims(seen, key)
-        expires_at = check_times(claims, self._now(), self._leeway_s)
-        vaults = vaults_of_audience(audiences_of(claims), self._settings.audiences, self._public_url)
-        if "cnf" in claims:
-            raise TokenInvalid("claims")  # bound to a key whose possession nobody proved here (RFC 9449)
-        return self._principal(claims, vaults, expires_at)
+        with proved(self._settings.issuer, claims):
+            expires_at = check_times(claims, self._now(), self._leeway_s)
+            vaults = vaults_of_audience(audiences_of(claims), self._settings.audiences, self._public_url)
+            if "cnf" in claims:
+                raise TokenInvalid("claims")  # bound to a key whose possession nobody proved here (RFC 9449)
+            return self._principal(claims, vaults, expires_at)
 
     def _principal(self, claims: Claims, vaults: frozenset[str] | None, expires_at: float) -> Principal:
         subject = subject_of(claims)
@@ -75,14 +76,14 @@ def vaults_of_audience(audiences: Sequence[str], accepted: Sequence[str], public
     if accepted:
         if not set(accepted).isdisjoint(audiences):
             return None
-        raise TokenInvalid("audience")
+        raise TokenInvalid("audience", found=", ".join(audiences))
     if public_url in audiences or f"{public_url}/mcp" in audiences:
         return None
     pattern = re.compile(re.escape(public_url) + r"/v/([^/?#]+)/mcp")
     matches = [pattern.fullmatch(audience) for audience in audiences]
     vaults = frozenset(match[1] for match in matches if match)
     if not vaults:
-        raise TokenInvalid("audience")
+        raise TokenInvalid("audience", found=", ".join(audiences))
     return vaults
 
 

@@ -25,6 +25,11 @@ def is_name(text: str) -> bool:
     return 0 < len(text) <= NAME_LIMIT and text.isprintable() and text == text.strip()
 
 
+def key_of(issuer: str, subject: str) -> str:
+    """``Principal.key`` of a caller."""
+    return hashlib.sha256(f"{issuer}\0{subject}".encode()).hexdigest()[:16]
+
+
 @dataclass(frozen=True, slots=True)
 class Principal:
     """A verified caller. ``token_*`` and ``scope_role`` only ever take away from what grants give.
@@ -48,8 +53,7 @@ class Principal:
     key: str = field(init=False)
 
     def __post_init__(self) -> None:
-        digest = hashlib.sha256(f"{self.issuer}\0{self.subject}".encode()).hexdigest()
-        object.__setattr__(self, "key", digest[:16])
+        object.__setattr__(self, "key", key_of(self.issuer, self.subject))
 
     @property
     def is_owner(self) -> bool:

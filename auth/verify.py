@@ -11,7 +11,8 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -20,7 +21,7 @@ from jwt.algorithms import AllowedPublicKeys
 from jwt.types import Options
 
 from auth.errors import TokenInvalid
-from auth.principal import is_name
+from auth.principal import is_name, key_of
 
 Claims: TypeAlias = Mapping[str, Any]
 
@@ -104,13 +105,26 @@ def signed_claims(token: str, key: VerifyKey) -> Claims:
     return claims
 
 
+@contextmanager
+def proved(issuer: str, claims: Claims) -> Iterator[None]:
+    """A refusal inside names the caller of these claims, which a signature has proved to be the issuer's."""
+    try:
+        yield
+    except TokenInvalid as invalid:
+        with suppress(TokenInvalid):
+            invalid.principal = key_of(issuer, subject_of(claims))
+        raise
+
+
 def check_times(claims: Claims, now: float, leeway: float) -> float:
     """Returns ``exp``. ``exp`` and ``iat`` must be there; a token is good while now - leeway < exp and
     iat, nbf ≤ now + leeway, all in seconds since the epoch."""
     expires, issued = _seconds(claims.get("exp")), _seconds(claims.get("iat"))
     starts = _seconds(claims["nbf"]) if "nbf" in claims else issued
-    if expires <= now - leeway or issued > now + leeway or starts > now + leeway:
-        raise TokenInvalid("time")
+    if expires <= now - leeway:
+        raise TokenInvalid("expired")
+    if max(issued, starts) > now + leeway:
+        raise TokenInvalid("not_yet_valid")
     return expires
 
 
@@ -142,7 +156,8 @@ def _seconds(value: object) -> float:
 def _json_object(part: str) -> dict[str, Any]:
     try:
         padded = part.encode("ascii") + b"=" * (-len(part) % 4)
-        value = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        # As text, and so as UTF-8 alone: of bytes json would guess, and a proxy in front may guess otherwise.
+        value = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True).decode("utf-8"))
     except (ValueError, RecursionError):
         raise TokenInvalid("malformed") from None
     if not isinstance(value, dict):

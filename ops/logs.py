@@ -96,6 +96,11 @@ class CallLog:
             fields |= failure(line.failure)
         self.sink.write(self._render(fields))
 
+    def warn(self, event: str, **fields: object) -> None:
+        """A line of another kind, at level warning; ``None`` leaves a key out."""
+        if self._least <= logging.WARNING:
+            self.sink.write(self._render({"ts": now(), "level": "warning", "event": event, **fields}))
+
 
 def now() -> str:
     """Wall time, RFC 3339 in UTC, milliseconds."""
@@ -179,7 +184,8 @@ def _route_stdlib(bridge: logging.Handler, level: int) -> None:
         logger = logging.getLogger(name)
         logger.handlers.clear()
         logger.propagate = name != "uvicorn.access"
-        logger.setLevel(logging.WARNING)
+        # Its warnings tell of single requests, as many as a stranger sends; we tell of those ourselves.
+        logger.setLevel(logging.ERROR)
 
 
 def _route_uncaught() -> None:

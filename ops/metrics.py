@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
-from auth.errors import Reason
+from ops.refusals import REASONS, RefusalReason
 from vaults.errors import StrongroomError
 
 OTHER = "other"
 UNKNOWN_TOOL = "unknown"
-GATE_REASONS = ("missing", "scope", "grant", "which_vault", "host", "origin", "body", "vault_unavailable")
-REFUSAL_REASONS = (*get_args(Reason), *GATE_REASONS, OTHER)  # missing: no token at all
 SEARCH_STAGES = ("lexical", "embed", "dense", "rank", "rerank", "expand", "fetch")
 CALL_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 STAGE_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
@@ -64,7 +62,7 @@ class HistogramOf:
 
 CALLS = CounterOf("strongroom_calls_total", "Tool calls by how they ended", ("tool", "outcome"))
 CALL_TIME = HistogramOf("strongroom_call_seconds", "Time of a tool call in dispatch", CALL_SECONDS, ("tool",))
-REFUSALS = CounterOf("strongroom_auth_failures_total", "Requests turned away at the gate", ("reason",))
+REFUSALS = CounterOf("strongroom_auth_failures_total", "Requests turned away before a tool was reached", ("reason",))
 EMBED_QUEUE = GaugeOf("strongroom_embedding_queue_texts", "Texts waiting for the model")
 EMBED_BATCH = HistogramOf("strongroom_embedding_batch_texts", "Texts per model call", COUNTS)
 EMBED_TIME = HistogramOf("strongroom_embedding_seconds", "Time of one model call", STAGE_SECONDS)
@@ -146,7 +144,7 @@ class Metrics:
         self._call_time = CALL_TIME.made(registry)
         self._calls: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
         refused = REFUSALS.made(registry)
-        self._refusals = {reason: refused.labels(reason) for reason in REFUSAL_REASONS}
+        self._refusals = {reason: refused.labels(reason) for reason in REASONS}
         staged = SEARCH_TIME.made(registry)
         self._stages = {stage: staged.labels(stage) for stage in (*SEARCH_STAGES, OTHER)}
         self._queue = EMBED_QUEUE.made(registry)
@@ -178,9 +176,9 @@ class Metrics:
         pair = self._call_count.labels(tool, outcome), self._call_time.labels(tool)
         return self._calls.setdefault((tool, outcome), pair)
 
-    def refused(self, reason: str) -> None:
-        """One request turned away at the gate."""
-        self._refusals.get(reason, self._refusals[OTHER]).inc()
+    def refused(self, reason: RefusalReason) -> None:
+        """One request turned away before a tool was reached."""
+        self._refusals[reason].inc()
 
     def lagged(self, seconds: float) -> None:
         """The event loop came back this late."""

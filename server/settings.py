@@ -51,12 +51,23 @@ class ServerSettings(Section):
     )
     tls_key: Annotated[str | None, Field(description="PEM private key")] = None
     allowed_hosts: Annotated[
-        tuple[str, ...], Field(description="Host headers accepted besides loopback and public_url; name:* for any port")
+        tuple[str, ...],
+        Field(
+            description="Host headers accepted besides loopback, public_url and the names of tls_cert; "
+            "name:* for any port, *.name for any one label"
+        ),
     ] = ()
     allowed_origins: Annotated[tuple[str, ...], Field(description="browser origins accepted besides loopback")] = ()
     trusted_proxies: Annotated[
         tuple[str, ...], Field(description="addresses or networks whose X-Forwarded-* headers count")
     ] = ()
+    connections: Annotated[
+        int, Field(ge=8, le=65_536, description="connections of one worker at once; at the limit idle ones are closed")
+    ] = 1024
+    connections_per_address: Annotated[
+        int | None,
+        Field(ge=1, description="of these one address may hold, trusted_proxies excepted; default: half"),
+    ] = None
     max_body: Annotated[int, Field(ge=65_536, description="bytes of a request body at most")] = 4 * 1024 * 1024
     call_timeout_s: Annotated[float, Field(gt=0, description="seconds a tool call may take")] = 60.0
     write_mode: Annotated[

@@ -63,6 +63,8 @@ def _serve(loaded: Loaded) -> int:
         tls_cert=server.tls_cert,
         tls_key=server.tls_key,
         trusted_proxies=server.trusted_proxies,
+        connections=server.connections,
+        connections_per_address=server.connections_per_address,
     )
     options.check()
     listener = bind(server.host, server.port)

@@ -32,8 +32,10 @@ from auth.settings import refuse_open_bind
 from ops import telemetry
 from ops.loop_lag import LoopLag
 from ops.metrics import Metrics
+from ops.refusals import RefusalLog
 from server.call import Caller
-from server.http.envelope import Refusal, respond
+from server.http.certificate import certificate_names
+from server.http.envelope import Refusal, line_of, respond
 from server.http.gate import Gate, GatePolicy
 from server.http.health import health_routes
 from server.http.mcp import McpRoute
@@ -89,6 +91,7 @@ class _Site:
         self._metrics = Metrics(instruments.registry, tools=names, version=version())
         self._calls = instruments.calls
         self._calls.sink.on_drop = self._metrics.lines_dropped
+        self._refusals = RefusalLog(self._calls, self._metrics.refused)
         self._lifespan = Router(lifespan=self._open)
         self._public: ASGIApp = self._lifespan
         self._gate: ASGIApp = self._lifespan
@@ -98,11 +101,14 @@ class _Site:
             await self._lifespan(scope, receive, send)
             return
         path: str = scope["path"]
-        if path == "/mcp" or path.startswith("/v/"):
+        # No address here needs percent signs, and what looks like one segment to a proxy must not be two to us.
+        plain = b"%" not in scope["raw_path"]
+        if plain and (path == "/mcp" or path.startswith("/v/")):
             await self._gate(scope, receive, send)
-        elif path.startswith(_PUBLIC):
+        elif plain and path.startswith(_PUBLIC):
             await self._public(scope, receive, send)
         else:
+            self._refusals.write(line_of(_NOWHERE, scope))
             await respond(_NOWHERE, send)
 
     @asynccontextmanager
@@ -128,13 +134,14 @@ class _Site:
             protocol = make_protocol(services, _identify, traced=stop is not None, extend=self._application.extend)
             await self._open_doors(stack, services, ring, protocol)
             gc.freeze()  # what is loaded by now stays: the collector need not walk it beside every call
-            yield {"drain": partial(_drain, services, protocol)}
+            stack.callback(self._refusals.flush)
+            yield {"drain": partial(_drain, services, protocol), "refused": self._refusals.write}
 
     async def _open_doors(
         self, stack: AsyncExitStack, services: Services, ring: KeyRing | None, protocol: Protocol
     ) -> None:
         hosts, origins = allowed_hosts(self._settings, self._url), allowed_origins(self._settings, self._url)
-        route = McpRoute(services, self._denied)
+        route = McpRoute(services, self._refusals.write)
         await stack.enter_async_context(route.run(protocol))
         policy = GatePolicy(
             authenticator=None if ring is None else _authenticator(stack, services, ring, self._url),
@@ -145,32 +152,37 @@ class _Site:
             allowed_hosts=hosts,
             allowed_origins=origins,
             max_body=self._settings.server.max_body,
-            denied=self._denied,
+            denied=self._refusals.write,
         )
         self._gate = Gate(route, policy)
         issuers = [each.issuer for each in self._settings.auth.issuers]
         jwks = None if ring is None else ring.jwks
         self._public = Router([*health_routes(services.health), *metadata_routes(self._url, issuers, jwks)])
 
-    def _denied(self, _status: int, reason: str) -> None:
-        self._metrics.refused(reason)
-
 
 def public_url(settings: Settings, host: str, port: int) -> str:
-    """Where clients find this server: as set, else from the address it listens on."""
+    """Where clients find this server: as set, else from the address it listens on, or from the certificate where that
+    is every address."""
     if settings.auth.public_url is not None:
         return settings.auth.public_url
     scheme = "https" if settings.server.tls_cert else "http"
     name = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104  compared, not bound
+    if name != host:  # every address of the machine: clients use the name they can check
+        name = next((each for each in _certified(settings) if each[0] not in "*["), name)
     return f"{scheme}://[{name}]:{port}" if ":" in name else f"{scheme}://{name}:{port}"
 
 
 def allowed_hosts(settings: Settings, url: str) -> tuple[str, ...]:
-    """Host headers accepted: this machine under any port, the public name, and what the settings add; in
-    lower case, as names are compared."""
+    """Host headers accepted: this machine and the names of the certificate under any port, the public name, and what
+    the settings add; in lower case, as names are compared."""
     name = urlsplit(url).netloc
-    names = (*_LOOPBACK, *(f"{host}:*" for host in _LOOPBACK), name, f"{name}:*", *settings.server.allowed_hosts)
+    known = (*_LOOPBACK, *_certified(settings))
+    names = (*known, *(f"{host}:*" for host in known), name, f"{name}:*", *settings.server.allowed_hosts)
     return tuple(each.lower() for each in names)
+
+
+def _certified(settings: Settings) -> tuple[str, ...]:
+    return certificate_names(settings.server.tls_cert) if settings.server.tls_cert else ()
 
 
 def allowed_origins(settings: Settings, url: str) -> tuple[str, ...]:

@@ -11,6 +11,8 @@ from mcp.shared.inbound import decode_header_value
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.types import Message, Receive, Scope, Send
 
+from ops.refusals import RefusalLine, RefusalReason
+
 Headers = list[tuple[bytes, bytes]]
 
 STRUCTURE = 75_000
@@ -18,6 +20,10 @@ STRUCTURE = 75_000
 parsing many more would hold up every other caller of the process for a good part of a second."""
 
 _PORT = re.compile(r"[0-9]{1,5}")
+_LABEL = re.compile(rb"[a-z0-9_-]+\.(?P<parent>[a-z0-9_.-]+)(?::(?P<port>[0-9]{1,5}))?")
+_HOST = re.compile(rb"[A-Za-z0-9.:\[\]-]{1,253}")
+"""What of a stranger's Host header may stand in a line: what an operator would add to the settings."""
+
 _READ = (b"authorization", b"host", b"origin", b"content-length")
 
 
@@ -28,24 +34,52 @@ class Refusal(Exception):
     """
 
     def __init__(
-        self, status: int, code: str, message: str, headers: tuple[tuple[bytes, bytes], ...] = (), *, reason: str
+        self,
+        status: int,
+        code: str,
+        message: str,
+        headers: tuple[tuple[bytes, bytes], ...] = (),
+        *,
+        reason: RefusalReason,
     ) -> None:
         super().__init__(reason)
         self.status = status
-        self.reason = reason
+        self.reason: RefusalReason = reason
+        self.principal: str | None = None  # for the log, where known: ``Principal.key``,
+        self.vault: str | None = None  # the name of a vault that exists,
+        self.found: str | None = None  # and what a verified token says instead of what is expected
         self.headers = headers
         self.body = json.dumps({"error": {"code": code, "message": message}}, ensure_ascii=False).encode()
 
 
-async def respond(refusal: Refusal, send: Send) -> None:
-    """Send a refusal. The same refusal is the same bytes."""
-    headers = [
+def headers_of(refusal: Refusal) -> Headers:
+    """All headers of its answer."""
+    return [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(refusal.body)).encode()),
         (b"cache-control", b"no-store"),
         *refusal.headers,
     ]
-    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+
+
+def line_of(refusal: Refusal, scope: Scope) -> RefusalLine:
+    """What the log says of a refused request."""
+    client = scope.get("client")
+    hosts = [value for name, value in scope["headers"] if name == b"host"] if refusal.reason == "host" else []
+    return RefusalLine(
+        reason=refusal.reason,
+        status=refusal.status,
+        address=client[0] if client else None,
+        principal=refusal.principal,
+        vault=refusal.vault,
+        host=hosts[0].decode("latin-1") if len(hosts) == 1 and _HOST.fullmatch(hosts[0]) else None,
+        found=refusal.found,
+    )
+
+
+async def respond(refusal: Refusal, send: Send) -> None:
+    """Send a refusal. The same refusal is the same bytes."""
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers_of(refusal)})
     await send({"type": "http.response.body", "body": refusal.body})
 
 
@@ -83,11 +117,13 @@ class Envelope:
     def check_origin(self, hosts: Sequence[str], origins: Sequence[str]) -> None:
         """The SDK's check of Host and Origin, done first: its own comes after vault and grant were looked up, and a
         page behind DNS rebinding would learn from the answers which vaults exist. Both are in lower case, exact or
-        ``name:*`` for any port. Raises 421 or 403."""
-        if len(self.hosts) != 1 or not _allowed(self.hosts[0], hosts):
-            raise Refusal(421, "invalid_argument", "this server does not go by that host name", reason="host")
+        ``name:*`` for any port; a host may begin with ``*.`` for any one label. Raises 421 or 403."""
+        if len(self.hosts) != 1 or not (_allowed(self.hosts[0], hosts) or _covered(self.hosts[0], hosts)):
+            message = "this server does not go by that host name: server.allowed_hosts or auth.public_url must name it"
+            raise Refusal(421, "invalid_argument", message, reason="host")
         if self.origins and not (len(self.origins) == 1 and _allowed(self.origins[0], origins)):
-            raise Refusal(403, "forbidden", "requests from this origin are not allowed", reason="origin")
+            message = "requests from this origin are not allowed: server.allowed_origins does not name it"
+            raise Refusal(403, "forbidden", message, reason="origin")
 
     def check_length(self, limit: int) -> None:
         """Refuse an announced body above ``limit`` bytes. One that announces nothing is capped while it is read."""
@@ -164,4 +200,13 @@ async def _buffered(receive: Receive, limit: int) -> tuple[bytes, Receive]:
 def _allowed(value: bytes, patterns: Sequence[str]) -> bool:
     text = value.decode("latin-1").lower()
     name, _, port = text.rpartition(":")
-    return (text in patterns and port != "*") or (_PORT.fullmatch(port) is not None and f"{name}:*" in patterns)
+    return (text in patterns and "*" not in text) or (_PORT.fullmatch(port) is not None and f"{name}:*" in patterns)
+
+
+def _covered(host: bytes, patterns: Sequence[str]) -> bool:
+    """Whether a wildcard covers it: ``*.`` stands for one label, as in a certificate."""
+    found = _LABEL.fullmatch(host.lower())
+    if found is None:
+        return False
+    parent, port = found["parent"].decode(), found["port"]
+    return f"*.{parent}:*" in patterns or (port is None and f"*.{parent}" in patterns)

@@ -29,8 +29,9 @@ from auth.board import AccessBoard
 from auth.errors import TokenInvalid
 from auth.principal import Principal, owner
 from auth.roles import Role
+from ops.refusals import RefusalLine, RefusalReason
 from server.http import cors
-from server.http.envelope import Envelope, Refusal, called_tools, respond
+from server.http.envelope import Envelope, Refusal, called_tools, line_of, respond
 from vaults.errors import StrongroomError
 
 METADATA_PATH = "/.well-known/oauth-protected-resource"
@@ -55,7 +56,7 @@ class GatePolicy:
 
     ``vaults`` gives the names of active vaults, quick to search; ``required_role`` the least role of a tool, None for
     one that does not exist. ``allowed_*`` in lower case, exact or ``host:*`` for any port. ``max_body`` in bytes.
-    ``denied`` is told status and reason of each refusal, both from closed sets.
+    ``denied`` is told of each refusal.
     """
 
     authenticator: Authenticator | None
@@ -66,7 +67,7 @@ class GatePolicy:
     allowed_hosts: tuple[str, ...]
     allowed_origins: tuple[str, ...]
     max_body: int
-    denied: Callable[[int, str], None]
+    denied: Callable[[RefusalLine], None]
 
 
 class Gate:
@@ -92,29 +93,40 @@ class Gate:
                 if cors.is_preflight(scope):
                     await cors.allow(scope, send)
                     return
-            scope, receive = await self._admit(envelope, scope, receive)
+            admitted, receive = await self._admit(envelope, scope, receive)
         except Refusal as refusal:
-            self._policy.denied(refusal.status, refusal.reason)
+            self._policy.denied(line_of(refusal, scope))
             await respond(refusal, send)
             return
-        await self._app(scope, receive, send)
+        known = scope.get("state", {}).get("admitted")
+        if known is not None:
+            known()  # the connection: it is closed later than a stranger's
+        await self._app(admitted, receive, send)
 
     async def _admit(self, envelope: Envelope, scope: Scope, receive: Receive) -> tuple[Scope, Receive]:
         envelope.check_length(self._policy.max_body)
         named = _VAULT_PATH.fullmatch(envelope.path)
         if named is None and envelope.path != "/mcp":
             raise _nowhere()
-        metadata = self._metadata_url(named[1] if named else None)
+        vault = named[1] if named else None
+        metadata = self._metadata_url(vault)
         try:
+            await self._policy.board.catch_up()
             principal = await self._principal(envelope, metadata)
             access = self._policy.board.current
         except StrongroomError as failure:
-            raise Refusal(503, failure.code, failure.message, ((b"retry-after", b"5"),), reason=failure.code) from None
-        admission = self._admission(access, principal, named[1] if named else None, metadata)
-        if principal.scope_role is not None and principal.scope_role < Role.ADMIN and scope["method"] == "POST":
-            tools, receive = await called_tools(envelope, receive, self._policy.max_body)
-            for tool in tools:
-                self._step_up(access, admission, tool, metadata)
+            retry = ((b"retry-after", b"5"),)
+            raise Refusal(503, failure.code, failure.message, retry, reason="vault_unavailable") from None
+        try:
+            admission = self._admission(access, principal, vault, metadata)
+            if principal.scope_role is not None and principal.scope_role < Role.ADMIN and scope["method"] == "POST":
+                tools, receive = await called_tools(envelope, receive, self._policy.max_body)
+                for tool in tools:
+                    self._step_up(access, admission, tool, metadata)
+        except Refusal as refusal:
+            refusal.principal = principal.key
+            refusal.vault = vault if vault in self._policy.vaults() else None
+            raise
         return _admitted(scope, envelope, admission), receive
 
     async def _principal(self, envelope: Envelope, metadata: str) -> Principal:
@@ -125,7 +137,9 @@ class Gate:
             if token is not None:
                 return await self._policy.authenticator.authenticate(token)
         except TokenInvalid as invalid:
-            raise _unauthorized(challenge(metadata, Role.READER.scopes, "invalid_token"), invalid.reason) from None
+            refusal = _unauthorized(challenge(metadata, Role.READER.scopes, "invalid_token"), invalid.reason)
+            refusal.principal, refusal.found = invalid.principal, invalid.found
+            raise refusal from None
         raise _unauthorized(challenge(metadata, Role.READER.scopes), "missing")
 
     def _admission(self, access: Access, principal: Principal, vault: str | None, metadata: str) -> Admission:
@@ -193,7 +207,7 @@ def _which() -> Refusal:
     return Refusal(400, "invalid_argument", message, reason="which_vault")
 
 
-def _unauthorized(header: str, reason: str) -> Refusal:
+def _unauthorized(header: str, reason: RefusalReason) -> Refusal:
     message = "a valid access token is needed: Authorization: Bearer …"
     return Refusal(401, "unauthorized", message, ((b"www-authenticate", header.encode("ascii")),), reason=reason)
 

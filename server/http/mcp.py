@@ -24,8 +24,9 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from starlette.types import Message, Receive, Scope, Send
 from uuid_utils import uuid7
 
+from ops.refusals import RefusalLine
 from server.call import Caller, Form
-from server.http.envelope import Refusal, check_structure, respond, too_large
+from server.http.envelope import Refusal, check_structure, line_of, respond, too_large
 from server.http.gate import Admission
 from server.http.listing import ListingCache, Question, question
 from server.http.short_way import ShortWay, ToolCall, tool_call
@@ -53,7 +54,7 @@ _STREAMS = re.compile(rb"text/event-stream|\*/\*|text/\*", re.IGNORECASE)
 class McpRoute:
     """ASGI, behind the gate. ``run`` it for as long as it serves."""
 
-    def __init__(self, services: Services, denied: Callable[[int, str], None]) -> None:
+    def __init__(self, services: Services, denied: Callable[[RefusalLine], None]) -> None:
         self._services = services
         self._max_body = services.settings.server.max_body
         self._denied = denied
@@ -91,7 +92,9 @@ class McpRoute:
             caller = caller_of(scope, self._services)
             read = await _read(receive, self._max_body)
         except Refusal as refusal:
-            self._denied(refusal.status, refusal.reason)
+            admission: Admission = scope["state"]["strongroom"]
+            refusal.principal, refusal.vault = admission.principal.key, admission.vault
+            self._denied(line_of(refusal, scope))
             await respond(refusal, send)
             return
         if read is None:
@@ -167,7 +170,7 @@ def caller_of(scope: Scope, services: Services) -> Caller:
     try:
         entry = services.roster.entry(admission.vault)
     except NotFound as failure:  # archived since the gate looked
-        raise Refusal(404, failure.code, failure.message, reason="no_grant") from None
+        raise Refusal(404, failure.code, failure.message, reason="grant") from None
     return Caller(
         principal=admission.principal,
         vault=admission.vault,

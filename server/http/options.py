@@ -31,7 +31,8 @@ AppFactory: TypeAlias = Callable[[Instruments], ASGIApp]
 """Builds the application of one process. Called in the process that serves, with logs configured and no loop running;
 a top-level function or a frozen dataclass with ``__call__``, because workers get it pickled. The application's lifespan
 state may carry ``"drain"``: a function of no arguments, called on the loop the moment shutdown begins (there long
-streams end and readiness turns to draining)."""
+streams end and readiness turns to draining); and ``"refused"``: called with the ``RefusalLine`` of each request that
+does not reach the application."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +45,16 @@ class ServeOptions:
     tls_key: str | None = None
     trusted_proxies: tuple[str, ...] = ()
     loop: Literal["auto", "uvloop", "asyncio"] = "auto"
-    connections: int | None = 1024  # per worker; beyond it 503
+    connections: int = 1024  # per worker
+    connections_per_address: int | None = None  # half of them
     keep_alive_s: int = 30
     head_timeout_s: float = 10.0
     body_timeout_s: float = 30.0
+
+    @property
+    def share(self) -> int:
+        """Connections one address may hold of one worker; trusted proxies may hold all."""
+        return self.connections_per_address or max(1, self.connections // 2)
 
     def check(self) -> None:
         """Raise ``InvalidArgument`` for what would otherwise fail late, or be ignored in silence."""

@@ -11,6 +11,7 @@ import asyncio
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, MutableMapping
 from functools import partial
@@ -20,11 +21,14 @@ from typing import Any, cast
 import structlog
 import uvicorn
 
-from server.http.options import AppFactory, ASGIApp, Instruments, ServeOptions
-from server.http.timeouts import BodyTimeout, TimedHttp
+from server.http.connection import Bounds, Connection
+from server.http.crowd import Crowd
+from server.http.options import BACKLOG, AppFactory, ASGIApp, Instruments, ServeOptions
+from server.http.timeouts import BodyTimeout
 
 OK, UNCLEAN, START_FAILED = 0, 1, 3
 CLOSING_SHARE = 0.2  # of the grace period, kept for the application to close in
+FILES = 65_536  # open at most besides connections: vaults, watched folders, TLS handshakes not done yet
 FAREWELL_S = 0.5  # for the answers of cancelled calls to get out
 
 log = structlog.get_logger("server.http")
@@ -117,7 +121,8 @@ def _leave() -> None:
 
 def uvicorn_config(app: ASGIApp, options: ServeOptions) -> uvicorn.Config:
     """Everything that is not said here would be uvicorn's default, some of it from the environment: so say it."""
-    http = partial(TimedHttp, head_timeout_s=options.head_timeout_s)
+    crowd = Crowd(options.connections, options.share, options.trusted_proxies)
+    http = partial(Connection, bounds=Bounds(crowd, options.head_timeout_s))
     grace = options.ops.shutdown_grace_s
     wrapped = _StartReport(BodyTimeout(app, options.body_timeout_s))
     return uvicorn.Config(
@@ -134,12 +139,28 @@ def uvicorn_config(app: ASGIApp, options: ServeOptions) -> uvicorn.Config:
         server_header=False,
         proxy_headers=bool(options.trusted_proxies),
         forwarded_allow_ips=list(options.trusted_proxies),
-        limit_concurrency=options.connections,
+        limit_concurrency=None,  # would refuse whoever asks while others idle; the crowd is bounded instead
+        backlog=BACKLOG,
         timeout_keep_alive=options.keep_alive_s,
         timeout_graceful_shutdown=max(1, int(grace * (1 - CLOSING_SHARE))),
         ssl_certfile=options.tls_cert,
         ssl_keyfile=options.tls_key,
     )
+
+
+def _allow_files(connections: int) -> None:
+    """Raise the soft limit of open files, as far as it may be raised, above what the connections need: at the limit
+    not even an idle connection could be exchanged for a new one. (Windows has no such limit.)"""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections + BACKLOG + FILES
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def serve_here(
@@ -150,6 +171,7 @@ def serve_here(
     kind: type[DrainingServer] = DrainingServer,
 ) -> int:
     """Serve in this process until a signal; returns the exit code. The process is expected to end soon after."""
+    _allow_files(options.connections)
     server = kind(uvicorn_config(make_app(instruments), options), options.ops.shutdown_grace_s)
     if kind is WorkerServer:
         signal.signal(signal.SIGUSR1, lambda *_: server.hurry())

@@ -1,7 +1,6 @@
-"""Clients that send too slowly are cut: uvicorn itself waits for a head or a body for ever.
+"""Clients that send a body too slowly are cut: uvicorn itself waits for one for ever.
 
-A head has ``head_timeout_s`` from the connection, or from its first byte on a kept-alive one; a body has
-``body_timeout_s`` from the head on, then 408.
+A body has ``body_timeout_s`` from the head on, then 408. (Heads: ``server.http.connection``.)
 """
 
 from __future__ import annotations
@@ -10,8 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
+from ops.refusals import RefusalLine
 from server.http.options import ASGIApp
 
 Message: TypeAlias = MutableMapping[str, Any]
@@ -19,45 +17,6 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 LATE = b'{"error":"request body took too long"}'
-
-
-class TimedHttp(HttpToolsProtocol):
-    """uvicorn's HTTP/1.1 protocol that closes a connection whose request head does not arrive."""
-
-    def __init__(self, *args: Any, head_timeout_s: float, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._head_timeout_s = head_timeout_s
-        self._head_timer: asyncio.TimerHandle | None = None
-        self._in_head = True  # a new connection owes us one
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._watch()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        # Only here, after the parser: a head that came in one piece, as nearly all do, never starts a timer.
-        self._watch()
-
-    def on_message_begin(self) -> None:
-        self._in_head = True
-        super().on_message_begin()
-
-    def on_headers_complete(self) -> None:
-        self._in_head = False
-        super().on_headers_complete()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._in_head = False
-        self._watch()
-        super().connection_lost(exc)
-
-    def _watch(self) -> None:
-        if self._in_head and self._head_timer is None:
-            self._head_timer = self.loop.call_later(self._head_timeout_s, self.transport.abort)
-        elif not self._in_head and self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
 
 
 class BodyTimeout:
@@ -82,6 +41,9 @@ class BodyTimeout:
                 raise
             # Else the application complained about the hang-up it was shown.
         if watched.late and not watched.answered:
+            refused = scope.get("state", {}).get("refused")
+            if refused is not None:
+                refused(RefusalLine("body_late", 408, scope["client"][0] if scope.get("client") else None))
             await _refuse(send)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from auth.access import load_access
+from auth.awake import BEAT_S
 from auth.board import STALE_S, AccessBoard
 from auth.grants import remove_grant, set_grant
 from auth.keys import KeyRing
@@ -24,6 +25,12 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+    def run(self, board: AccessBoard, seconds: float) -> None:
+        """Time passes on a loop that runs."""
+        for _ in range(round(seconds / BEAT_S)):
+            self.now += BEAT_S
+            board._awake.beat()
 
 
 @pytest.fixture
@@ -85,11 +92,64 @@ async def test_when_control_db_cannot_be_read_everybody_is_refused_after_five_se
     await control.close()
     with pytest.raises(VaultUnavailable):
         await board.refresh()
-    clock.now += STALE_S
+    clock.run(board, STALE_S)
     assert board.current is not None
-    clock.now += 0.1
+    clock.run(board, BEAT_S)
     with pytest.raises(VaultUnavailable):
         _ = board.current
+
+
+async def test_a_loop_that_stood_still_makes_no_picture_stale(control: Database) -> None:
+    clock = Clock()
+    board = AccessBoard(control, clock=clock)
+    await board.refresh()
+    clock.now += 600
+    assert board.current is not None
+    clock.run(board, STALE_S - 1)
+    assert board.current is not None
+    clock.run(board, 1)
+    with pytest.raises(VaultUnavailable):
+        _ = board.current
+
+
+async def test_after_a_stall_a_request_first_looks_for_changes(control: Database, other_process: Database) -> None:
+    clock = Clock()
+    board = AccessBoard(control, clock=clock)
+    await board.refresh()
+    await other_process.write(lambda w: set_grant(w, "alice", LOCAL, "v1", Role.WRITER))
+    await board.catch_up()
+    assert board.current.role_in(ALICE, "v1") is None  # a poll is due in a moment
+    clock.now += 600
+    await board.catch_up()
+    assert board.current.role_in(ALICE, "v1") is Role.WRITER
+
+
+async def test_a_hung_database_is_not_waited_for_by_every_request(control: Database) -> None:
+    clock = Clock()
+    board = AccessBoard(control, clock=clock)
+    await board.refresh()
+    clock.run(board, STALE_S + 1)
+    async with board._one_at_a_time:  # as a poll whose read does not return
+        await board.catch_up()
+    with pytest.raises(VaultUnavailable):
+        _ = board.current
+
+
+async def test_the_clock_beats_while_the_board_is_started(control: Database) -> None:
+    clock = Clock()
+    board = AccessBoard(control, clock=clock)
+    await board.start()
+    try:
+        clock.now += BEAT_S
+        before = board._awake._awake
+        async with asyncio.timeout(20):
+            for _ in range(100):
+                await asyncio.sleep(BEAT_S / 10)
+                if board._awake._awake > before:
+                    break
+        assert board._awake._awake > before
+    finally:
+        await board.close()
 
 
 async def test_a_failing_poll_goes_on_trying(control: Database) -> None:
@@ -120,7 +180,7 @@ async def test_closing_leaves_no_task_and_keeps_the_database_open(control: Datab
     await board.start()
     await board.close()
     await board.close()
-    assert not [task for task in asyncio.all_tasks() if task.get_name() == "access-board"]
+    assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("access-board")]
     await control.read(load_access)
 
 

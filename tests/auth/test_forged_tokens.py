@@ -219,9 +219,9 @@ def test_without_configured_audiences_the_url_a_token_was_asked_for_says_which_v
     ],
 )
 async def test_70_times_out_of_bounds_or_of_the_wrong_type_are_refused(door: Door, change: Any) -> None:
-    assert await door.reason(signed(claims(**change))) in {"time", "claims"}
+    assert await door.reason(signed(claims(**change))) in {"expired", "not_yet_valid", "claims"}
     issued = await local_token(door)
-    assert await door.reason(local_claims(door, issued.token, **change)) in {"time", "claims"}
+    assert await door.reason(local_claims(door, issued.token, **change)) in {"expired", "not_yet_valid", "claims"}
 
 
 # --- 71: crit, nesting, odd signatures
@@ -274,3 +274,38 @@ async def test_71_changed_claims_break_the_signature(door: Door) -> None:
 @pytest.mark.parametrize("size", [8_193, 50_000])
 async def test_72_a_large_token_is_refused_even_when_it_is_good(door: Door, size: int) -> None:
     assert await door.reason(signed(claims(padding="x" * size))) == "too_large"
+
+
+# --- parts in another encoding than UTF-8: one reader would see claims where another sees none
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "latin-1"]
+)
+async def test_a_well_signed_token_in_another_encoding_is_malformed(door: Door, encoding: str) -> None:
+    local = await local_token(door)
+    header, payload, _ = (base64.urlsafe_b64decode(part + "==") for part in local.token.split("."))
+    private = door.ring.newest.private
+    for head, body in ((header, recoded(payload, encoding)), (recoded(header, encoding), payload)):
+        start = f"{segment(head)}.{segment(body)}"
+        assert await door.reason(f"{start}.{segment(private.sign(start.encode()))}") == "malformed"
+
+
+def recoded(part: bytes, encoding: str) -> bytes:
+    return json.dumps({**json.loads(part), "name": "é"}, ensure_ascii=False).encode(encoding)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [b"", b"\xef\xbb\xbf", b"\xff\xfe", b"\x00", b"null", b'"a"', b"[]", b"{", b'{"iss":"\xff"}', b"NaN", b"\xc0\x80"],
+)
+async def test_a_part_that_is_no_json_object_is_malformed(door: Door, part: bytes) -> None:
+    for token in (f"{segment(part)}.{segment(claims())}.AAAA", f"{segment({'kid': 'rsa'})}.{segment(part)}.AAAA"):
+        assert await door.reason(token) == "malformed"
+
+
+async def test_lone_surrogates_and_nulls_in_a_token_are_refused_and_never_an_error(door: Door) -> None:
+    for change in ({"iss": "\ud800"}, {"sub": "\ud800"}, {"sub": "a\x00b"}, {"aud": "\udfff"}):
+        assert await door.reason(signed(claims(**change))) in {"issuer", "claims", "audience"}
+    for header in ({"kid": "\ud800"}, {"kid": "rsa", "typ": "\ud800"}):
+        assert await door.reason(raw_token(header, claims())) in {"key", "malformed"}

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from auth.roles import Role
 from auth.settings import IssuerSettings
 from auth.tokens import TokenRequest, create_token
 from auth.verify import VerifyKey
+from ops.refusals import RefusalLine
 from server.http.gate import Admission, Gate, GatePolicy
 from vaults.db.connection import Database
 from vaults.db.migrate import migrate
@@ -55,13 +56,14 @@ class Answer:
 class House:
     """Vaults v1, v2 and the archived v3, with a gate before an application that records what reaches it."""
 
-    def __init__(self, db: Database, ring: KeyRing) -> None:
+    def __init__(self, db: Database, ring: KeyRing, clock: Callable[[], float]) -> None:
         self.db, self.ring = db, ring
-        self.board = AccessBoard(db)
+        self.board = AccessBoard(db, clock=clock)
         self.vaults = {"v1", "v2"}
         self.reached: list[dict[str, Any]] = []
         self.bodies: list[bytes] = []
-        self.denied: list[tuple[int, str]] = []
+        self.lines: list[RefusalLine] = []
+        self.denied: list[tuple[int | None, str]] = []
         issuer = IssuerSettings(issuer=IDP, jwks_url=f"{IDP}/keys", audiences=(URL,))
         outside = OutsideAuthenticator(issuer, HeldKeys(), URL, 30)  # type: ignore[arg-type]
         self.policy = GatePolicy(
@@ -73,8 +75,12 @@ class House:
             allowed_hosts=("mem.example", "localhost:*"),
             allowed_origins=("https://app.example",),
             max_body=LIMIT,
-            denied=lambda status, reason: self.denied.append((status, reason)),
+            denied=self._note,
         )
+
+    def _note(self, line: RefusalLine) -> None:
+        self.lines.append(line)
+        self.denied.append((line.status, line.reason))
 
     async def app(self, scope: Any, receive: Any, send: Any) -> None:
         self.reached.append(scope)
@@ -127,10 +133,10 @@ class House:
 
 
 @asynccontextmanager
-async def open_house(folder: Path) -> AsyncIterator[House]:
+async def open_house(folder: Path, clock: Callable[[], float] = time.monotonic) -> AsyncIterator[House]:
     db = Database(folder / "control.db", StorageSettings())
     await migrate(db, "control")
-    made = House(db, open_keys(folder / "keys"))
+    made = House(db, open_keys(folder / "keys"), clock)
     await made.board.refresh()
     yield made
     await db.close()

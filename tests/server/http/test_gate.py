@@ -97,7 +97,7 @@ async def test_a_bad_token_is_challenged_with_invalid_token_whatever_is_wrong(ho
         "malformed",
         "revoked",
         "audience",
-        "time",
+        "expired",
         "signature",
         "too_large",
     ]
@@ -293,6 +293,18 @@ async def test_when_grants_cannot_be_read_everybody_gets_503(house: House) -> No
     assert house.reached == []
 
 
+async def test_a_stalled_loop_refuses_nobody_and_still_sees_what_was_taken_away(tmp_path: Path) -> None:
+    clock = _Clock()
+    async with open_house(tmp_path, clock) as house:
+        kept, gone = await house.token(), await house.token("bob")
+        clock.now += 60  # the loop stood still: no poll could look
+        assert (await house.call(token=kept.token)).status == 200
+        await house.db.write(lambda w: revoke_token(w, gone.id))  # as another process would
+        clock.now += 60
+        assert (await house.call(token=gone.token)).status == 401
+        assert (await house.call(token=kept.token)).status == 200
+
+
 async def test_a_websocket_is_closed_and_the_lifespan_passes(house: House) -> None:
     sent: list[Any] = []
 
@@ -354,3 +366,10 @@ async def _no_receive() -> Any:
 
 async def _no_send(message: Any) -> None:
     raise AssertionError(message)
+
+
+class _Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now

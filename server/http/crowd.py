@@ -1,0 +1,112 @@
+"""Who holds the connections of one process: none beyond a limit, no address more than its share, idle ones go first.
+
+A connection costs a stranger nothing, so one that does nothing gives way to one that may: first those on which no
+caller was ever let in, then the rest, each time the one idle for longest. Only where every connection is at work is a
+newcomer turned away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv6Address, ip_address, ip_network
+from typing import Protocol
+
+NETWORK_BITS = 64
+"""What one customer has of IPv6: counted as one address."""
+
+
+class Held(Protocol):
+    """A connection. ``admitted``: a caller was let in on it."""
+
+    admitted: bool
+
+    def give_way(self) -> None:
+        """Close it; it is idle."""
+
+
+@dataclass(slots=True, eq=False)
+class _Peer:
+    """The connections of one address; idle ones in the order in which they became so."""
+
+    total: int = 0
+    strangers: dict[Held, None] = field(default_factory=dict)
+    callers: dict[Held, None] = field(default_factory=dict)
+
+    def idle(self, connection: Held) -> dict[Held, None]:
+        return self.callers if connection.admitted else self.strangers
+
+
+class Crowd:
+    """The connections of one process, on its event loop. ``limit`` in all, ``share`` of one address; those of the
+    ``unshared`` (proxies that speak for many) are bounded by the limit alone."""
+
+    def __init__(self, limit: int, share: int, unshared: Sequence[str] = ()) -> None:
+        self._limit = limit
+        self._share = share
+        self._unshared = tuple(ip_network(each) for each in unshared)
+        self._peers: dict[str, _Peer] = {}
+        self._of: dict[Held, tuple[str, _Peer]] = {}
+
+    def enter(self, connection: Held, address: str | None) -> bool:
+        """Take a new connection in, idle at first; False: there is no room, and none can be made."""
+        key, shares = self._key(address)
+        peer = self._peers.get(key)
+        if shares and peer is not None and peer.total >= self._share and not self._make_room([peer]):
+            return False
+        if len(self._of) >= self._limit and not self._make_room(self._largest_first()):
+            return False
+        peer = self._peers.setdefault(key, _Peer())
+        peer.total += 1
+        self._of[connection] = key, peer
+        self.rest(connection)
+        return True
+
+    def leave(self, connection: Held) -> None:
+        """Gone, or as good as gone. Doing it again changes nothing."""
+        key, peer = self._of.pop(connection, (None, None))
+        if key is None or peer is None:
+            return
+        self._wake(connection, peer)
+        peer.total -= 1
+        if not peer.total:
+            del self._peers[key]
+
+    def work(self, connection: Held) -> None:
+        """A request has begun."""
+        if connection in self._of:
+            self._wake(connection, self._of[connection][1])
+
+    def rest(self, connection: Held) -> None:
+        """Nothing is under way."""
+        if connection in self._of:
+            self._of[connection][1].idle(connection)[connection] = None
+
+    def _wake(self, connection: Held, peer: _Peer) -> None:
+        peer.strangers.pop(connection, None)
+        peer.callers.pop(connection, None)
+
+    def _largest_first(self) -> list[_Peer]:
+        return sorted(self._peers.values(), key=lambda peer: peer.total, reverse=True)
+
+    def _make_room(self, peers: Sequence[_Peer]) -> bool:
+        idle = [peer.strangers for peer in peers] + [peer.callers for peer in peers]
+        oldest = next((connection for each in idle for connection in each), None)
+        if oldest is None:
+            return False
+        self.leave(oldest)
+        oldest.give_way()
+        return True
+
+    def _key(self, address: str | None) -> tuple[str, bool]:
+        """What an address counts as, and whether its share is bounded."""
+        try:
+            ip = ip_address((address or "").partition("%")[0])
+        except ValueError:
+            return address or "", False  # no address: a socket of this machine
+        if isinstance(ip, IPv6Address):
+            ip = ip.ipv4_mapped or ip
+        shares = not any(ip in network for network in self._unshared)
+        if isinstance(ip, IPv6Address):
+            return str(ip_network((ip, NETWORK_BITS), strict=False)), shares
+        return str(ip), shares

@@ -1,0 +1,61 @@
+"""What the log says of an outside token that is refused: which check, whose, and what was found instead."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ed25519
+
+from auth.principal import key_of
+from auth.roles import Role
+from tests.server.http.house import IDP, IDP_KEY, House, open_house, outside
+
+CAROL = key_of(IDP, "carol")
+NOW = int(time.time())
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    async with open_house(tmp_path) as made:
+        await made.grant("carol", "v1", Role.WRITER, IDP)
+        yield made
+
+
+def signed(key: ed25519.Ed25519PrivateKey, kid: str) -> str:
+    return jwt.encode(jwt.decode(outside(), options={"verify_signature": False}), key, "EdDSA", headers={"kid": kid})
+
+
+@pytest.mark.parametrize(
+    ("token", "status", "reason", "principal", "found"),
+    [
+        (outside(exp=NOW - 600, iat=NOW - 900), 401, "expired", CAROL, None),
+        (outside(nbf=NOW + 600), 401, "not_yet_valid", CAROL, None),
+        (outside(aud=["account", "other"]), 401, "audience", CAROL, "account, other"),
+        (outside(cnf={"jkt": "x"}), 401, "claims", CAROL, None),
+        (outside(sub=7), 401, "claims", None, None),
+        (outside(iss=f"{IDP}/"), 401, "issuer", None, f"{IDP}/"),
+        (outside(iss="see <b>here</b>"), 401, "issuer", None, None),
+        (signed(ed25519.Ed25519PrivateKey.generate(), "k"), 401, "signature", None, None),
+        (signed(IDP_KEY, "rotated"), 401, "key", None, None),
+        ("ya29.opaque", 401, "malformed", None, None),
+        (outside(scope="openid"), 403, "scope", CAROL, None),
+        (outside(sub="dave"), 404, "grant", key_of(IDP, "dave"), None),
+    ],
+)
+async def test_the_line_says_which_check_failed(
+    house: House, token: str, status: int, reason: str, principal: str | None, found: str | None
+) -> None:
+    assert (await house.call(token=token)).status == status
+    (line,) = house.lines
+    assert (line.reason, line.status, line.principal, line.found) == (reason, status, principal, found)
+
+
+async def test_a_tool_above_the_scopes_names_vault_and_caller(house: House) -> None:
+    body = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"remember"}}'
+    assert (await house.call(token=outside(), body=body)).status == 403
+    (line,) = house.lines
+    assert (line.reason, line.principal, line.vault) == ("scope", CAROL, "v1")
