@@ -112,7 +112,7 @@ async def purge(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | No
         return list(seqs)
 
     done = await vault.db.write(write)
-    await vault.projection.forget_snapshot()
+    await vault.projection.erase_removed()
     # The deletion holds. On a full disk the old bytes stay in the log until the vault rests, which empties it.
     with contextlib.suppress(StorageFull):
         await vault.db.checkpoint()

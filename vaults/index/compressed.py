@@ -1,8 +1,8 @@
 """Many vectors: 4-bit product codes find candidates, half floats rank them.
 
 The codes (FAISS PQ{width/4}x4fs, an eighth of a byte per dimension) are scanned whole; the best ``k * refine_factor``
-are scored again from fp16. Rows are sorted by passage id and never change: new rows and removals are kept beside it
-(``layers.py``) until the next build.
+are scored again from fp16. Rows are sorted by passage id and never move: new rows and removals are kept beside it
+(``layers.py``) until the next build. A removed row is wiped, so that nothing of it is saved.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def is_compressible(width: int) -> bool:
 
 
 class CompressedVectors:
-    """An immutable set of vectors by passage id; safe to search from many threads."""
+    """A set of vectors by passage id; safe to search from many threads, while nothing is wiped."""
 
     def __init__(self, ids: Ids, halves: Any, codes: Any, refine_factor: int) -> None:
         self.ids = ids
@@ -80,8 +80,20 @@ class CompressedVectors:
         found = self._by_codes(query, k, mask)
         return exact_top(self._halves, self.gather, query, k, mask) if found is None else found
 
+    def wipe(self, rows: Ids) -> None:
+        """Overwrite these rows, which no longer count."""
+        import numpy as np
+
+        engine, packer = faiss(), self._codes.get_CodePacker()
+        halves_of(self._halves)[rows] = 0
+        packed = engine.rev_swig_ptr(self._codes.codes.get(), self._codes.codes.size())
+        blocks, nothing = packed.reshape(-1, packer.block_size), np.zeros(packer.code_size, np.uint8)
+        for row in rows.tolist():
+            block, place = divmod(row, packer.nvec)
+            packer.pack_1(nothing, place, blocks[block : block + 1])
+
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What ``restore`` needs; views of immutable memory."""
+        """What ``restore`` needs; views of memory in which only removed rows change."""
         return {
             "ids": self.ids,
             "halves": halves_of(self._halves),
