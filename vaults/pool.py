@@ -12,10 +12,12 @@ from pathlib import Path
 
 from vaults import heap
 from vaults.context import run_in
+from vaults.db.failures import damaged
 from vaults.domain import pulse
 from vaults.domain.pulse import Figures
 from vaults.errors import Overloaded, StrongroomError, VaultQuarantined
 from vaults.index import embeddings
+from vaults.inspection import Inspector
 from vaults.registry import VaultEntry, folder_of
 from vaults.vault import DATABASE, Shared, Vault
 
@@ -38,6 +40,12 @@ ROUND_S = 5.0
 ROOM_WAIT_S = 1.0
 """Seconds a call waits for a place when every open vault is in use."""
 
+INSPECT_S = 5.0
+"""Seconds between two looks for a vault whose database is to be looked through."""
+
+INSPECT_AGAIN_S = 3600.0
+"""Seconds after which an open vault is looked through once more."""
+
 BESIDE = 4
 """Vaults leased at most, in the whole process, by calls that hold one already."""
 
@@ -48,6 +56,7 @@ class _Slot:
     leases: int = 0
     used: float = field(default_factory=time.monotonic)
     rests: bool = False
+    inspected: float | None = None
     figures: Figures = field(default_factory=Figures)  # as last counted: a vault that rests is not woken for it
 
 
@@ -60,7 +69,8 @@ class Pool:
         self._vaults_in = vaults_in
         self._slots: dict[str, _Slot] = {}
         self._quarantine: dict[str, tuple[float, VaultQuarantined]] = {}
-        self._rounds: asyncio.Task[None] | None = None
+        self._inspector = Inspector(shared.storage)
+        self._background: tuple[asyncio.Task[None], ...] = ()
         self._closing: set[asyncio.Task[None]] = set()
         self._closed = False
         self.beside = max(1, min(BESIDE, shared.storage.open_vaults // 4))
@@ -88,7 +98,7 @@ class Pool:
 
     def start(self) -> None:
         """Begin the background rounds; ``close`` ends them."""
-        self._rounds = asyncio.create_task(self._run_rounds())
+        self._background = (asyncio.create_task(self._run_rounds()), asyncio.create_task(self._run_inspections()))
 
     @asynccontextmanager
     async def lease(self, entry: VaultEntry) -> AsyncIterator[Vault]:
@@ -149,9 +159,10 @@ class Pool:
     async def close(self) -> None:
         """Stop the rounds and close every vault."""
         self._closed = True
-        if self._rounds is not None:
-            self._rounds.cancel()
-            await asyncio.gather(self._rounds, return_exceptions=True)
+        self._inspector.close()
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
         slots, self._slots = list(self._slots.values()), {}
         await asyncio.gather(*(_close(slot) for slot in slots), *self._closing, return_exceptions=True)
 
@@ -215,6 +226,23 @@ class Pool:
             with contextlib.suppress(StrongroomError):  # one vault's trouble, told to its callers; the next round comes
                 await self._round()
 
+    async def _run_inspections(self) -> None:
+        while not self._closed:
+            await asyncio.sleep(INSPECT_S)
+            await self.inspect()
+
+    async def inspect(self) -> None:
+        """Look through the databases of open vaults, where that is this process's to do and was not done lately, one
+        after the other. A damaged vault is shut out."""
+        for slot in list(self._slots.values()):
+            due = slot.inspected is None or slot.inspected < time.monotonic() - INSPECT_AGAIN_S
+            if not due or not _is_open(slot) or not slot.opening.result().lease.held:
+                continue
+            with contextlib.suppress(StrongroomError):  # told to its callers, and tried again
+                async with self.lease(slot.opening.result().entry) as vault:
+                    await self._inspector.inspect(vault)
+                    slot.inspected = time.monotonic()
+
     async def _round(self) -> None:
         rested = False
         cutoff = time.monotonic() - self._shared.storage.idle_close_s
@@ -230,6 +258,9 @@ class Pool:
         await self._keep_budget()
         pending = 0
         for slot in list(self._slots.values()):
+            if _is_open(slot) and slot.opening.result().is_marked():
+                self._shut_out(slot.opening.result().name, damaged())
+                continue
             if _is_open(slot) and not slot.rests:
                 slot.opening.result().attend()
                 pending += await _tend(slot.opening.result())

@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 
 from uuid_utils import uuid7
 
-from vaults import clock
+from vaults import clock, soundness
+from vaults.context import run_in
 from vaults.db.connection import Database
 from vaults.db.lease import Lease
 from vaults.db.migrate import migrate
@@ -165,21 +166,16 @@ class Vault:
     async def open(self) -> None:
         """Check and migrate. Raises ``VaultQuarantined`` (reason missing, damaged, foreign, future) or
         ``VaultUnavailable``; then nothing stays open."""
-        if not self.db.path.is_file():
-            raise VaultQuarantined(
-                f"the files of vault {self.name} are missing", hint="restore a backup", reason="missing"
-            )
-        found = self.db.path.stat()
-        self._file = (found.st_dev, found.st_ino)
-        if found.st_size == 0:  # before SQLite opens it: it would throw a log away that may hold everything
-            raise _damaged()
+        self._file = soundness.identity(self.db.path, self.name)
+        if self.is_marked():
+            await run_in(self.shared.pool, soundness.look_again, self.db.path, self.shared.storage)
         try:
             alone = self.lease.try_acquire()
-            unclean = alone and _left_open(self.db.path)
-            await self.db.read(_refuse_empty)
+            unclean = alone and soundness.is_left_open(self.db.path)
+            await self.db.read(soundness.refuse_harmed)
             await migrate(self.db, "vault")
             if unclean:
-                await self.db.exclusively(_quick_check)
+                await self.db.exclusively(soundness.quick_check)
             held = await self.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = 'vault_id'"))
             if held != self.entry.vault_id:
                 raise VaultQuarantined(f"the files of vault {self.name} belong to another vault", reason="foreign")
@@ -343,6 +339,10 @@ class Vault:
         if os.statvfs(self.folder).f_flag & os.ST_RDONLY:
             raise ReadOnly("the vault's files cannot be written", hint="the operator must check mount and owner")
 
+    def is_marked(self) -> bool:
+        """Whether damage was found in the database, by whatever process."""
+        return soundness.is_marked(self.db.path)
+
     def _in_place(self) -> bool:
         try:
             found = self.db.path.stat()
@@ -376,25 +376,3 @@ async def prepare_files(folder: Path, settings: StorageSettings) -> str:
 
 def _failed(task: asyncio.Task[object]) -> bool:
     return task.cancelled() or task.exception() is not None
-
-
-def _left_open(path: Path) -> bool:
-    """Whether the last process to use the database did not close it: SQLite removes the WAL on a clean close."""
-    wal = path.with_name(path.name + "-wal")
-    return wal.exists() and wal.stat().st_size > 0
-
-
-def _damaged() -> VaultQuarantined:
-    return VaultQuarantined("the vault's database is damaged", hint="restore a backup", reason="damaged")
-
-
-def _refuse_empty(tx: Reader) -> None:
-    # A registered vault was never without tables; migrating would lay a new, empty one over what was lost.
-    if tx.one("SELECT 1 FROM sqlite_master LIMIT 1") is None:
-        raise _damaged()
-
-
-def _quick_check(raw: object) -> None:
-    found = raw.execute("PRAGMA quick_check(1)").fetchone()  # type: ignore[attr-defined]
-    if found[0] != "ok":
-        raise _damaged()
