@@ -26,7 +26,7 @@ from vaults import heap
 from vaults import registry as vault_registry
 from vaults.db.connection import Database
 from vaults.db.migrate import migrate
-from vaults.domain import reindexing
+from vaults.domain import lifecycle, reindexing
 from vaults.domain.graph import scoring, understanding
 from vaults.domain.hygiene import sweeping
 from vaults.domain.insights import daily
@@ -58,6 +58,7 @@ CHORES = (
     daily.WRITE_DOWN,
     proactive.LEARN,
     embedding.EMBED,
+    lifecycle.ERASE,
 )
 SEARCH_THREADS = 4
 """FAISS and tokenizer calls at once: they release the interpreter, and two cores are kept busy by two."""

@@ -19,6 +19,7 @@ from vaults.errors import Overloaded, StrongroomError, VaultQuarantined
 from vaults.index import embeddings
 from vaults.inspection import Inspector
 from vaults.registry import VaultEntry, folder_of
+from vaults.reserve import Reserve
 from vaults.vault import DATABASE, Shared, Vault
 
 QUARANTINE_S = 15.0
@@ -69,6 +70,7 @@ class Pool:
         self._vaults_in = vaults_in
         self._slots: dict[str, _Slot] = {}
         self._quarantine: dict[str, tuple[float, VaultQuarantined]] = {}
+        self._reserves = {data: Reserve(data, shared.storage)}
         self._inspector = Inspector(shared.storage)
         self._background: tuple[asyncio.Task[None], ...] = ()
         self._closing: set[asyncio.Task[None]] = set()
@@ -86,6 +88,10 @@ class Pool:
     def folder_of(self, entry: VaultEntry) -> Path:
         """Where a vault's state lies: in the data folder, or in ``.strongroom`` of a folder served in place."""
         return folder_of(self._data, entry.name, entry.path)
+
+    def _reserve_of(self, entry: VaultEntry) -> Reserve:
+        folder = self.folder_of(entry) if entry.path else self._data
+        return self._reserves.setdefault(folder, Reserve(folder, self._shared.storage))
 
     @property
     def open_count(self) -> int:
@@ -180,7 +186,7 @@ class Pool:
         return slot
 
     async def _open(self, entry: VaultEntry) -> Vault:
-        vault = Vault(entry, self.folder_of(entry), self._shared)
+        vault = Vault(entry, self.folder_of(entry), self._shared, self._reserve_of(entry))
         try:
             await vault.open()
         except BaseException as failure:
@@ -220,6 +226,7 @@ class Pool:
 
     async def _run_rounds(self) -> None:
         await asyncio.sleep(SWEEP_AFTER_S)
+        await self.keep_reserves()
         await self._sweep()
         while not self._closed:
             await asyncio.sleep(ROUND_S)
@@ -243,7 +250,13 @@ class Pool:
                     await self._inspector.inspect(vault)
                     slot.inspected = time.monotonic()
 
+    async def keep_reserves(self) -> None:
+        """Have the room kept that deleting needs, also again after it was given up."""
+        for reserve in list(self._reserves.values()):
+            await run_in(self._shared.pool, reserve.keep)
+
     async def _round(self) -> None:
+        await self.keep_reserves()
         rested = False
         cutoff = time.monotonic() - self._shared.storage.idle_close_s
         for name in self._idle():

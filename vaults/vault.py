@@ -40,6 +40,7 @@ from vaults.ledger.ledger import Ledger
 from vaults.ledger.retrieved import Retrieved
 from vaults.observe import Observer
 from vaults.registry import VaultEntry
+from vaults.reserve import MB, Reserve, free_bytes
 from vaults.search.endpoint import Expander
 from vaults.search.pipeline import Engines
 from vaults.search.rankings import Rankings
@@ -119,10 +120,11 @@ class Shared:
 class Vault:
     """An open vault. Get one from ``Pool.lease``; nothing else makes one."""
 
-    def __init__(self, entry: VaultEntry, folder: Path, shared: Shared) -> None:
+    def __init__(self, entry: VaultEntry, folder: Path, shared: Shared, reserve: Reserve) -> None:
         self.entry = entry
         self.folder = folder
         self.shared = shared
+        self.reserve = reserve
         self.db = Database(folder / DATABASE, shared.storage, shared.observer)
         self.projection = Projection(folder, entry.vault_id, self.db, shared.index, shared.pool)
         self.vocabulary = Vocabulary()
@@ -324,8 +326,7 @@ class Vault:
         """Before a write. As ``check_there``; raises ``StorageFull`` while the disk is below its reserve, which lets
         owners delete and recover."""
         self.check_there()
-        disk = os.statvfs(self.folder)
-        if disk.f_bavail * disk.f_frsize < self.shared.storage.reserve_mb * 1024 * 1024:
+        if not self.has_room_for(0):
             raise StorageFull("the disk is nearly full; nothing was written", hint="free space; reading still works")
 
     def check_there(self) -> None:
@@ -338,6 +339,19 @@ class Vault:
             )
         if os.statvfs(self.folder).f_flag & os.ST_RDONLY:
             raise ReadOnly("the vault's files cannot be written", hint="the operator must check mount and owner")
+
+    def has_room_for(self, size: int) -> bool:
+        """Whether so many bytes can be written and what is left free stays so."""
+        return free_bytes(self.folder) >= self.shared.storage.reserve_mb * MB + size
+
+    async def make_room(self) -> None:
+        """Before a write that deletes. As ``check_there``; gives the reserve up where the disk is full, and empties the
+        log: what stands in it takes room twice."""
+        self.check_there()
+        if self.reserve.is_needed():
+            self.reserve.give_up()
+            with contextlib.suppress(StorageFull):
+                await self.db.checkpoint()
 
     def is_marked(self) -> bool:
         """Whether damage was found in the database, by whatever process."""
