@@ -36,6 +36,7 @@ from vaults.embed.backend import Embedder
 from vaults.embed.cross import CrossEncoderService
 from vaults.embed.cross_model import CrossOptions
 from vaults.embed.service import EmbeddingService
+from vaults.files.private import FOLDER, private_folder, tighten
 from vaults.observe import NullObserver, Observer
 from vaults.pool import Pool
 from vaults.roster import Roster
@@ -248,7 +249,7 @@ async def _open_control(
     observer: Observer,
     followers: Sequence[Callable[[], object]],
 ) -> tuple[Database, Roster, AccessBoard, LicenceFile]:
-    data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make_data_folder(data)
     control = Database(data / CONTROL, settings.storage, observer)
     stack.push_async_callback(control.close)
     await migrate(control, "control")
@@ -260,3 +261,9 @@ async def _open_control(
     await board.start()
     stack.push_async_callback(board.close)
     return control, roster, board, licence
+
+
+def _make_data_folder(data: Path) -> None:
+    if not data.exists():  # one that is there may hold what is not ours
+        private_folder(data)
+    tighten(data / "vaults", FOLDER)

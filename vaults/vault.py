@@ -32,6 +32,7 @@ from vaults.errors import (
     VaultUnavailable,
 )
 from vaults.files.notebook import Notebook
+from vaults.files.private import FOLDER, private_folder, tighten
 from vaults.graph.atlas import Atlas
 from vaults.index import backfill, embeddings
 from vaults.index.projection import Projection
@@ -169,6 +170,7 @@ class Vault:
         """Check and migrate. Raises ``VaultQuarantined`` (reason missing, damaged, foreign, future) or
         ``VaultUnavailable``; then nothing stays open."""
         self._file = soundness.identity(self.db.path, self.name)
+        tighten(self.folder, FOLDER)
         if self.is_marked():
             await run_in(self.shared.pool, soundness.look_again, self.db.path, self.shared.storage)
         try:
@@ -373,7 +375,7 @@ def notes_root(entry: VaultEntry, folder: Path) -> Path:
 async def prepare_files(folder: Path, settings: StorageSettings) -> str:
     """Make the folder and database of a new vault; returns its vault id. Files that are there already are left
     alone and keep theirs. Raises ``VaultQuarantined`` for a database that is something else."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_folder(folder)
     db = Database(folder / DATABASE, settings)
 
     def stamp(tx: Writer) -> str:
