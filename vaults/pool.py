@@ -44,6 +44,9 @@ ROOM_WAIT_S = 1.0
 INSPECT_S = 5.0
 """Seconds between two looks for a vault whose database is to be looked through."""
 
+INSPECT_PAUSE_S = 0.05
+"""Seconds between two vaults that are opened only to be looked through: the calls come first."""
+
 INSPECT_AGAIN_S = 3600.0
 """Seconds after which an open vault is looked through once more."""
 
@@ -234,19 +237,35 @@ class Pool:
                 await self._round()
 
     async def _run_inspections(self) -> None:
+        await asyncio.sleep(INSPECT_S)
+        await self._inspect_closed()
         while not self._closed:
-            await asyncio.sleep(INSPECT_S)
             await self.inspect()
+            await asyncio.sleep(INSPECT_S)
+
+    async def _inspect_closed(self) -> None:
+        """After a start: look through every vault, also those nobody asks for, slowly."""
+        for entry in self._vaults_in():
+            await self.inspect()
+            if entry.name in self._slots or not (self.folder_of(entry) / DATABASE).is_file():
+                continue
+            await self._inspect_one(entry)
+            if entry.name in self._idle() and not self._slots[entry.name].opening.result().busy:
+                await self._evict(entry.name)
+            await asyncio.sleep(INSPECT_PAUSE_S)
 
     async def inspect(self) -> None:
         """Look through the databases of open vaults, where that is this process's to do and was not done lately, one
         after the other. A damaged vault is shut out."""
         for slot in list(self._slots.values()):
-            due = slot.inspected is None or slot.inspected < time.monotonic() - INSPECT_AGAIN_S
-            if not due or not _is_open(slot) or not slot.opening.result().lease.held:
-                continue
-            with contextlib.suppress(StrongroomError):  # told to its callers, and tried again
-                async with self.lease(slot.opening.result().entry) as vault:
+            if _is_open(slot) and _is_due(slot):
+                await self._inspect_one(slot.opening.result().entry)
+
+    async def _inspect_one(self, entry: VaultEntry) -> None:
+        with contextlib.suppress(StrongroomError):  # told to its callers, and tried again
+            async with self.lease(entry) as vault:
+                slot = self._slots.get(entry.name)
+                if slot is not None and _is_due(slot):
                     await self._inspector.inspect(vault)
                     slot.inspected = time.monotonic()
 
@@ -331,6 +350,12 @@ async def _tend(vault: Vault) -> int:
 
 def _is_open(slot: _Slot) -> bool:
     return slot.opening.done() and not slot.opening.cancelled() and slot.opening.exception() is None
+
+
+def _is_due(slot: _Slot) -> bool:
+    """Whether an open vault is to be looked through here."""
+    lately = slot.inspected is not None and slot.inspected > time.monotonic() - INSPECT_AGAIN_S
+    return not lately and slot.opening.result().lease.held
 
 
 async def _close(slot: _Slot) -> None:

@@ -178,14 +178,16 @@ async def test_damage_of_a_small_vault_is_met_when_it_is_opened(opening: Opening
         assert (await _in(services, "harmed")("vaults", action="list")).code == "vault_quarantined"
 
 
+@pytest.mark.parametrize("asked", [True, False], ids=["in use", "not in use"])
 async def test_the_look_goes_on_in_the_background(
-    opening: Opening, data: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    opening: Opening, data: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, asked: bool
 ) -> None:
     monkeypatch.setattr(integrity, "WHOLE_PAGES", 0)
     monkeypatch.setattr(pools, "INSPECT_S", 0.01)
     DAMAGES["half a page was written"](data / "vaults" / "harmed" / "vault.db")
     async with opening(vaults=()) as services:
-        assert (await _in(services, "harmed")("status")).ok
+        if asked:
+            assert (await _in(services, "harmed")("status")).ok
         async with asyncio.timeout(60):
             while not services.pool.quarantined:  # noqa: ASYNC110  nobody tells
                 await asyncio.sleep(0.01)
