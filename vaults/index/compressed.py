@@ -87,10 +87,12 @@ class CompressedVectors:
         engine, packer = faiss(), self._codes.get_CodePacker()
         halves_of(self._halves)[rows] = 0
         packed = engine.rev_swig_ptr(self._codes.codes.get(), self._codes.codes.size())
-        blocks, nothing = packed.reshape(-1, packer.block_size), np.zeros(packer.code_size, np.uint8)
-        for row in rows.tolist():
-            block, place = divmod(row, packer.nvec)
-            packer.pack_1(nothing, place, blocks[block : block + 1])
+        blocks, every = packed.reshape(-1, packer.block_size), np.full(packer.code_size, 0xFF, np.uint8)
+        places = rows % packer.nvec
+        for place in np.unique(places).tolist():
+            bits = np.zeros((1, packer.block_size), np.uint8)  # those of a block that belong to the row there
+            packer.pack_1(every, place, bits)
+            blocks[rows[places == place] // packer.nvec] &= ~bits
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What ``restore`` needs; views of memory in which only removed rows change."""
