@@ -14,6 +14,7 @@ from server.settings import Loaded
 from vaults import registry
 from vaults.db.connection import Database
 from vaults.errors import AlreadyExists, InvalidArgument
+from vaults.files.private import private_folder
 from vaults.registry import VaultEntry, valid_name
 
 STATE = ".strongroom"
@@ -33,7 +34,7 @@ def state_of(folder: Path) -> Path:
         raise InvalidArgument("--path", f"{folder} is not a folder")
     state = folder.resolve() / STATE
     try:
-        state.mkdir(mode=0o700, exist_ok=True)
+        private_folder(state)
         vault_admin.keep_out_of_git(state)
     except OSError as failure:
         raise InvalidArgument("--path", f"{folder} cannot be written: {failure.strerror}") from failure

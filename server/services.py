@@ -26,7 +26,7 @@ from vaults import heap
 from vaults import registry as vault_registry
 from vaults.db.connection import Database
 from vaults.db.migrate import migrate
-from vaults.domain import reindexing
+from vaults.domain import lifecycle, reindexing
 from vaults.domain.graph import scoring, understanding
 from vaults.domain.hygiene import sweeping
 from vaults.domain.insights import daily
@@ -36,6 +36,7 @@ from vaults.embed.backend import Embedder
 from vaults.embed.cross import CrossEncoderService
 from vaults.embed.cross_model import CrossOptions
 from vaults.embed.service import EmbeddingService
+from vaults.files.private import FOLDER, private_folder, tighten
 from vaults.observe import NullObserver, Observer
 from vaults.pool import Pool
 from vaults.roster import Roster
@@ -58,6 +59,7 @@ CHORES = (
     daily.WRITE_DOWN,
     proactive.LEARN,
     embedding.EMBED,
+    lifecycle.ERASE,
 )
 SEARCH_THREADS = 4
 """FAISS and tokenizer calls at once: they release the interpreter, and two cores are kept busy by two."""
@@ -247,7 +249,7 @@ async def _open_control(
     observer: Observer,
     followers: Sequence[Callable[[], object]],
 ) -> tuple[Database, Roster, AccessBoard, LicenceFile]:
-    data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make_data_folder(data)
     control = Database(data / CONTROL, settings.storage, observer)
     stack.push_async_callback(control.close)
     await migrate(control, "control")
@@ -259,3 +261,9 @@ async def _open_control(
     await board.start()
     stack.push_async_callback(board.close)
     return control, roster, board, licence
+
+
+def _make_data_folder(data: Path) -> None:
+    if not data.exists():  # one that is there may hold what is not ours
+        private_folder(data)
+    tighten(data / "vaults", FOLDER)

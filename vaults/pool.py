@@ -12,11 +12,14 @@ from pathlib import Path
 
 from vaults import heap
 from vaults.context import run_in
+from vaults.db.failures import damaged
 from vaults.domain import pulse
 from vaults.domain.pulse import Figures
 from vaults.errors import Overloaded, StrongroomError, VaultQuarantined
 from vaults.index import embeddings
+from vaults.inspection import Inspector
 from vaults.registry import VaultEntry, folder_of
+from vaults.reserve import Reserve
 from vaults.vault import DATABASE, Shared, Vault
 
 QUARANTINE_S = 15.0
@@ -38,6 +41,15 @@ ROUND_S = 5.0
 ROOM_WAIT_S = 1.0
 """Seconds a call waits for a place when every open vault is in use."""
 
+INSPECT_S = 5.0
+"""Seconds between two looks for a vault whose database is to be looked through."""
+
+INSPECT_PAUSE_S = 0.05
+"""Seconds between two vaults that are opened only to be looked through: the calls come first."""
+
+INSPECT_AGAIN_S = 3600.0
+"""Seconds after which an open vault is looked through once more."""
+
 BESIDE = 4
 """Vaults leased at most, in the whole process, by calls that hold one already."""
 
@@ -48,6 +60,7 @@ class _Slot:
     leases: int = 0
     used: float = field(default_factory=time.monotonic)
     rests: bool = False
+    inspected: float | None = None
     figures: Figures = field(default_factory=Figures)  # as last counted: a vault that rests is not woken for it
 
 
@@ -60,7 +73,9 @@ class Pool:
         self._vaults_in = vaults_in
         self._slots: dict[str, _Slot] = {}
         self._quarantine: dict[str, tuple[float, VaultQuarantined]] = {}
-        self._rounds: asyncio.Task[None] | None = None
+        self._reserves = {data: Reserve(data, shared.storage)}
+        self._inspector = Inspector(shared.storage)
+        self._background: tuple[asyncio.Task[None], ...] = ()
         self._closing: set[asyncio.Task[None]] = set()
         self._closed = False
         self.beside = max(1, min(BESIDE, shared.storage.open_vaults // 4))
@@ -77,6 +92,10 @@ class Pool:
         """Where a vault's state lies: in the data folder, or in ``.strongroom`` of a folder served in place."""
         return folder_of(self._data, entry.name, entry.path)
 
+    def _reserve_of(self, entry: VaultEntry) -> Reserve:
+        folder = self.folder_of(entry) if entry.path else self._data
+        return self._reserves.setdefault(folder, Reserve(folder, self._shared.storage))
+
     @property
     def open_count(self) -> int:
         return len(self._slots)
@@ -88,7 +107,7 @@ class Pool:
 
     def start(self) -> None:
         """Begin the background rounds; ``close`` ends them."""
-        self._rounds = asyncio.create_task(self._run_rounds())
+        self._background = (asyncio.create_task(self._run_rounds()), asyncio.create_task(self._run_inspections()))
 
     @asynccontextmanager
     async def lease(self, entry: VaultEntry) -> AsyncIterator[Vault]:
@@ -149,9 +168,10 @@ class Pool:
     async def close(self) -> None:
         """Stop the rounds and close every vault."""
         self._closed = True
-        if self._rounds is not None:
-            self._rounds.cancel()
-            await asyncio.gather(self._rounds, return_exceptions=True)
+        self._inspector.close()
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
         slots, self._slots = list(self._slots.values()), {}
         await asyncio.gather(*(_close(slot) for slot in slots), *self._closing, return_exceptions=True)
 
@@ -169,7 +189,7 @@ class Pool:
         return slot
 
     async def _open(self, entry: VaultEntry) -> Vault:
-        vault = Vault(entry, self.folder_of(entry), self._shared)
+        vault = Vault(entry, self.folder_of(entry), self._shared, self._reserve_of(entry))
         try:
             await vault.open()
         except BaseException as failure:
@@ -209,13 +229,53 @@ class Pool:
 
     async def _run_rounds(self) -> None:
         await asyncio.sleep(SWEEP_AFTER_S)
+        await self.keep_reserves()
         await self._sweep()
         while not self._closed:
             await asyncio.sleep(ROUND_S)
             with contextlib.suppress(StrongroomError):  # one vault's trouble, told to its callers; the next round comes
                 await self._round()
 
+    async def _run_inspections(self) -> None:
+        await asyncio.sleep(INSPECT_S)
+        await self._inspect_closed()
+        while not self._closed:
+            await self.inspect()
+            await asyncio.sleep(INSPECT_S)
+
+    async def _inspect_closed(self) -> None:
+        """After a start: look through every vault, also those nobody asks for, slowly."""
+        for entry in self._vaults_in():
+            await self.inspect()
+            if entry.name in self._slots or not (self.folder_of(entry) / DATABASE).is_file():
+                continue
+            await self._inspect_one(entry)
+            if entry.name in self._idle() and not self._slots[entry.name].opening.result().busy:
+                await self._evict(entry.name)
+            await asyncio.sleep(INSPECT_PAUSE_S)
+
+    async def inspect(self) -> None:
+        """Look through the databases of open vaults, where that is this process's to do and was not done lately, one
+        after the other. A damaged vault is shut out."""
+        for slot in list(self._slots.values()):
+            if _is_open(slot) and _is_due(slot):
+                await self._inspect_one(slot.opening.result().entry)
+
+    async def _inspect_one(self, entry: VaultEntry) -> None:
+        with contextlib.suppress(StrongroomError):  # told to its callers, and tried again
+            async with self.lease(entry) as vault:
+                slot = self._slots.get(entry.name)
+                if slot is not None and _is_due(slot):
+                    await self._inspector.inspect(vault)
+                    slot.inspected = time.monotonic()
+
+    async def keep_reserves(self) -> None:
+        """Have the room kept that deleting needs, also again after it was given up."""
+        for reserve in list(self._reserves.values()):
+            await run_in(self._shared.pool, reserve.keep)
+
     async def _round(self) -> None:
+        await self.keep_reserves()
         rested = False
         cutoff = time.monotonic() - self._shared.storage.idle_close_s
         for name in self._idle():
@@ -230,6 +290,9 @@ class Pool:
         await self._keep_budget()
         pending = 0
         for slot in list(self._slots.values()):
+            if _is_open(slot) and slot.opening.result().is_marked():
+                self._shut_out(slot.opening.result().name, damaged())
+                continue
             if _is_open(slot) and not slot.rests:
                 slot.opening.result().attend()
                 pending += await _tend(slot.opening.result())
@@ -287,6 +350,12 @@ async def _tend(vault: Vault) -> int:
 
 def _is_open(slot: _Slot) -> bool:
     return slot.opening.done() and not slot.opening.cancelled() and slot.opening.exception() is None
+
+
+def _is_due(slot: _Slot) -> bool:
+    """Whether an open vault is to be looked through here."""
+    lately = slot.inspected is not None and slot.inspected > time.monotonic() - INSPECT_AGAIN_S
+    return not lately and slot.opening.result().lease.held
 
 
 async def _close(slot: _Slot) -> None:

@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 
 from uuid_utils import uuid7
 
-from vaults import clock
+from vaults import clock, soundness
+from vaults.context import run_in
 from vaults.db.connection import Database
 from vaults.db.lease import Lease
 from vaults.db.migrate import migrate
@@ -31,6 +32,7 @@ from vaults.errors import (
     VaultUnavailable,
 )
 from vaults.files.notebook import Notebook
+from vaults.files.private import FOLDER, private_folder, tighten
 from vaults.graph.atlas import Atlas
 from vaults.index import backfill, embeddings
 from vaults.index.projection import Projection
@@ -39,6 +41,7 @@ from vaults.ledger.ledger import Ledger
 from vaults.ledger.retrieved import Retrieved
 from vaults.observe import Observer
 from vaults.registry import VaultEntry
+from vaults.reserve import MB, Reserve, free_bytes
 from vaults.search.endpoint import Expander
 from vaults.search.pipeline import Engines
 from vaults.search.rankings import Rankings
@@ -118,10 +121,11 @@ class Shared:
 class Vault:
     """An open vault. Get one from ``Pool.lease``; nothing else makes one."""
 
-    def __init__(self, entry: VaultEntry, folder: Path, shared: Shared) -> None:
+    def __init__(self, entry: VaultEntry, folder: Path, shared: Shared, reserve: Reserve) -> None:
         self.entry = entry
         self.folder = folder
         self.shared = shared
+        self.reserve = reserve
         self.db = Database(folder / DATABASE, shared.storage, shared.observer)
         self.projection = Projection(folder, entry.vault_id, self.db, shared.index, shared.pool)
         self.vocabulary = Vocabulary()
@@ -165,21 +169,17 @@ class Vault:
     async def open(self) -> None:
         """Check and migrate. Raises ``VaultQuarantined`` (reason missing, damaged, foreign, future) or
         ``VaultUnavailable``; then nothing stays open."""
-        if not self.db.path.is_file():
-            raise VaultQuarantined(
-                f"the files of vault {self.name} are missing", hint="restore a backup", reason="missing"
-            )
-        found = self.db.path.stat()
-        self._file = (found.st_dev, found.st_ino)
-        if found.st_size == 0:  # before SQLite opens it: it would throw a log away that may hold everything
-            raise _damaged()
+        self._file = soundness.identity(self.db.path, self.name)
+        tighten(self.folder, FOLDER)
+        if self.is_marked():
+            await run_in(self.shared.pool, soundness.look_again, self.db.path, self.shared.storage)
         try:
             alone = self.lease.try_acquire()
-            unclean = alone and _left_open(self.db.path)
-            await self.db.read(_refuse_empty)
+            unclean = alone and soundness.is_left_open(self.db.path)
+            await self.db.read(soundness.refuse_harmed)
             await migrate(self.db, "vault")
             if unclean:
-                await self.db.exclusively(_quick_check)
+                await self.db.exclusively(soundness.quick_check)
             held = await self.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = 'vault_id'"))
             if held != self.entry.vault_id:
                 raise VaultQuarantined(f"the files of vault {self.name} belong to another vault", reason="foreign")
@@ -328,8 +328,7 @@ class Vault:
         """Before a write. As ``check_there``; raises ``StorageFull`` while the disk is below its reserve, which lets
         owners delete and recover."""
         self.check_there()
-        disk = os.statvfs(self.folder)
-        if disk.f_bavail * disk.f_frsize < self.shared.storage.reserve_mb * 1024 * 1024:
+        if not self.has_room_for(0):
             raise StorageFull("the disk is nearly full; nothing was written", hint="free space; reading still works")
 
     def check_there(self) -> None:
@@ -342,6 +341,23 @@ class Vault:
             )
         if os.statvfs(self.folder).f_flag & os.ST_RDONLY:
             raise ReadOnly("the vault's files cannot be written", hint="the operator must check mount and owner")
+
+    def has_room_for(self, size: int) -> bool:
+        """Whether so many bytes can be written and what is left free stays so."""
+        return free_bytes(self.folder) >= self.shared.storage.reserve_mb * MB + size
+
+    async def make_room(self) -> None:
+        """Before a write that deletes. As ``check_there``; gives the reserve up where the disk is full, and empties the
+        log: what stands in it takes room twice."""
+        self.check_there()
+        if self.reserve.is_needed():
+            self.reserve.give_up()
+            with contextlib.suppress(StorageFull):
+                await self.db.checkpoint()
+
+    def is_marked(self) -> bool:
+        """Whether damage was found in the database, by whatever process."""
+        return soundness.is_marked(self.db.path)
 
     def _in_place(self) -> bool:
         try:
@@ -359,7 +375,7 @@ def notes_root(entry: VaultEntry, folder: Path) -> Path:
 async def prepare_files(folder: Path, settings: StorageSettings) -> str:
     """Make the folder and database of a new vault; returns its vault id. Files that are there already are left
     alone and keep theirs. Raises ``VaultQuarantined`` for a database that is something else."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_folder(folder)
     db = Database(folder / DATABASE, settings)
 
     def stamp(tx: Writer) -> str:
@@ -376,25 +392,3 @@ async def prepare_files(folder: Path, settings: StorageSettings) -> str:
 
 def _failed(task: asyncio.Task[object]) -> bool:
     return task.cancelled() or task.exception() is not None
-
-
-def _left_open(path: Path) -> bool:
-    """Whether the last process to use the database did not close it: SQLite removes the WAL on a clean close."""
-    wal = path.with_name(path.name + "-wal")
-    return wal.exists() and wal.stat().st_size > 0
-
-
-def _damaged() -> VaultQuarantined:
-    return VaultQuarantined("the vault's database is damaged", hint="restore a backup", reason="damaged")
-
-
-def _refuse_empty(tx: Reader) -> None:
-    # A registered vault was never without tables; migrating would lay a new, empty one over what was lost.
-    if tx.one("SELECT 1 FROM sqlite_master LIMIT 1") is None:
-        raise _damaged()
-
-
-def _quick_check(raw: object) -> None:
-    found = raw.execute("PRAGMA quick_check(1)").fetchone()  # type: ignore[attr-defined]
-    if found[0] != "ok":
-        raise _damaged()

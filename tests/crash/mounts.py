@@ -23,10 +23,10 @@ def _may_mount() -> bool:
 mounting = pytest.mark.skipif(not _may_mount(), reason="this system lets nobody mount for himself")
 
 
-def run_on_small_disk(folder: Path, *steps: str) -> list[dict[str, Any]]:
+def run_on_small_disk(folder: Path, *steps: str, size: str = "12m") -> list[dict[str, Any]]:
     """Run shell commands where a small disk is mounted at ``folder``; their JSON lines."""
     folder.mkdir()
-    script = " && ".join([f"mount -t tmpfs -o size=12m small {folder}", *steps])
+    script = " && ".join([f"mount -t tmpfs -o size={size} small {folder}", *steps])
     command = ["unshare", "-Urm", "sh", "-c", script]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)

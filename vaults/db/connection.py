@@ -243,6 +243,8 @@ def open_raw(path: Path, settings: StorageSettings, *, writer: bool) -> sqlite.C
     found = files.look(path)
     fixed = found.database is not None and not found.writable
     target = files.readable_uri(path, found) if fixed else path
+    if not fixed:
+        files.keep_private(path, found)
     raw = sqlite.connect(target, uri=fixed, isolation_level=None, check_same_thread=False, cached_statements=64)
     try:
         raw.execute(f"PRAGMA busy_timeout={settings.busy_timeout_ms}")

@@ -27,11 +27,17 @@ def translate(failure: sqlite.Error) -> StrongroomError | None:
         case sqlite.SQLITE_READONLY | sqlite.SQLITE_PERM:
             return ReadOnly("the vault's files cannot be written", hint="the operator must check mount and owner")
         case sqlite.SQLITE_CORRUPT | sqlite.SQLITE_NOTADB:
-            return VaultQuarantined("the vault's database is damaged", hint="restore a backup", reason="damaged")
+            return damaged()
         case sqlite.SQLITE_IOERR | sqlite.SQLITE_CANTOPEN:
             return VaultUnavailable("the vault's files cannot be read or written", reason="io")
         case _:
-            return None
+            # The driver's own words: no text of ours is anything but UTF-8.
+            return damaged() if str(failure).startswith("Could not decode to UTF-8") else None
+
+
+def damaged() -> VaultQuarantined:
+    """What is said of a database that cannot be trusted any more."""
+    return VaultQuarantined("the vault's database is damaged", hint="restore a backup", reason="damaged")
 
 
 @contextmanager
@@ -44,3 +50,6 @@ def translated() -> Iterator[None]:
         if typed is None:
             raise
         raise typed from failure
+    except UnicodeDecodeError as failure:
+        # SQLite tells what is wrong with a schema in the words of the schema.
+        raise damaged() from failure

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from vaults.files.private import FILE, private_file, tighten
+
 
 @dataclass(frozen=True, slots=True)
 class Files:
@@ -35,6 +37,15 @@ def look(path: Path) -> Files:
     found, log = _stat(path), _stat(wal)
     state = (found.st_ino, found.st_mtime_ns, found.st_size) if found else None
     return Files(is_writable(path.parent), state, log.st_size if log else None, shared.exists())
+
+
+def keep_private(path: Path, files: Files) -> None:
+    """Let nobody else read a database, its log and its index, before SQLite makes or opens them: it gives a log the
+    permissions of its database."""
+    if files.database is None and files.writable:
+        private_file(path)
+    for end in ("", "-wal", "-shm"):
+        tighten(path.with_name(path.name + end), FILE)
 
 
 def is_writable(folder: Path) -> bool:

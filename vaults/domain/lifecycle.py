@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
+from uuid_utils import uuid7
 
 from vaults import clock
 from vaults.advice import Advice, way
@@ -21,7 +23,7 @@ from vaults.domain.quota import BOUNDLESS, Quota, counted
 from vaults.domain.relations import Link
 from vaults.errors import Conflict, Forbidden, InvalidArgument, NotFound, StorageFull
 from vaults.index import passages
-from vaults.vault import Vault
+from vaults.vault import Chore, Vault
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ async def forget(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | N
     """Archive memories: kept, but found only where ``include_archived`` is asked for. Raises ``NotFound`` for an id
     that is not there, and then archives none."""
     reason = secrets.guard({"reason": reason}, vault.shared.hygiene).fields["reason"]
+    await vault.make_room()
 
     def write(tx: Writer) -> list[str]:
         done = []
@@ -91,33 +94,76 @@ async def purge(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | No
     """Delete memories for good: rows, passages, vectors, words of the text index, and their bytes in the file. An
     audit row with ids and reason stays. Raises ``NotFound`` for an id that is not there, and then deletes none."""
     reason = secrets.guard({"reason": reason}, vault.shared.hygiene).fields["reason"]
-
-    def write(tx: Writer) -> list[str]:
-        seqs = {memory_id: storing.find(tx, memory_id, actor) for memory_id in dict.fromkeys(ids)}
-        passages.remove(tx, indexing.KIND, list(seqs.values()))
-        for memory_id, seq in seqs.items():
-            tx.run("DELETE FROM idempotency_keys WHERE memory = ?", (memory_id,))
-            tx.run("DELETE FROM corrections WHERE subject = ?", (memory_id,))
-            tx.run("DELETE FROM memories WHERE seq = ?", (seq,))
-            # What it took the place of is found again; what took its place goes on alone.
-            back = tx.all("SELECT seq FROM memories WHERE superseded_by = ?", (memory_id,))
-            tx.run("UPDATE memories SET superseded_by = NULL WHERE superseded_by = ?", (memory_id,))
-            for row in back:
-                indexing.describe(tx, int(row[0]))
-            tx.run("UPDATE memories SET supersedes = NULL WHERE supersedes = ?", (memory_id,))
-            tx.run(
-                "INSERT INTO audit (at, who, action, target, reason) VALUES (?, ?, 'purge', ?, ?)",
-                (clock.now(), actor.identity, memory_id, reason),
-            )
-        passages.erase_traces(tx)
-        return list(seqs)
-
-    done = await vault.db.write(write)
-    await vault.projection.forget_snapshot()
-    # The deletion holds. On a full disk the old bytes stay in the log until the vault rests, which empties it.
+    await vault.make_room()
+    # To merge the text index at once takes as much room as it has.
+    at_once = vault.has_room_for(2 * vault.db.path.stat().st_size)
+    tidy = passages.erase_traces if at_once else _owe_erasing
+    deletion = partial(_purge, actor=actor, ids=list(dict.fromkeys(ids)), reason=reason, tidy=tidy)
+    done = await vault.db.write(deletion)
+    await vault.projection.erase_removed()
+    # The deletion holds. On a full disk old bytes stay until there is room to write over them.
     with contextlib.suppress(StorageFull):
         await vault.db.checkpoint()
+        await _erase(vault)
     return done
+
+
+def _purge(
+    tx: Writer, actor: Actor, ids: Sequence[str], reason: str | None, tidy: Callable[[Writer], None]
+) -> list[str]:
+    seqs = {memory_id: storing.find(tx, memory_id, actor) for memory_id in ids}
+    passages.remove(tx, indexing.KIND, list(seqs.values()))
+    for memory_id, seq in seqs.items():
+        tx.run("DELETE FROM idempotency_keys WHERE memory = ?", (memory_id,))
+        tx.run("DELETE FROM corrections WHERE subject = ?", (memory_id,))
+        tx.run("DELETE FROM memories WHERE seq = ?", (seq,))
+        # What it took the place of is found again; what took its place goes on alone.
+        back = tx.all("SELECT seq FROM memories WHERE superseded_by = ?", (memory_id,))
+        tx.run("UPDATE memories SET superseded_by = NULL WHERE superseded_by = ?", (memory_id,))
+        for row in back:
+            indexing.describe(tx, int(row[0]))
+        tx.run("UPDATE memories SET supersedes = NULL WHERE supersedes = ?", (memory_id,))
+        tx.run(
+            "INSERT INTO audit (at, who, action, target, reason) VALUES (?, ?, 'purge', ?, ?)",
+            (clock.now(), actor.identity, memory_id, reason),
+        )
+    tidy(tx)
+    return list(seqs)
+
+
+def _owe_erasing(tx: Writer) -> None:
+    tx.run(
+        "INSERT INTO vault_info (key, value) VALUES ('erase', :mark) ON CONFLICT (key) DO UPDATE SET value = :mark",
+        {"mark": str(uuid7())},
+    )
+
+
+def is_erasing_owed(tx: Reader) -> bool:
+    """Whether words of purged memories still stand in the file, for want of room."""
+    return _erasing_owed(tx) is not None
+
+
+def _erasing_owed(tx: Reader) -> str | None:
+    mark = tx.value("SELECT value FROM vault_info WHERE key = 'erase'")
+    return None if mark is None else str(mark)
+
+
+async def _erase(vault: Vault) -> None:
+    """Write over them in small steps, each of which uses the room of those before. Raises ``StorageFull``."""
+    mark, step = await vault.db.read(_erasing_owed), 0
+    if mark is None:
+        return
+    vault.check_writable()
+    while await vault.db.write(partial(passages.erase_traces_in_steps, step=step)):
+        await vault.db.checkpoint()
+        vault.check_writable()
+        step += 1
+    # Whoever purged meanwhile has marked it anew: then it begins again.
+    await vault.db.write(lambda tx: tx.run("DELETE FROM vault_info WHERE key = 'erase' AND value = ?", (mark,)))
+    await vault.db.checkpoint()
+
+
+ERASE = Chore(is_erasing_owed, _erase)
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,7 +117,7 @@ class Objects:
             folder.mkdir(mode)
             self._unsynced.add(self._folder)
         temporary = folder / f"{TEMPORARY}{secrets.token_hex(8)}"
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode & 0o444)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(packed)

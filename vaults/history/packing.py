@@ -61,6 +61,7 @@ def _packed(objects: Objects, loose: list[str]) -> int:
         _write(objects, loose, Path(temporary))
         # The pack before its index: a pack is looked for only when its index is there.
         for made in sorted(Path(temporary).iterdir(), key=lambda path: path.suffix != ".pack"):
+            made.chmod(objects.folder.stat().st_mode & 0o444)
             _sync(made)
             made.replace(folder / made.name)
     sync_folder(folder)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vaults.files.atomic import sync_folder, write_atomic
+from vaults.files.private import FOLDER, tighten
 from vaults.history import config
 from vaults.history.errors import HistoryUnavailable
 from vaults.history.refs import small_file
@@ -51,10 +52,12 @@ def own(state: Path) -> Place:
         folder.mkdir(mode=0o700, exist_ok=True)
         for part in ("objects/info", "objects/pack", "refs/heads", "refs/strongroom"):
             (folder / part).mkdir(mode=0o700, parents=True, exist_ok=True)
-        (folder / "objects").chmod(0o700)
+        for part in ("objects", "refs"):
+            (folder / part).chmod(0o700)
         write_atomic(folder / "config", _OWN_CONFIG)
         write_atomic(folder / "HEAD", b"ref: refs/heads/main\n")
         sync_folder(state)
+    tighten(folder, FOLDER)
     _checked(folder, folder, state)
     return Place(folder, folder, "")
 

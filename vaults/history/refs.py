@@ -120,10 +120,11 @@ def _locked(path: Path, new: str) -> Iterator[Path]:
 def _taken(lock: Path) -> int:
     """Make the lock file, waiting a moment for another process to be done with its own."""
     ends = time.monotonic() + _WAIT_S
+    mode = lock.parent.stat().st_mode & 0o644  # nobody reads it who may not go there
     while True:
         _clear_stale(lock)
         try:
-            return os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            return os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         except FileExistsError as failure:
             if time.monotonic() > ends:
                 raise HistoryUnavailable("its reference is locked") from failure

@@ -1,8 +1,8 @@
 """Many vectors: 4-bit product codes find candidates, half floats rank them.
 
 The codes (FAISS PQ{width/4}x4fs, an eighth of a byte per dimension) are scanned whole; the best ``k * refine_factor``
-are scored again from fp16. Rows are sorted by passage id and never change: new rows and removals are kept beside it
-(``layers.py``) until the next build.
+are scored again from fp16. Rows are sorted by passage id and never move: new rows and removals are kept beside it
+(``layers.py``) until the next build. A removed row is wiped, so that nothing of it is saved.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def is_compressible(width: int) -> bool:
 
 
 class CompressedVectors:
-    """An immutable set of vectors by passage id; safe to search from many threads."""
+    """A set of vectors by passage id; safe to search from many threads, while nothing is wiped."""
 
     def __init__(self, ids: Ids, halves: Any, codes: Any, refine_factor: int) -> None:
         self.ids = ids
@@ -80,8 +80,22 @@ class CompressedVectors:
         found = self._by_codes(query, k, mask)
         return exact_top(self._halves, self.gather, query, k, mask) if found is None else found
 
+    def wipe(self, rows: Ids) -> None:
+        """Overwrite these rows, which no longer count."""
+        import numpy as np
+
+        engine, packer = faiss(), self._codes.get_CodePacker()
+        halves_of(self._halves)[rows] = 0
+        packed = engine.rev_swig_ptr(self._codes.codes.get(), self._codes.codes.size())
+        blocks, every = packed.reshape(-1, packer.block_size), np.full(packer.code_size, 0xFF, np.uint8)
+        places = rows % packer.nvec
+        for place in np.unique(places).tolist():
+            bits = np.zeros((1, packer.block_size), np.uint8)  # those of a block that belong to the row there
+            packer.pack_1(every, place, bits)
+            blocks[rows[places == place] // packer.nvec] &= ~bits
+
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What ``restore`` needs; views of immutable memory."""
+        """What ``restore`` needs; views of memory in which only removed rows change."""
         return {
             "ids": self.ids,
             "halves": halves_of(self._halves),

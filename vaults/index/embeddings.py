@@ -195,6 +195,20 @@ def since(tx: Reader, seen: int, model: str) -> Delta:
     return Delta([change for _, change in changes], last, anew)
 
 
+def removed_since(tx: Reader, seen: int) -> bool:
+    """Whether a vector was removed after change number ``seen``."""
+    return tx.one("SELECT 1 FROM vector_removals WHERE change > ? LIMIT 1", (seen,)) is not None
+
+
+def shape(tx: Reader) -> tuple[str, int] | None:
+    """Key and width of the model the vault's vectors are of; None where there are none."""
+    row = tx.one(
+        "SELECT e.model, LENGTH(e.vector) / 4 FROM embeddings e JOIN vault_info i ON i.value = e.model"
+        " WHERE i.key = 'model' LIMIT 1"
+    )
+    return (row[0], int(row[1])) if row else None
+
+
 def prune_removals(tx: Writer) -> None:
     """Forget the oldest removals once there are many."""
     if int(tx.value("SELECT COUNT(*) FROM vector_removals")) <= 2 * REMOVALS_KEPT:

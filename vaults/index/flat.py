@@ -78,6 +78,10 @@ class FlatVectors:
         if len(self) < self._peak // 2 and self._peak > SHRINK_FROM_ROWS:
             self._shrink()
 
+    def wipe(self, rows: Ids) -> None:
+        """Overwrite these rows, which no longer count."""
+        self._matrix()[rows] = 0
+
     def rows_of(self, ids: Ids) -> Ids:
         """The row of each id, -1 where there is none."""
         import numpy as np

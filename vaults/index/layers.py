@@ -1,7 +1,7 @@
 """Sealed rows with tombstones, and how several sealed layers become one.
 
-A layer's rows never change; what is removed or replaced is only marked. That is what lets a rebuild read them without
-any lock while searches and changes go on.
+A layer's rows never move; what is removed or replaced is marked, and wiped. That is what lets a rebuild read them
+without any lock while searches and changes go on: it may read of such a row what was or zeros, and drops it either way.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class Rows(Protocol):
     def __len__(self) -> int: ...
     def rows_of(self, ids: Ids) -> Ids: ...
     def gather(self, rows: Ids) -> Floats: ...
+    def wipe(self, rows: Ids) -> None: ...
     def top(self, query: Floats, k: int, mask: Mask | None) -> tuple[Ids, Floats]: ...
 
 
@@ -50,11 +51,14 @@ class Layer:
         return self.rows.memory_bytes + len(self.rows)
 
     def bury(self, ids: Ids) -> None:
-        """These no longer count. Unknown ids are no error."""
+        """These no longer count, and nothing of them stays. Unknown ids are no error."""
         import numpy as np
 
         rows = self.rows.rows_of(ids)
-        self.live[rows[rows >= 0]] = False
+        rows = rows[rows >= 0]
+        rows = rows[self.live[rows]]
+        self.live[rows] = False
+        self.rows.wipe(rows)
         self.gone = len(self.rows) - int(np.count_nonzero(self.live))
 
     def read(self, ids: Ids, out: Floats) -> None:

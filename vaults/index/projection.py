@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import Executor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vaults.context import run_in
 from vaults.db.connection import Database
 from vaults.embed.backend import ModelIdentity
-from vaults.index import embeddings
+from vaults.index import embeddings, snapshot
 from vaults.index.snapshot import SnapshotInvalid
 from vaults.index.vectors import Stamp, VectorIndex
 from vaults.settings import IndexSettings
@@ -34,9 +35,10 @@ class Projection:
         self._settings = settings
         self._pool = pool
         self._index: VectorIndex | None = None
-        self._model: ModelIdentity | None = None
+        self._stamp: Stamp | None = None
         self._saved_at = 0
-        self._catching_up = asyncio.Lock()
+        self._changing = asyncio.Lock()  # whoever puts another index in place, takes it away, or catches it up
+        self._filing = asyncio.Lock()  # whoever writes or removes the snapshot; taken before the other
         self._rebuild: asyncio.Task[bool] | None = None
         self._stop_rebuild = threading.Event()
 
@@ -65,62 +67,104 @@ class Projection:
 
     async def current(self, model: ModelIdentity, at_least: int) -> VectorIndex:
         """The index of ``model``, having applied at least change ``at_least``."""
-        if self._index is None or self._model != model or self._index.seen < at_least:
-            async with self._catching_up:
-                await self._catch_up(model, at_least)
-        assert self._index is not None
-        return self._index
+        stamp, index = self._stamp_of(model.key, model.width), self._index
+        if index is not None and self._stamp == stamp and index.seen >= at_least:
+            return index
+        async with self._changing:
+            return await self._caught_up(stamp, at_least)
 
-    async def _catch_up(self, model: ModelIdentity, at_least: int) -> None:
-        if self._index is None or self._model != model:
-            self._index = await self._loaded(model)
-            self._model = model
-            self._saved_at = self._index.seen
-        while self._index.seen < at_least:
-            seen = self._index.seen
-            delta = await self._db.read(lambda tx, seen=seen: embeddings.since(tx, seen, model.key))  # type: ignore[misc]
+    async def _caught_up(self, stamp: Stamp, at_least: int) -> VectorIndex:
+        """Call it holding ``_changing``."""
+        index = self._index
+        if index is None or self._stamp != stamp:
+            index = await self._loaded(stamp)
+            self._index, self._stamp, self._saved_at = index, stamp, index.seen
+        while index.seen < at_least:
+            seen = index.seen
+            delta = await self._db.read(lambda tx, seen=seen: embeddings.since(tx, seen, stamp.model))  # type: ignore[misc]
             if delta.anew:
-                self._index = VectorIndex(model.width, self._settings)
-            damaged = await run_in(self._pool, self._index.apply, delta.changes, delta.last)
+                self._index = index = VectorIndex(stamp.width, self._settings)
+            damaged = await run_in(self._pool, index.apply, delta.changes, delta.last)
             if damaged:
                 await self._db.write(lambda tx, lost=damaged: embeddings.renew(tx, lost))  # type: ignore[misc]
-        if self._index.needs_rebuild and (self._rebuild is None or self._rebuild.done()):
+        if index.needs_rebuild and (self._rebuild is None or self._rebuild.done()):
             self._stop_rebuild.clear()
-            self._rebuild = asyncio.create_task(run_in(self._pool, self._index.rebuild, self._stop_rebuild))
-
-    async def _loaded(self, model: ModelIdentity) -> VectorIndex:
-        index = await run_in(self._pool, self._load, model)
-        # A snapshot from the future lies beside rows that were restored from a backup: it knows what they do not.
-        if index.seen > await self._db.read(embeddings.last_change):
-            return VectorIndex(model.width, self._settings)
+            self._rebuild = asyncio.create_task(run_in(self._pool, index.rebuild, self._stop_rebuild))
         return index
 
-    def _load(self, model: ModelIdentity) -> VectorIndex:
-        expected = Stamp(self._vault_id, model.key, model.width, 0)
+    def _stamp_of(self, model: str, width: int) -> Stamp:
+        return Stamp(self._vault_id, model, width, 0)
+
+    async def _loaded(self, stamp: Stamp) -> VectorIndex:
+        index = await run_in(self._pool, self._load, stamp)
+        # A snapshot from the future lies beside rows that were restored from a backup: it knows what they do not.
+        if index.seen > await self._db.read(embeddings.last_change):
+            return VectorIndex(stamp.width, self._settings)
+        return index
+
+    def _load(self, stamp: Stamp) -> VectorIndex:
         try:
-            return VectorIndex.load(self._path, expected, self._settings)
+            return VectorIndex.load(self._path, stamp, self._settings)
         except SnapshotInvalid:
             # Whatever is wrong with a snapshot, the rows are the truth: start empty and replay them.
-            return VectorIndex(model.width, self._settings)
+            return VectorIndex(stamp.width, self._settings)
 
     async def save(self) -> bool:
         """Write a snapshot if there is something new worth one; whether it was written."""
-        index, model = self._index, self._model
-        if index is None or model is None or len(index) < SNAPSHOT_FROM or index.seen == self._saved_at:
-            return False
-        stamp = Stamp(self._vault_id, model.key, model.width, index.seen)
-        await run_in(self._pool, index.save, self._path, stamp)
-        self._saved_at = stamp.seen
-        return True
+        async with self._filing:
+            index = self._index
+            if index is None or self._stamp is None or len(index) < SNAPSHOT_FROM or self._is_saved(index):
+                return False
+            # What was purged, here or by another process, is not written down again.
+            index, stamp = await self._newest(self._stamp)
+            await run_in(self._pool, index.save, self._path, stamp)
+            self._saved_at = stamp.seen
+            if await self._db.read(lambda tx: embeddings.removed_since(tx, stamp.seen)):
+                await self._remove_file()
+                return False
+            return True
+
+    def _is_saved(self, index: VectorIndex) -> bool:
+        return index.seen == self._saved_at and self._path.exists()
+
+    async def _newest(self, stamp: Stamp) -> tuple[VectorIndex, Stamp]:
+        """The index with every change there is, and the stamp of that."""
+        async with self._changing:
+            index = await self._caught_up(stamp, await self._db.read(embeddings.last_change))
+        return index, replace(stamp, seen=index.seen)
 
     async def drop(self) -> None:
         """Give the memory back; the next search loads the index again."""
-        if self._rebuild is not None:
-            self._stop_rebuild.set()
-            await asyncio.gather(self._rebuild, return_exceptions=True)
-        self._index = self._model = self._rebuild = None
+        async with self._changing:
+            if self._rebuild is not None:
+                self._stop_rebuild.set()
+                await asyncio.gather(self._rebuild, return_exceptions=True)
+            self._index = self._stamp = self._rebuild = None
+
+    async def erase_removed(self) -> None:
+        """After a purge: nothing of vectors that are gone stays in the saved index, nor in the one in memory, which
+        takes the removals and goes on answering. One that is only on disk is loaded first: the next search then need
+        not replay the rows. It is saved again when the vault rests or closes."""
+        async with self._filing:
+            stamp = self._stamp or await self._saved_stamp()
+            try:
+                if stamp is not None:
+                    await self._newest(stamp)
+            finally:
+                await self._remove_file()
+
+    async def _saved_stamp(self) -> Stamp | None:
+        """What a snapshot would have to be of; None where there is none."""
+        if not self._path.exists():
+            return None
+        found = await self._db.read(embeddings.shape)
+        return self._stamp_of(*found) if found is not None else None
 
     async def forget_snapshot(self) -> None:
         """Drop the index and its file: the next search replays the rows."""
-        await self.drop()
-        await run_in(self._pool, lambda: self._path.unlink(missing_ok=True))
+        async with self._filing:
+            await self.drop()
+            await self._remove_file()
+
+    async def _remove_file(self) -> None:
+        await run_in(self._pool, snapshot.remove, self._path)

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from vaults.files.atomic import Buffer, sweep_temporaries, write_atomic
+from vaults.files.atomic import Buffer, sweep_temporaries, sync_folder, write_atomic
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,6 +39,7 @@ FORMAT = 1
 PRELUDE = struct.Struct("<8sIIQ")
 DIGEST_BYTES = hashlib.sha256().digest_size
 ALIGNMENT = 64
+PIECE_BYTES = 1 << 20
 DTYPES = ("<i8", "<f4", "<f2", "|u1")
 
 
@@ -66,6 +67,14 @@ def write(path: Path, stamp: Stamp, arrays: Mapping[str, NDArray[Any]]) -> None:
     write_atomic(path, _hashed(stamp, arrays))
 
 
+def remove(path: Path) -> None:
+    """Take the snapshot at ``path`` away, and what killed writers left of one."""
+    if path.exists():
+        path.unlink(missing_ok=True)
+        sync_folder(path.parent)
+    sweep_temporaries(path)
+
+
 def read(path: Path, expected: Stamp) -> tuple[Stamp, Arrays]:
     """The stamp and arrays at ``path``; the arrays share one buffer. ``expected.seen`` is not looked at.
 
@@ -90,9 +99,16 @@ def read(path: Path, expected: Stamp) -> tuple[Stamp, Arrays]:
 def _hashed(stamp: Stamp, arrays: Mapping[str, NDArray[Any]]) -> Iterator[Buffer]:
     digest = hashlib.sha256()
     for buffer in _layout(stamp, arrays):
-        digest.update(buffer)
-        yield buffer
+        for piece in _pieces(buffer):  # copies: a row may be wiped while the disk works
+            digest.update(piece)
+            yield piece
     yield digest.digest()
+
+
+def _pieces(buffer: Buffer) -> Iterator[bytes]:
+    view = memoryview(buffer).cast("B")
+    for start in range(0, len(view), PIECE_BYTES):
+        yield bytes(view[start : start + PIECE_BYTES])
 
 
 def _layout(stamp: Stamp, arrays: Mapping[str, NDArray[Any]]) -> Iterator[Buffer]:

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from vaults.errors import StorageFull
 from vaults.files import atomic
 from vaults.index import snapshot
+from vaults.index.engine import faiss
+from vaults.index.layers import merge
 from vaults.index.snapshot import SnapshotInvalid, Stamp
 from vaults.index.vectors import VectorChange, VectorIndex
 from vaults.settings import IndexSettings
@@ -70,6 +72,35 @@ def test_a_loaded_index_answers_as_the_saved_one_and_goes_on(tmp_path: Path, cou
         each.apply(more, 43)
         assert each.rebuild()
     assert loaded.search(unit(1, 6)[0], 10) == index.search(unit(1, 6)[0], 10)
+
+
+@pytest.mark.parametrize("rebuilt", [False, True])
+def test_nothing_of_a_removed_vector_is_saved(tmp_path: Path, rebuilt: bool) -> None:
+    path, index = tmp_path / "vectors.idx", filled(2500 if rebuilt else 300, rebuilt=rebuilt)
+    removed, kept = unit(300, 1)[5], unit(300, 1)[8]
+    index.save(path, STAMP)
+    raw = path.read_bytes()
+    assert removed.tobytes() not in raw
+    assert removed.astype(np.float16).tobytes() not in raw
+    assert (kept.astype(np.float16) if rebuilt else kept).tobytes() in raw
+    if rebuilt:
+        codes = index._sealed[0].rows._codes  # type: ignore[attr-defined]
+        packed, packer = faiss().AlignedTable_to_array(codes.codes), codes.get_CodePacker()
+        held = [packer.unpack_1(packed[: packer.block_size][None], row) for row in (5, 8)]
+        assert not held[0].any()
+        assert held[1].any()
+
+
+def test_a_vector_removed_during_a_rebuild_is_not_saved_after_it(tmp_path: Path) -> None:
+    index = VectorIndex(96, SMALL)
+    index.apply([VectorChange(passage, row.tobytes()) for passage, row in enumerate(unit(2500, 1))], 1)
+    frozen = index._seal()
+    merged = merge(frozen, 96, SMALL.flat_limit, SMALL.refine_factor, lambda: False)
+    index.apply([VectorChange(5, None)], 2)
+    assert merged is not None
+    index._swap(frozen, merged)
+    index.save(tmp_path / "vectors.idx", STAMP)
+    assert unit(300, 1)[5].astype(np.float16).tobytes() not in (tmp_path / "vectors.idx").read_bytes()
 
 
 def test_a_save_during_a_rebuild_is_whole(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ async def _delete_superseded(vault: Vault, before: str, until: float) -> bool:
     while await vault.db.write(lambda tx, step=step: passages.erase_traces_in_steps(tx, step)):  # type: ignore[misc]
         step += 1
         await asyncio.sleep(PAUSE_S)
-    await vault.projection.forget_snapshot()
+    await vault.projection.erase_removed()
     try:
         await vault.db.checkpoint()
     except StorageFull:  # the old bytes stay in the log until the vault rests, which empties it

@@ -53,8 +53,10 @@ async def commit(vault: Vault, actor: Actor, change: Change, beside: Beside = no
     (a file is not what was read), ``AlreadyExists``, ``StorageFull``, ``ReadOnly``: then nothing is changed."""
     if any(len(each.after or b"") > len(each.before or b"") for each in change.files):
         vault.check_writable()
+    elif any(each.after is None and each.to is None for each in change.files):
+        await vault.make_room()
     else:
-        vault.check_there()  # what frees space is what the reserve is for
+        vault.check_there()  # what frees space is what is left free for
     return await carried_through(_commit(vault, actor, change, beside))
 
 

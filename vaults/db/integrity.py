@@ -1,0 +1,70 @@
+"""Whether a database file is whole: SQLite's own checks, in parts that are short enough to stop between two.
+
+A part is a table with its indexes; the first is the schema with the list of free pages. A small file is one part.
+Reading only. Each look takes
+a connection of its own: a full-text table compares what an older connection remembers with what others have written
+since, and calls that damage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from vaults.db.connection import open_raw
+from vaults.db.engine import sqlite
+from vaults.db.failures import translated
+from vaults.db.sql import STEPS, Reader
+from vaults.errors import VaultQuarantined
+from vaults.settings import StorageSettings
+
+WHOLE_PAGES = 512
+"""Pages up to which a database is looked through when it is opened: some 2 MB, about a millisecond."""
+
+WHOLE = "everything"
+SCHEMA = "sqlite_schema"
+PART_OF_WHOLE = 4
+"""So many times as big, a database is still one part: a connection for each of its tables would take longer."""
+
+
+def glance(tx: Reader) -> bool:
+    """Whether a database that is being opened shows damage: all of a small one, the schema and the list of free pages
+    of any other."""
+    small = int(tx.value("PRAGMA page_count")) <= WHOLE_PAGES
+    return bool(tx.value("PRAGMA quick_check(1)" if small else f"PRAGMA quick_check('{SCHEMA}')") != "ok")
+
+
+def parts(path: Path, settings: StorageSettings) -> list[str]:
+    """What there is to look at. Blocking. Raises ``VaultQuarantined`` where not even that can be read."""
+    with translated(), closing(open_raw(path, settings, writer=False)) as raw:
+        if raw.execute("PRAGMA page_count").fetchone()[0] <= PART_OF_WHOLE * WHOLE_PAGES:
+            return [WHOLE]
+        tables = raw.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rootpage").fetchall()
+    return [SCHEMA, *(str(row[0]) for row in tables)]
+
+
+def is_damaged(path: Path, settings: StorageSettings, part: str, stopped: Callable[[], bool] = lambda: False) -> bool:
+    """Whether a part is damaged, found so twice. Blocking: a second for 100,000 memories. ``stopped`` ends it early;
+    then nothing was found. Raises ``VaultUnavailable`` where the file cannot be read."""
+    return all(_shows_damage(path, settings, part, stopped) for _ in range(2))
+
+
+def _shows_damage(path: Path, settings: StorageSettings, part: str, stopped: Callable[[], bool]) -> bool:
+    try:
+        with translated(), closing(open_raw(path, settings, writer=False)) as raw:
+            raw.set_progress_handler(stopped, STEPS)
+            verdict = raw.execute(*_check_of(part)).fetchone()[0]
+    except VaultQuarantined:
+        return True
+    except sqlite.OperationalError as failure:
+        if failure.sqlite_errorcode not in (sqlite.SQLITE_INTERRUPT, sqlite.SQLITE_ERROR):
+            raise
+        return False  # stopped, or the table was dropped meanwhile
+    return bool(verdict != "ok")
+
+
+def _check_of(part: str) -> tuple[str, tuple[str, ...]]:
+    if part == WHOLE:
+        return "PRAGMA integrity_check(1)", ()
+    return "SELECT * FROM pragma_integrity_check(?) LIMIT 1", (part,)

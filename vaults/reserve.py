@@ -1,0 +1,69 @@
+"""A file that only keeps room: given up when the disk is full, for what frees more.
+
+SQLite writes to delete, so on a disk that other programs filled nothing could be deleted any more. One file serves all
+vaults of a data folder; a folder served in place, which may lie on another disk, has its own.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from vaults.settings import StorageSettings
+
+NAME = ".reserve"
+MB = 1024 * 1024
+SHARE = 4
+"""It takes so much less than ``storage.reserve_mb``, which is left free besides."""
+
+
+class Reserve:
+    """The file in ``folder``. Every method blocks for a few system calls; several processes may share it."""
+
+    def __init__(self, folder: Path, settings: StorageSettings) -> None:
+        self._path = folder / NAME
+        self._left_free = settings.reserve_mb * MB
+        self.size = self._left_free // SHARE
+
+    def keep(self) -> None:
+        """Make it, or make it again, once there is room for it besides what is left free."""
+        with suppress(OSError):  # a disk that cannot be written, or is full after all: it is tried again
+            if self._is_whole() or not self.size:
+                return
+            if free_bytes(self._path.parent) < self._left_free + self.size:
+                return
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            try:
+                self._fill(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def give_up(self) -> None:
+        """Free its room."""
+        with suppress(OSError):
+            os.truncate(self._path, 0)
+
+    def is_needed(self) -> bool:
+        """Whether no more is free than it takes, or took."""
+        return free_bytes(self._path.parent) < self.size
+
+    def _is_whole(self) -> bool:
+        try:
+            return self._path.stat().st_size == self.size
+        except FileNotFoundError:
+            return False
+
+    def _fill(self, descriptor: int) -> None:
+        os.ftruncate(descriptor, 0)
+        try:
+            os.posix_fallocate(descriptor, 0, self.size)
+        except OSError:
+            os.ftruncate(descriptor, 0)
+            raise
+
+
+def free_bytes(folder: Path) -> int:
+    """What this process may still write on the disk of ``folder``."""
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize
