@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +41,7 @@ from vaults.pool import Pool
 from vaults.roster import Roster
 from vaults.search.endpoint import Expander
 from vaults.settings import LinkSettings
-from vaults.vault import Heard, Shared
+from vaults.vault import Chore, Heard, Shared
 
 if TYPE_CHECKING:  # the library behind it takes a twentieth of a cold start, and over stdio nobody scrapes
     from ops.metrics import Metrics
@@ -57,10 +57,23 @@ CHORES = (
     understanding.UNDERSTAND,
     daily.WRITE_DOWN,
     proactive.LEARN,
-    embedding.EMBED,
 )
 SEARCH_THREADS = 4
 """FAISS and tokenizer calls at once: they release the interpreter, and two cores are kept busy by two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """What is done beside calls: what a vault owes itself, its owed vectors, and rounds over all vaults."""
+
+    chores: tuple[Chore, ...]
+    vectors: bool
+    rounds: bool
+
+
+LASTING = Upkeep((*CHORES, embedding.EMBED), vectors=True, rounds=True)
+BRIEF = Upkeep(CHORES, vectors=False, rounds=False)
+"""Of a process that ends with its command: nothing that needs the model, and no vault but those asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +159,7 @@ async def open_services(
     recorders: Recorders = NOBODY,
     load_model: Callable[[], Embedder] | None = None,
     followers: Sequence[Callable[[], object]] = (),
+    upkeep: Upkeep = LASTING,
 ) -> AsyncIterator[Services]:
     """Open control.db, the pool and the model's service. The model loads on first need, by ``load_model`` if given
     (tests bring a small one). ``followers`` are the access board's."""
@@ -158,8 +172,12 @@ async def open_services(
         embedder = EmbeddingService(settings.embedding, observer, load_model)
         stack.push_async_callback(embedder.close)
         heralds = Heralds()
-        shared = _shared(stack, settings, embedder, observer, heralds.tell)
-        pool = _started(stack, Pool(data, shared, roster.entries))
+        shared = replace(
+            _shared(stack, settings, embedder, observer, heralds.tell),
+            chores=upkeep.chores,
+            pays_vectors=upkeep.vectors,
+        )
+        pool = _opened(stack, Pool(data, shared, roster.entries), upkeep)
         yield Services(
             settings=settings,
             data=data,
@@ -187,10 +205,11 @@ async def _counting(stack: AsyncExitStack, control: Database) -> DayCounters:
     return days
 
 
-def _started(stack: AsyncExitStack, pool: Pool) -> Pool:
+def _opened(stack: AsyncExitStack, pool: Pool, upkeep: Upkeep) -> Pool:
     stack.push_async_callback(pool.close)
     stack.push_async_callback(pool.part)
-    pool.start()
+    if upkeep.rounds:
+        pool.start()
     return pool
 
 
@@ -222,7 +241,6 @@ def _shared(
         expander=expander,
         pool=threads,
         observer=observer,
-        chores=CHORES,
         resident=tending.tend,
         mending=recovery.MEND,
         parting=keeping.flush,
