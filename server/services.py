@@ -64,11 +64,13 @@ SEARCH_THREADS = 4
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """What is done beside calls: what a vault owes itself, its owed vectors, and rounds over all vaults."""
+    """What is done beside calls: what a vault owes itself, its owed vectors, rounds over all vaults, and what else
+    follows the changes that the access board looks for."""
 
     chores: tuple[Chore, ...]
     vectors: bool
     rounds: bool
+    followers: tuple[Callable[[], object], ...] = ()
 
 
 LASTING = Upkeep((*CHORES, embedding.EMBED), vectors=True, rounds=True)
@@ -158,15 +160,14 @@ async def open_services(
     *,
     recorders: Recorders = NOBODY,
     load_model: Callable[[], Embedder] | None = None,
-    followers: Sequence[Callable[[], object]] = (),
     upkeep: Upkeep = LASTING,
 ) -> AsyncIterator[Services]:
     """Open control.db, the pool and the model's service. The model loads on first need, by ``load_model`` if given
-    (tests bring a small one). ``followers`` are the access board's."""
+    (tests bring a small one)."""
     heap.few_arenas()
     observer = recorders.metrics or NullObserver()
     async with AsyncExitStack() as stack:
-        control, roster, board, licence = await _open_control(stack, data, settings, observer, followers)
+        control, roster, board, licence = await _open_control(stack, data, settings, observer, upkeep.followers)
         plans = Plans(settings.limits, settings.plans, lambda: board.current.holders, licence.current)
         days = await _counting(stack, control)
         embedder = EmbeddingService(settings.embedding, observer, load_model)
