@@ -59,10 +59,12 @@ def _how_to_connect(loaded: Loaded, issued: IssuedToken) -> str:
     from server.endpoint import endpoint_of
     from server.first_start import FIRST
     from server.http.app import public_url
+    from server.whereabouts import served_at
 
     named = [name for name in issued.vaults if name != EVERY_VAULT] or [FIRST]
     server = loaded.settings.server
-    endpoint = endpoint_of(public_url(loaded.settings, server.host, server.port), named[0])
+    url = served_at(loaded.data) or public_url(loaded.settings, server.host, server.port)
+    endpoint = endpoint_of(url, named[0])
     shown = issued.token if sys.stdout.isatty() and sys.stderr.isatty() else "$TOKEN"
     each = f"\nEach of its vaults has such a URL: {', '.join(named)}.\n" if len(named) > 1 else ""
     return f"""
