@@ -202,6 +202,4 @@ class LimitSettings(Section):
 def refuse_open_bind(settings: AuthSettings, host: str) -> None:
     """Raise ``ValueError`` when everybody would be the owner and the address is not this machine's alone."""
     if settings.mode == "none" and not is_loopback(host):
-        raise ValueError(
-            f"auth.mode = none needs a loopback address, not {host}: anyone who reaches it owns every vault"
-        )
+        raise ValueError(f"none needs a loopback address, not {host}: anyone who reaches it owns every vault")

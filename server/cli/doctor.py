@@ -29,11 +29,12 @@ def add_to(app: typer.Typer) -> None:
 def doctor(
     ctx: typer.Context,
     vault: Annotated[str | None, typer.Option(help="this vault only; default: every vault")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON, for programs")] = False,
     repair: Annotated[bool, typer.Option("--repair", help="do what is safe first, then look")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="all details")] = False,
 ) -> None:
-    """Look whether installation and vaults are well, and say what helps. Exit code 1: there are warnings or errors."""
+    """Look whether all is well. Says of the installation and each vault what helps. Exit code 1: there are warnings or
+    errors."""
     from dataclasses import asdict
 
     from ops.doctor.check import is_well

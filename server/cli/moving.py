@@ -32,13 +32,13 @@ def add_to(app: typer.Typer) -> None:
 
 def import_(
     ctx: typer.Context,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="jsonl")],
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="the file")],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="what wrote the file: jsonl")],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="the file to read")],
     vault: Annotated[str, typer.Option(help="the vault")],
     url: Url = None,
     token_file: TokenFile = None,
 ) -> None:
-    """Store memories from a file. Safe to run again; lines that are no memories are listed beside the file."""
+    """Store memories from a file. Safe to run again; lines that are no memories are kept beside the file."""
     from server.cli.output import note, say
     from server.cli.session import load_settings
     from vaults.domain.transfer import REPORT_SUFFIX
@@ -147,11 +147,11 @@ def export(
     ctx: typer.Context,
     vault: Annotated[str, typer.Option(help="the vault")],
     to: Annotated[Path, typer.Option(help="folder to write to")],
-    shape: Annotated[Literal["jsonl", "markdown", "both"], typer.Option("--format")] = "both",
+    shape: Annotated[Literal["jsonl", "markdown", "both"], typer.Option("--format", help="what to write")] = "both",
     url: Url = None,
     token_file: TokenFile = None,
 ) -> None:
-    """Write every memory, private and archived ones included: memories.jsonl, and a Markdown file each."""
+    """Write every memory to a folder. Private and archived ones too: memories.jsonl, and a Markdown file each."""
     from server.cli.output import say
     from server.cli.session import load_settings, run_async
 

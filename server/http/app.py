@@ -74,7 +74,7 @@ class Application:
         try:
             refuse_open_bind(settings.auth, host)
         except ValueError as failure:
-            raise InvalidArgument("auth.mode", f"does not fit: {failure}") from None
+            raise InvalidArgument("auth.mode", str(failure)) from None
         return _Site(self, instruments, public_url(settings, host, port)).serve
 
 

@@ -172,7 +172,7 @@ def test_a_port_in_use_and_an_open_bind_stop_the_start(
     port = server[0].rpartition(":")[2]
     taken = strongroom("serve", "--port", port, "--metrics-port", "0")
     assert (taken.code, taken.out) == (2, "")
-    assert taken.err.startswith(f"strongroom: port {port}")
+    assert taken.err.startswith(f"strongroom: --port {port}")
     open_bind = strongroom("serve", "--host", "0.0.0.0", "--port", "0", STRONGROOM_AUTH__MODE="none")
     assert open_bind.code == 2
     assert "auth.mode" in open_bind.err
