@@ -170,15 +170,11 @@ async def open_services(
         control, roster, board, licence = await _open_control(stack, data, settings, observer, upkeep.followers)
         plans = Plans(settings.limits, settings.plans, lambda: board.current.holders, licence.current)
         days = await _counting(stack, control)
-        embedder = EmbeddingService(settings.embedding, observer, load_model)
+        embedder = EmbeddingService(settings.embedding, observer, load_model, pays_unasked=upkeep.vectors)
         stack.push_async_callback(embedder.close)
         heralds = Heralds()
-        shared = replace(
-            _shared(stack, settings, embedder, observer, heralds.tell),
-            chores=upkeep.chores,
-            pays_vectors=upkeep.vectors,
-        )
-        pool = _opened(stack, Pool(data, shared, roster.entries), upkeep)
+        shared = _shared(stack, settings, embedder, observer, heralds.tell)
+        pool = _opened(stack, Pool(data, replace(shared, chores=upkeep.chores), roster.entries), upkeep)
         yield Services(
             settings=settings,
             data=data,

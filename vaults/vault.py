@@ -90,8 +90,7 @@ def unheard(vault: str, paths: Sequence[str]) -> None:
 class Shared:
     """What every vault of a process uses together: settings, one model of each kind, one pool of search threads, the
     chores done before owed vectors are paid, ``mending``, what finishes a change that a kill interrupted, ``resident``,
-    what goes on as long as a vault is open, ``parting``, what is done before it closes, and ``pays_vectors``, whether
-    owed vectors are paid unasked: a process that ends with its command would load the model for nothing."""
+    what goes on as long as a vault is open, and ``parting``, what is done before it closes."""
 
     storage: StorageSettings
     embedding: EmbeddingSettings
@@ -110,7 +109,6 @@ class Shared:
     mending: Chore | None = None
     parting: Work | None = None
     heard: Heard = unheard
-    pays_vectors: bool = True
     sessions: SessionSettings = field(default_factory=SessionSettings)
     telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
     hygiene: HygieneSettings = field(default_factory=HygieneSettings)
@@ -137,7 +135,6 @@ class Vault:
         self._file: tuple[int, int] | None = None
         self._model: str | None = None
         self._owes = False
-        self._pays = shared.pays_vectors
         self._paying: asyncio.Task[None] | None = None
         self._resident: asyncio.Task[object] | None = None
         self._aside: asyncio.Task[object] | None = None
@@ -286,11 +283,6 @@ class Vault:
         if (self._paying is None or self._paying.done()) and self.lease.try_acquire():
             self._paying = asyncio.create_task(self._pay())
 
-    def pay(self) -> None:
-        """Nudge because somebody asked for the vectors: they are paid also where nothing is paid unasked."""
-        self._pays = True
-        self.nudge()
-
     def nudge_in(self, seconds: float) -> None:
         """Nudge in a while; the last call counts."""
         if self._later is not None:
@@ -325,10 +317,9 @@ class Vault:
                 for chore in self.shared.chores:
                     if await self.db.read(chore.owed):
                         await chore.do(self)
-                if self._pays:
-                    await backfill.pay(self.db, self.shared.embedder)
-                    await self.adopt_model()
-                    await backfill.pay(self.db, self.shared.embedder)
+                await backfill.pay(self.db, self.shared.embedder)
+                await self.adopt_model()
+                await backfill.pay(self.db, self.shared.embedder)
         except StrongroomError:
             # The model or the disk is down; both report themselves, and the pool's next round tries again.
             return

@@ -120,7 +120,8 @@ def _globals(
         Path | None, typer.Option(help="settings file; default: strongroom.toml in the data folder")
     ] = None,
     log_level: Annotated[
-        Literal["debug", "info", "warning", "error"] | None, typer.Option(help="least grave lines that are logged")
+        Literal["debug", "info", "warning", "error"] | None,
+        typer.Option(help="log lines of this level and graver ones"),
     ] = None,
     log_format: Annotated[
         Literal["auto", "console", "json"] | None, typer.Option(help="auto: json where stderr is no terminal")

@@ -34,7 +34,7 @@ def set_one(
     vault: VaultName,
     role: Annotated[
         Literal["reader", "writer", "admin"],
-        typer.Argument(metavar="ROLE", help="what it may do there: reader, writer or admin"),
+        typer.Argument(metavar="ROLE", help="what it may do there"),
     ],
     issuer: Issuer = None,
 ) -> None:

@@ -34,7 +34,7 @@ def hook(
     ctx: typer.Context,
     event: Annotated[
         Literal["session-start", "prompt", "stop"],
-        typer.Argument(metavar="EVENT", help="what happened: session-start, prompt or stop"),
+        typer.Argument(metavar="EVENT", help="what happened"),
     ],
     *,
     vault: Annotated[str, typer.Option(help="the vault; default: the project's, else main")] = "",

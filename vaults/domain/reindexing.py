@@ -164,7 +164,8 @@ async def pay(vault: Vault, progress: Progress) -> None:
     """Have the vectors paid, and say how far it is. Gives up where nobody makes progress."""
     if vault.shared.embedder.state().status == "off":
         return
-    vault.pay()
+    vault.shared.embedder.pays_unasked = True  # from here on somebody asks for them
+    vault.nudge()
     total = left = await vault.db.read(embeddings.owed_count)
     waited = 0.0
     # The model's own watch ends a hung payment here; of another process only the count tells.
