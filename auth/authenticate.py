@@ -36,8 +36,13 @@ class _Verified:
     until: float
 
 
+def _unnoted(token_id: str) -> None:
+    """Nobody wants to know."""
+
+
 class Authenticator:
-    """Asks each authenticator in turn. Revocation is checked on every request, remembered token or not."""
+    """Asks each authenticator in turn. Revocation is checked on every request, remembered token or not. ``used`` is
+    told the id of each token issued here that is let in, now and then."""
 
     def __init__(
         self,
@@ -46,11 +51,13 @@ class Authenticator:
         *,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
+        used: Callable[[str], None] = _unnoted,
     ) -> None:
         self._chain = tuple(chain)
         self._board = board
         self._clock = clock
         self._now = now
+        self._used = used
         self._verified: dict[bytes, _Verified] = {}
 
     async def authenticate(self, token: str) -> Principal:
@@ -65,8 +72,11 @@ class Authenticator:
         else:
             principal = await self._verify(token)
             self._remember(digest, principal)
-        if principal.token_id is not None and principal.token_id not in self._board.current.live_tokens:
-            await self._look_again(principal, principal.token_id)
+        if principal.token_id is not None:
+            if principal.token_id not in self._board.current.live_tokens:
+                await self._look_again(principal, principal.token_id)
+            if known is None:
+                self._used(principal.token_id)
         return principal
 
     async def _verify(self, token: str) -> Principal:

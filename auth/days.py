@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -53,6 +54,8 @@ class DayCounters:
         self._day = ""
         self._known: dict[str, int] = {}  # counter → total in the table when last looked at
         self._unwritten: Counter[tuple[str, str]] = Counter()  # (counter, day) → not yet in the table
+        self._seen: set[str] = set()  # today
+        self._sighted: Counter[tuple[str, str]] = Counter()  # as ``_unwritten``, of what was only seen
         self._task: asyncio.Task[None] | None = None
         self.failure: Exception | None = None
 
@@ -74,6 +77,13 @@ class DayCounters:
             self._unwritten[share.counter, day] += stores
         return Taken(tuple(share.counter for share in shares), day, stores)
 
+    def saw(self, counter: str) -> None:
+        """Note that there was something at all today: once a day and process, however much there is."""
+        day = self._current_day()
+        if counter not in self._seen:
+            self._seen.add(counter)
+            self._sighted[counter, day] = 1
+
     def give_back(self, taken: Taken, stores: int) -> None:
         """Uncount what was let in but not stored."""
         for counter in taken.counters:
@@ -90,7 +100,8 @@ class DayCounters:
         return (datetime.fromisoformat(self._current_day()) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     async def flush(self) -> None:
-        """Write what was counted and learn what other processes counted. A failed write loses nothing."""
+        """Write what was counted and learn what other processes counted. A failed write loses no count."""
+        await self._write_sighted()
         taken = Counter({key: count for key, count in self._unwritten.items() if count})
         if not taken:
             return
@@ -99,6 +110,15 @@ class DayCounters:
         self._unwritten.subtract(taken)
         self._unwritten = Counter({key: count for key, count in self._unwritten.items() if count})
         self._known.update({counter: used for (counter, of), used in totals.items() if of == self._day})
+
+    async def _write_sighted(self) -> None:
+        if not self._sighted:
+            return
+        sighted, self._sighted = self._sighted, Counter()
+        day = self._current_day()
+        # A disk that is full or read-only is no reason to fail where nothing was stored: tomorrow it is seen again.
+        with suppress(StrongroomError):
+            await self._db.write(lambda writer: _add(writer, sighted, day))
 
     async def close(self) -> None:
         """Stop, and write the rest."""
@@ -127,7 +147,7 @@ class DayCounters:
         # A wall clock set back must not give a caller the day again.
         day = max(self._day, self._today())
         if day != self._day:
-            self._day, self._known = day, {}
+            self._day, self._known, self._seen = day, {}, set()
         return day
 
     async def _flush_now_and_then(self) -> None:
@@ -138,6 +158,15 @@ class DayCounters:
                 self.failure = None
             except StrongroomError as failure:
                 self.failure = failure  # kept and counted; the next round writes it
+
+
+def counted(reader: Reader, prefix: str) -> set[str]:
+    """What of the counters that begin so was counted in the last ``KEEP_DAYS`` days, without the prefix."""
+    rows = reader.all(
+        "SELECT DISTINCT substr(scope, :after) FROM usage_days WHERE substr(scope, 1, :size) = :prefix",
+        {"after": len(prefix) + 1, "size": len(prefix), "prefix": prefix},
+    )
+    return {str(row[0]) for row in rows}
 
 
 def _totals(reader: Reader, counters: Sequence[str], day: str) -> dict[str, int]:

@@ -22,6 +22,10 @@ def _ttl(text: str) -> str:
     return text
 
 
+def _ttl_or_none(text: str) -> str:
+    return text if text == "none" else _ttl(text)
+
+
 def _size(text: str | None) -> str | None:
     if text is not None:
         parse_size(text)
@@ -101,6 +105,13 @@ class AuthSettings(Section):
     token_ttl: Annotated[
         str, AfterValidator(_ttl), Field(description="life of a token when token create names none")
     ] = "30d"  # noqa: S105  a duration
+    first_token_ttl: Annotated[
+        str,
+        AfterValidator(_ttl_or_none),
+        Field(
+            description="life of the token for vault main that the first start makes and prints; none: it makes none"
+        ),
+    ] = "90d"  # noqa: S105  a duration
     leeway_s: Annotated[float, Field(ge=0, le=60, description="seconds clocks may differ when times are checked")] = (
         30.0
     )
@@ -191,6 +202,4 @@ class LimitSettings(Section):
 def refuse_open_bind(settings: AuthSettings, host: str) -> None:
     """Raise ``ValueError`` when everybody would be the owner and the address is not this machine's alone."""
     if settings.mode == "none" and not is_loopback(host):
-        raise ValueError(
-            f"auth.mode = none needs a loopback address, not {host}: anyone who reaches it owns every vault"
-        )
+        raise ValueError(f"none needs a loopback address, not {host}: anyone who reaches it owns every vault")

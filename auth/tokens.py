@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import jwt
 import uuid_utils
 
 from auth.access import EVERY_VAULT
+from auth.days import counted
 from auth.grants import raise_grant
 from auth.keys import KeyRing, SigningKey
 from auth.principal import LOCAL, PINS, is_name
@@ -115,6 +117,33 @@ def revoke_token(writer: Writer, token_id: str) -> TokenRecord:
 def list_tokens(reader: Reader) -> list[TokenRecord]:
     """Every token ever issued, oldest first (ids are UUIDv7)."""
     return [_record(row) for row in reader.all(f"{_SELECT} ORDER BY id")]
+
+
+TOKEN_SEEN = "token:"  # noqa: S105  a prefix
+"""Before a token's id: the counter of the days on which it was let in."""
+
+
+def ending_tokens(reader: Reader, now: datetime, notice: timedelta) -> list[TokenRecord]:
+    """Tokens in use that end within ``notice`` from ``now`` and were not replaced: there is none of the same subject,
+    for the same vaults, that lasts longer. Those made for a shorter time than that are their maker's to renew."""
+    used = counted(reader, TOKEN_SEEN)
+    alive = [each for each in list_tokens(reader) if each.revoked_at is None and each.expires_at is not None]
+    return [each for each in alive if each.id in used and _is_ending(each, now, notice) and not _successor(each, alive)]
+
+
+def _is_ending(token: TokenRecord, now: datetime, notice: timedelta) -> bool:
+    ends, made = datetime.fromisoformat(token.expires_at or ""), datetime.fromisoformat(token.created_at)
+    return now < ends <= now + notice and ends - made > notice
+
+
+def _successor(token: TokenRecord, alive: Sequence[TokenRecord]) -> bool:
+    """Whether another lasts longer. RFC 3339 times in UTC compare as text."""
+    return any(
+        each.subject == token.subject
+        and (each.expires_at or "") > (token.expires_at or "")
+        and (EVERY_VAULT in each.vaults or set(token.vaults) <= set(each.vaults))
+        for each in alive
+    )
 
 
 def has_local_tokens(reader: Reader, subject: str) -> bool:

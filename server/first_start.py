@@ -1,19 +1,20 @@
-"""What the first start on an empty data folder makes: vault ``main``, and a token for its owner."""
+"""What the first start on an empty data folder makes: vault ``main``, and a token for its admin."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 
-from auth.access import EVERY_VAULT
 from auth.keys import FOLDER, KeyRing, open_keys
 from auth.roles import Role
-from auth.tokens import TTL_LIMIT_S, IssuedToken, TokenRequest, create_token
+from auth.tokens import IssuedToken, TokenRequest, create_token
 from server import vault_admin
 from server.settings import Loaded
 from vaults import registry
 from vaults.db.connection import Database
 from vaults.db.sql import Writer
+from vaults.durations import parse_duration
 from vaults.errors import AlreadyExists
 
 FIRST = "main"
@@ -21,29 +22,39 @@ OWNER = "owner"
 KEYS = FOLDER
 
 
-async def first_start(control: Database, loaded: Loaded) -> IssuedToken | None:
+@dataclass(frozen=True, slots=True)
+class FirstStart:
+    """What was made beside the vault. ``token`` None: none was wanted, or none are in use."""
+
+    token: IssuedToken | None
+
+
+async def first_start(control: Database, loaded: Loaded) -> FirstStart | None:
     """Make vault and token if no vault was ever registered; the token is returned this once. Both or neither are
-    there afterwards, also when two servers start at once. None: not the first start, or no tokens are in use."""
+    there afterwards, also when two servers start at once. None: not the first start."""
     if await control.read(registry.listed):
         return None
-    ring = None if loaded.settings.auth.mode == "none" else await asyncio.to_thread(open_keys, loaded.data / KEYS)
+    auth = loaded.settings.auth
+    wanted = auth.mode != "none" and auth.first_token_ttl != "none"  # noqa: S105  a duration
+    ring = await asyncio.to_thread(open_keys, loaded.data / KEYS) if wanted else None
     instance = await registry.instance_id(control)
     made: list[IssuedToken] = []
 
     def issue(tx: Writer) -> None:
         made.clear()
         if ring is not None:
-            made.append(_owner_token(tx, ring, instance))
+            made.append(_first_token(tx, ring, instance, parse_duration(auth.first_token_ttl)))
 
     try:
         await vault_admin.register(control, loaded.data, loaded.settings.storage, FIRST, also=issue)
     except AlreadyExists:
         return None
-    return made[0] if made else None
+    return FirstStart(made[0] if made else None)
 
 
-def _owner_token(tx: Writer, ring: KeyRing, instance: str) -> IssuedToken:
-    return create_token(tx, ring, instance, TokenRequest(OWNER, (EVERY_VAULT,), Role.ADMIN, TTL_LIMIT_S))
+def _first_token(tx: Writer, ring: KeyRing, instance: str, ttl_s: int) -> IssuedToken:
+    """For this one vault and not for good: it stands in whatever log keeps what the server prints."""
+    return create_token(tx, ring, instance, TokenRequest(OWNER, (FIRST,), Role.ADMIN, ttl_s))
 
 
 async def ensure_vault(control: Database, loaded: Loaded, name: str, path: Path | None = None) -> None:

@@ -31,13 +31,13 @@ def find_project(start: Path) -> Path | None:
 def state_of(folder: Path) -> Path:
     """The data folder of a project, made if need be. Raises ``InvalidArgument`` for what is no folder."""
     if not folder.is_dir():
-        raise InvalidArgument("--path", f"{folder} is not a folder")
+        raise InvalidArgument("path", f"{folder} is not a folder")
     state = folder.resolve() / STATE
     try:
         private_folder(state)
         vault_admin.keep_out_of_git(state)
     except OSError as failure:
-        raise InvalidArgument("--path", f"{folder} cannot be written: {failure.strerror}") from failure
+        raise InvalidArgument("path", f"{folder} cannot be written: {failure.strerror}") from failure
     return state
 
 

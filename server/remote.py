@@ -106,7 +106,7 @@ class Remote:
                     gone = {"ids": [stored["id"]], "reason": line.archived_reason}
                     await self._call("memory_forget", {**gone, **_AGREED})
             except (Rejected, Refused) as verdict:
-                return Rejection(raw.number, str(verdict))
+                return Rejection(raw.number, str(verdict), raw.raw)
             tally.stored += fresh
             tally.known += not fresh
             tally.owed += fresh and stored["embedding"] == "pending"

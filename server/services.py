@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,7 +42,7 @@ from vaults.pool import Pool
 from vaults.roster import Roster
 from vaults.search.endpoint import Expander
 from vaults.settings import LinkSettings
-from vaults.vault import Heard, Shared
+from vaults.vault import Chore, Heard, Shared
 
 if TYPE_CHECKING:  # the library behind it takes a twentieth of a cold start, and over stdio nobody scrapes
     from ops.metrics import Metrics
@@ -58,11 +58,26 @@ CHORES = (
     understanding.UNDERSTAND,
     daily.WRITE_DOWN,
     proactive.LEARN,
-    embedding.EMBED,
     lifecycle.ERASE,
 )
 SEARCH_THREADS = 4
 """FAISS and tokenizer calls at once: they release the interpreter, and two cores are kept busy by two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """What is done beside calls: what a vault owes itself, its owed vectors, rounds over all vaults, and what else
+    follows the changes that the access board looks for."""
+
+    chores: tuple[Chore, ...]
+    vectors: bool
+    rounds: bool
+    followers: tuple[Callable[[], object], ...] = ()
+
+
+LASTING = Upkeep((*CHORES, embedding.EMBED), vectors=True, rounds=True)
+BRIEF = Upkeep(CHORES, vectors=False, rounds=False)
+"""Of a process that ends with its command: nothing that needs the model, and no vault but those asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,21 +162,21 @@ async def open_services(
     *,
     recorders: Recorders = NOBODY,
     load_model: Callable[[], Embedder] | None = None,
-    followers: Sequence[Callable[[], object]] = (),
+    upkeep: Upkeep = LASTING,
 ) -> AsyncIterator[Services]:
     """Open control.db, the pool and the model's service. The model loads on first need, by ``load_model`` if given
-    (tests bring a small one). ``followers`` are the access board's."""
+    (tests bring a small one)."""
     heap.few_arenas()
     observer = recorders.metrics or NullObserver()
     async with AsyncExitStack() as stack:
-        control, roster, board, licence = await _open_control(stack, data, settings, observer, followers)
+        control, roster, board, licence = await _open_control(stack, data, settings, observer, upkeep.followers)
         plans = Plans(settings.limits, settings.plans, lambda: board.current.holders, licence.current)
         days = await _counting(stack, control)
-        embedder = EmbeddingService(settings.embedding, observer, load_model)
+        embedder = EmbeddingService(settings.embedding, observer, load_model, pays_unasked=upkeep.vectors)
         stack.push_async_callback(embedder.close)
         heralds = Heralds()
         shared = _shared(stack, settings, embedder, observer, heralds.tell)
-        pool = _started(stack, Pool(data, shared, roster.entries))
+        pool = _opened(stack, Pool(data, replace(shared, chores=upkeep.chores), roster.entries), upkeep)
         yield Services(
             settings=settings,
             data=data,
@@ -189,10 +204,11 @@ async def _counting(stack: AsyncExitStack, control: Database) -> DayCounters:
     return days
 
 
-def _started(stack: AsyncExitStack, pool: Pool) -> Pool:
+def _opened(stack: AsyncExitStack, pool: Pool, upkeep: Upkeep) -> Pool:
     stack.push_async_callback(pool.close)
     stack.push_async_callback(pool.part)
-    pool.start()
+    if upkeep.rounds:
+        pool.start()
     return pool
 
 
@@ -224,7 +240,6 @@ def _shared(
         expander=expander,
         pool=threads,
         observer=observer,
-        chores=CHORES,
         resident=tending.tend,
         mending=recovery.MEND,
         parting=keeping.flush,

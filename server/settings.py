@@ -20,6 +20,7 @@ from pydantic import Field, ValidationError
 from auth.plans import BUILT_IN
 from auth.settings import AuthSettings, LimitSettings, PlanName, PlanSettings
 from ops.settings import OpsSettings
+from server.reasons import plain
 from vaults.errors import InvalidArgument
 from vaults.settings import (
     EmbeddingSettings,
@@ -132,8 +133,11 @@ def load(
     except ValidationError as failure:
         first = failure.errors(include_url=False, include_context=False, include_input=False)[0]
         key = ".".join(str(part) for part in first["loc"])
-        reason = "is not a setting" if first["type"] == "extra_forbidden" else first["msg"].lower()
-        raise InvalidArgument(key, f"{reason} ({sources.get(key, 'settings')})") from None
+        reason = "is not a setting" if first["type"] == "extra_forbidden" else plain(first["msg"])
+        source = sources.get(".".join(str(part) for part in first["loc"][:2]), "settings")
+        if source == "flag":  # it is called as it was typed
+            raise InvalidArgument(f"--{str(first['loc'][-1]).replace('_', '-')}", reason) from None
+        raise InvalidArgument(key, f"{reason} ({source})") from None
     _check_plans(settings, sources)
     return Loaded(settings, folder, sources)
 

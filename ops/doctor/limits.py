@@ -1,10 +1,12 @@
-"""Checks of plans and licence: what an operator meant to hold, and does not."""
+"""Checks of plans, licence and tokens: what an operator meant to hold, and does not, or soon will not."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 from auth.licence import Verdict
+from auth.tokens import TokenRecord
 from ops.doctor.check import Check
 
 
@@ -25,4 +27,24 @@ def plans(undefined: Sequence[str]) -> Check:
         "some are on plans that do not exist, and so on the default one",
         "define them in the settings, or run: strongroom plan set",
         list(undefined),
+    )
+
+
+NOTICE = timedelta(days=14)
+"""So long before a token in use ends, somebody is told."""
+
+
+def tokens(ending: Sequence[TokenRecord]) -> Check:
+    """Whether agents will still get in. ``ending``: tokens in use that end within ``NOTICE``."""
+    if not ending:
+        return Check("tokens", "ok", f"no token in use ends within {NOTICE.days} days")
+    return Check(
+        "tokens",
+        "warning",
+        f"tokens that are in use end within {NOTICE.days} days: {len(ending)}",
+        "make new ones and give them to whoever uses these: strongroom token create",
+        [
+            f"{each.subject}, {each.role.label} of {', '.join(each.vaults)}: {each.expires_at} ({each.id})"
+            for each in ending
+        ],
     )

@@ -7,6 +7,25 @@ import sys
 
 def main() -> None:
     """The entry point. Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 130 interrupted."""
-    from server.cli.app import run
+    try:
+        from server.cli.app import run
 
-    sys.exit(run(sys.argv[1:]))
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # before there was a command to interrupt
+        code = 130
+    _leave(code)
+
+
+def _leave(code: int) -> None:
+    """End the process. A thread that is inside a model's native code can neither be ended nor waited for; if the
+    interpreter were taken down round it, the process would abort as soon as that code returns."""
+    import os
+    import threading
+    from contextlib import suppress
+
+    if threading.active_count() == 1:
+        sys.exit(code)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # whoever read it is gone, or it is closed
+            stream.flush()
+    os._exit(code)

@@ -10,7 +10,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def show_version() -> None:
-    """Version and commit."""
+    """Show version and commit."""
     from server.cli.output import say
     from server.version import commit, version
 

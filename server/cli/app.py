@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from typer._click.exceptions import NoArgsIsHelpError, UsageError
 
 from server.cli.argv import GLOBAL, hoisted
 from server.cli.session import Globals
@@ -37,35 +38,43 @@ MODULES = {
 
 def run(argv: Sequence[str]) -> int:
     """Run one command line; returns the exit code."""
-    from vaults.errors import InvalidArgument, StrongroomError
+    from vaults.errors import StrongroomError
 
     args = hoisted(argv)
     try:
-        make_app(_command(args))(args, prog_name="strongroom", standalone_mode=True)
+        code = make_app(_command(args))(args, prog_name="strongroom", standalone_mode=False)
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(bool(ended.code))
-    except StrongroomError as failure:
-        return _fail(failure, usage=isinstance(failure, InvalidArgument))
-    except OSError as failure:
-        return _fail(_readable(failure), usage=False)
+    except (UsageError, StrongroomError, OSError) as failure:
+        return _fail(failure, args)
     except KeyboardInterrupt:
         return 130
-    return 0
+    return code if isinstance(code, int) else 0
 
 
-def _fail(failure: Exception, *, usage: bool) -> int:
+def _fail(failure: Exception, args: Sequence[str]) -> int:
+    """One line, whatever was typed; for a command that is none by itself, its help."""
+    from server.cli import usage
     from server.cli.output import note
+    from vaults.errors import InvalidArgument, StrongroomError
 
-    message = str(failure).removeprefix("Validation error: ")
-    hint = getattr(failure, "hint", None)
-    note(f"strongroom: {message}" + (f" ({hint})" if hint else ""))
-    return 2 if usage else 1
+    if isinstance(failure, NoArgsIsHelpError):
+        failure.show()
+        return 2
+    if isinstance(failure, UsageError):
+        message = usage.refusal(failure)
+    elif isinstance(failure, StrongroomError):
+        message = usage.said(failure, args)
+    else:
+        message = _readable(failure)
+    note("strongroom: " + "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in message))
+    return 2 if isinstance(failure, (UsageError, InvalidArgument)) else 1
 
 
-def _readable(failure: OSError) -> Exception:
+def _readable(failure: Exception) -> str:
     """What the system said, and about which file: at the command line both are the user's own."""
-    about = f"{failure.filename}: " if failure.filename else ""
-    return Exception(f"{about}{failure.strerror or type(failure).__name__}")
+    file, reason = getattr(failure, "filename", None), getattr(failure, "strerror", None)
+    return f"{f'{file}: ' if file else ''}{reason or type(failure).__name__}"
 
 
 def make_app(command: str | None = None) -> typer.Typer:
@@ -96,11 +105,29 @@ def _command(args: Sequence[str]) -> str | None:
     return None
 
 
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        from server.cli.about import show_version
+
+        show_version()
+        raise typer.Exit
+
+
 def _globals(
     ctx: typer.Context,
-    data: Annotated[Path | None, typer.Option(help="folder of all data")] = None,
-    config: Annotated[Path | None, typer.Option(help="settings file; default: strongroom.toml in the data")] = None,
-    log_level: Annotated[Literal["debug", "info", "warning", "error"] | None, typer.Option()] = None,
-    log_format: Annotated[Literal["auto", "console", "json"] | None, typer.Option()] = None,
+    data: Annotated[Path | None, typer.Option(help="folder of all data; default: this user's data folder")] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="settings file; default: strongroom.toml in the data folder")
+    ] = None,
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"] | None,
+        typer.Option(help="log lines of this level and graver ones"),
+    ] = None,
+    log_format: Annotated[
+        Literal["auto", "console", "json"] | None, typer.Option(help="auto: json where stderr is no terminal")
+    ] = None,
+    _version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Show the version and exit.")
+    ] = False,
 ) -> None:
     ctx.obj = Globals(data, config, log_level, log_format)

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 GLOBAL = ("--data", "--config", "--log-level", "--log-format")
 
-FLAGS = frozenset({"--help", "--json", "--read-only", "--no-agents", "--markdown", "--repair", "--verbose", "--admin"})
+FLAGS = frozenset({
+    "--help", "--json", "--read-only", "--no-agents", "--markdown", "--repair", "--verbose", "--admin",
+    "--no-first-token", "--version",
+})  # fmt: skip
 """Options of any command that take no value. The word after any other option is its value and is left alone, whatever
 it looks like. A test compares this with the commands."""
 

@@ -20,8 +20,8 @@ def add_to(app: typer.Typer) -> None:
 
 def call(
     ctx: typer.Context,
-    tool: Annotated[str, typer.Argument(help="the tool's name")],
-    arguments: Annotated[str, typer.Argument(metavar="[JSON|-]", help="its arguments; - reads them from stdin")] = "{}",
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="the tool's name")],
+    arguments: Annotated[str, typer.Argument(metavar="JSON", help="its arguments; - reads them from stdin")] = "{}",
     *,
     vault: Annotated[str, typer.Option(help="the vault")],
     subject: Annotated[str | None, typer.Option("--as", help="with the grants of this local subject")] = None,
@@ -47,8 +47,17 @@ def _arguments(text: str) -> dict[str, Any]:
     raw = sys.stdin.buffer.read() if text == "-" else text.encode("utf-8", "surrogateescape")
     try:
         value = json.loads(raw.decode("utf-8") or "{}")
-    except (ValueError, RecursionError):
-        raise InvalidArgument("JSON", "is not valid JSON") from None
+    except UnicodeDecodeError:
+        raise InvalidArgument("JSON", "is not UTF-8") from None
+    except json.JSONDecodeError as failure:
+        found = failure.msg[:1].lower() + failure.msg[1:]
+        raise InvalidArgument(
+            "JSON", f"does not parse: {found}, line {failure.lineno}, column {failure.colno}"
+        ) from None
+    except ValueError:  # a number of thousands of digits
+        raise InvalidArgument("JSON", "does not parse") from None
+    except RecursionError:
+        raise InvalidArgument("JSON", "is nested too deep") from None
     if not isinstance(value, dict):
         raise InvalidArgument("JSON", "must be an object with the tool's arguments")
     return value

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def add_to(app: typer.Typer) -> None:
-    group = typer.Typer(name="config", help="Settings.", no_args_is_help=True)
+    group = typer.Typer(name="config", help="Show and check the settings.", no_args_is_help=True)
     group.command("show")(show)
     group.command("check")(check)
     app.add_typer(group)
@@ -19,10 +19,10 @@ def add_to(app: typer.Typer) -> None:
 
 def show(
     ctx: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON, for programs")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="the reference table, with defaults")] = False,
 ) -> None:
-    """Every setting as it holds now, and where it was set. Secrets are masked."""
+    """Show every setting as it holds now. Also where it was set; secrets are masked."""
     from server.cli.output import say, say_json, say_table
     from server.cli.session import load_settings
 
@@ -62,7 +62,7 @@ def _text(value: Any) -> str:
 
 
 def check(ctx: typer.Context) -> None:
-    """Whether a server would start with these settings. Exit code 2 and one line if not."""
+    """Check whether a server would start. Exit code 2 and one line if these settings keep it from it."""
     from auth.settings import refuse_open_bind
     from server.cli.output import say
     from server.cli.session import load_settings

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from auth.tokens import TokenRecord
     from ops.doctor.check import Check
     from server.services import Services
     from server.settings import Loaded
+    from vaults.db.sql import Reader
     from vaults.registry import VaultEntry
 
 SHOWN = 20
@@ -27,11 +29,12 @@ def add_to(app: typer.Typer) -> None:
 def doctor(
     ctx: typer.Context,
     vault: Annotated[str | None, typer.Option(help="this vault only; default: every vault")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON, for programs")] = False,
     repair: Annotated[bool, typer.Option("--repair", help="do what is safe first, then look")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="all details")] = False,
 ) -> None:
-    """Look whether installation and vaults are well, and say what helps. Exit code 1: there are warnings or errors."""
+    """Look whether all is well. Says of the installation and each vault what helps. Exit code 1: there are warnings or
+    errors."""
     from dataclasses import asdict
 
     from ops.doctor.check import is_well
@@ -79,7 +82,11 @@ async def _vaults(loaded: Loaded, vault: str | None, *, repair: bool) -> tuple[l
         entries = [each for each in services.roster.entries() if vault in (None, each.name)]
         if vault is not None and not entries:
             raise NotFound(f"no vault {vault}", hint="vault list shows what there is")
-        ours = [limits.licence(services.licence.verdict), limits.plans(services.plans.undefined())]
+        ours = [
+            limits.licence(services.licence.verdict),
+            limits.plans(services.plans.undefined()),
+            limits.tokens(await services.control.read(_ending)),
+        ]
         repaired = [line for entry in entries for line in await _repair(services, entry)] if repair else []
         await services.pool.close()
         onlookers = services.pool.onlooking()
@@ -88,6 +95,15 @@ async def _vaults(loaded: Loaded, vault: str | None, *, repair: bool) -> tuple[l
             return ours + found, repaired
         finally:
             await onlookers.close()
+
+
+def _ending(tx: Reader) -> list[TokenRecord]:
+    from datetime import UTC, datetime
+
+    from auth.tokens import ending_tokens
+    from ops.doctor.limits import NOTICE
+
+    return ending_tokens(tx, datetime.now(UTC), NOTICE)
 
 
 async def _repair(services: Services, entry: VaultEntry) -> list[str]:

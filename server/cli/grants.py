@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from server.settings import Loaded
     from vaults.db.sql import Reader
 
-Subject = Annotated[str, typer.Argument(help="subject, e-mail or group; sub:…, email:… or group:… to say which")]
+Subject = Annotated[
+    str, typer.Argument(metavar="SUBJECT", help="subject, e-mail or group; sub:…, email:… or group:… to say which")
+]
 VaultName = Annotated[str, typer.Argument(metavar="VAULT", help="a vault, or '*' for all")]
 Issuer = Annotated[
     str | None, typer.Option(help="whose identity: an issuer's URL, or local; needed if there are several")
@@ -19,7 +21,7 @@ Issuer = Annotated[
 
 
 def add_to(app: typer.Typer) -> None:
-    group = typer.Typer(name="grant", help="What identities may do in vaults.", no_args_is_help=True)
+    group = typer.Typer(name="grant", help="Say what identities may do in vaults.", no_args_is_help=True)
     group.command("set")(set_one)
     group.command("list")(show_list)
     group.command("remove")(remove)
@@ -30,10 +32,13 @@ def set_one(
     ctx: typer.Context,
     subject: Subject,
     vault: VaultName,
-    role: Annotated[Literal["reader", "writer", "admin"], typer.Argument(metavar="ROLE")],
+    role: Annotated[
+        Literal["reader", "writer", "admin"],
+        typer.Argument(metavar="ROLE", help="what it may do there"),
+    ],
     issuer: Issuer = None,
 ) -> None:
-    """Give exactly this role; a running server follows within 5 seconds."""
+    """Give exactly this role. A running server follows within 5 seconds."""
     from server.cli.output import say
     from server.cli.session import load_settings, run_async
 
@@ -64,9 +69,9 @@ def issuer_of(tx: Reader, loaded: Loaded, subject: str) -> str:
 
 
 def show_list(
-    ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False
+    ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="print JSON, for programs")] = False
 ) -> None:
-    """Every grant."""
+    """List every grant."""
     from server.cli.output import say_json, say_table
     from server.cli.session import load_settings, run_async
 
@@ -88,7 +93,7 @@ async def _grants(loaded: Loaded) -> list[Grant]:
 
 
 def remove(ctx: typer.Context, subject: Subject, vault: VaultName, issuer: Issuer = None) -> None:
-    """Take a grant away; a running server follows within 5 seconds."""
+    """Take a grant away. A running server follows within 5 seconds."""
     from server.cli.output import say
     from server.cli.session import load_settings, run_async
 

@@ -32,16 +32,24 @@ def add_to(app: typer.Typer) -> None:
 
 def hook(
     ctx: typer.Context,
-    event: Annotated[Literal["session-start", "prompt", "stop"], typer.Argument(help="what happened")],
+    event: Annotated[
+        Literal["session-start", "prompt", "stop"],
+        typer.Argument(metavar="EVENT", help="what happened"),
+    ],
     *,
     vault: Annotated[str, typer.Option(help="the vault; default: the project's, else main")] = "",
     url: Annotated[str, typer.Option(envvar="STRONGROOM_URL", help="a server, instead of the vault on disk")] = "",
     token_file: Annotated[str, typer.Option(envvar="STRONGROOM_TOKEN_FILE", help="its token; with --url")] = "",
     within: Annotated[
-        float, typer.Option(envvar="STRONGROOM_HOOK_WITHIN", help="seconds after which it gives up; default 3 to 8")
+        float,
+        typer.Option(
+            envvar="STRONGROOM_HOOK_WITHIN",
+            show_default=False,
+            help="seconds after which it gives up; default: 3 to 8, by event",
+        ),
     ] = 0.0,
 ) -> None:
-    """Answer a hook of Claude Code, whose JSON stands on stdin. Whatever goes wrong, it goes on without an answer."""
+    """Answer a hook of Claude Code. Its JSON stands on stdin; whatever goes wrong, the session goes on."""
     from server.cli.output import note, say
     from server.cli.session import run_async
     from vaults.errors import StrongroomError
@@ -54,7 +62,7 @@ def hook(
         talk = _over_there(said, limit, (url, vault, token_file)) if url else _here(ctx, said, vault)
         answer = run_async(_answered(event, limit, talk))
     except StrongroomError as failure:
-        note(f"strongroom hook: {failure.message}")
+        note(f"strongroom hook: {failure.message.removeprefix('Validation error: ')}")
     except TimeoutError:
         note("strongroom hook: gave up, it took too long")
     except Exception as failure:  # noqa: BLE001  the edge: a hook that fails must not stop whoever runs it

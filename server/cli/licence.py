@@ -16,16 +16,20 @@ Number = Annotated[str | None, typer.Option(help=f"the new bound; {BOUNDLESS} li
 
 
 def add_to(app: typer.Typer) -> None:
-    group = typer.Typer(name="licence", help="Signed files that lift limits of plans.", no_args_is_help=True)
+    group = typer.Typer(
+        name="licence", help="Show and sign licences, which lift limits of plans.", no_args_is_help=True
+    )
     group.command("show")(show)
     group.command("sign")(sign)
     group.command("key")(key)
     app.add_typer(group)
 
 
-def show(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False) -> None:
-    """What becomes of this installation's licence, and the id to sign one for. Exit code 1: one is there, but does not
-    hold."""
+def show(
+    ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="print JSON, for programs")] = False
+) -> None:
+    """Show whether the licence holds. Also the id of this installation, to sign one for. Exit code 1: there is a
+    licence and it does not hold."""
     from server.cli.output import say, say_json
     from server.cli.session import load_settings, run_async
 
@@ -61,7 +65,9 @@ def sign(
     subject: Annotated[str, typer.Argument(metavar="FOR", help="who it is for, for people")],
     *,
     key: Annotated[Path, typer.Option(help="PEM of the private key, Ed25519 or RSA")],
-    plan: Annotated[list[str] | None, typer.Option(help="plan whose numbers it lifts; repeats")] = None,
+    plan: Annotated[
+        list[str] | None, typer.Option(metavar="<str>", help="plan whose numbers it lifts; repeat for more")
+    ] = None,
     stores_per_day: Number = None,
     memories: Number = None,
     size: Number = None,
@@ -97,7 +103,7 @@ def sign(
 def key(
     out: Annotated[Path, typer.Option(help="folder to write licence-private.pem and licence-public.pem to")],
 ) -> None:
-    """Make a pair of keys: the private one signs, the public one goes to limits.licence_key_file."""
+    """Make a pair of keys. The private one signs, the public one goes to limits.licence_key_file."""
     import os
 
     from auth.licence_sign import make_keys
@@ -116,6 +122,7 @@ def _numbers(**given: str | None) -> PlanSettings:
     from pydantic import ValidationError
 
     from auth.settings import PlanSettings
+    from server.reasons import plain
     from vaults.errors import InvalidArgument
 
     try:
@@ -125,12 +132,7 @@ def _numbers(**given: str | None) -> PlanSettings:
     except ValidationError as failure:
         first = failure.errors(include_url=False, include_context=False, include_input=False)[0]
         option = f"--{str(first['loc'][0]).replace('_', '-')}"
-        raise InvalidArgument(option, _said(first["msg"])) from None
-
-
-def _said(message: str) -> str:
-    text = message.removeprefix("Value error, ").removeprefix("Input ")
-    return text[:1].lower() + text[1:]
+        raise InvalidArgument(option, plain(first["msg"])) from None
 
 
 def _plan(name: str) -> str:

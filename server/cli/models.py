@@ -8,14 +8,14 @@ import typer
 
 
 def add_to(app: typer.Typer) -> None:
-    group = typer.Typer(name="model", help="The embedding model.", no_args_is_help=True)
+    group = typer.Typer(name="model", help="Prepare and describe the embedding model.", no_args_is_help=True)
     group.command("prepare")(prepare)
     group.command("info")(info)
     app.add_typer(group)
 
 
 def prepare(ctx: typer.Context) -> None:
-    """Make the serving copy of the model and verify it against the original; at once when it is there already."""
+    """Make the serving copy of the model. It is verified against the original; nothing is done where it is there."""
     from server.cli.output import say
     from server.cli.session import load_settings
 
@@ -26,8 +26,10 @@ def prepare(ctx: typer.Context) -> None:
     say(f"{made.identity.name} is ready in {made.folder}")
 
 
-def info(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False) -> None:
-    """What is used, from where, its digest and width."""
+def info(
+    ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="print JSON, for programs")] = False
+) -> None:
+    """Show which model is used. From where it comes, its digest and width."""
     from dataclasses import asdict
 
     from server.cli.output import say, say_json

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -31,15 +32,15 @@ def add_to(app: typer.Typer) -> None:
 
 def import_(
     ctx: typer.Context,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="jsonl")],
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="the file")],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="what wrote the file: jsonl")],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="the file to read")],
     vault: Annotated[str, typer.Option(help="the vault")],
     url: Url = None,
     token_file: TokenFile = None,
 ) -> None:
-    """Store memories from a file. Safe to run again; lines that are no memories are listed beside the file."""
+    """Store memories from a file. Safe to run again; lines that are no memories are kept beside the file."""
     from server.cli.output import note, say
-    from server.cli.session import load_settings, run_async
+    from server.cli.session import load_settings
     from vaults.domain.transfer import REPORT_SUFFIX
     from vaults.errors import InvalidArgument
 
@@ -47,8 +48,8 @@ def import_(
         raise InvalidArgument("SOURCE", f"{source} is not available yet; jsonl is")
     if source != "jsonl":
         raise InvalidArgument("SOURCE", f"{source} is not known; jsonl is")
-    tally = run_async(_import(load_settings(ctx), path, vault, _remote(url, token_file)))
-    say(f"{tally.stored} stored, {tally.known} known already, {tally.rejected} rejected")
+    tally = _imported(load_settings(ctx), path, vault, _remote(url, token_file))
+    say(_counts(tally))
     if tally.owed:
         note(f"{tally.owed} have no vector yet; a running server adds them")
     for rejection in tally.unwritten:
@@ -56,6 +57,24 @@ def import_(
     if tally.rejected > len(tally.unwritten):
         note(f"see {path.name}{REPORT_SUFFIX}")
     raise typer.Exit(1 if tally.rejected else 0)
+
+
+def _imported(loaded: Loaded, path: Path, vault: str, remote: tuple[str, Path] | None) -> Tally:
+    """Import, and tell how far it came where it ends before its time."""
+    from server.cli.output import note
+    from server.cli.session import run_async
+    from vaults.errors import StrongroomError
+
+    course = _Course()
+    try:
+        return run_async(_import(loaded, path, vault, remote, course))
+    except KeyboardInterrupt:
+        note(f"interrupted: {course.told}")
+        raise
+    except StrongroomError:
+        if course.last is not None:
+            note(f"ended early: {course.told}")
+        raise
 
 
 def _remote(url: str | None, token_file: Path | None) -> tuple[str, Path] | None:
@@ -68,28 +87,39 @@ def _remote(url: str | None, token_file: Path | None) -> tuple[str, Path] | None
     return url, token_file
 
 
-async def _import(loaded: Loaded, path: Path, vault: str, remote: tuple[str, Path] | None) -> Tally:
-    from server.cli.output import note, progress
-    from vaults.errors import StrongroomError
+@dataclass(slots=True)
+class _Course:
+    """How far an import is, for whoever has to tell when it ends before its time."""
 
-    counts = ""
+    last: Tally | None = None
+
+    @property
+    def told(self) -> str:
+        """What is in, and how to go on."""
+        again = "run the same command again to go on: what is stored already is left alone"
+        if self.last is None:
+            return f"nothing was stored yet; {again}"
+        share = f"{100 * self.last.read // self.last.size} % of the file" if self.last.size else "the file"
+        return f"{_counts(self.last)}, after {share}; {again}"
+
+
+def _counts(tally: Tally) -> str:
+    return f"{tally.stored} stored, {tally.known} known already, {tally.rejected} rejected"
+
+
+async def _import(loaded: Loaded, path: Path, vault: str, remote: tuple[str, Path] | None, course: _Course) -> Tally:
+    from server.cli.output import progress
 
     with progress("importing") as advance:
 
         def shown(tally: Tally) -> None:
-            nonlocal counts
-            counts = f"{tally.stored} stored, {tally.known} known, {tally.rejected} rejected"
-            advance(tally.read, tally.size, counts)
+            course.last = tally
+            advance(tally.read, tally.size, _counts(tally))
 
-        try:
-            if remote is None:
-                return await _import_here(loaded, path, vault, shown)
-            async with _connected(remote, vault) as far:
-                return await far.push(path, shown)
-        except StrongroomError:
-            if counts:
-                note(f"{counts} before it ended")
-            raise
+        if remote is None:
+            return await _import_here(loaded, path, vault, shown)
+        async with _connected(remote, vault) as far:
+            return await far.push(path, shown)
 
 
 async def _import_here(loaded: Loaded, path: Path, vault: str, shown: Callable[[Tally], None]) -> Tally:
@@ -117,11 +147,11 @@ def export(
     ctx: typer.Context,
     vault: Annotated[str, typer.Option(help="the vault")],
     to: Annotated[Path, typer.Option(help="folder to write to")],
-    shape: Annotated[Literal["jsonl", "markdown", "both"], typer.Option("--format")] = "both",
+    shape: Annotated[Literal["jsonl", "markdown", "both"], typer.Option("--format", help="what to write")] = "both",
     url: Url = None,
     token_file: TokenFile = None,
 ) -> None:
-    """Write every memory, private and archived ones included: memories.jsonl, and a Markdown file each."""
+    """Write every memory to a folder. Private and archived ones too: memories.jsonl, and a Markdown file each."""
     from server.cli.output import say
     from server.cli.session import load_settings, run_async
 

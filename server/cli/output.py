@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -39,6 +40,31 @@ def say_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
+class Pace:
+    """How long something will still take, at the pace it went so far."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._begun = self._last = clock()
+        self._at = (0, 0)
+
+    def left_s(self, done: int, total: int) -> float | None:
+        """Seconds; None where nothing tells, or nothing is left. Another total, or less done, is another stretch."""
+        now = self._clock()
+        if total != self._at[1] or done < self._at[0]:
+            self._begun = self._last
+        self._at, self._last = (done, total), now
+        return (now - self._begun) * (total - done) / done if 0 < done < total else None
+
+
+def span(seconds: float) -> str:
+    """A length of time in one unit, rounded up: nobody is glad to wait longer than was said."""
+    for size, unit in ((3600, "h"), (60, "min")):
+        if seconds > 2 * size:
+            return f"{math.ceil(seconds / size)} {unit}"
+    return f"{math.ceil(seconds)} s"
+
+
 @contextmanager
 def progress(label: str) -> Iterator[Advance]:
     """A bar on a terminal, a plain line now and then elsewhere; on stderr."""
@@ -46,13 +72,17 @@ def progress(label: str) -> Iterator[Advance]:
         with _bar(label) as advance:
             yield advance
         return
-    last = time.monotonic()
+    pace, last = Pace(), time.monotonic()
+    told = False
 
     def lines(done: int, total: int, text: str) -> None:
-        nonlocal last
-        if time.monotonic() - last >= LINE_EVERY_S:
-            last = time.monotonic()
-            note(f"{label}: {_share(done, total)}{text}")
+        nonlocal last, told
+        left_s = pace.left_s(done, total)
+        # At once where it will take long: whoever started it may want to do something else meanwhile.
+        is_long = left_s is not None and left_s > LINE_EVERY_S and not told
+        if is_long or time.monotonic() - last >= LINE_EVERY_S:
+            last, told = time.monotonic(), True
+            note(f"{label}: {_share(done, total)}{text}{_left(left_s)}")
 
     yield lines
 
@@ -60,27 +90,31 @@ def progress(label: str) -> Iterator[Advance]:
 @contextmanager
 def _bar(label: str) -> Iterator[Advance]:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
-        TimeRemainingColumn(),
         TextColumn("{task.fields[text]}"),
     )
     # rich honours NO_COLOR by itself.
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(label, total=None, text="")
+        task, pace = bars.add_task(label, total=None, text=""), Pace()
 
         def advance(done: int, total: int, text: str) -> None:
-            bars.update(task, completed=done, total=max(total, 1), text=text)
+            told = f"{text}{_left(pace.left_s(done, total))}"
+            bars.update(task, completed=done, total=max(total, 1), text=told)
 
         yield advance
 
 
 def _share(done: int, total: int) -> str:
     return f"{100 * done // total} %, " if total else ""
+
+
+def _left(seconds: float | None) -> str:
+    return "" if seconds is None else f", about {span(seconds)} left"
 
 
 def _plain(value: Any) -> Any:

@@ -22,7 +22,7 @@ Issuer = Annotated[
 
 
 def add_to(app: typer.Typer) -> None:
-    group = typer.Typer(name="plan", help="Limits of vaults and callers.", no_args_is_help=True)
+    group = typer.Typer(name="plan", help="Put vaults and callers on plans, which limit them.", no_args_is_help=True)
     group.command("list")(show_list)
     group.command("set")(set_one)
     group.command("unset")(unset)
@@ -30,9 +30,9 @@ def add_to(app: typer.Typer) -> None:
 
 
 def show_list(
-    ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False
+    ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="print JSON, for programs")] = False
 ) -> None:
-    """Every plan with its numbers, and who is on which."""
+    """List plans and who is on which. With the numbers of each plan."""
     from server.cli.output import say, say_json, say_table
     from server.cli.session import load_settings, run_async
 
@@ -94,7 +94,7 @@ def set_one(
     subject: Subject = None,
     issuer: Issuer = None,
 ) -> None:
-    """Put a vault or a caller on a plan; a running server follows within 5 seconds."""
+    """Put a vault or a caller on a plan. A running server follows within 5 seconds."""
     from server.cli.output import say
     from server.cli.session import load_settings, run_async
     from vaults.errors import InvalidArgument

@@ -18,10 +18,12 @@ def add_to(app: typer.Typer) -> None:
 
 def init(
     ctx: typer.Context,
-    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="the project; default: this folder")] = Path(),
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", show_default=False, help="the project; default: this folder")
+    ] = Path(),
     no_agents: Annotated[bool, typer.Option("--no-agents", help="leave AGENTS.md and CLAUDE.md alone")] = False,
 ) -> None:
-    """Make a project's own vault in DIR/.strongroom and tell agents of it in AGENTS.md. Safe to run again."""
+    """Make a vault for a project. It lies in DIR/.strongroom, and AGENTS.md tells agents of it. Safe to run again."""
     from server import guidance
     from server.cli.output import say
     from server.cli.session import load_settings, run_async

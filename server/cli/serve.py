@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from auth.tokens import IssuedToken
+    from server.first_start import FirstStart
     from server.settings import Loaded
 
 
@@ -26,10 +27,17 @@ def serve(
     workers: Annotated[int | None, typer.Option(help="processes that serve; default 1")] = None,
     tls_cert: Annotated[Path | None, typer.Option(help="PEM certificate chain; with --tls-key")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="PEM private key")] = None,
+    first_token_ttl: Annotated[
+        str | None, typer.Option(help="life of the token that the first start prints; default 90d")
+    ] = None,
+    no_first_token: Annotated[bool, typer.Option("--no-first-token", help="the first start makes no token")] = False,
 ) -> None:
     """Run the HTTP server. The first start makes vault main and prints how to connect."""
     from server.cli.session import load_settings
+    from vaults.errors import InvalidArgument
 
+    if no_first_token and first_token_ttl is not None:
+        raise InvalidArgument("--no-first-token", "and --first-token-ttl exclude each other")
     loaded = load_settings(
         ctx,
         server__host=host,
@@ -39,17 +47,30 @@ def serve(
         server__workers=workers,
         server__tls_cert=str(tls_cert) if tls_cert else None,
         server__tls_key=str(tls_key) if tls_key else None,
+        auth__first_token_ttl="none" if no_first_token else first_token_ttl,
     )
-    raise typer.Exit(_serve(loaded))
+    raise typer.Exit(_serve(loaded, _creating(ctx)))
 
 
-def _serve(loaded: Loaded) -> int:
+def _creating(ctx: typer.Context) -> str:
+    """The command that makes tokens for this server, as it is typed here."""
+    import shlex
+
+    from server.cli.session import Globals
+
+    given: Globals = ctx.find_root().obj or Globals()
+    data = f" --data {shlex.quote(str(given.data))}" if given.data is not None else ""
+    return f"strongroom token create{data}"
+
+
+def _serve(loaded: Loaded, creating: str) -> int:
     from auth.settings import refuse_open_bind
     from server.cli.output import say
     from server.cli.session import run_async
     from server.http.app import Application, public_url
     from server.http.serve import ServeOptions, address, bind, run_server
     from server.version import version
+    from server.whereabouts import announced
     from vaults.errors import InvalidArgument
 
     server, ops = loaded.settings.server, loaded.settings.ops
@@ -70,14 +91,15 @@ def _serve(loaded: Loaded) -> int:
     listener = bind(server.host, server.port)
     metrics = bind(ops.metrics_host, ops.metrics_port) if ops.metrics_port else None
     url = public_url(loaded.settings, *address(listener))
-    token = run_async(_first_start(loaded))
-    if token is not None:
-        say(welcome(url, token.token))
+    made = run_async(_first_start(loaded))
+    if made is not None and loaded.settings.auth.mode != "none":
+        say(welcome(url, made.token, creating))
     say(f"strongroom {version()} serves {url}/v/<vault>/mcp")
-    return run_server(Application(loaded, address(listener)), options, listener, metrics)
+    with announced(loaded.data, url):
+        return run_server(Application(loaded, address(listener)), options, listener, metrics)
 
 
-async def _first_start(loaded: Loaded) -> IssuedToken | None:
+async def _first_start(loaded: Loaded) -> FirstStart | None:
     from server.cli.session import open_control
     from server.first_start import first_start
 
@@ -85,10 +107,19 @@ async def _first_start(loaded: Loaded) -> IssuedToken | None:
         return await first_start(control, loaded)
 
 
-def welcome(url: str, token: str) -> str:
-    """What a new owner pastes into a client."""
+def welcome(url: str, token: IssuedToken | None, creating: str) -> str:
+    """What a new owner pastes into a client, and the line that makes tokens for others. ``creating``: the command."""
     from server.connecting import over_http
+    from server.first_start import FIRST, OWNER
 
-    return f"""Vault main is ready. Its owner's token is shown this once; strongroom token create makes others.
+    if token is None:
+        return f"""Vault {FIRST} is ready. No token was made; this makes one for you, and others like it:
+{creating} --subject {OWNER} --vault {FIRST} --role admin --ttl 90d
+"""
+    return f"""Vault {FIRST} is ready. This token is shown this once: admin of {FIRST} alone, until {token.expires_at}.
 
-{over_http(f"{url}/v/main/mcp", token)}"""
+{over_http(f"{url}/v/{FIRST}/mcp", token.token)}
+A token for each agent, and your next one, is made by lines like these:
+{creating} --subject agent-1 --vault {FIRST} --role writer --ttl 30d
+{creating} --subject {OWNER} --vault {FIRST} --role admin --ttl 90d
+"""

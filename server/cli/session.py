@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 if TYPE_CHECKING:
-    from server.services import Services
+    from server.services import Services, Upkeep
     from server.settings import Loaded
     from vaults.db.connection import Database
     from vaults.registry import VaultEntry
@@ -64,11 +64,13 @@ async def open_control(loaded: Loaded) -> AsyncIterator[Database]:
 
 
 @asynccontextmanager
-async def open_all(loaded: Loaded, modules: Sequence[str] = ()) -> AsyncIterator[Services]:
+async def open_all(
+    loaded: Loaded, modules: Sequence[str] = (), upkeep: Upkeep | None = None
+) -> AsyncIterator[Services]:
     """Everything a tool call needs. Only failures inside are logged, unless a level was asked for. ``modules``: with
-    their tools alone."""
+    their tools alone. ``upkeep``: what goes on beside the calls; as a rule little, since the process soon ends."""
     from ops.logs import configure
-    from server.services import Recorders, open_services
+    from server.services import BRIEF, Recorders, open_services
     from server.tools import discover, registry_of
 
     ops = loaded.settings.ops
@@ -76,7 +78,9 @@ async def open_all(loaded: Loaded, modules: Sequence[str] = ()) -> AsyncIterator
         ops = ops.model_copy(update={"log_level": "warning"})
     calls = configure(ops)
     registry = registry_of(modules) if modules else discover()
-    async with open_services(loaded.settings, loaded.data, registry, recorders=Recorders(calls=calls)) as services:
+    async with open_services(
+        loaded.settings, loaded.data, registry, recorders=Recorders(calls=calls), upkeep=upkeep or BRIEF
+    ) as services:
         yield services
 
 

@@ -66,11 +66,12 @@ async def _relay(url: str, vault: str | None, token_file: str, tools: str | None
 async def _serve(loaded: Loaded, vault: str | None, project: Path | None, view: tuple[str | None, str]) -> None:
     from auth.principal import owner
     from server.cli.session import open_all
+    from server.services import LASTING
     from server.stdio import run_stdio
     from vaults.errors import NotFound
 
     name = await _vault_name(loaded, vault, project)
-    async with open_all(loaded) as services:
+    async with open_all(loaded, upkeep=LASTING) as services:
         if not services.roster.known(name):
             raise NotFound(f"no vault {name}", hint="vault list shows what there is")
         preset, write_mode = view

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from server.settings import Loaded
     from vaults.db.connection import Database
 
-Json = Annotated[bool, typer.Option("--json", help="for programs")]
+Json = Annotated[bool, typer.Option("--json", help="print JSON, for programs")]
 
 
 def add_to(app: typer.Typer) -> None:
-    group = typer.Typer(name="token", help="Access tokens issued here.", no_args_is_help=True)
+    group = typer.Typer(name="token", help="Create, list and revoke access tokens.", no_args_is_help=True)
     group.command("create")(create)
     group.command("list")(show_list)
     group.command("revoke")(revoke)
@@ -26,7 +26,7 @@ def create(
     ctx: typer.Context,
     *,
     subject: Annotated[str, typer.Option(help="who will use it")],
-    vault: Annotated[list[str], typer.Option(help="vault it opens; repeat for more, '*' for all")],
+    vault: Annotated[list[str], typer.Option(metavar="<str>", help="vault it opens; repeat for more, '*' for all")],
     role: Annotated[Literal["reader", "writer", "admin"], typer.Option(help="what it may do there")],
     ttl: Annotated[str | None, typer.Option(help="life, such as 30d or 12h; default: auth.token_ttl")] = None,
     tools: Annotated[Literal["agent", "notes", "full"] | None, typer.Option(help="tools it is shown")] = None,
@@ -60,10 +60,12 @@ def _how_to_connect(loaded: Loaded, issued: IssuedToken) -> str:
     from server.endpoint import endpoint_of
     from server.first_start import FIRST
     from server.http.app import public_url
+    from server.whereabouts import served_at
 
     named = [name for name in issued.vaults if name != EVERY_VAULT] or [FIRST]
     server = loaded.settings.server
-    endpoint = endpoint_of(public_url(loaded.settings, server.host, server.port), named[0])
+    url = served_at(loaded.data) or public_url(loaded.settings, server.host, server.port)
+    endpoint = endpoint_of(url, named[0])
     shown = issued.token if sys.stdout.isatty() and sys.stderr.isatty() else "$TOKEN"
     each = f"\nEach of its vaults has such a URL: {', '.join(named)}.\n" if len(named) > 1 else ""
     return f"""
@@ -114,16 +116,18 @@ async def require_vaults(control: Database, names: Any) -> None:
     """Raise ``NotFound`` for a vault that is not there: a mistyped name would make a useless grant."""
     from auth.access import EVERY_VAULT
     from vaults import registry
-    from vaults.errors import NotFound
+    from vaults.errors import InvalidArgument, NotFound
 
     known = {entry.name for entry in await control.read(registry.listed) if entry.state == "active"}
     for name in names:
+        if not name:
+            raise InvalidArgument("vault", "may not be empty")
         if name != EVERY_VAULT and name not in known:
             raise NotFound(f"no vault {name}", hint="vault list shows what there is")
 
 
 def show_list(ctx: typer.Context, as_json: Json = False) -> None:
-    """Every token ever issued; never the tokens themselves."""
+    """List every token ever issued. The tokens themselves are never shown."""
     from server.cli.output import say_json, say_table
     from server.cli.session import load_settings, run_async
 
@@ -152,8 +156,10 @@ async def _records(loaded: Loaded) -> list[TokenRecord]:
         return await control.read(list_tokens)
 
 
-def revoke(ctx: typer.Context, token_id: Annotated[str, typer.Argument(metavar="ID")]) -> None:
-    """End a token; a running server refuses it within 5 seconds."""
+def revoke(
+    ctx: typer.Context, token_id: Annotated[str, typer.Argument(metavar="ID", help="its id, as token list shows it")]
+) -> None:
+    """End a token. A running server refuses it within 5 seconds."""
     from server.cli.output import say
     from server.cli.session import load_settings, run_async
 

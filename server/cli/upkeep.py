@@ -21,9 +21,10 @@ def add_to(app: typer.Typer) -> None:
 def verify(
     ctx: typer.Context,
     vault: Annotated[str | None, typer.Option(help="this vault only; default: every vault")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON, for programs")] = False,
 ) -> None:
-    """Prove that notes, memories, passages, text index and vectors agree. Exit code 1: they do not."""
+    """Prove that vaults agree with themselves. Compares notes, memories, passages, text index and vectors. Exit code 1:
+    they do not agree."""
     from dataclasses import asdict
 
     from server.cli.output import say_json
@@ -77,8 +78,8 @@ def _show(report: Report) -> None:
 
 
 def reindex(ctx: typer.Context, vault: Annotated[str, typer.Option(help="the vault")]) -> None:
-    """Build everything derived anew from memories and notes: passages, text index, vectors. Safe beside a running
-    server, and to be stopped and run again."""
+    """Build everything derived anew. That is passages, text index and vectors, from memories and notes. Safe beside a
+    running server, and to be stopped and run again."""
     from server.cli.output import note, say
     from server.cli.session import load_settings, run_async
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from server.settings import Loaded
     from vaults.registry import Rules, VaultEntry
 
-Name = Annotated[str, typer.Argument(help="the vault's name")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="the vault's name")]
 Mode = Annotated[
     Literal["auto", "ask", "off"] | None,
     typer.Option("--write-mode", help="may tools write; ask: a person agrees first"),
@@ -19,7 +19,7 @@ Mode = Annotated[
 Destructive = Annotated[
     Literal["ask", "auto"] | None, typer.Option(help="purging, deleting, archiving; ask: a person agrees first")
 ]
-Json = Annotated[bool, typer.Option("--json", help="for programs")]
+Json = Annotated[bool, typer.Option("--json", help="print JSON, for programs")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -63,7 +63,7 @@ async def _create(loaded: Loaded, name: str, path: Path | None, rules: Rules) ->
 
 
 def show_list(ctx: typer.Context, as_json: Json = False) -> None:
-    """Every vault, archived ones too."""
+    """List every vault, archived ones too."""
     from server.cli.output import say_json, say_table
     from server.cli.session import load_settings, run_async
 
@@ -96,7 +96,7 @@ def _line(entry: VaultEntry) -> dict[str, Any]:
 
 
 def info(ctx: typer.Context, name: Name, as_json: Json = False) -> None:
-    """What a vault holds and how well it is."""
+    """Show what a vault holds and how well it is."""
     from server.cli.output import say, say_json
     from server.cli.session import load_settings, run_async
 

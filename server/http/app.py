@@ -13,7 +13,7 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,6 +29,7 @@ from auth.local import LocalAuthenticator
 from auth.outside import OutsideAuthenticator
 from auth.roles import Role
 from auth.settings import refuse_open_bind
+from auth.tokens import TOKEN_SEEN
 from ops import telemetry
 from ops.loop_lag import LoopLag
 from ops.metrics import Metrics
@@ -42,7 +43,7 @@ from server.http.mcp import McpRoute
 from server.http.metadata import metadata_routes
 from server.http.options import Instruments
 from server.protocol import Context, Extend, Protocol, make_protocol
-from server.services import Recorders, Services, open_services
+from server.services import LASTING, Recorders, Services, open_services
 from server.settings import Loaded, Settings
 from server.tools import discover
 from server.tools._spec import Registry
@@ -75,7 +76,7 @@ class Application:
         try:
             refuse_open_bind(settings.auth, host)
         except ValueError as failure:
-            raise InvalidArgument("auth.mode", f"does not fit: {failure}") from None
+            raise InvalidArgument("auth.mode", str(failure)) from None
         return _Site(self, instruments, public_url(settings, host, port)).serve
 
 
@@ -124,7 +125,7 @@ class _Site:
                     self._application.loaded.data,
                     self._registry,
                     recorders=Recorders(self._metrics, self._calls),
-                    followers=() if ring is None else (ring.refresh,),
+                    upkeep=LASTING if ring is None else replace(LASTING, followers=(ring.refresh,)),
                 )
             )
             register_pings(services)
@@ -231,7 +232,7 @@ def _authenticator(stack: AsyncExitStack, services: Services, ring: KeyRing, url
         keys = IssuerKeys(issuer)
         stack.push_async_callback(keys.close)
         chain.append(OutsideAuthenticator(issuer, keys, url, settings.leeway_s))
-    return Authenticator(chain, services.board)
+    return Authenticator(chain, services.board, used=lambda token_id: services.days.saw(TOKEN_SEEN + token_id))
 
 
 def _required_role(registry: Registry, name: str) -> Role | None:

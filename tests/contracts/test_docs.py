@@ -123,14 +123,14 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_flags_are_told_from_options_with_a_value() -> None:
     root: Any = get_command(make_app())
-    flags = {"--help"}
+    flags = {"--help", "--version"}
     for _, command in commands():
         for option in options(command):
             if option.is_flag:
                 flags |= {name for name in option.opts if name.startswith("--")}
             assert not any(name in GLOBAL for name in option.opts)
     assert flags == FLAGS
-    assert {name for option in options(root) for name in option.opts} - {"--help"} == set(GLOBAL)
+    assert {name for option in options(root) for name in option.opts} - flags == set(GLOBAL)
 
 
 def test_each_command_is_made_by_the_module_that_is_imported_for_it() -> None:

@@ -92,7 +92,7 @@ async def test_a_refused_line_is_listed_and_the_others_go_on(tmp_path: Path) -> 
     tally = await far.push(source, lambda _: None)
     assert (tally.stored, tally.rejected, tally.owed) == (99, 1, 99)
     report = json.loads((tmp_path / "in.jsonl.rejected.jsonl").read_text())
-    assert report == {"line": 1, "reason": "not this one"}
+    assert report == {"line": 1, "reason": "not this one", "text": '{"content": "bad"}'}
     assert client.most == remote.AT_ONCE
 
 

@@ -164,6 +164,7 @@ async def pay(vault: Vault, progress: Progress) -> None:
     """Have the vectors paid, and say how far it is. Gives up where nobody makes progress."""
     if vault.shared.embedder.state().status == "off":
         return
+    vault.shared.embedder.pays_unasked = True  # from here on somebody asks for them
     vault.nudge()
     total = left = await vault.db.read(embeddings.owed_count)
     waited = 0.0

@@ -7,7 +7,10 @@ lane, so live calls of this process go first.
 
 from __future__ import annotations
 
+import base64
+import codecs
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -47,10 +50,22 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A line that was left out."""
+    """A line that was left out. ``raw``: its bytes; None where they were too many to keep."""
 
     line: int
     reason: str
+    raw: bytes | None = None
+
+    def as_line(self) -> bytes:
+        """Its line in the report, with the rejected line itself, to be mended and imported from there."""
+        said: dict[str, int | str] = {"line": self.line, "reason": self.reason}
+        if self.raw is not None:
+            whole = self.raw.rstrip(b"\r\n").removeprefix(codecs.BOM_UTF8)
+            try:
+                said["text"] = whole.decode("utf-8")
+            except UnicodeDecodeError:
+                said["base64"] = base64.b64encode(whole).decode("ascii")
+        return json.dumps(said, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
 UNWRITTEN = 100
@@ -78,9 +93,9 @@ async def import_jsonl(
 ) -> Tally:
     """Store every line of the file that is a memory and not there yet; ``progress`` is told after each batch.
 
-    Lines that are none are listed in ``<file>.rejected.jsonl``. Memories are stored without vectors when the model is
-    down, and the vectors owed. Raises ``InvalidArgument`` for a file that cannot be read, ``StorageFull``, and
-    ``QuotaExceeded`` where ``quota`` ends: what the last tally counted is in the vault.
+    Lines that are none are kept in ``<file>.rejected.jsonl``, each with its number and the reason. Memories are stored
+    without vectors when the model is down, and the vectors owed. Raises ``InvalidArgument`` for a file that cannot be
+    read, ``StorageFull``, and ``QuotaExceeded`` where ``quota`` ends: what the last tally counted is in the vault.
     """
     with opened(path) as file, RejectionReport(path) as report:
         tally = Tally(size=path.stat().st_size)
@@ -131,13 +146,17 @@ class RejectionReport:
             return
         try:
             if self._file is None:
-                self._file = self.path.open("wb")
-            for rejection in rejections:
-                line = {"line": rejection.line, "reason": rejection.reason}
-                self._file.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+                self._file = open(self.path, "wb", opener=_private)  # noqa: SIM115  closed at the end of the import
+            self._file.writelines(rejection.as_line() for rejection in rejections)
             self._file.flush()
         except OSError:  # a folder one may not write, a full disk: no reason to stop, the caller shows them
-            tally.unwritten += rejections[: UNWRITTEN - len(tally.unwritten)]
+            shown = rejections[: UNWRITTEN - len(tally.unwritten)]
+            tally.unwritten += [replace(each, raw=None) for each in shown]
+
+
+def _private(path: str, flags: int) -> int:
+    """As memories are kept: for this user alone."""
+    return os.open(path, flags, 0o600)
 
 
 def _take(vault: Vault, actor: Actor, reader: LineReader) -> _Batch:
@@ -148,10 +167,12 @@ def _take(vault: Vault, actor: Actor, reader: LineReader) -> _Batch:
             parsed = parse(line)
             prepared = storing.prepare(vault, actor, identified(parsed, line.number), parsed.created_at)
         except Rejected as verdict:
-            batch.rejections.append(Rejection(line.number, verdict.reason))
+            batch.rejections.append(Rejection(line.number, verdict.reason, line.raw))
             continue
         except InvalidArgument as failure:
-            batch.rejections.append(Rejection(line.number, failure.message))
+            batch.rejections.append(
+                Rejection(line.number, failure.message.removeprefix("Validation error: "), line.raw)
+            )
             continue
         if parsed.ttl_days is not None:
             prepared = replace(prepared, expires_at=expiry(parsed.created_at, parsed.ttl_days))

@@ -30,7 +30,8 @@ _CLOSE_WAIT_S = 2.0
 
 
 class EmbeddingService:
-    """Belongs to one event loop. The model is loaded by the first call that needs it, never before.
+    """Belongs to one event loop. The model is loaded by the first call that needs it, never before. ``pays_unasked``:
+    whether vectors that are owed are a reason too; a process that ends with its command would load it for nothing.
 
     Every method raises EmbeddingUnavailable when there is no model to ask (off, absent, failed, hung, closing) and
     Overloaded when too many texts wait.
@@ -43,7 +44,9 @@ class EmbeddingService:
         load: Callable[[], Embedder] | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
+        pays_unasked: bool = True,
     ) -> None:
+        self.pays_unasked = pays_unasked
         self._settings = settings
         self._worker = Worker(settings, observer, load or functools.partial(_load, settings), clock)
         self._cache: OrderedDict[str, np.ndarray] = OrderedDict()

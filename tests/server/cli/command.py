@@ -72,8 +72,9 @@ class Strongroom:
         )
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
-    def start(self, *args: str, **options: Any) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(self.argv(*args), cwd=self.data.parent, env=self.environment({}), **options)
+    def start(self, *args: str, environment: dict[str, str] | None = None, **options: Any) -> subprocess.Popen[bytes]:
+        env = self.environment(environment or {})
+        return subprocess.Popen(self.argv(*args), cwd=self.data.parent, env=env, **options)
 
     def argv(self, *args: str) -> list[str]:
         return [sys.executable, "-m", "server", *args]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 
 from tests.noted import folder, put
 from tests.server.cli.command import Strongroom
+from vaults.db.engine import sqlite
 
 ORPHAN = ".strongroom-new-0123abcd.tmp"
 
@@ -83,3 +86,21 @@ def test_verify_reindex_and_info_tell_of_notes(strongroom: Strongroom) -> None:
     assert "unavailable" in strongroom("vault", "info", "main").out
     broken = strongroom("verify")
     assert (broken.code, "notes_unavailable" in broken.out) == (1, True)
+
+
+def test_a_doctor_warns_two_weeks_before_a_token_in_use_ends(strongroom: Strongroom) -> None:
+    strongroom("vault", "create", "main")
+    words = ("token", "create", "--subject", "ann", "--vault", "main", "--role", "writer", "--json", "--ttl")
+    token = strongroom(*words, "30d").json
+    with closing(sqlite.connect(strongroom.data / "control.db")) as raw, raw:
+        days = [f"{datetime.now(UTC) + timedelta(days=count):%Y-%m-%dT%H:%M:%SZ}" for count in (-17, 13)]
+        raw.execute("UPDATE tokens SET created_at = ?, expires_at = ?", days)
+    assert "ok      tokens: no token in use ends within 14 days" in strongroom("doctor").out
+    with closing(sqlite.connect(strongroom.data / "control.db")) as raw, raw:
+        raw.execute(
+            "INSERT INTO usage_days VALUES (?, ?, 1)", (f"token:{token['id']}", f"{datetime.now(UTC):%Y-%m-%d}")
+        )
+    warned = strongroom("doctor")
+    assert warned.code == 1
+    assert "warning tokens: tokens that are in use end within 14 days: 1; make new ones" in warned.out
+    assert f"ann, writer of main: {datetime.now(UTC) + timedelta(days=13):%Y-%m-%d}" in warned.out

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -53,6 +55,25 @@ def test_an_import_with_bad_lines_ends_with_1_and_says_where(strongroom: Strongr
     assert strongroom("import", "jsonl", "absent", "--vault", "main").code == 2
     assert strongroom("import", "jsonl", str(source), "--vault", "nowhere").code == 1
     assert strongroom("import", "jsonl", str(source), "--vault", "main", "--url", "http://x").code == 2
+
+
+def test_rejected_lines_are_kept_to_be_mended(strongroom: Strongroom, tmp_path: Path) -> None:
+    strongroom("vault", "create", "main")
+    source = tmp_path / "in.jsonl"
+    rejected = ['{"contnt": "tea"}', "bad \u00e4", '{"content": ""}']
+    source.write_bytes("\ufeff".encode() + "\r\n".join(rejected).encode() + b'\n{"content": "good"}\nbad \xff\n')
+    assert strongroom("import", "jsonl", str(source), "--vault", "main").code == 1
+    report = tmp_path / "in.jsonl.rejected.jsonl"
+    told = [json.loads(line) for line in report.read_text("utf-8").splitlines()]
+    assert [each.get("text") for each in told] == [*rejected, None]
+    assert base64.b64decode(told[3]["base64"]) == b"bad \xff"
+    assert [each["line"] for each in told] == [1, 2, 3, 5]
+    assert told[0]["reason"] == "content is required"
+    assert not any(each["reason"].startswith("Validation error") for each in told)
+    assert report.stat().st_mode & 0o077 == 0
+    mended = tmp_path / "mended.jsonl"
+    mended.write_text(told[0]["text"].replace("contnt", "content"))
+    assert strongroom("import", "jsonl", str(mended), "--vault", "main").out.startswith("1 stored")
 
 
 def test_what_is_exported_can_be_imported(strongroom: Strongroom, tmp_path: Path) -> None:
@@ -151,13 +172,15 @@ def test_a_port_in_use_and_an_open_bind_stop_the_start(
     port = server[0].rpartition(":")[2]
     taken = strongroom("serve", "--port", port, "--metrics-port", "0")
     assert (taken.code, taken.out) == (2, "")
-    assert taken.err.startswith(f"strongroom: port {port}")
+    assert taken.err.startswith(f"strongroom: --port {port}")
     open_bind = strongroom("serve", "--host", "0.0.0.0", "--port", "0", STRONGROOM_AUTH__MODE="none")
     assert open_bind.code == 2
     assert "auth.mode" in open_bind.err
 
 
-def test_an_interrupted_command_ends_quietly_with_130(strongroom: Strongroom, tmp_path: Path) -> None:
+def test_an_interrupted_import_ends_with_130_and_says_how_much_is_stored_and_how_to_go_on(
+    strongroom: Strongroom, tmp_path: Path
+) -> None:
     strongroom("vault", "create", "main")
     source = lines(tmp_path / "in.jsonl", 8_000)
     running = strongroom.start(
@@ -169,8 +192,14 @@ def test_an_interrupted_command_ends_quietly_with_130(strongroom: Strongroom, tm
     )
     wal = strongroom.data / "vaults" / "main" / "vault.db-wal"
     deadline = time.monotonic() + 30
-    while not (wal.exists() and wal.stat().st_size) and time.monotonic() < deadline:
+    while not (wal.exists() and wal.stat().st_size > 800_000) and time.monotonic() < deadline:  # some batches are in
         os.sched_yield()
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=30)
-    assert (running.returncode, out, err) == (130, b"", b"")
+    assert (running.returncode, out) == (130, b"")
+    last = err.decode().splitlines()[-1]
+    told = re.fullmatch(r"interrupted: (\d+) stored, 0 known already, 0 rejected, after \d+ % of the file; (.+)", last)
+    assert told is not None, err
+    assert told[2] == "run the same command again to go on: what is stored already is left alone"
+    stored = strongroom.memories()
+    assert stored - 256 <= int(told[1]) <= stored < 8_000  # the batch under way may have been stored

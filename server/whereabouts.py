@@ -1,0 +1,51 @@
+"""Where the running server of a data folder is reached, for the commands beside it.
+
+The URL stands in a file. It counts as long as the server that wrote it holds a lock, which death frees: what a killed
+server has left is never believed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from vaults.db.lease import Lease
+
+URL, LOCK = "serving.url", ".serving"
+
+
+@contextmanager
+def announced(data: Path, url: str) -> Iterator[None]:
+    """Say so as long as it lasts. Of two servers over one data folder the first is told of; where the folder cannot be
+    written, none is."""
+    lease, file = Lease(data / LOCK), data / URL
+    if not lease.try_acquire():
+        yield
+        return
+    try:
+        with suppress(OSError), open(file, "w", encoding="utf-8", opener=_private) as target:
+            target.write(url)
+        yield
+    finally:
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
+        lease.release()
+
+
+def served_at(data: Path) -> str | None:
+    """The URL of the server that runs over this data folder; None: none does, or it could not say."""
+    try:
+        url = (data / URL).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    lease = Lease(data / LOCK)
+    if lease.try_acquire():  # it was free: nobody serves
+        lease.release()
+        return None
+    return url or None
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

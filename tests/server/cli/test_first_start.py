@@ -1,0 +1,70 @@
+"""What the first start makes, and what it prints of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from auth.grants import list_grants
+from auth.tokens import list_tokens
+from server.cli.serve import welcome
+from server.cli.session import open_control
+from server.first_start import FirstStart, first_start
+from server.settings import Loaded, load
+from vaults.errors import InvalidArgument
+
+
+def loaded(data: Path, **flags: Any) -> Loaded:
+    return load(data, flags={name.replace("__", "."): value for name, value in flags.items()}, environment={})
+
+
+async def started(settings: Loaded) -> FirstStart | None:
+    async with open_control(settings) as control:
+        return await first_start(control, settings)
+
+
+async def test_the_first_token_is_admin_of_main_alone_for_ninety_days(tmp_path: Path) -> None:
+    settings = loaded(tmp_path)
+    made = await started(settings)
+    assert made is not None
+    assert made.token is not None
+    assert made.token.vaults == ("main",)
+    left = datetime.fromisoformat(made.token.expires_at) - datetime.now(UTC)
+    assert 89 <= left.days <= 90
+    async with open_control(settings) as control:
+        assert [(each.vault, each.role.label) for each in await control.read(list_grants)] == [("main", "admin")]
+    assert await started(settings) is None
+
+
+@pytest.mark.parametrize("flags", [{"auth__first_token_ttl": "none"}, {"auth__mode": "none"}])
+async def test_no_token_is_made_where_none_is_wanted(tmp_path: Path, flags: dict[str, str]) -> None:
+    settings = loaded(tmp_path, **flags)
+    assert await started(settings) == FirstStart(None)
+    async with open_control(settings) as control:
+        assert await control.read(list_tokens) == []
+
+
+async def test_the_first_token_lives_as_long_as_it_is_told(tmp_path: Path) -> None:
+    made = await started(loaded(tmp_path, auth__first_token_ttl="2d"))
+    assert made is not None
+    assert made.token is not None
+    assert (datetime.fromisoformat(made.token.expires_at) - datetime.now(UTC)).days <= 2
+    for wrong in ("soon", "0s", "9999d"):
+        with pytest.raises(InvalidArgument, match="--first-token-ttl must"):
+            loaded(tmp_path, auth__first_token_ttl=wrong)
+
+
+async def test_what_is_printed_says_when_the_token_ends_and_how_others_are_made(tmp_path: Path) -> None:
+    made = await started(loaded(tmp_path))
+    assert made is not None
+    assert made.token is not None
+    said = welcome("http://h:1", made.token, "strongroom token create --data d")
+    assert f"until {made.token.expires_at}" in said
+    assert "strongroom token create --data d --subject agent-1 --vault main --role writer" in said
+    assert f'http://h:1/v/main/mcp --header "Authorization: Bearer {made.token.token}"' in said
+    without = welcome("http://h:1", None, "strongroom token create")
+    assert "Bearer" not in without
+    assert "strongroom token create --subject owner --vault main --role admin" in without
