@@ -27,10 +27,10 @@ def words_of(query: Query) -> tuple[str, ...]:
 
 
 def look(
-    vocabulary: Vocabulary, tx: Reader, query: Query, settings: SearchSettings
+    vocabulary: Vocabulary, tx: Reader, query: Query, settings: SearchSettings, viewer: str = ""
 ) -> tuple[Meant, Mapping[str, Word]]:
     """The question as the vault understands it, as of this read, and the words it was read with."""
-    known = vocabulary.look(tx, words_of(query), correct=settings.corrections)
+    known = vocabulary.look(tx, words_of(query), correct=settings.corrections, viewer=viewer)
     return meant(query, known, vocabulary.passages, settings), known
 
 

@@ -14,6 +14,7 @@ from vaults.index import embeddings
 from vaults.search import spelling
 from vaults.search.candidates import OWN
 from vaults.search.expression import beginning, quoted
+from vaults.search.private import text_size
 
 EXACT = 2_000
 """Passages up to which any change counts; above, one in twenty."""
@@ -56,12 +57,26 @@ SHARE_CAP = 0.5
 """Share from which it does not matter how much more."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """What shared text there is, in passages and in words, and the last change of any vector."""
+
+    passages: int
+    words: int
+    change: int
+
+    def moved_from(self, old: _Marks) -> bool:
+        """Whether a twentieth of the text came or went."""
+        pairs = ((self.passages, old.passages), (self.words, old.words))
+        return any(abs(new - was) > was // 20 for new, was in pairs)
+
+
 @dataclass(slots=True)
 class Vocabulary:
     """One per open vault. Filled in readers' threads, asked on the event loop; each entry is written once."""
 
     passages: int = 0
-    _marks: tuple[int, int] | None = None
+    _marks: _Marks | None = None
     _words: dict[str, Word] = field(default_factory=dict)
     _stems: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -70,8 +85,8 @@ class Vocabulary:
         held = self._words
         return {word: held[word] for word in words if word in held}
 
-    def look(self, tx: Reader, words: Iterable[str], *, correct: bool) -> dict[str, Word]:
-        """Everything of ``words``, as of this read."""
+    def look(self, tx: Reader, words: Iterable[str], *, correct: bool, viewer: str = "") -> dict[str, Word]:
+        """Everything of ``words``, as of this read. What ``viewer`` keeps private is no slip of theirs."""
         self._renew(tx)
         if len(self._words) > KEPT:
             self._words = {}
@@ -81,7 +96,9 @@ class Vocabulary:
             if known is None or ((known.meant or not known.share) and not _still_nowhere(tx, word, known)):
                 known = self._read(tx, word, correct=correct)
             # Names are looked up each time: they change with no word of any passage.
-            found[word] = held[word] = replace(known, names=_names(tx, word))
+            held[word] = replace(known, names=_names(tx, word))
+            own = known.meant is not None and _is_own(tx, quoted(word), viewer)
+            found[word] = replace(held[word], meant=None) if own else held[word]
         return found
 
     def clear(self) -> None:
@@ -89,13 +106,14 @@ class Vocabulary:
         self.passages, self._marks, self._words, self._stems = 0, None, {}, {}
 
     def _renew(self, tx: Reader) -> None:
-        # Passages that came, and vectors that changed or went: a text that is changed or purged keeps no vector.
-        marks = (int(tx.value("SELECT MAX(seq) FROM passages") or 0), embeddings.last_change(tx))
-        moved = max(abs(new - old) for new, old in zip(marks, self._marks or marks, strict=True))
-        if self._marks is None or (moved and (self.passages <= EXACT or moved > self.passages // 20)):
+        size = text_size(tx, "passages_fts")
+        # Vectors that changed or went: a text that is changed or purged keeps none. Only shared text moves the shares
+        # of a bigger vault, so that when they are taken anew does not tell of what others store.
+        marks = _Marks(size.rows, int(size.words), embeddings.last_change(tx))
+        if self._marks is None or (marks != self._marks if self.passages <= EXACT else marks.moved_from(self._marks)):
             self.clear()
             self._marks = marks
-            self.passages = int(tx.value("SELECT COUNT(*) FROM passages"))
+            self.passages = size.rows
 
     def _read(self, tx: Reader, word: str, *, correct: bool) -> Word:
         share = self._share(tx, word)
@@ -133,7 +151,7 @@ class Vocabulary:
 
 def _sampled(tx: Reader, expression: str) -> float:
     """The share of passages that hold it, by the same stretches of numbers each time: to within half a hundredth."""
-    newest = int(tx.value("SELECT MAX(seq) FROM passages"))
+    newest = int(tx.value("SELECT MAX(id) FROM passages_fts_docsize"))
     held = counted = 0
     for number in range(STRETCHES):
         first = number * (newest - STRETCH) // (STRETCHES - 1)
@@ -172,6 +190,16 @@ def _is_shared(tx: Reader, expression: str) -> bool:
             "SELECT 1 FROM passages_fts f JOIN passages p ON p.seq = f.rowid"
             " WHERE passages_fts MATCH :match AND p.owner IS NULL AND p.hidden = 0 LIMIT 1",
             {"match": f"{OWN} : ({expression})"},
+        )
+    )
+
+
+def _is_own(tx: Reader, expression: str, viewer: str) -> bool:
+    return bool(
+        tx.one(
+            "SELECT 1 FROM private_fts f CROSS JOIN passages p ON p.seq = f.rowid"
+            " WHERE private_fts MATCH :match AND p.owner = :viewer LIMIT 1",
+            {"match": f"{OWN} : ({expression})", "viewer": viewer},
         )
     )
 
