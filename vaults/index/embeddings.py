@@ -125,7 +125,7 @@ def owes(tx: Reader, viewer: str) -> bool:
     """Whether a passage that the viewer may see has no vector yet."""
     return bool(
         tx.one(
-            "SELECT 1 FROM embedding_queue q JOIN passages p ON p.seq = q.passage"
+            "SELECT 1 FROM embedding_queue q CROSS JOIN passages p ON p.seq = q.passage"
             " WHERE p.owner IS NULL OR p.owner = ? LIMIT 1",
             (viewer,),
         )

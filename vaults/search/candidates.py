@@ -66,10 +66,11 @@ def by_word(tx: Reader, query: Query, limit: int, only: Filter, weights: SearchS
 
 @dataclass(frozen=True, slots=True)
 class _Expression:
-    """What FTS5 is asked, and the phrases of it that are weighed."""
+    """What FTS5 is asked, and the phrases of it that are weighed. ``strict``: not any of these is enough."""
 
     match: str
     phrases: tuple[str, ...]
+    strict: bool = False
 
 
 def _by_words(tx: Reader, query: Query, limit: int, only: Filter, weights: SearchSettings) -> Found:
@@ -81,22 +82,47 @@ def _by_words(tx: Reader, query: Query, limit: int, only: Filter, weights: Searc
         match = f"({OWN} : ({query.must})) AND ({match})"
         phrases += [f"{OWN} : ({phrase})" for phrase in private.phrases_of(query.must)]
     words = TextIndex(*WORDS, (TITLE, BODY, LABELS, float(weights.before), float(weights.after)))
-    return _ranked(tx, words, _Expression(match, tuple(phrases)), limit, only)
+    return _ranked(tx, words, _Expression(match, tuple(phrases), query.must is not None), limit, only)
 
 
 def _ranked(tx: Reader, index: TextIndex, asked: _Expression, limit: int, only: Filter) -> Found:
     """Shared passages, and those that the caller keeps private: these stand apart, because what one keeps private may
     not weigh in what another is told."""
     found = _shared(tx, index, asked.match, limit, only)
-    if not private.keeps_some(tx, only.viewer):
-        return found
-    own = private.scored(tx, index, asked.match, asked.phrases, only)
+    own = private.scored(tx, index, asked.phrases, only.viewer) if private.keeps_some(tx, only.viewer) else None
     if own is None:
         return found
-    mine = _best(own.scores, limit)
+    mine = _passing(tx, index, asked, own.scores, Wanted(limit, only))
+    if not mine:
+        return found
     scores = {passage: score * own.scale for passage, score in found.scores.items()}
-    known = found.facts | facts.of(tx, mine, only)
-    return Found(_best(scores | mine, limit), known, found.full or len(own.scores) >= limit)
+    scores |= {passage: own.scores[passage] for passage in mine}
+    return Found(_best(scores, limit), found.facts | mine, found.full or len(mine) >= limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How many passages, and which."""
+
+    limit: int
+    only: Filter
+
+
+def _passing(tx: Reader, index: TextIndex, asked: _Expression, scores: Scores, wanted: Wanted) -> dict[int, Facts]:
+    """The best of the own passages that the filter lets through, and, where more is asked than any of the words, that
+    match."""
+    best = list(_best(scores, len(scores)))
+    if asked.strict:
+        rows = tx.all(f"SELECT rowid FROM {index.private} WHERE {index.private} MATCH ?", (asked.match,))
+        matching = {row[0] for row in rows}
+        best = [passage for passage in best if passage in matching]
+    found: dict[int, Facts] = {}
+    for start in range(0, len(best), wanted.limit):
+        known = facts.of(tx, best[start : start + wanted.limit], wanted.only)
+        found |= {passage: known[passage] for passage in best[start : start + wanted.limit] if passage in known}
+        if len(found) >= wanted.limit:
+            break
+    return found
 
 
 def _best(scores: Scores, limit: int) -> Scores:

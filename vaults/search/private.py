@@ -13,7 +13,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from vaults.db.sql import Reader
-from vaults.search.filters import Filter
 
 _K1, _B, _LEAST = 1.2, 0.75, 1e-6
 """Constants of FTS5's bm25; the last is what a word in more than half of the rows weighs."""
@@ -53,25 +52,30 @@ def keeps_some(tx: Reader, viewer: str) -> bool:
     return tx.one("SELECT 1 FROM passages WHERE owner = ? LIMIT 1", (viewer,)) is not None
 
 
-def scored(tx: Reader, index: TextIndex, match: str, phrases: Sequence[str], only: Filter) -> Own | None:
-    """The caller's own passages that match and that the filter lets through; None when there are none."""
-    own = _OwnText(tx, index, only.viewer)
-    wanted = own.matching(match, only)
-    if not wanted:
+SLIGHT = 10
+"""Times as much shared text as own from which words that the own text lacks are not counted in the shared one."""
+
+
+def scored(tx: Reader, index: TextIndex, phrases: Sequence[str], viewer: str) -> Own | None:
+    """The caller's own passages that hold any of the phrases; None when there are none."""
+    own = _OwnText.of(tx, index, viewer)
+    shared, scores = text_size(tx, index.shared), dict[int, float]()
+    times = {phrase: own.times(tx, phrase) for phrase in phrases}
+    lengths = own.lengths(tx, {passage for held in times.values() for passage in held})
+    if not lengths:
         return None
-    lengths = own.lengths(wanted)
-    shared, mine = text_size(tx, index.shared), own.size(lengths.values())
-    both = TextSize(shared.rows + mine.rows, shared.words + mine.words)
-    scores = dict.fromkeys(wanted, 0.0)
+    both = shared.with_more(len(own.passages), sum(lengths.values()) / len(lengths))
     alone = together = 0.0
-    for phrase in phrases:
+    for phrase, held in times.items():
+        if not held and len(own.passages) * SLIGHT < shared.rows:
+            continue
         among = _holding(tx, index.shared, phrase)
-        times = own.times(phrase)
-        weight = both.weight(among + len(times))
+        weight = both.weight(among + len(held))
         if among:
             alone, together = alone + shared.weight(among), together + weight
-        for passage in times.keys() & wanted:
-            scores[passage] += weight * both.grown(times[passage], lengths[passage])
+        for passage, score in held.items():
+            count = own.everybody.times(score, lengths[passage])
+            scores[passage] = scores.get(passage, 0.0) + weight * both.grown(count, lengths[passage])
     return Own(scores, together / alone if alone else 1.0)
 
 
@@ -81,6 +85,10 @@ class TextSize:
 
     rows: int
     words: float
+
+    def with_more(self, rows: int, words: float) -> TextSize:
+        """With so many more rows of so many words each."""
+        return TextSize(self.rows + rows, self.words + rows * words)
 
     def weight(self, holding: int) -> float:
         """What a word counts that so many of the rows hold."""
@@ -93,60 +101,37 @@ class TextSize:
         """What standing in a row so often, in its columns by weight, multiplies a word by."""
         return times * (_K1 + 1) / (times + self.spread(length))
 
-    def shrunk(self, score: float, length: int) -> float:
-        """The other way round: from ``grown`` to ``times``, which is a sum of columns' weights. Rounded, so that
+    def times(self, score: float, length: int) -> float:
+        """The other way round: from ``grown`` to how often, which is a sum of columns' weights. Rounded, so that
         nothing is left of the rows that went into the score."""
         return round(score * self.spread(length) / (_K1 + 1 - score), 6)
 
 
 @dataclass(frozen=True, slots=True)
 class _OwnText:
-    """What one caller keeps private, among everybody's."""
+    """What one caller keeps private: its passages, among private text of ``everybody``."""
 
-    tx: Reader
     index: TextIndex
-    viewer: str
+    passages: frozenset[int]
+    everybody: TextSize
 
-    def matching(self, match: str, only: Filter) -> set[int]:
-        """The own passages that match an expression and pass a filter."""
-        where, params = only.over_passages()
-        rows = self.tx.all(f"{self._mine('p.seq')} AND {where}", {**params, "match": match})
-        return {int(row[0]) for row in rows}
+    @classmethod
+    def of(cls, tx: Reader, index: TextIndex, viewer: str) -> _OwnText:
+        rows = tx.all("SELECT seq FROM passages WHERE owner = ?", (viewer,))
+        return cls(index, frozenset(row[0] for row in rows), text_size(tx, index.private))
 
-    def times(self, phrase: str) -> dict[int, float]:
-        """How often a phrase stands in each of the own passages that hold it, by the weights of the columns."""
+    def times(self, tx: Reader, phrase: str) -> dict[int, float]:
+        """What standing there so often adds, to a word that weighs nothing yet, in each of the own passages."""
         table = self.index.private
-        mine = self.tx.all(
-            self._mine(f"p.seq, {self.index.score(table)}, d.sz", f"JOIN {table}_docsize d ON d.id = p.seq"),
-            {"match": phrase, "viewer": self.viewer},
-        )
-        if not mine:
-            return {}
-        everybody = text_size(self.tx, table)
-        weight = everybody.weight(_holding(self.tx, table, phrase))
-        return {int(seq): everybody.shrunk(-score / weight, sum(_numbers(size))) for seq, score, size in mine}
+        rows = tx.all(f"SELECT rowid, {self.index.score(table)} FROM {table} WHERE {table} MATCH ?", (phrase,))
+        weight = self.everybody.weight(len(rows))
+        return {passage: -score / weight for passage, score in rows if passage in self.passages}
 
-    def size(self, matching: Collection[int]) -> TextSize:
-        """All of the own text; its passages are taken to be as long as those that match, which are read anyway."""
-        rows = self.tx.value(
-            f"SELECT COUNT(*) FROM passages p CROSS JOIN {self.index.private}_docsize d ON d.id = p.seq"
-            " WHERE p.owner = ?",
-            (self.viewer,),
-        )
-        return TextSize(int(rows), int(rows) * sum(matching) / len(matching))
-
-    def lengths(self, passages: Collection[int]) -> dict[int, int]:
+    def lengths(self, tx: Reader, passages: Collection[int]) -> dict[int, int]:
         """Words of each passage, over all columns, as FTS5 counts them."""
         among = ", ".join(map(str, passages))
-        rows = self.tx.all(f"SELECT id, sz FROM {self.index.private}_docsize WHERE id IN ({among})")
+        rows = tx.all(f"SELECT id, sz FROM {self.index.private}_docsize WHERE id IN ({among})")
         return {int(passage): sum(_numbers(size)) for passage, size in rows}
-
-    def _mine(self, columns: str, joined: str = "") -> str:
-        table = self.index.private
-        return (
-            f"SELECT {columns} FROM {table} CROSS JOIN passages p ON p.seq = {table}.rowid {joined}"
-            f" WHERE {table} MATCH :match AND p.owner = :viewer"
-        )
 
 
 def _holding(tx: Reader, table: str, phrase: str) -> int:
