@@ -6,15 +6,17 @@ nowhere is looked for each time, though: it may have been stored since, and is t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from vaults.db.sql import Reader
 from vaults.index import embeddings
-from vaults.search import spelling
+from vaults.search import languages, spelling
 from vaults.search.candidates import OWN
 from vaults.search.expression import beginning, quoted
 from vaults.search.private import text_size
+from vaults.search.wordforms import folded
 
 EXACT = 2_000
 """Passages up to which any change counts; above, one in twenty."""
@@ -24,6 +26,9 @@ KEPT = 20_000
 
 TRIED = 5
 """Stems looked at for a slip, at most: the nearest may stand in what is private alone."""
+
+READ = 5
+"""Passages read for how a word is written."""
 
 KEPT_BEGINNINGS = 500
 """Beginnings of words whose stems are remembered at most."""
@@ -45,8 +50,8 @@ STRETCHES, STRETCH = 10, 2_000
 @dataclass(frozen=True, slots=True)
 class Word:
     """``share`` of passages that hold it, 0…1, counted no further than ``SHARE_CAP``. ``names``: authors and entities
-    whose name it is or begins. ``meant``: the stem it was probably a slip for, where no
-    shared passage holds it."""
+    whose name it is or begins. ``meant``: the word it was probably a slip for, as it is written there, where no
+    shared passage holds it and no language has it."""
 
     share: float
     names: tuple[str, ...] = ()
@@ -117,7 +122,8 @@ class Vocabulary:
 
     def _read(self, tx: Reader, word: str, *, correct: bool) -> Word:
         share = self._share(tx, word)
-        return Word(share, meant=self._meant(tx, word) if correct and not _is_shared(tx, quoted(word)) else None)
+        unknown = correct and not languages.is_common(word) and not _is_shared(tx, quoted(word))
+        return Word(share, meant=self._meant(tx, word) if unknown else None)
 
     def _share(self, tx: Reader, word: str) -> float:
         passages, big = max(1, self.passages), self.passages > BIG
@@ -126,14 +132,14 @@ class Vocabulary:
         return max(exact, _sampled(tx, quoted(word))) if big and exact >= COUNTED / passages else exact
 
     def _meant(self, tx: Reader, word: str) -> str | None:
-        """The stem a slip was meant to be: of those that anybody may read, because the answer will name it."""
+        """The word a slip was meant to be: of those that anybody may read, because the answer will name it."""
         beginnings = self._beginning(tx, word[: 1 + (self.passages > BIG) + (self.passages > 4 * BIG)])
         own = spelling.stem(word)  # where it stands at all, it stands in what is private
         stems: Sequence[str] = [stem for stem in beginnings if stem != own]
         for _ in range(TRIED):
             found = spelling.correct(word, stems)
-            if found is None or _is_shared(tx, beginning(found)):
-                return found
+            if found is None or (written := _written(tx, found, word)):
+                return written if found else None
             stems = [stem for stem in stems if stem != found]
         return None
 
@@ -179,7 +185,24 @@ def _holding(tx: Reader, expression: str, limit: int) -> int:
 
 def _still_nowhere(tx: Reader, word: str, known: Word) -> bool:
     """Whether a word that was found nowhere still is, and what it was taken for still is to be read."""
-    return not _is_shared(tx, quoted(word)) and (known.meant is None or _is_shared(tx, beginning(known.meant)))
+    return not _is_shared(tx, quoted(word)) and (known.meant is None or _is_shared(tx, quoted(known.meant.lower())))
+
+
+def _written(tx: Reader, found: str, typed: str) -> str | None:
+    """A word with that stem as people write it: of those in a few passages that anybody may read the one nearest to
+    what was typed."""
+    from rapidfuzz.distance import OSA
+
+    rows = tx.all(
+        "SELECT p.title || ' ' || p.body || ' ' || p.labels FROM passages_fts f JOIN passages p ON p.seq = f.rowid"
+        " WHERE passages_fts MATCH :match AND p.owner IS NULL AND p.hidden = 0 LIMIT :some",
+        {"match": f"{OWN} : ({beginning(found)})", "some": READ},
+    )
+    words = {word for row in rows for word in _LETTERS.findall(row[0]) if spelling.stem(folded(word)) == found}
+    return min(words, key=lambda word: (OSA.distance(folded(word), typed), word), default=None)
+
+
+_LETTERS = re.compile(r"[^\W\d_]+")
 
 
 def _is_shared(tx: Reader, expression: str) -> bool:

@@ -1,4 +1,4 @@
-"""A vault in which private and shared text stand in one index opens with each in its own, and loses no id of anybody's."""
+"""A vault with private and shared text in one index opens with each in its own, and loses nobody's ids."""
 
 from __future__ import annotations
 
