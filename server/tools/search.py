@@ -222,7 +222,7 @@ async def search(call: Call, args: SearchArguments) -> Searched:
         found = await recalling.answer(call.vault, ask)
         linked = await recalling.beside(call.vault, found.shown) if args.links else {}
         kept = await recalling.fit(call.vault, found.shown, ask.max_tokens, linked)
-        cursor = recalling.cursor_after(ask, found, kept)
+        cursor = await recalling.cursor_after(call.vault, ask, found, kept)
     searched = _searched(args, found, kept, cursor, notes)
     return replace(searched, hits=[_with_links(hit, linked.get(hit.id)) for hit in searched.hits])
 

@@ -106,3 +106,6 @@ UPDATE memories SET external_id = external_id_of_vault, external_id_of_vault = N
 WHERE external_id_of_vault IS NOT NULL;
 CREATE UNIQUE INDEX memories_by_external_id
 ON memories (external_id, (CASE visibility WHEN 'private' THEN stored_by ELSE '' END)) WHERE external_id IS NOT NULL;
+
+-- Cursors hold numbers of rows, which count what everybody stores: they are sealed with a key of the vault.
+INSERT INTO vault_info (key, value) VALUES ('cursor_key', lower(hex(randomblob(32))));
