@@ -125,8 +125,6 @@ class Vault:
         self.db = Database(folder / DATABASE, shared.storage, shared.observer)
         self.projection = Projection(folder, entry.vault_id, self.db, shared.index, shared.pool)
         self.vocabulary = Vocabulary()
-        self.cursor_key: bytes | None = None
-        """What cursors are sealed with, once it is read."""
         self.rankings = Rankings()
         self.atlas = Atlas(self.db)
         self.lease = Lease(folder / ".lease")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import base64
 import binascii
+from weakref import WeakKeyDictionary
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 from vaults.errors import InvalidArgument
 from vaults.vault import Vault
+
+_KEYS: WeakKeyDictionary[Vault, bytes] = WeakKeyDictionary()
+"""Of open vaults. A key never changes."""
 
 LONGEST = 30_000
 """Characters of a cursor that are looked at."""
@@ -29,10 +33,10 @@ async def opened(vault: Vault, cursor: str) -> str:
 
 
 async def _key(vault: Vault) -> bytes:
-    if vault.cursor_key is None:
+    if vault not in _KEYS:
         read = "SELECT value FROM vault_info WHERE key = 'cursor_key'"
-        vault.cursor_key = bytes.fromhex(await vault.db.read(lambda tx: tx.value(read)))
-    return vault.cursor_key
+        _KEYS[vault] = bytes.fromhex(await vault.db.read(lambda tx: tx.value(read)))
+    return _KEYS[vault]
 
 
 def _bytes(text: str) -> bytes:
