@@ -108,4 +108,4 @@ CREATE UNIQUE INDEX memories_by_external_id
 ON memories (external_id, (CASE visibility WHEN 'private' THEN stored_by ELSE '' END)) WHERE external_id IS NOT NULL;
 
 -- Cursors hold numbers of rows, which count what everybody stores: they are sealed with a key of the vault.
-INSERT INTO vault_info (key, value) VALUES ('cursor_key', lower(hex(randomblob(32))));
+INSERT INTO vault_info (key, value) VALUES ('cursor_key', lower(hex(randomblob(32)))) ON CONFLICT (key) DO NOTHING;
