@@ -9,18 +9,24 @@ from dataclasses import replace
 from server.call import Call
 from vaults.domain import recalling
 from vaults.domain.hits import Shown
+from vaults.domain.notes import finding
 from vaults.domain.recalling import Answer, Ask
 from vaults.errors import InvalidArgument, NotFound, Overloaded, StrongroomError
 from vaults.search.fusion import Span, placed
+from vaults.vault import Vault
 
 
 async def answer_across(call: Call, ask: Ask, named: Sequence[str]) -> Answer:
     """Ask the named vaults, or every granted one for ``*``, and merge. A vault without a grant answers as one that
-    does not exist; one that cannot be opened now is left out and said so."""
+    does not exist; one that cannot be searched now, or is not read to its end, is named in the warnings."""
     names = _granted(call, named)
-    answers = await _answers(call, ask, names)
+    closed = call.services.roster.archived
+    answers = await _answers(call, ask, [name for name in names if name not in closed])
     found, warnings = [], []
     for name in names:
+        if name in closed:
+            warnings.append(f"vault {name} is archived and was not searched")
+            continue
         answer = answers[name]
         if isinstance(answer, StrongroomError):
             warnings.append(f"vault {name} could not be searched ({answer.code})")
@@ -68,7 +74,7 @@ def _granted(call: Call, named: Sequence[str]) -> list[str]:
     if "*" in named:
         if len(named) > 1:
             raise InvalidArgument("vaults", "must be names, or * alone")
-        known = [entry.name for entry in services.roster.entries()]
+        known = [*(entry.name for entry in services.roster.entries()), *services.roster.archived]
         return list(services.board.current.vaults_of(principal, known))
     names = list(dict.fromkeys([call.vault.name, *named]))
     for name in names:
@@ -103,10 +109,29 @@ def _crowded(answers: dict[str, Answer | StrongroomError]) -> bool:
 async def _one(call: Call, ask: Ask, name: str, *, crowded: bool) -> Answer:
     # The budget is the whole answer's: each vault may fill it, the merge cuts.
     if name == call.vault.name:
-        return await recalling.answer(call.vault, ask)
+        return await _read(call.vault, ask)
     pool, entry = call.services.pool, call.services.roster.entry(name)
     if crowded and not pool.has_room(name):
         # One wait in vain is enough for a call: the time it has is for the vaults that can be searched.
         raise Overloaded("every vault this server may keep open is in use")
     async with pool.lease_beside(entry) as vault:
-        return await recalling.answer(vault, ask)
+        return await _read(vault, ask)
+
+
+async def _read(vault: Vault, ask: Ask) -> Answer:
+    """What one vault says, and how far it is read. The state is taken first: what is read meanwhile only helps."""
+    state = await _unread(vault)
+    answer = await recalling.answer(vault, ask)
+    return replace(answer, warnings=[*state, *answer.warnings])
+
+
+async def _unread(vault: Vault) -> list[str]:
+    """What of a vault's notes is missing from an answer. A vault that was just opened is waited for a moment: mostly
+    nothing has changed since it was read."""
+    await finding.lag(vault)
+    now = vault.notes.now
+    if now.phase == "unavailable":
+        return [f"notes are as last read: the folder cannot be read now ({now.reason or 'unknown'})"]
+    if now.phase == "scanning" and now.total:
+        return [f"still being read: {now.done:,} of {now.total:,} notes"]
+    return ["still being read"] if now.phase == "scanning" or (now.phase == "unread" and vault.lease.held) else []

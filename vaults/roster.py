@@ -19,6 +19,8 @@ class Roster:
     def __init__(self, control: Database) -> None:
         self._control = control
         self._entries: dict[str, VaultEntry] = {}
+        self.archived: frozenset[str] = frozenset()
+        """Names of vaults that are kept, but served to nobody."""
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -45,6 +47,7 @@ class Roster:
         """Read the registry again."""
         entries = await self._control.read(registry.listed)
         self._entries = {entry.name: entry for entry in entries if entry.state == "active"}
+        self.archived = frozenset(entry.name for entry in entries if entry.state == "archived")
 
     def names(self) -> Collection[str]:
         """The names of active vaults, quick to search."""

@@ -56,6 +56,14 @@ class Status:
     limits: Allowances
 
 
+STEP = 2**20
+
+
+def _told(size: int, role: Role) -> int:
+    """The bytes a vault takes, but to admins in steps: the last bytes tell how much somebody else just stored."""
+    return size if role == Role.ADMIN else -(-size // STEP) * STEP
+
+
 @tool(role=Role.READER)
 async def status(call: Call, args: Arguments) -> Status:  # noqa: ARG001  every tool has the same shape
     """How the vault is: sizes, what is pending, who you are, who else is here. Use it when results look incomplete."""
@@ -70,7 +78,7 @@ async def status(call: Call, args: Arguments) -> Status:  # noqa: ARG001  every 
         vault.notes,
         vault.embedding,
         vault.index,
-        vault.storage_bytes,
+        _told(vault.storage_bytes, call.role),
         vault.created_at,
         now.health,
         now.sessions,
@@ -148,7 +156,9 @@ async def _info(call: Call, name: str) -> VaultLine:
     entry = call.services.roster.entry(name)
     async with call.services.pool.lease(entry) as vault:
         found = await vault_status.status(vault, call.actor)
-    return VaultLine(name, role.label, entry.state, entry.created_at, found.memories.living, found.storage_bytes)
+    return VaultLine(
+        name, role.label, entry.state, entry.created_at, found.memories.living, _told(found.storage_bytes, role)
+    )
 
 
 class DiscoverArguments(Arguments):

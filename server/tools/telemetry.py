@@ -51,8 +51,8 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Calls since ``since``, by everybody in the vault. ``truncated``: only the newest events are counted. ``growth``
-    and ``hygiene`` are of what you may see; ``callers`` is for admins."""
+    """Calls since ``since``: yours, or to an admin everybody's. ``truncated``: only the newest events are counted.
+    ``growth`` and ``hygiene`` are of what you may see; ``callers`` is for admins."""
 
     since: str
     truncated: bool
@@ -95,7 +95,7 @@ async def usage(call: Call, args: UsageArguments) -> Usage:
             raise InvalidArgument("kind", "is required to archive: duplicates, never_read or expired")
         archived = await hygiene.archive(call.vault, call.actor, args.kind)
     admin = call.role == Role.ADMIN
-    found = await spending.spent(call.vault, since, by_caller=admin)
+    found = await spending.spent(call.vault, since, by_caller=admin, owner=None if admin else call.actor.identity)
     schemas = await run_in(
         call.vault.shared.pool,
         schema_tokens,

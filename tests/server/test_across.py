@@ -9,12 +9,15 @@ import pytest
 from auth.grants import set_grant
 from auth.principal import LOCAL
 from auth.roles import Role
+from server import vault_admin
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
+from tests.noted import folder, indexed, put
 from vaults import pool as pools
 from vaults.domain import recalling
 from vaults.domain.recalling import Ask, Recalled
+from vaults.files.notebook import Progress
 from vaults.vault import Vault
 
 
@@ -98,3 +101,67 @@ async def test_a_recall_that_is_given_up_leaves_no_lease_and_no_turn_behind(open
         answer = await ask("recall", query="canary", vaults=["*"])
         assert {hit["vault"] for hit in answer.content["hits"]} == set(names)
         assert services.pool.open_count <= 4
+
+
+async def test_vaults_that_cannot_be_searched_are_named_one_by_one(opening: Opening) -> None:
+    names = ("main", "archived", "damaged", "emptied")
+    async with opening(vaults=names) as services:
+        await _fill(services, names, "alice")
+        await services.board.write(lambda tx: set_grant(tx, "bob", LOCAL, "main", Role.WRITER))
+        await vault_admin.archive(services, "archived")
+        folders = {name: services.data / "vaults" / name for name in names}
+    (folders["damaged"] / "vault.db").write_bytes(b"no database" * 1000)
+    for file in folders["emptied"].glob("vault.db*"):
+        file.unlink()
+    async with opening(vaults=()) as services:
+        for tool in ("recall", "search"):
+            answer = await _as(services, "alice", "main")(tool, query="canary", vaults=["*"])
+            assert {hit["vault"] for hit in answer.content["hits"]} == {"main"}
+            assert answer.content["warnings"] == [
+                "vault archived is archived and was not searched",
+                "vault damaged could not be searched (vault_quarantined)",
+                "vault emptied could not be searched (vault_quarantined)",
+            ]
+            bob = await _as(services, "bob", "main")(tool, query="canary", vaults=["*"])
+            assert bob.content["warnings"] == [], "names of vaults that are not granted are nobody's business"
+
+
+@pytest.mark.parametrize("tool", ["recall", "search"])
+async def test_vaults_that_are_still_being_read_are_named(opening: Opening, tool: str) -> None:
+    names = ("main", "slow", "lost")
+    async with opening(vaults=names) as services:
+        await _fill(services, names, "alice")
+        ask = _as(services, "alice", "main")
+        for name in names:
+            await indexed(services, 0, name)
+        async with (
+            services.pool.lease(services.roster.entry("slow")) as slow,
+            services.pool.lease(services.roster.entry("lost")) as lost,
+        ):
+            slow.notes.tell(Progress("scanning", 3, 10))
+            lost.notes.tell(Progress("unavailable", reason="it is not mounted"))
+            said = (await ask(tool, query="canary", vaults=["*"])).content["warnings"]
+            assert said == [
+                "lost: notes are as last read: the folder cannot be read now (it is not mounted)",
+                "slow: still being read: 3 of 10 notes",
+            ]
+            assert (await ask(tool, query="canary", vaults=["slow"])).content["warnings"] == said[1:]
+            for vault in (slow, lost):
+                vault.notes.tell(Progress("ready"))
+            assert (await ask(tool, query="canary", vaults=["*"])).content["warnings"] == []
+
+
+async def test_a_first_index_is_never_taken_for_an_empty_vault(opening: Opening) -> None:
+    names = ("main", "big")
+    async with opening(vaults=names) as services:
+        for name in names:
+            await services.board.write(lambda tx, name=name: set_grant(tx, "alice", LOCAL, name, Role.WRITER))  # type: ignore[misc]
+        put(folder(services.data, "big"), {f"n{n}.md": f"note {n}\n" for n in range(150)} | {"z.md": "the needle\n"})
+    async with opening(vaults=()) as services, asyncio.timeout(30):
+        ask = _as(services, "alice", "main")
+        while True:
+            answer = (await ask("search", query="needle", vaults=["*"])).content
+            found = "z.md" in {hit["id"] for hit in answer["hits"]}
+            assert found or any(said.startswith("big: still being read") for said in answer["warnings"])
+            if found and not answer["warnings"]:
+                break

@@ -12,6 +12,7 @@ from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, asker, local
+from vaults.domain import sealing
 from vaults.search import pages
 
 
@@ -94,14 +95,29 @@ async def test_scores_mean_the_same_on_every_page(ask: Asking) -> None:
     assert [(hit["id"], hit["score"]) for hit in paged] == [(hit["id"], hit["score"]) for hit in whole]
 
 
-async def test_a_forged_cursor_costs_nothing(ask: Asking) -> None:
+async def test_a_forged_cursor_costs_nothing(services: Services, ask: Asking) -> None:
     for n in range(3):
         await ask("remember", content=f"lamp {n}")
     cursor = (await ask("search", query="lamp", limit=1)).content["cursor"]
-    digest = json.loads(zlib.decompress(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))))[0]
-    many = pages.Cursor(digest, 3, frozenset(("memory", n) for n in range(pages.MOST + 1)))
-    refused = await ask("search", query="lamp", cursor=many.text())
-    assert refused.code == "invalid_argument"
+    async with services.pool.lease(services.roster.entry("main")) as vault:
+        inner = await sealing.opened(vault, cursor)
+        digest = json.loads(zlib.decompress(base64.urlsafe_b64decode(inner + "=" * (-len(inner) % 4))))[0]
+        many = pages.Cursor(digest, 3, frozenset(("memory", n) for n in range(pages.MOST + 1)))
+        for forged in (many.text(), await sealing.sealed(vault, many.text()), "x", "é", "=" * 20_000, cursor[:-2]):
+            assert (await ask("search", query="lamp", cursor=forged)).code == "invalid_argument"
+
+
+@pytest.mark.parametrize("tool", ["search", "memory_list"])
+async def test_a_cursor_does_not_tell_how_much_others_store(ask: Asking, tool: str) -> None:
+    for n in range(3):
+        await ask("remember", content=f"lamp {n}")
+    asked = {"query": "lamp"} if tool == "search" else {}
+    cursor = (await ask(tool, limit=1, **asked)).content["cursor"]
+    plain = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+    assert not plain.isascii(), "no JSON"
+    with pytest.raises(zlib.error):
+        zlib.decompress(plain)
+    assert (await ask(tool, limit=1, cursor=cursor, **asked)).ok
 
 
 async def test_a_filter_of_endless_values_is_refused(ask: Asking) -> None:

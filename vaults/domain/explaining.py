@@ -9,6 +9,7 @@ from vaults.db.sql import Reader
 from vaults.domain import hits, recalling
 from vaults.domain.hits import Shown
 from vaults.domain.recalling import Answer, Ask
+from vaults.index import passages
 from vaults.search.facts import Key
 from vaults.search.filters import Filter
 from vaults.search.question import Mode, Ranking
@@ -27,9 +28,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A passage that was considered. ``joint`` is the score of both channels together, 0…1; ``signals`` what was added
-    to it; ``score`` the sum, which orders candidates; ``item_score`` that of the whole item, which orders items.
-    ``outcome``: returned, or why not."""
+    """A passage that was considered: of its item the one of that number, from 1. ``joint`` is both channels' score
+    together, 0…1; ``signals`` what was added to it; ``score`` the sum, which orders candidates; ``item_score`` that of
+    the whole item, which orders items. ``outcome``: returned, or why not."""
 
     rank: int
     id: str
@@ -83,8 +84,13 @@ Fitting = Callable[[Answer], Awaitable[int]]
 
 @dataclass(frozen=True, slots=True)
 class _Found:
+    """``ranks``: of each candidate, from 1. ``numbers``: which of its item each passage is, from 1. Its own number,
+    which counts what everybody stored, is nobody's business."""
+
     ranking: Ranking
     rows: Mapping[int, Shown]
+    ranks: Mapping[int, int]
+    numbers: Mapping[int, int]
 
 
 async def explain(vault: Vault, ask: Ask, most: int, fitting: Fitting) -> Explained:
@@ -93,7 +99,9 @@ async def explain(vault: Vault, ask: Ask, most: int, fitting: Fitting) -> Explai
     timings = Timings(vault.shared.observer)
 
     def pick(tx: Reader, ranking: Ranking) -> _Found:
-        return _Found(ranking, _rows(tx, vault.name, ranking, most, ask.only))
+        rows = _rows(tx, vault.name, ranking, most, ask.only)
+        ranks = {passage: rank for rank, (passage, _) in enumerate(ranking.order, 1)}
+        return _Found(ranking, rows, ranks, passages.numbers_in_item(tx, rows))
 
     found = await recalling.ranked(vault, ask, pick, timings)
     answer = await recalling.answer(vault, ask)
@@ -149,7 +157,7 @@ def _candidates(found: _Found, ask: Ask, kept: set[Key], most: int) -> Iterator[
             id=row.hit.id,
             kind=row.item[0],
             title=row.hit.title,
-            passage=passage,
+            passage=found.numbers[passage],
             text=(row.hit.snippet or row.hit.content or "")[:200],
             joint=round(ranking.fused[passage], 4),
             signals={name: round(lift[passage], 4) for name, lift in ranking.lifts.items() if passage in lift},
@@ -164,15 +172,15 @@ def _candidates(found: _Found, ask: Ask, kept: set[Key], most: int) -> Iterator[
 
 
 def _outcome(found: _Found, ask: Ask, kept: set[Key], passage: int) -> str:
-    ranking = found.ranking
+    ranking, ranks = found.ranking, found.ranks
     of = next((each.of for each in ranking.repeats if each.item == passage), None)
     if of is not None:
-        return f"dropped: repeats the text of passage {of}"
+        return f"dropped: repeats the text of candidate {ranks[of]}"
     place = place_of(passage, ranking.items, ranking.facts, ask.group_by)
     if place is None:
         return "dropped: it is what others like it are looked for"
     if place.best != passage:
-        return f"counted for passage {place.best}, the best of its {ask.group_by}"
+        return f"counted for candidate {ranks[place.best]}, the best of its {ask.group_by}"
     if place.score / ranking.top < ask.min_score:
         return f"dropped: its score is below min_score {ask.min_score}"
     if place.rank > ask.limit:

@@ -52,6 +52,19 @@ async def export(vault: Vault, folder: Path, formats: Sequence[Format], progress
     return done
 
 
+def _external(memory: str) -> str:
+    """SQL of the external id to export for an alias: none where it names several, as private memories of several people
+    may be called alike."""
+    return (
+        f"CASE WHEN {memory}.visibility = 'private' AND EXISTS (SELECT 1 FROM memories t WHERE t.external_id ="
+        f" {memory}.external_id AND t.seq <> {memory}.seq) THEN NULL ELSE {memory}.external_id END"
+    )
+
+
+def _exported(memory: str) -> str:
+    return f"COALESCE({_external(memory)}, {memory}.id)"
+
+
 def _page(tx: Reader, after: int) -> tuple[int, list[Exported]] | None:
     """The memories after a number, and the number of the last one; None at the end."""
     # A memory whose successor was purged counts as archived: an import must not bring it back to life.
@@ -59,9 +72,9 @@ def _page(tx: Reader, after: int) -> tuple[int, list[Exported]] | None:
         "m.archived_at",
         "CASE WHEN m.archived_at IS NULL AND m.superseded_by IS NOT NULL AND NOT EXISTS"
         " (SELECT 1 FROM memories s WHERE s.id = m.superseded_by) THEN m.updated_at ELSE m.archived_at END",
-    )
+    ).replace("m.external_id", _external("m"))
     rows = tx.all(
-        f"SELECT {columns}, m.seq, m.title_derived, COALESCE(o.external_id, o.id) FROM memories m"
+        f"SELECT {columns}, m.seq, m.title_derived, {_exported('o')} FROM memories m"
         " LEFT JOIN memories o ON o.id = m.supersedes AND o.superseded_by = m.id"
         " WHERE m.seq > :after ORDER BY m.seq LIMIT :page",
         {"after": after, "page": PAGE},
@@ -80,7 +93,7 @@ def _links(tx: Reader, seq: int) -> tuple[tuple[str, str, str], ...]:
     return tuple(
         (row[0], row[1], row[2])
         for row in tx.all(
-            "SELECT COALESCE(a.external_id, a.id), l.relation, COALESCE(b.external_id, b.id) FROM memory_links l"
+            f"SELECT {_exported('a')}, l.relation, {_exported('b')} FROM memory_links l"
             " JOIN memories a ON a.seq = l.from_memory JOIN memories b ON b.seq = l.to_memory"
             " WHERE (l.from_memory = :seq AND l.to_memory < :seq) OR (l.to_memory = :seq AND l.from_memory < :seq)"
             " ORDER BY 1, 2, 3",

@@ -21,7 +21,7 @@ from vaults.domain.hygiene import fading, secrets
 from vaults.domain.memory import COLUMNS, WIDTH, Actor, Memory, MemoryFields, derived_title, from_row
 from vaults.domain.quota import BOUNDLESS, Quota, counted
 from vaults.domain.relations import Link
-from vaults.errors import Conflict, Forbidden, InvalidArgument, NotFound, StorageFull
+from vaults.errors import AlreadyExists, Conflict, Forbidden, InvalidArgument, NotFound, StorageFull
 from vaults.index import passages
 from vaults.vault import Chore, Vault
 
@@ -192,6 +192,8 @@ async def update(vault: Vault, actor: Actor, memory_id: str, change: Change, quo
             )
         if change.fields.get("visibility") == "private":
             _refuse_anothers(tx, seq, actor)
+        elif change.fields.get("visibility") == "shared":
+            _refuse_known(tx, seq)
         changed = _apply(vault, tx, seq, current, change)
         if change.archived is False and current.archived_at is not None:
             quota.room(tx, 0)  # back from the archive, it takes room again
@@ -221,6 +223,15 @@ def _refuse_anothers(tx: Reader, seq: int, actor: Actor) -> None:
         raise Forbidden(
             "only who stored a memory can make it private", hint=Advice(way("store your own with remember", "remember"))
         )
+
+
+def _refuse_known(tx: Reader, seq: int) -> None:
+    taken = (
+        "SELECT 1 FROM memories m JOIN memories o ON o.external_id = m.external_id AND o.seq <> m.seq"
+        " WHERE m.seq = ? AND o.visibility = 'shared'"
+    )
+    if tx.one(taken, (seq,)):
+        raise AlreadyExists("a shared memory has the same external_id", hint="update that one instead")
 
 
 _IDENTIFY = ("content", "workspace", "applies_to", "parent", "position", "visibility")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from vaults.db.sql import Reader
-from vaults.domain import cursors, portions
+from vaults.domain import cursors, portions, sealing
 from vaults.domain.hygiene import fading
 from vaults.domain.memory import COLUMNS, WIDTH, Memory, from_row
 from vaults.search.filters import Filter
@@ -36,7 +36,7 @@ async def listed(vault: Vault, only: Filter, order: Order, limit: int, cursor: s
     go in between neither repeat nor hide others. Raises ``InvalidArgument`` for a cursor of another listing."""
     column, direction = _ORDERS[order]
     where, params = only.over_memories()
-    after = cursors.read(cursor, order) if cursor else None
+    after = cursors.read(await sealing.opened(vault, cursor), order) if cursor else None
 
     def read(tx: Reader) -> tuple[list[tuple[Any, ...]], list[Memory], int]:
         total = int(tx.value(f"SELECT COUNT(*) FROM memories m WHERE {where}", params))
@@ -58,4 +58,5 @@ async def listed(vault: Vault, only: Filter, order: Order, limit: int, cursor: s
     count = await portions.fitting(vault, texts, max_tokens)
     vault.retrieved.note(only.viewer, ((memory.content, memory.id) for memory in memories[:count]))
     last = rows[count - 1] if count < len(rows) else None
-    return Page(memories[:count], total, cursors.written(order, last[WIDTH + 1], last[WIDTH]) if last else None)
+    following = await sealing.sealed(vault, cursors.written(order, last[WIDTH + 1], last[WIDTH])) if last else None
+    return Page(memories[:count], total, following)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TypeVar
 
 from vaults.db.sql import Reader
-from vaults.domain import corrections, hits, indexing, storing
+from vaults.domain import corrections, hits, indexing, sealing, storing
 from vaults.domain.hits import Hit, Shown
 from vaults.domain.memory import Actor, hashed
 from vaults.domain.notes import catalogue, intake
@@ -117,7 +117,7 @@ async def ranked(vault: Vault, ask: Ask, pick: Pick[T], timings: Timings | None 
     """Search, and read of the ranking what ``pick`` wants. Raises ``InvalidArgument`` for a cursor that belongs to
     another question."""
     await vault.adopt_model()
-    before = pages.read(ask.cursor, ask.digest) if ask.cursor else None
+    before = await _before(vault, ask)
     only = replace(ask.only, as_of=before.as_of) if before else ask.only
     asked = Question(
         ask.query,
@@ -168,13 +168,16 @@ def _remember_shown(vault: Vault, viewer: str, shown: Sequence[Shown]) -> None:
     )
 
 
-def cursor_after(ask: Ask, found: Answer, kept: Sequence[Shown]) -> str | None:
+async def cursor_after(vault: Vault, ask: Ask, found: Answer, kept: Sequence[Shown]) -> str | None:
     """What asks for the page after ``kept``; None when that was all."""
     if found.total <= len(kept):
         return None
-    before = pages.read(ask.cursor, ask.digest) if ask.cursor else None
-    after = pages.following(ask.digest, found.newest, before, [each.item for each in kept])
-    return after.text() if after else None
+    after = pages.following(ask.digest, found.newest, await _before(vault, ask), [each.item for each in kept])
+    return await sealing.sealed(vault, after.text()) if after else None
+
+
+async def _before(vault: Vault, ask: Ask) -> pages.Cursor | None:
+    return pages.read(await sealing.opened(vault, ask.cursor), ask.digest) if ask.cursor else None
 
 
 def _empty(tx: Reader, only: Filter) -> list[str]:

@@ -23,7 +23,7 @@ from vaults.domain.memory import (
     hashed,
     workspace_key,
 )
-from vaults.errors import AlreadyExists, Conflict, InvalidArgument, NotFound
+from vaults.errors import Conflict, InvalidArgument, NotFound
 from vaults.index import passages
 from vaults.index.passages import Passage
 from vaults.vault import Vault
@@ -140,13 +140,11 @@ def already(tx: Reader, actor: Actor, prepared: Prepared, key: str | None) -> St
                 raise Conflict("the idempotency key was used for another memory", hint="use a new key", id=row[1])
             return _held(tx, "m.id = :id", {"id": row[1]})
     external = prepared.fields.external_id
-    if external is None or not tx.one("SELECT 1 FROM memories WHERE external_id = ?", (external,)):
+    if external is None:
         return None
+    # What others keep private takes no id away: that it is taken would tell of it.
     seen = "m.external_id = :external AND (m.visibility = 'shared' OR m.stored_by = :viewer)"
-    held = _held(tx, seen, {"external": external, "viewer": actor.identity})
-    if held is None:
-        raise AlreadyExists("the external_id is taken", hint="use another one")
-    return held
+    return _held(tx, seen, {"external": external, "viewer": actor.identity})
 
 
 def duplicate(tx: Reader, prepared: Prepared) -> Stored | None:

@@ -64,19 +64,20 @@ class Spent:
     callers: list[CallerUse] = field(default_factory=list)
 
 
-async def spent(vault: Vault, since: str, *, by_caller: bool) -> Spent:
-    """Of the whole vault, since a stored moment."""
+async def spent(vault: Vault, since: str, *, by_caller: bool, owner: str | None = None) -> Spent:
+    """Since a stored moment, by ``owner``, or by everybody: how long the texts are that others store and find would
+    tell of their private ones."""
     await vault.ledger.flush()
-    return await vault.db.read(lambda tx: counted(tx, since, by_caller=by_caller))
+    return await vault.db.read(lambda tx: counted(tx, since, by_caller=by_caller, owner=owner))
 
 
-def counted(tx: Reader, since: str, *, by_caller: bool) -> Spent:
+def counted(tx: Reader, since: str, *, by_caller: bool, owner: str | None = None) -> Spent:
     """As ``spent``, of what is written."""
     floor = int(tx.value("SELECT COALESCE(MAX(seq), 0) FROM events")) - MOST + 1
     earlier = tx.one("SELECT 1 FROM events WHERE seq < ? AND at >= ? LIMIT 1", (floor, since)) if floor > 1 else None
     if earlier:
         since = max(since, str(tx.value("SELECT at FROM events WHERE seq >= ? ORDER BY seq LIMIT 1", (floor,))))
-    span = {"floor": floor, "since": since, "most": MOST}
+    span = {"floor": floor, "since": since, "most": MOST, "owner": owner}
     sessions, resumed, saved = tx.one(
         "SELECT COUNT(DISTINCT session), SUM(CASE WHEN type IN ('session_resumed', 'handoff_read', 'handoff_accepted')"
         f" THEN 1 ELSE 0 END), SUM(saved) FROM {_SPAN}",
@@ -91,6 +92,7 @@ def counted(tx: Reader, since: str, *, by_caller: bool) -> Spent:
 _SPAN = (
     "(SELECT seq, at, session, owner, tool, type, resource, outcome, ms, tokens_in, tokens_out, saved FROM events"
     " WHERE seq >= :floor ORDER BY seq LIMIT :most) AS e WHERE e.at >= :since"
+    " AND (:owner IS NULL OR e.owner = :owner)"
 )
 """The newest events, read in the order in which they lie on disk: by the index of their times each would be looked up
 by itself, and where the clock was set back times are in no order."""

@@ -243,8 +243,10 @@ def _compare(tx: Reader, source: Source, passage_tokens: int) -> list[str]:
 
 def _pairs_differ(tx: Reader, item: dict[str, object]) -> bool:
     rows = tx.all(
-        "SELECT p.title, p.body, p.labels, s.pairs FROM passages p LEFT JOIN passages_pairs s ON s.rowid = p.seq"
-        " WHERE p.kind = :kind AND p.item = :item",
+        "SELECT p.title, p.body, p.labels, CASE WHEN p.owner IS NULL"
+        " THEN (SELECT pairs FROM passages_pairs s WHERE s.rowid = p.seq)"
+        " ELSE (SELECT pairs FROM private_pairs s WHERE s.rowid = p.seq) END"
+        " FROM passages p WHERE p.kind = :kind AND p.item = :item",
         item,
     )
     return any(grams(f"{title}\n{body}\n{labels}") != (pairs or "") for title, body, labels, pairs in rows)

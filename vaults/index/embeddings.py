@@ -121,6 +121,17 @@ def owed(tx: Reader, limit: int) -> list[Owed]:
     return [Owed(int(row[0]), row[1], row[2]) for row in rows]
 
 
+def owes(tx: Reader, viewer: str) -> bool:
+    """Whether a passage that the viewer may see has no vector yet."""
+    return bool(
+        tx.one(
+            "SELECT 1 FROM embedding_queue q CROSS JOIN passages p ON p.seq = q.passage"
+            " WHERE p.owner IS NULL OR p.owner = ? LIMIT 1",
+            (viewer,),
+        )
+    )
+
+
 def owed_count(tx: Reader) -> int:
     """Passages without their vector, those given up included."""
     return int(tx.value("SELECT COUNT(*) FROM embedding_queue"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -95,10 +95,10 @@ def store(tx: Writer, item: Item, cut: Sequence[Passage]) -> list[int]:
             seq = tx.insert(INSERT, row)
         else:
             tx.run(_UPDATE, row | {"seq": seq})
-            tx.run("DELETE FROM passages_pairs WHERE rowid = ?", (seq,))
+            _unpair(tx, [seq])
             if text_hash != passage.text_hash:
                 embeddings.forget(tx, [seq])
-        pair(tx, seq, passage)
+        pair(tx, seq, passage, item.owner)
         numbers.append(seq)
     delete(tx, [seq for seq, _ in held.values()])
     _tell(tx, item, left)
@@ -160,15 +160,27 @@ def _retell(tx: Writer, left: Spot | None, now: Spot | None) -> None:
             retell(tx, spot)
 
 
-def pair(tx: Writer, seq: int, passage: Passage) -> None:
+def pair(tx: Writer, seq: int, passage: Passage, owner: str | None = None) -> None:
     """Index the pairs of characters of a passage, if it has a script without spaces."""
     if passage.grams:
-        tx.run("INSERT INTO passages_pairs (rowid, pairs) VALUES (?, ?)", (seq, passage.grams))
+        table = "passages_pairs" if owner is None else "private_pairs"
+        tx.run(f"INSERT INTO {table} (rowid, pairs) VALUES (?, ?)", (seq, passage.grams))
+
+
+def _unpair(tx: Writer, numbers: Sequence[int]) -> None:
+    for table in ("passages_pairs", "private_pairs"):
+        tx.many(f"DELETE FROM {table} WHERE rowid = ?", [(number,) for number in numbers])
+
+
+WORDS = ("passages_fts", "private_fts")
+"""Full-text tables over the passages themselves, of what is shared and of what is private to somebody."""
+
+TEXT = (*WORDS, "passages_pairs", "private_pairs")
 
 
 def erase_traces(tx: Writer) -> None:
     """Merge the full-text segments, so that words of removed passages are gone from the file, not only unlisted."""
-    for table in ("passages_fts", "passages_pairs"):
+    for table in TEXT:
         tx.run(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
 
 
@@ -180,7 +192,7 @@ def erase_traces_in_steps(tx: Writer, step: int) -> bool:
     """One step of what ``erase_traces`` does, for those who must not keep others waiting: the first is 0. Returns
     whether there is more to do."""
     more = False
-    for table in ("passages_fts", "passages_pairs"):
+    for table in TEXT:
         before = int(tx.value("SELECT total_changes()"))
         tx.run(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', ?)", (-MERGED if step == 0 else MERGED,))
         more |= int(tx.value("SELECT total_changes()")) - before >= 2  # fewer: nothing was merged
@@ -189,7 +201,8 @@ def erase_traces_in_steps(tx: Writer, step: int) -> bool:
 
 def rebuild_text(tx: Writer) -> None:
     """Build the full-text rows anew from the passages."""
-    tx.run("INSERT INTO passages_fts (passages_fts) VALUES ('rebuild')")
+    for table in WORDS:
+        tx.run(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")
 
 
 def text_disagrees(tx: Writer) -> bool:
@@ -197,11 +210,18 @@ def text_disagrees(tx: Writer) -> bool:
     from vaults.db.engine import sqlite
 
     try:
-        tx.run("INSERT INTO passages_fts (passages_fts, rank) VALUES ('integrity-check', 1)")
+        for table in WORDS:
+            tx.run(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
     except sqlite.DatabaseError as failure:
         # A file that can only be read cannot be asked this way; ``quick_check`` has looked at the index's structure.
         return failure.sqlite_errorcode & 0xFF != sqlite.SQLITE_READONLY
     return False
+
+
+def numbers_in_item(tx: Reader, numbers: Iterable[int]) -> dict[int, int]:
+    """Which of its item each passage is, from 1."""
+    among = ", ".join(map(str, numbers))
+    return {int(row[0]): int(row[1]) + 1 for row in tx.all(f"SELECT seq, ordinal FROM passages WHERE seq IN ({among})")}
 
 
 def hashes(tx: Reader, kind: str) -> dict[int, str]:
@@ -213,5 +233,5 @@ def hashes(tx: Reader, kind: str) -> dict[int, str]:
 def delete(tx: Writer, numbers: Sequence[int]) -> None:
     """Take passages out of every index by number. Neighbours are not told."""
     embeddings.forget(tx, numbers)
-    tx.many("DELETE FROM passages_pairs WHERE rowid = ?", [(number,) for number in numbers])
+    _unpair(tx, numbers)
     tx.many("DELETE FROM passages WHERE seq = ?", [(number,) for number in numbers])

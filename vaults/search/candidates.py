@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vaults.db.sql import Reader
 from vaults.index import scripts
-from vaults.search import facts
+from vaults.index.passages import WORDS
+from vaults.search import facts, private
 from vaults.search.facts import Facts
 from vaults.search.filters import Filter
+from vaults.search.private import TextIndex
 from vaults.search.query import Query
 from vaults.settings import SearchSettings
 
@@ -46,35 +48,92 @@ class Found:
 NOTHING = Found({}, {}, full=False)
 
 
+PAIRS = TextIndex("passages_pairs", "private_pairs", ())
+
+
 def by_word(tx: Reader, query: Query, limit: int, only: Filter, weights: SearchSettings) -> Found:
     """The best ``limit`` passages by bm25 over the words, and over the pairs of scripts without spaces."""
     found = _by_words(tx, query, limit, only, weights)
     pairs = scripts.match(query.unspaced) if query.unspaced and query.must is None else None
     if pairs is None:
         return found
-    ranked = "bm25(passages_pairs) AS score FROM passages_pairs"
-    more = _ranked(tx, "passages_pairs", ranked, pairs, limit, only)
+    more = _ranked(tx, PAIRS, _Expression(pairs, tuple(private.phrases_of(pairs))), limit, only)
     scores = dict(found.scores)
     for passage, score in more.scores.items():
         scores[passage] = scores.get(passage, 0.0) + score
-    best = dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:limit])
-    return Found(best, found.facts | more.facts, found.full or more.full)
+    return Found(_best(scores, limit), found.facts | more.facts, found.full or more.full)
+
+
+@dataclass(frozen=True, slots=True)
+class _Expression:
+    """What FTS5 is asked, and the phrases of it that are weighed. ``strict``: not any of these is enough."""
+
+    match: str
+    phrases: tuple[str, ...]
+    strict: bool = False
 
 
 def _by_words(tx: Reader, query: Query, limit: int, only: Filter, weights: SearchSettings) -> Found:
     match = query.match
     if match is None:
         return NOTHING
+    phrases = private.phrases_of(match)
     if query.must is not None:
         match = f"({OWN} : ({query.must})) AND ({match})"
-    weighed = f"{TITLE}, {BODY}, {LABELS}, {float(weights.before)}, {float(weights.after)}"
-    ranked = f"bm25(passages_fts, {weighed}) AS score FROM passages_fts"
-    return _ranked(tx, "passages_fts", ranked, match, limit, only)
+        phrases += [f"{OWN} : ({phrase})" for phrase in private.phrases_of(query.must)]
+    words = TextIndex(*WORDS, (TITLE, BODY, LABELS, float(weights.before), float(weights.after)))
+    return _ranked(tx, words, _Expression(match, tuple(phrases), query.must is not None), limit, only)
 
 
-def _ranked(tx: Reader, table: str, ranked: str, match: str, limit: int, only: Filter) -> Found:
+def _ranked(tx: Reader, index: TextIndex, asked: _Expression, limit: int, only: Filter) -> Found:
+    """Shared passages, and those that the caller keeps private: these stand apart, because what one keeps private may
+    not weigh in what another is told."""
+    found = _shared(tx, index, asked.match, limit, only)
+    own = private.scored(tx, index, asked.phrases, only.viewer) if private.keeps_some(tx, only.viewer) else None
+    if own is None:
+        return found
+    mine = _passing(tx, index, asked, own.scores, Wanted(limit, only))
+    if not mine:
+        return found
+    scores = {passage: score * own.scale for passage, score in found.scores.items()}
+    scores |= {passage: own.scores[passage] for passage in mine}
+    return Found(_best(scores, limit), found.facts | mine, found.full or len(mine) >= limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How many passages, and which."""
+
+    limit: int
+    only: Filter
+
+
+def _passing(tx: Reader, index: TextIndex, asked: _Expression, scores: Scores, wanted: Wanted) -> dict[int, Facts]:
+    """The best of the own passages that the filter lets through, and, where more is asked than any of the words, that
+    match."""
+    best = list(_best(scores, len(scores)))
+    if asked.strict:
+        rows = tx.all(f"SELECT rowid FROM {index.private} WHERE {index.private} MATCH ?", (asked.match,))
+        matching = {row[0] for row in rows}
+        best = [passage for passage in best if passage in matching]
+    found: dict[int, Facts] = {}
+    for start in range(0, len(best), wanted.limit):
+        known = facts.of(tx, best[start : start + wanted.limit], wanted.only)
+        found |= {passage: known[passage] for passage in best[start : start + wanted.limit] if passage in known}
+        if len(found) >= wanted.limit:
+            break
+    return found
+
+
+def _best(scores: Scores, limit: int) -> Scores:
+    return dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:limit])
+
+
+def _shared(tx: Reader, index: TextIndex, match: str, limit: int, only: Filter) -> Found:
     """The filter is applied after ranking where it rarely bites (that costs a fraction), before ranking where it
     narrows, and again before ranking where it bit after all."""
+    table = index.shared
+    ranked = f"{index.score(table)} AS score FROM {table}"
     where, params = only.over_passages()
     params |= {"match": match, "limit": limit, "over": limit + SPARE}
     if not only.narrows:
@@ -136,9 +195,12 @@ def allowed(tx: Reader, only: Filter, must: str | None = None) -> np.ndarray:
     import numpy as np
 
     where, params = only.over_passages()
-    source = "passages p"
-    if must is not None:
-        source = "passages_fts JOIN passages p ON p.seq = passages_fts.rowid"
-        where, params["must"] = f"passages_fts MATCH :must AND {where}", f"{OWN} : ({must})"
-    rows = tx.all(f"SELECT p.seq FROM {source} WHERE {where}", params)
+    if must is None:
+        rows = tx.all(f"SELECT p.seq FROM passages p WHERE {where}", params)
+    else:
+        params["must"] = f"{OWN} : ({must})"
+        rows = []
+        for table in WORDS:
+            source = f"{table} JOIN passages p ON p.seq = {table}.rowid"
+            rows += tx.all(f"SELECT p.seq FROM {source} WHERE {table} MATCH :must AND {where}", params)
     return np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows))

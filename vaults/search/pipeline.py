@@ -152,7 +152,7 @@ async def _by_word(run: _Run, mode: Mode, depth: int) -> _Words:
     engines, asked = run.engines, run.asked
 
     def read(tx: Reader) -> _Words:
-        meant, known = reading.look(engines.vocabulary, tx, run.query, engines.settings)
+        meant, known = reading.look(engines.vocabulary, tx, run.query, engines.settings, asked.only.viewer)
         wanted = mode != "semantic"
         strict = meant.query.must is not None
         found, late = NOTHING, None
@@ -164,7 +164,7 @@ async def _by_word(run: _Run, mode: Mode, depth: int) -> _Words:
             meant = reading.loosened(meant)
             found, late = by_word_in_time(tx, meant, known, depth, asked.only, engines.settings)
         found = found if wanted else NOTHING
-        owed = tx.one("SELECT 1 FROM embedding_queue LIMIT 1") is not None
+        owed = embeddings.owes(tx, asked.only.viewer)
         expires = tx.value("SELECT MIN(expires_at) FROM memories WHERE expires_at > ?", (asked.only.now,))
         return _Words(tx.version(), found, meant, embeddings.last_change(tx), owed, late if wanted else None, expires)
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from vaults.index import scripts
 from vaults.search import syntax
 from vaults.search.expression import Operand, beginning, quoted, words
-from vaults.search.spelling import stem
 from vaults.search.stopwords import STOPWORDS
 
 MAX_TERMS = 48
@@ -51,19 +50,18 @@ def literal(text: str) -> Query:
     return _query(text, [Operand((word,)) for word in words(text[:MAX_QUERY])])
 
 
-def corrected(query: Query, stems: Mapping[str, str]) -> Query:
-    """The query with stems of the vault's vocabulary beside misspelled terms, and a warning that says so. What
-    operators require stays as it was typed."""
-    changed = {term: stems[term] for term in query.terms if term in stems}
+def corrected(query: Query, meant: Mapping[str, str]) -> Query:
+    """The query with words of the vault, as they are written there, beside misspelled terms, and a warning that says
+    so. What operators require stays as it was typed."""
+    changed = {term: meant[term] for term in query.terms if term in meant}
     if not changed:
         return query
-    # FTS5 stems what it is asked for once more, and not every stem survives that: those are looked for as a beginning.
-    cut = {found for found in changed.values() if stem(found) != found}
-    said = ", ".join(f'"{term[:40]}" (searched: "{found}…")' for term, found in changed.items())
+    said = ", ".join(f'"{term[:40]}" (searched: "{found[:40]}")' for term, found in changed.items())
+    both = (each for term in query.terms for each in (term, changed.get(term, term).lower()))
     return replace(
         query,
-        terms=tuple(dict.fromkeys(each for term in query.terms for each in (term, changed.get(term, term)))),
-        prefixes=(query.prefixes - changed.keys()) | cut,
+        terms=tuple(dict.fromkeys(both)),
+        prefixes=query.prefixes - changed.keys(),
         warnings=(*query.warnings, f"taken for a slip: {said}"),
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from vaults.db.sql import Reader
+from vaults.search import languages
 from vaults.search.query import Query, corrected, literal
 from vaults.search.question import Meant
 from vaults.search.stopwords import STOPWORDS
@@ -16,6 +17,7 @@ from vaults.settings import SearchSettings
 FEW = 20
 """Passages below which a share says nothing of a word."""
 
+_WORD = re.compile(r"\w+")
 _PARTS = re.compile(r"\w+|\W+")
 _CAPITAL = re.compile(r"\b[^\W\d_a-z]\w*")
 
@@ -27,10 +29,10 @@ def words_of(query: Query) -> tuple[str, ...]:
 
 
 def look(
-    vocabulary: Vocabulary, tx: Reader, query: Query, settings: SearchSettings
+    vocabulary: Vocabulary, tx: Reader, query: Query, settings: SearchSettings, viewer: str = ""
 ) -> tuple[Meant, Mapping[str, Word]]:
     """The question as the vault understands it, as of this read, and the words it was read with."""
-    known = vocabulary.look(tx, words_of(query), correct=settings.corrections)
+    known = vocabulary.look(tx, words_of(query), correct=settings.corrections, viewer=viewer)
     return meant(query, known, vocabulary.passages, settings), known
 
 
@@ -45,6 +47,8 @@ def meant(query: Query, known: Mapping[str, Word], passages: int, settings: Sear
     called = named_in(known, words_of(query), _capitals(query.text))
     silent = (everywhere - STOPWORDS).union(*called.values())
     slips = {word: about.meant for word, about in known.items() if about.meant is not None}
+    if slips and languages.is_foreign(_WORD.findall(query.text.lower())):
+        slips = {}
     common = _common(query, known, passages, settings)
     searched = replace(query, terms=tuple(term for term in query.terms if term not in common))
     return Meant(corrected(searched, slips), _without(query.text, silent), frozenset(called), common, passages)

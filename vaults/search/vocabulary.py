@@ -6,14 +6,17 @@ nowhere is looked for each time, though: it may have been stored since, and is t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from vaults.db.sql import Reader
 from vaults.index import embeddings
-from vaults.search import spelling
+from vaults.search import languages, spelling
 from vaults.search.candidates import OWN
 from vaults.search.expression import beginning, quoted
+from vaults.search.private import text_size
+from vaults.search.wordforms import folded
 
 EXACT = 2_000
 """Passages up to which any change counts; above, one in twenty."""
@@ -23,6 +26,9 @@ KEPT = 20_000
 
 TRIED = 5
 """Stems looked at for a slip, at most: the nearest may stand in what is private alone."""
+
+READ = 5
+"""Passages read for how a word is written."""
 
 KEPT_BEGINNINGS = 500
 """Beginnings of words whose stems are remembered at most."""
@@ -44,8 +50,8 @@ STRETCHES, STRETCH = 10, 2_000
 @dataclass(frozen=True, slots=True)
 class Word:
     """``share`` of passages that hold it, 0…1, counted no further than ``SHARE_CAP``. ``names``: authors and entities
-    whose name it is or begins. ``meant``: the stem it was probably a slip for, where no
-    shared passage holds it."""
+    whose name it is or begins. ``meant``: the word it was probably a slip for, as it is written there, where no
+    shared passage holds it and no language has it."""
 
     share: float
     names: tuple[str, ...] = ()
@@ -56,12 +62,26 @@ SHARE_CAP = 0.5
 """Share from which it does not matter how much more."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """What shared text there is, in passages and in words, and the last change of any vector."""
+
+    passages: int
+    words: int
+    change: int
+
+    def moved_from(self, old: _Marks) -> bool:
+        """Whether a twentieth of the text came or went."""
+        pairs = ((self.passages, old.passages), (self.words, old.words))
+        return any(abs(new - was) > was // 20 for new, was in pairs)
+
+
 @dataclass(slots=True)
 class Vocabulary:
     """One per open vault. Filled in readers' threads, asked on the event loop; each entry is written once."""
 
     passages: int = 0
-    _marks: tuple[int, int] | None = None
+    _marks: _Marks | None = None
     _words: dict[str, Word] = field(default_factory=dict)
     _stems: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -70,8 +90,8 @@ class Vocabulary:
         held = self._words
         return {word: held[word] for word in words if word in held}
 
-    def look(self, tx: Reader, words: Iterable[str], *, correct: bool) -> dict[str, Word]:
-        """Everything of ``words``, as of this read."""
+    def look(self, tx: Reader, words: Iterable[str], *, correct: bool, viewer: str = "") -> dict[str, Word]:
+        """Everything of ``words``, as of this read. What ``viewer`` keeps private is no slip of theirs."""
         self._renew(tx)
         if len(self._words) > KEPT:
             self._words = {}
@@ -81,7 +101,9 @@ class Vocabulary:
             if known is None or ((known.meant or not known.share) and not _still_nowhere(tx, word, known)):
                 known = self._read(tx, word, correct=correct)
             # Names are looked up each time: they change with no word of any passage.
-            found[word] = held[word] = replace(known, names=_names(tx, word))
+            held[word] = replace(known, names=_names(tx, word))
+            own = known.meant is not None and _is_own(tx, quoted(word), viewer)
+            found[word] = replace(held[word], meant=None) if own else held[word]
         return found
 
     def clear(self) -> None:
@@ -89,17 +111,19 @@ class Vocabulary:
         self.passages, self._marks, self._words, self._stems = 0, None, {}, {}
 
     def _renew(self, tx: Reader) -> None:
-        # Passages that came, and vectors that changed or went: a text that is changed or purged keeps no vector.
-        marks = (int(tx.value("SELECT MAX(seq) FROM passages") or 0), embeddings.last_change(tx))
-        moved = max(abs(new - old) for new, old in zip(marks, self._marks or marks, strict=True))
-        if self._marks is None or (moved and (self.passages <= EXACT or moved > self.passages // 20)):
+        size = text_size(tx, "passages_fts")
+        # Vectors that changed or went: a text that is changed or purged keeps none. Only shared text moves the shares
+        # of a bigger vault, so that when they are taken anew does not tell of what others store.
+        marks = _Marks(size.rows, int(size.words), embeddings.last_change(tx))
+        if self._marks is None or (marks != self._marks if self.passages <= EXACT else marks.moved_from(self._marks)):
             self.clear()
             self._marks = marks
-            self.passages = int(tx.value("SELECT COUNT(*) FROM passages"))
+            self.passages = size.rows
 
     def _read(self, tx: Reader, word: str, *, correct: bool) -> Word:
         share = self._share(tx, word)
-        return Word(share, meant=self._meant(tx, word) if correct and not _is_shared(tx, quoted(word)) else None)
+        unknown = correct and not languages.is_common(word) and not _is_shared(tx, quoted(word))
+        return Word(share, meant=self._meant(tx, word) if unknown else None)
 
     def _share(self, tx: Reader, word: str) -> float:
         passages, big = max(1, self.passages), self.passages > BIG
@@ -108,14 +132,14 @@ class Vocabulary:
         return max(exact, _sampled(tx, quoted(word))) if big and exact >= COUNTED / passages else exact
 
     def _meant(self, tx: Reader, word: str) -> str | None:
-        """The stem a slip was meant to be: of those that anybody may read, because the answer will name it."""
+        """The word a slip was meant to be: of those that anybody may read, because the answer will name it."""
         beginnings = self._beginning(tx, word[: 1 + (self.passages > BIG) + (self.passages > 4 * BIG)])
         own = spelling.stem(word)  # where it stands at all, it stands in what is private
         stems: Sequence[str] = [stem for stem in beginnings if stem != own]
         for _ in range(TRIED):
             found = spelling.correct(word, stems)
-            if found is None or _is_shared(tx, beginning(found)):
-                return found
+            if found is None or (written := _written(tx, found, word)):
+                return written if found else None
             stems = [stem for stem in stems if stem != found]
         return None
 
@@ -133,7 +157,7 @@ class Vocabulary:
 
 def _sampled(tx: Reader, expression: str) -> float:
     """The share of passages that hold it, by the same stretches of numbers each time: to within half a hundredth."""
-    newest = int(tx.value("SELECT MAX(seq) FROM passages"))
+    newest = int(tx.value("SELECT MAX(id) FROM passages_fts_docsize"))
     held = counted = 0
     for number in range(STRETCHES):
         first = number * (newest - STRETCH) // (STRETCHES - 1)
@@ -161,7 +185,24 @@ def _holding(tx: Reader, expression: str, limit: int) -> int:
 
 def _still_nowhere(tx: Reader, word: str, known: Word) -> bool:
     """Whether a word that was found nowhere still is, and what it was taken for still is to be read."""
-    return not _is_shared(tx, quoted(word)) and (known.meant is None or _is_shared(tx, beginning(known.meant)))
+    return not _is_shared(tx, quoted(word)) and (known.meant is None or _is_shared(tx, quoted(known.meant.lower())))
+
+
+def _written(tx: Reader, found: str, typed: str) -> str | None:
+    """A word with that stem as people write it: of those in a few passages that anybody may read the one nearest to
+    what was typed."""
+    from rapidfuzz.distance import OSA
+
+    rows = tx.all(
+        "SELECT p.title || ' ' || p.body || ' ' || p.labels FROM passages_fts f JOIN passages p ON p.seq = f.rowid"
+        " WHERE passages_fts MATCH :match AND p.owner IS NULL AND p.hidden = 0 LIMIT :some",
+        {"match": f"{OWN} : ({beginning(found)})", "some": READ},
+    )
+    words = {word for row in rows for word in _LETTERS.findall(row[0]) if spelling.stem(folded(word)) == found}
+    return min(words, key=lambda word: (OSA.distance(folded(word), typed), word), default=None)
+
+
+_LETTERS = re.compile(r"[^\W\d_]+")
 
 
 def _is_shared(tx: Reader, expression: str) -> bool:
@@ -172,6 +213,16 @@ def _is_shared(tx: Reader, expression: str) -> bool:
             "SELECT 1 FROM passages_fts f JOIN passages p ON p.seq = f.rowid"
             " WHERE passages_fts MATCH :match AND p.owner IS NULL AND p.hidden = 0 LIMIT 1",
             {"match": f"{OWN} : ({expression})"},
+        )
+    )
+
+
+def _is_own(tx: Reader, expression: str, viewer: str) -> bool:
+    return bool(
+        tx.one(
+            "SELECT 1 FROM private_fts f CROSS JOIN passages p ON p.seq = f.rowid"
+            " WHERE private_fts MATCH :match AND p.owner = :viewer LIMIT 1",
+            {"match": f"{OWN} : ({expression})", "viewer": viewer},
         )
     )
 

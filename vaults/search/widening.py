@@ -135,7 +135,8 @@ def _with_feedback(tx: Reader, found: Ranking, most: int, reach: Reach) -> Ranki
 
     def rarity(word: str) -> float:
         share = reach.vocabulary.look(tx, [word], correct=False)[word].share
-        return math.log(SHARE_CAP / share) if share else 0.0
+        # What stands in the caller's own private text alone is as rare as what one shared passage holds.
+        return math.log(SHARE_CAP / (share or 1 / (reach.vocabulary.passages + 1)))
 
     query = found.meant.query
     added = feedback(query.terms, [texts[passage] for passage in first], rarity, most=most)

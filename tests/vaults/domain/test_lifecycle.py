@@ -123,9 +123,10 @@ async def test_private_memories_exist_for_their_owner_alone(services: Services, 
         ("memory_supersede", {"id": one, "content": "c"}),
     ):
         assert (await bob(tool, **arguments)).code == "not_found", tool
-    taken = await bob("remember", content="Another birthday", external_id="bday")
-    assert taken.code == "already_exists"
-    assert one not in taken.text
+    other = await bob("remember", content="Another birthday", external_id="bday")
+    assert other.ok, "that an id is taken would tell of what is private"
+    shown = await ann("memory_update", id=one, visibility="shared")
+    assert shown.code == "already_exists", "two shared ones cannot be called alike"
 
 
 async def test_reading_counts_as_use(ask: Asking, services: Services) -> None:

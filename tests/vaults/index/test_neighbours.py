@@ -23,6 +23,7 @@ from vaults.domain.verify import verify
 from vaults.index import neighbours
 from vaults.index.items import Item
 from vaults.index.neighbours import SIDE, Member, surroundings
+from vaults.index.passages import WORDS
 from vaults.vault import Vault
 
 PEOPLE = {name: Actor(f"local|{name}", name) for name in ("ann", "bob")}
@@ -128,7 +129,11 @@ def _expected(rows: list[Row]) -> dict[int, tuple[str, str, str | None]]:
 
 
 def _matching(tx: Reader, word: str) -> set[int]:
-    return {row[0] for row in tx.all("SELECT rowid FROM passages_fts WHERE passages_fts MATCH ?", (f'"{word}"',))}
+    return {passage for table in WORDS for passage in _within(tx, table, word)}
+
+
+def _within(tx: Reader, table: str, word: str) -> set[int]:
+    return {row[0] for row in tx.all(f"SELECT rowid FROM {table} WHERE {table} MATCH ?", (f'"{word}"',))}
 
 
 def _check(tx: Reader, world: World) -> None:
@@ -145,7 +150,7 @@ def _check(tx: Reader, world: World) -> None:
     assert not any(_matching(tx, word) for word in gone), "a word that is gone is found"
     for word, memory in whose.items():
         own = {row[6] for row in rows if row[0] == memory}
-        assert own <= _matching(tx, word)
+        assert own <= _within(tx, WORDS[bool(owner[memory])], word), "in the index of the other kind"
 
 
 async def _played(services: Services, steps: list[tuple[Any, ...]]) -> None:

@@ -11,6 +11,7 @@ from vaults.db.sql import Reader
 from vaults.domain.graph.answer import GraphMemory
 from vaults.domain.memory import Actor
 from vaults.graph.graph import Node
+from vaults.index import passages
 from vaults.search.expression import quoted, words
 from vaults.search.filters import Filter
 from vaults.search.stopwords import STOPWORDS
@@ -60,14 +61,16 @@ def _mentioning(tx: Reader, note: Node, actor: Actor) -> list[GraphMemory]:
         return []
     where, params = Filter(actor.identity, clock.now(), kinds=("memory",)).over_passages()
     asked = " OR ".join(quoted(" ".join(words(name))) for name in names)
-    rows = tx.all(
-        f"SELECT {_COLUMNS}, p.title, p.body FROM passages_fts f JOIN passages p ON p.seq = f.rowid"
-        " JOIN memories m ON m.seq = p.item"
-        f" WHERE passages_fts MATCH :asked AND {where} ORDER BY f.rowid DESC LIMIT :most",
-        {**params, "asked": f"{{title body}} : ({asked})", "most": LOOKED_AT},
-    )
+    rows = []
+    for table in passages.WORDS:
+        rows += tx.all(
+            f"SELECT f.rowid, {_COLUMNS}, p.title, p.body FROM {table} f JOIN passages p ON p.seq = f.rowid"
+            " JOIN memories m ON m.seq = p.item"
+            f" WHERE {table} MATCH :asked AND {where} ORDER BY f.rowid DESC LIMIT :most",
+            {**params, "asked": f"{{title body}} : ({asked})", "most": LOOKED_AT},
+        )
     found = {}
-    for each, title, kind, author, heading, body in rows:
+    for _, each, title, kind, author, heading, body in sorted(rows, reverse=True)[:LOOKED_AT]:
         # The index knows stems: "plans" is no mention of a note called Planning.
         if each not in found and _stands_in(names, f"{heading}\n{body}"):
             found[each] = GraphMemory(each, title, "mentions", kind, author)

@@ -1,0 +1,129 @@
+"""What somebody keeps private changes no answer to anybody else: two vaults that differ in it alone answer alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from auth.roles import Role
+from server.tools._spec import ToolSpec
+from tests.conftest import Opening
+from tests.contracts.test_isolation import CALLS, TOOLS, VALID, _filled
+from tests.contracts.twins import TWINS, Twin, comparable, twin
+
+MODES = ("hybrid", "keyword", "semantic")
+QUERIES = (
+    "harbour", "the harbour opens at nine", "prohects", "xylophonse", "Zebulon", "what did Xantippe say", "东京 大阪",
+    '"harbour opens"', "harb* NOT sold", "lamp pier mended", "tide pilot", "Orion ship", "hidden-tag",
+)  # fmt: skip
+
+MORE: dict[str, tuple[dict[str, Any], ...]] = {
+    "recall": (
+        *({"query": query, "mode": mode, "limit": 50, "max_tokens": 50_000} for query in QUERIES for mode in MODES),
+        *({"query": "harbour", name: value} for name, value in (
+            ("tags", ["port"]), ("tags", ["hidden-tag"]), ("thread", "quay"), ("thread", "hidden-thread"),
+            ("workspace", "hidden-ws"), ("applies_to", "area:build"), ("types", ["decision"]), ("tiers", ["cold"]),
+            ("include_archived", True), ("group_by", "parent"), ("min_score", 0.3), ("limit", 2),
+        )),
+    ),
+    "search": (
+        *({"query": query, "mode": mode, "limit": 50, "max_tokens": 50_000} for query in QUERIES for mode in MODES),
+        {"query": "harbour", "where": {"hidden_field": "x"}},
+        {"query": "harbour", "author": "Xantippe Grey"},
+        {"query": "harbour", "parent": "talk"},
+        {"query": "harbour", "group_by": "parent", "links": True, "recent": True},
+        {"query": "lamp", "limit": 3},
+        {"similar_to": "{own}"},
+    ),
+    "explain": tuple({"query": query, "budget_tokens": 50_000} for query in QUERIES),
+    "context": ({}, {"query": "harbour tide", "budget_tokens": 4000}, {"thread": "hidden-thread"}, {"format": "json"}),
+    "memory_list": (
+        {"limit": 100, "max_tokens": 50_000}, {"tags": ["port"]}, {"thread": "quay"}, {"order": "parent"},
+        {"include_archived": True}, {"limit": 3},
+    ),
+    "memory_get": ({"ids": ["{hidden}"]},),
+    "fetch": ({"id": "{hidden}"}, {"refs": ["{hidden}", "{own}"]}),
+    "graph": (
+        {"action": "backlinks", "entity": "canary"}, {"action": "neighbors", "path": "Orion.md"},
+        {"action": "export", "format": "json"}, {"action": "analyse", "analysis": "hubs"},
+    ),
+    "entities": (
+        {"action": "list", "limit": 100}, {"action": "list", "kind": "memory"}, {"action": "list", "kind": "prospect"},
+        {"action": "list", "contains": "Zebulon"},
+    ),
+    "links": ({"action": "suggest", "text": "Zebulon Quagmire saw the Orion in the harbour"},),
+    "threads": tuple({"action": "show", "thread": thread} for thread in ("hidden-thread", "quay")),
+    "insights": tuple(
+        {"action": action, "entity": entity} for action in ("context", "evolution") for entity in ("Orion", "Harbour")
+    ),
+    "schema": ({"action": "field_values", "field": "hidden_field"},),
+    "discover_tools": ({"query": "harbour"},),
+    "remember": (
+        {"content": "The harbour opens at nine"},
+        {"content": "The harbour harbour harbour is sold to Zebulon Quagmire, prohects and xylophones included"},
+        {"content": "Package manager: yarn", "type": "decision", "thread": "quay", "applies_to": "area:build"},
+        {"content": "Something else", "external_id": "hidden-1"},
+        {"content": "Something else again", "external_id": "taken", "visibility": "private"},
+        {"content": "With a key of his", "idempotency_key": "key-1"},
+        {"content": "Next of the talk", "parent": "talk"},
+        {"content": "The harbour opens at ten, never at nine", "on_duplicate": "supersede"},
+    ),
+    "memory_link": ({"from_id": "{own}", "relation": "see", "to_id": "{hidden}"},),
+    "memory_update": ({"id": "{hidden}", "tier": "hot"},),
+    "memory_forget": ({"ids": ["{hidden}"]},),
+    "feedback": ({"type": "bug", "message": "x", "tool": "recall"},),
+}  # fmt: skip
+"""Rich arguments beside the valid call of every tool and action."""
+
+UNTOLD = {("vaults", "create"), ("vaults", "archive"), ("reindex", None)}
+"""Calls whose answers are about the server, or are tried last."""
+
+
+SEARCHING = {"recall", "search", "explain", "fetch", "memory_get", "memory_list", "threads"}
+"""What is asked again after everything was written: answers that wait for nothing in the background."""
+
+
+def _asked(writing: bool) -> list[tuple[ToolSpec, dict[str, Any]]]:
+    calls: list[tuple[ToolSpec, dict[str, Any]]] = []
+    for spec, action in CALLS:
+        if (spec.name, action) not in UNTOLD:
+            calls.append((spec, _filled(spec, action, "{own}", "{other}")))
+    calls += [(spec, arguments) for spec in TOOLS for arguments in MORE.get(spec.name, ())]
+    return [(spec, arguments) for spec, arguments in calls if bool(spec.write_call(arguments)) == writing]
+
+
+def _for(twin: Twin, value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _for(twin, each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_for(twin, each) for each in value]
+    known = {"{own}": twin.own, "{other}": twin.other, "{hidden}": twin.hidden}
+    return known.get(value, value) if isinstance(value, str) else value
+
+
+async def _differing(left: Twin, right: Twin, calls: list[tuple[ToolSpec, dict[str, Any]]]) -> list[str]:
+    wrong = []
+    for spec, arguments in calls:
+        readable = not spec.write_call(arguments) and spec.least_role(arguments) == Role.READER
+        for asker in ("ann", "cat") if readable and arguments.get("mode", "hybrid") == "hybrid" else ("ann",):
+            one, two = [
+                comparable(await getattr(each, asker)(spec.name, **_for(each, arguments))) for each in (left, right)
+            ]
+            if one != two:
+                at = next(n for n, pair in enumerate(zip(one + "\0", two + "\1", strict=False)) if pair[0] != pair[1])
+                shown = slice(max(0, at - 100), at + 150)
+                wrong.append(f"{asker}: {spec.name} {arguments}\n  {one[shown]!r}\n  {two[shown]!r}")
+    return wrong
+
+
+def test_every_tool_is_asked() -> None:
+    assert {spec.name for spec in TOOLS} == set(VALID)
+    assert set(MORE) <= set(VALID)
+
+
+async def test_what_is_private_to_another_changes_no_answer(opening: Opening) -> None:
+    async with opening(vaults=TWINS) as services:
+        left, right = [await twin(services, name) for name in TWINS]
+        again = [(spec, arguments) for spec, arguments in _asked(writing=False) if spec.name in SEARCHING]
+        for calls in (_asked(writing=False), _asked(writing=True), again):
+            wrong = await _differing(left, right, calls)
+            assert not wrong, "\n".join(wrong)

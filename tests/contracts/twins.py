@@ -1,0 +1,131 @@
+"""Two vaults that differ in nothing but what somebody keeps private there, and answers of theirs made comparable."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from auth.roles import Role
+from server.call import Caller
+from server.dispatch import Outcome
+from server.services import Services
+from tests.conftest import Asking, asker, local
+from tests.noted import folder, indexed, put, until
+from vaults.graph import scores
+
+TWINS = ("left", "right")
+
+SHARED: tuple[dict[str, Any], ...] = (
+    {"content": "The harbour opens at nine", "tags": ["port"], "entity": "Harbour", "external_id": "shared-1"},
+    {"content": "The harbour is guarded by Melanie Klein", "type": "fact", "thread": "quay", "author": "Melanie Klein"},
+    {"content": "Package manager: pnpm", "type": "decision", "thread": "quay", "applies_to": "area:build"},
+    {"content": "Three ships wait outside, one of them is the Orion", "parent": "talk", "position": 0},
+    {"content": "The second ship may enter at noon", "parent": "talk", "position": 1},
+    {"content": "A tide table hangs in the office of the pilot", "metadata": {"floor": 2}, "keywords": ["tides"]},
+    {"content": "我们把港口迁移到东京", "tags": ["port", "city"]},
+    *({"content": f"Lamp {n} of the pier was mended on day {n}", "tags": ["lamp"]} for n in range(12)),
+)
+
+NOTES = {
+    "canary.md": "---\nstatus: new\ntags: [canary]\n---\n# Canary\n\nThe harbour, [[beside]], Orion.\n\n- [ ] oil\n",
+    "beside.md": "# Beside\n\nA note beside the [[canary]], of Zebulon Quagmire.\n",
+    "Orion.md": "# Orion\n\nA ship.\n",
+    "folder/deep.md": "# Deep\n\nThe tide comes [[beside]] the harbour.\n",
+}
+
+PLAIN = {"content": "nothing much", "visibility": "private"}
+
+PRIVATE: tuple[dict[str, Any], ...] = (
+    {"content": "The harbour harbour harbour is sold to Zebulon Quagmire, prohects and xylophones included"},
+    {"content": "The harbour opens at nine"},
+    {"content": "The harbour opens at ten, never at nine", "tags": ["port", "hidden-tag"], "entity": "Harbour"},
+    {"content": "Package manager: yarn", "type": "decision", "thread": "quay", "applies_to": "area:build"},
+    {"content": "Package manager: bun", "type": "decision", "thread": "hidden-thread"},
+    {"content": "A private turn of the talk about the ship Orion", "parent": "talk", "position": 2},
+    {"content": "Lamp 3 of the pier was mended on day 4", "author": "Xantippe Grey", "tags": ["lamp"]},
+    {"content": "我们把港口卖给了大阪", "tags": ["port"]},
+    {"content": "canary canary second left right new", "metadata": {"hidden_field": "x", "floor": 3}},
+    {"content": "See [[canary]] and [[Orion]] and Zebulon Quagmire", "entity": "canary", "external_id": "hidden-1"},
+    {"content": "Paragraph.\n\n" + "The tide rises and the pilot sleeps. " * 80, "external_id": "taken"},
+    {"content": "Archived by its owner: the harbour burns", "ttl_days": 1, "tier": "cold", "workspace": "hidden-ws"},
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Twin:
+    """One of the two: an admin's and a reader's door to it, and the ids of two memories both see and of one neither
+    does."""
+
+    ann: Asking
+    cat: Asking
+    own: str
+    other: str
+    hidden: str
+
+
+async def _grant(services: Services, subject: str, vault: str, role: Role = Role.ADMIN) -> Asking:
+    row = (subject, "local", vault, role.label, "2026-01-01T00:00:00Z")
+    await services.board.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    return asker(services, Caller(local(subject), vault, role, "http"))
+
+
+async def twin(services: Services, vault: str) -> Twin:
+    """``left`` holds as many private memories as ``right``, but they say nothing."""
+    ann, bob = [await _grant(services, name, vault) for name in ("ann", "bob")]
+    root = folder(services.data, vault)
+    put(root, NOTES)
+    for number, path in enumerate(NOTES):  # the order they were written in may not depend on the clock's ticks
+        os.utime(root / path, (1_767_225_600 + number, 1_767_225_600 + number))
+    ids = []
+    await ann("status")
+    await indexed(services, len(NOTES), vault)
+    await until(services, lambda tx: not scores.owed(tx), vault)
+    for each in SHARED:
+        ids.append(str((await ann("remember", **each)).content["id"]))
+    hidden = []
+    for number, each in enumerate(PRIVATE):
+        told = {"content": f"nothing {number}"} if vault == TWINS[0] else each
+        stored = await bob("remember", **told, visibility="private", idempotency_key=f"key-{number}")
+        assert stored.ok, stored.text
+        hidden.append(str(stored.content["id"]))
+    assert (await bob("memory_forget", ids=hidden[-1:])).ok
+    return Twin(ann, await _grant(services, "cat", vault, Role.READER), ids[0], ids[1], hidden[0])
+
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z|\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?")
+_NONCE = re.compile(r"</?\d{9}>")
+_MS = re.compile(r"\d[\d.,]*(?= ms\b)")
+_TOKENS = re.compile(r"-?\d[\d,]*(?= (?:of [\d,]+ )?(?:tokens|net)\b)|(?<=arguments )\d[\d,]*|(?<=results )\d[\d,]*")
+_BYTES = re.compile(r"\d[\d,]*(?= (?:bytes|KB)\b)")
+_MEASURED = frozenset({
+    "timings", "timings_ms", "ms", "p50_ms", "p95_ms", "cursor", "call_id", "etag", "storage_bytes", "callers",
+    "leads", "loaded", "working", "watching", "tokens", "used", "tokens_in", "tokens_out", "arguments", "results",
+    "responses", "net", "measured", "percent",
+})  # fmt: skip
+"""Times, ids in disguise, the length of answers, in which ids weigh differently, and of the files, which whoever pays
+for the disk may know."""
+
+
+def comparable(outcome: Outcome) -> str:
+    """An answer with ids numbered as they come, and without what a clock or a vault's own name put there."""
+    numbers: dict[str, str] = {}
+
+    def numbered(found: re.Match[str]) -> str:
+        return numbers.setdefault(found[0], f"id-{len(numbers)}")
+
+    said = json.dumps(_timeless(outcome.content), ensure_ascii=False, sort_keys=True) + "\n" + outcome.text
+    said = _TIME.sub("<time>", _UUID.sub(numbered, said))
+    for measured in (_NONCE, _MS, _TOKENS, _BYTES):
+        said = measured.sub("<n>", said)
+    return re.sub(r"\b(left|right)\b", "<vault>", said)
+
+
+def _timeless(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: ("<n>" if key in _MEASURED else _timeless(each)) for key, each in value.items()}
+    return [_timeless(each) for each in value] if isinstance(value, list) else value

@@ -1,0 +1,47 @@
+"""Cursors as callers get them: closed, because the numbers in them count what everybody in the vault stores."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from weakref import WeakKeyDictionary
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+
+from vaults.errors import InvalidArgument
+from vaults.vault import Vault
+
+_KEYS: WeakKeyDictionary[Vault, bytes] = WeakKeyDictionary()
+"""Of open vaults. A key never changes."""
+
+LONGEST = 30_000
+"""Characters of a cursor that are looked at."""
+
+
+async def sealed(vault: Vault, cursor: str) -> str:
+    """A cursor for nobody but this vault to read; the same one each time."""
+    return _text(AESSIV(await _key(vault)).encrypt(_bytes(cursor), None))
+
+
+async def opened(vault: Vault, cursor: str) -> str:
+    """The cursor behind a sealed one. Raises ``InvalidArgument`` for what this vault did not seal."""
+    try:
+        return _text(AESSIV(await _key(vault)).decrypt(_bytes(cursor[:LONGEST]), None))
+    except (InvalidTag, ValueError, binascii.Error):
+        raise InvalidArgument("cursor", "is not one this vault gave", hint="start again without a cursor") from None
+
+
+async def _key(vault: Vault) -> bytes:
+    if vault not in _KEYS:
+        read = "SELECT value FROM vault_info WHERE key = 'cursor_key'"
+        _KEYS[vault] = bytes.fromhex(await vault.db.read(lambda tx: tx.value(read)))
+    return _KEYS[vault]
+
+
+def _bytes(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def _text(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
