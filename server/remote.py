@@ -108,6 +108,7 @@ class Remote:
                 return Rejection(raw.number, str(verdict))
             tally.stored += fresh
             tally.known += not fresh
+            tally.merged += bool(stored.get("added", {}).keys() - {"external_id"})  # which we made of the line
             tally.owed += fresh and stored["embedding"] == "pending"
             return None
 

@@ -49,6 +49,8 @@ def import_(
         raise InvalidArgument("SOURCE", f"{source} is not known; jsonl is")
     tally = run_async(_import(load_settings(ctx), path, vault, _remote(url, token_file)))
     say(f"{tally.stored} stored, {tally.known} known already, {tally.rejected} rejected")
+    if tally.merged:
+        note(f"{tally.merged} of those known told tags or other details that were not there yet")
     if tally.owed:
         note(f"{tally.owed} have no vector yet; a running server adds them")
     for rejection in tally.unwritten:

@@ -56,10 +56,12 @@ class RememberArguments(Arguments, MemoryFields):
 
 def _stored_text(stored: Stored) -> str:
     known = f" (known already as {stored.duplicate_of})" if stored.duplicate_of == stored.id else ""
+    added = f" Added to it: {', '.join(stored.added)}." if stored.added else ""
+    kept = f" Left as it is: {', '.join(stored.kept)}." if stored.kept else ""
     near = f" Similar: {', '.join(near.id for near in stored.similar)}." if stored.similar else ""
     against = "".join(f" Contradicts {other.id} ({told(other.title)}): {other.why}." for other in stored.contradicts)
     warned = "".join(f" {warning}." for warning in stored.warnings)
-    return f"Stored {stored.id}: {told(stored.title)}{known}.{near}{against}{warned}"
+    return f"Stored {stored.id}: {told(stored.title)}{known}.{added}{kept}{near}{against}{warned}"
 
 
 def _thread(name: str | None, visibility: str) -> tuple[str, ...]:
@@ -69,6 +71,8 @@ def _thread(name: str | None, visibility: str) -> tuple[str, ...]:
 
 def _stored_noted(args: RememberArguments, stored: Stored) -> Noted:
     threads = _thread(args.thread, args.visibility)
+    if stored.added:
+        return Noted("memory_updated", stored.id, "told a memory again, with more beside its text", threads)
     if stored.duplicate_of == stored.id:
         return Noted("memory_known", stored.id, "stored nothing new", threads)
     return Noted("memory_stored", stored.id, f"stored a memory of type {args.type}", threads)
