@@ -49,17 +49,17 @@ SEVERAL = _words(
 """Subjects of which there are many."""
 
 _SOFT = _words(
-    "listen run set live configur size number count version valu setting us we team project repo app currently lauscht "
-    "läuft liegt liegen nutzt nutzen verwendet verwenden setzt setzen ein projekt beträgt lautet hold keep kept take be "
-    "end start begin expire last anzahl current present actual defin team"
+    "listen run set live configur size number count version valu setting us we team project repo app currently "
+    "lauscht läuft liegt liegen nutzt nutzen verwendet verwenden setzt setzen ein projekt beträgt lautet hold keep "
+    "kept take be end start begin expire last anzahl current present actual defin"
 )
 """Stems that say how a subject has its value, not which subject."""
 
 _CANON = {"owner": "own", "owned": "own", "eigentümer": "verantwortlich", "zuständig": "verantwortlich"}
 
 _NUMBERED = _words(
-    "ticket issue bug chapter step adr error http run sprint phase code status exit rfc pr line page part floor kapitel "
-    "schritt fehler seite zeile stufe"
+    "ticket issue bug chapter step adr error http run sprint phase code status exit rfc pr line page part floor "
+    "kapitel schritt fehler seite zeile stufe"
 )
 """Nouns whose figure is a name, not a value."""
 
@@ -139,7 +139,7 @@ def _value(right: list[str]) -> tuple[list[str], list[str]]:
         right = right[1:]
     if right and right[0] in values.YES | values.NO:
         return right[:1], right[1:]
-    at = next((at for at, token in enumerate(right) if at and (token in _BEFORE or token == ",")), len(right))
+    at = next((at for at, token in enumerate(right) if at and token in _BEFORE), len(right))
     value, rest = right[:at], right[at:]
     while value and value[-1] in _ENDS:
         value.pop()

@@ -214,24 +214,27 @@ def _differs(new: Sentence, old: Sentence) -> Conflict | None:
     ours, theirs = _frame(new), _frame(old)
     if ours is None or theirs is None:
         return None
-    shared = len(set(ours.tokens) & set(theirs.tokens))
-    if 2 * shared < max(len(set(ours.tokens)), len(set(theirs.tokens))):
+    spots = _spots(ours, theirs)
+    spot = next((spot for spot in spots if not values.agree(spot.ours.split(), spot.theirs.split())), None)
+    if spot is None or any(spot.is_of_subject or spot.is_one_sided for spot in spots):
         return None
+    if all(spot.is_figure for spot in spots) or (len(spots) == 1 and spot.is_choice):
+        around = ours.tokens[: spots[0].start] + ours.tokens[spots[-1].end :]
+        return Conflict(claims.topic(around), spot.theirs, spot.ours)
+    return None
+
+
+def _spots(ours: _Frame, theirs: _Frame) -> list[_Spot]:
+    """Where two frames differ; none where they differ too much to be about one thing."""
+    longest = max(len(set(ours.tokens)), len(set(theirs.tokens)))
+    if 2 * len(set(ours.tokens) & set(theirs.tokens)) < longest:
+        return []
     codes = SequenceMatcher(None, ours.tokens, theirs.tokens, autojunk=False).get_opcodes()
     spots = [_Spot(ours, theirs, code[1], code[2], code[3], code[4]) for code in codes if code[0] != "equal"]
     same = len(ours.tokens) - sum(spot.end - spot.start for spot in spots)
-    if not 1 <= len(spots) <= 3 or same < 2 or same < 0.5 * max(len(ours.tokens), len(theirs.tokens)):
-        return None
-    if any(spot.is_of_subject or spot.is_one_sided for spot in spots):
-        return None
-    if all(values.agree(spot.ours.split(), spot.theirs.split()) for spot in spots):
-        return None
-    if all(spot.is_figure for spot in spots) or (len(spots) == 1 and spots[0].is_choice):
-        spot = next(spot for spot in spots if not values.agree(spot.ours.split(), spot.theirs.split()))
-        return Conflict(
-            claims.topic(ours.tokens[: spots[0].start] + ours.tokens[spots[-1].end :]), spot.theirs, spot.ours
-        )
-    return None
+    if len(spots) > 3 or same < 2 or same < 0.5 * max(len(ours.tokens), len(theirs.tokens)):
+        return []
+    return spots
 
 
 @dataclass(frozen=True, slots=True)

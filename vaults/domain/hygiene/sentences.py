@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from vaults.domain.hygiene import german, wording
 from vaults.domain.hygiene.wording import is_value, stem
@@ -133,7 +133,8 @@ _LABEL = re.compile(
 """What announces a statement."""
 
 _NOW = re.compile(
-    r"(?i)^(.{3,120}?)\b(?:was|were|war|waren)\b.{1,80}?[,;]?\s+(?:but |and |aber |und )?(?:now|jetzt|inzwischen|nun)\s+"
+    r"(?i)^(.{3,120}?)\b(?:was|were|war|waren)\b.{1,80}?[,;]?\s+(?:but |and |aber |und )?"
+    r"(?:now|jetzt|inzwischen|nun)\s+"
     r"(?:it is |it's |is |are |ist |sind |er |sie |es )*"
 )
 """``X was A, now it is B``: what counts is B."""
@@ -193,7 +194,7 @@ def _is_past(token: str) -> bool:
 
 def sentences(text: str) -> list[Sentence]:
     """The first sentences of a text, without empty ones."""
-    return list(_read(text))[:SENTENCES]
+    return list(islice(_read(text), SENTENCES))
 
 
 def _read(text: str) -> Iterator[Sentence]:

@@ -8,6 +8,11 @@ from dataclasses import dataclass
 
 from vaults.domain.hygiene.wording import stem
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.casefold().split())
+
+
 _NUMBERS = {
     word: str(number)
     for words in (
@@ -50,19 +55,17 @@ for _kind, _amount, _names in (
 NEAR = {"bytes": 0.11, "time": 0.015}
 """How far two amounts in different units may lie apart and still be one: 1000 is 1024 to some, a month is 30 days."""
 
-IDLE = frozenset(
+IDLE = _words(
     "the a an our we it its to in on at by of is are be about around approximately exactly now currently already still "
     "just only der die das den dem ein eine wir im am auf um bei ist sind jetzt nun derzeit aktuell etwa rund genau "
-    "uhr o'clock as als".split()
+    "uhr o'clock as als"
 )
 """Words around a value that are none of it."""
 
-YES = frozenset(
-    "yes true on enabled enable active activated ja wahr an ein aktiv aktiviert eingeschaltet erlaubt allowed".split()
-)
-NO = frozenset(
+YES = _words("yes true on enabled enable active activated ja wahr an ein aktiv aktiviert eingeschaltet erlaubt allowed")
+NO = _words(
     "no false off disabled disable inactive deactivated nein falsch aus inaktiv deaktiviert ausgeschaltet verboten "
-    "forbidden".split()
+    "forbidden"
 )
 
 
@@ -86,8 +89,7 @@ _Item = str | _Amount
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([a-zäöü%]{1,12})?")
 _ISO = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
-_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(am|pm)?")
-_HALF = re.compile(r"(\d{1,2})(am|pm)")
+_TIME = re.compile(r"(\d{1,2})(?::(\d{2}))?(am|pm)?")
 
 
 def read(tokens: Sequence[str]) -> tuple[_Item, ...]:
@@ -103,27 +105,45 @@ def read(tokens: Sequence[str]) -> tuple[_Item, ...]:
 
 
 def _item(tokens: Sequence[str], at: int) -> tuple[_Item | None, int]:
-    token = _number(tokens[at])
-    after = tokens[at + 1] if at + 1 < len(tokens) else ""
-    if dated := _date(tokens, at):
-        return dated
+    """The item that begins at a token, and how many tokens it takes."""
+    if found := _date(tokens, at) or _time(tokens, at) or _amount(tokens, at):
+        return found
+    token = tokens[at]
     if token in IDLE and len(tokens) > 1:  # alone it is the value: "on"
         return None, 1
-    if match := _HALF.fullmatch(token + after) if after in ("am", "pm") else _HALF.fullmatch(token):
-        return _hour(int(match[1]), 0, match[2]), 1 + (after in ("am", "pm"))
-    if match := _CLOCK.fullmatch(token):
-        half = match[3] or (after if after in ("am", "pm") else "")
-        return _hour(int(match[1]), int(match[2]), half), 1 + (after in ("am", "pm"))
-    if match := _AMOUNT.fullmatch(token):
-        unit = match[2] or after
-        if unit in _UNITS:
-            kind, amount = _UNITS[unit]
-            return _Amount(kind, float(match[1]), amount), 1 + (not match[2])
-        if not match[2] and after == "uhr":
-            return _hour(int(float(match[1])), 0, ""), 2
     if token in YES or token in NO:
         return ("yes" if token in YES else "no"), 1
     return re.sub(r"^v(?=\d)", "", stem(token)), 1
+
+
+def _after(tokens: Sequence[str], at: int) -> str:
+    return tokens[at + 1] if at + 1 < len(tokens) else ""
+
+
+def _time(tokens: Sequence[str], at: int) -> tuple[_Item, int] | None:
+    """3 pm, 15:00, 15 Uhr."""
+    match = _TIME.fullmatch(tokens[at])
+    if match is None:
+        return None
+    hour, minute, half, after = int(match[1]), int(match[2] or 0), match[3], _after(tokens, at)
+    if half is None and after in ("am", "pm", "uhr"):
+        half, width = after, 2
+    else:
+        width = 1
+    if half is None and match[2] is None:
+        return None
+    return f"{hour % 12 + 12 * (half == 'pm') if half in ('am', 'pm') else hour}:{minute:02}", width
+
+
+def _amount(tokens: Sequence[str], at: int) -> tuple[_Item, int] | None:
+    match = _AMOUNT.fullmatch(_number(tokens[at]))
+    if match is None:
+        return None
+    unit = match[2] or _after(tokens, at)
+    if unit in _UNITS:
+        kind, amount = _UNITS[unit]
+        return _Amount(kind, float(match[1]), amount), 1 if match[2] else 2
+    return None if match[2] else (_Amount("", float(match[1]), 1.0), 1)
 
 
 def _number(token: str) -> str:
@@ -147,10 +167,6 @@ def _date(tokens: Sequence[str], at: int) -> tuple[_Item, int] | None:
         return None
     year = some[2] if len(some) > 2 and re.fullmatch(r"\d{4}", some[2]) else ""
     return f"{year}/{month}/{day}", 2 + bool(year)
-
-
-def _hour(hour: int, minute: int, half: str) -> str:
-    return f"{hour % 12 + 12 * (half == 'pm') if half else hour}:{minute:02}"
 
 
 def agree(one: Sequence[str], other: Sequence[str]) -> bool:
