@@ -41,7 +41,7 @@ async def remember(
     vectors = await _embedded(vault, prepared) if held is None else None
     model = vault.shared.embedder.identity
     prepared = await anchors.anchored(vault, prepared)
-    found = await hints.of(vault, actor, prepared, vectors, last) if vectors else hints.NONE
+    found = await hints.of(vault, actor, prepared, vectors, last) if held is None else hints.NONE
 
     def write(tx: Writer) -> Stored:
         standing = _held(tx, actor, prepared, on_duplicate, key)

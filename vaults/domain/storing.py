@@ -42,11 +42,15 @@ class Near:
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """A memory that cannot hold together with the new one, and why, in a few words."""
+    """A memory that cannot hold together with the new one, and why, in a few words. ``old`` and ``new``: what each says
+    of ``subject``; absent where one denies what the other says."""
 
     id: str
     title: str
     why: str
+    subject: str
+    old: str | None = None
+    new: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

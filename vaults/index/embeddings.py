@@ -126,6 +126,11 @@ def owed_count(tx: Reader) -> int:
     return int(tx.value("SELECT COUNT(*) FROM embedding_queue"))
 
 
+def owes(tx: Reader) -> bool:
+    """Whether any passage lacks a vector."""
+    return tx.one("SELECT 1 FROM embedding_queue LIMIT 1") is not None
+
+
 def failed(tx: Writer, passages: Sequence[int]) -> None:
     """Count one failed attempt."""
     tx.many("UPDATE embedding_queue SET attempts = attempts + 1 WHERE passage = ?", [(p,) for p in passages])

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice, pairwise
+from typing import NamedTuple
 
 from vaults.domain.hygiene import german, wording
 from vaults.domain.hygiene.wording import is_value, stem
@@ -138,6 +140,7 @@ _NOW = re.compile(
     r"(?:it is |it's |is |are |ist |sind |er |sie |es )*"
 )
 """``X was A, now it is B``: what counts is B."""
+_RECENT = re.compile(r"(?i)\b(?:now|jetzt|inzwischen|nun)\b")
 
 _SCOPES = _words(
     "staging production prod dev development test tests testing qa ci local preview sandbox canary linux macos windows "
@@ -204,14 +207,23 @@ def _read(text: str) -> Iterator[Sentence]:
             continue
         if part.startswith("#") or part.rstrip().endswith(":"):
             under = _SCOPES & set(_TOKEN.findall(part.casefold()))
-        told = _NOW.sub(r"\1 is ", _LABEL.sub("", _ASIDE.sub(" ", _IDLE.sub(" ", part.replace("’", "'")))))
+        told = _plain(part.replace("’", "'"))
         whole = _sentence(told, under)
         if whole is None:
             continue
         yield whole
-        head = told.partition(", ")[0]
-        if whole.denies and len(head) < len(told) and (first := _sentence(head, under)) and first.denies:
+        if whole.denies and ", " in told and (first := _sentence(told.partition(", ")[0], under)) and first.denies:
             yield first  # "no longer X, we moved to Y" is about X
+
+
+def _plain(part: str) -> str:
+    """A sentence without what announces it, asides, and what was."""
+    told = _IDLE.sub(" ", part)
+    if "(" in told:
+        told = _ASIDE.sub(" ", told)
+    if ":" in told:
+        told = _LABEL.sub("", told)
+    return _NOW.sub(r"\1 is ", told) if _RECENT.search(told) else told
 
 
 def _sentence(part: str, under: frozenset[str]) -> Sentence | None:
@@ -223,14 +235,25 @@ def _sentence(part: str, under: frozenset[str]) -> Sentence | None:
         return None
     colon = next((at for at, token in enumerate(tokens[:9]) if token in (":", "=")), None)
     verb = colon or next((at for at, token in enumerate(tokens) if token in _VERBS and at > 0), None)
-    about, opposed = set(), 0
-    for token in tokens:
-        meant, opposite = OPPOSED.get(stem(token), (stem(token), False))
-        opposed += opposite
-        if not (token in STOP or meant in STOP or token in DENYING or token in _AGAINST or is_time(token)):
-            about.add(meant)
-    denials = sum(token in DENYING or token in _AGAINST for token in tokens)
-    return Sentence(tokens, tuple(raw), verb, frozenset(about), bool((denials + opposed) % 2), part, under)
+    roles = [_role(token) for token in tokens]
+    about = frozenset(role.meant for role in roles if role.meant)
+    denies = sum(role.denies for role in roles) % 2 == 1
+    return Sentence(tokens, tuple(raw), verb, about, denies, part, under)
+
+
+class _Role(NamedTuple):
+    """What a word does: the stem it stands for, if it carries a subject, and how often it denies."""
+
+    meant: str
+    denies: int
+
+
+@lru_cache(8192)
+def _role(token: str) -> _Role:
+    meant, opposite = OPPOSED.get(stem(token), (stem(token), False))
+    against = token in DENYING or token in _AGAINST
+    idle = against or token in STOP or meant in STOP or is_time(token)
+    return _Role("" if idle else meant, opposite + against)
 
 
 def is_time(token: str) -> bool:

@@ -34,7 +34,7 @@ _MONTHS = {
 }
 
 _UNITS: dict[str, tuple[str, float]] = {}
-for _kind, _amount, _names in (
+for _kind, _size, _names in (
     ("time", 0.001, "ms msec millisecond milliseconds millisekunde millisekunden"),
     ("time", 1, "s sec secs second seconds sekunde sekunden"),
     ("time", 60, "min mins minute minutes minuten"),
@@ -50,7 +50,7 @@ for _kind, _amount, _names in (
     ("bytes", 1024**4, "tb tib terabyte terabytes"),
     ("share", 1, "% percent prozent"),
 ):
-    _UNITS |= dict.fromkeys(_names.split(), (_kind, _amount))
+    _UNITS |= dict.fromkeys(_names.split(), (_kind, _size))
 
 NEAR = {"bytes": 0.11, "time": 0.015}
 """How far two amounts in different units may lie apart and still be one: 1000 is 1024 to some, a month is 30 days."""
