@@ -33,6 +33,14 @@ SLOTS = (
 _COPULAS = _words("is are ist sind lautet heißt beträgt wird werden")
 _USES = _words("use uses using nutzt nutzen verwendet verwenden benutzt benutzen setzt setzen")
 _OWNS = _words("owns leads maintains manages verantwortet leitet betreut")
+_SOME = _words("a an ein eine")
+_STATE = re.compile(r"\w{2,}(?:[aei]ble|ed|ing|ful|ous|less|ive|lich|ig|bar|sam)")
+_STATES = _words(
+    "slow fast big small good bad new old ready done broken down up full empty ok fine stale flaky easy hard important "
+    "great nice langsam schnell gut schlecht neu alt bereit fertig kaputt voll leer wichtig"
+)
+"""How a thing is, not which one: it can be several of these."""
+
 _ENDS = _words("verwendet genutzt benutzt eingesetzt ein used now jetzt nun derzeit aktuell currently instead today")
 """What may stand behind a value and is none of it."""
 
@@ -88,11 +96,17 @@ def opposing(new: Sentence, old: Sentence) -> tuple[str, str, str] | None:
         ours, theirs = read(new), read(old)
         if ours is None or theirs is None or not _is_same(ours, theirs):
             continue
-        if values.agree(ours.value, theirs.value):
+        if values.agree(ours.value, theirs.value) or is_state(ours.value) or is_state(theirs.value):
             return None
         if ours.only or theirs.only or (_is_exact(ours) and _is_exact(theirs)):
             return ours.topic, " ".join(theirs.value), " ".join(ours.value)
     return None
+
+
+def is_state(value: Sequence[str]) -> bool:
+    """Whether a value says how something is."""
+    last = value[-1]
+    return last in _STATES or (_STATE.fullmatch(last) is not None and last not in values.YES | values.NO)
 
 
 def _is_same(one: Claim, other: Claim) -> bool:
@@ -116,12 +130,21 @@ def _named(sentence: Sentence) -> Claim | None:
     left, right = tokens[:at], tokens[at + 1 :]
     if tokens[at] in _OWNS:
         return _claim(["owner", *right], left, [], only=True)
+    if tokens[at] in _COPULAS and right[0] in _SOME:  # one may be a cook and a climber
+        return None
     value, rest = _value(right)
     used = tokens[at] in _USES
     if "," in rest or (used and not _content(rest + left)):
         return None
-    key = tokens[at] in (":", "=") and len(left) <= 4
+    key = tokens[at] in (":", "=") and not rest and is_key(left)
     return _claim([*left, *rest], value, left, only=used or key)
+
+
+def is_key(left: Sequence[str]) -> bool:
+    """Whether words before a colon name a setting, not who speaks or what there are several of."""
+    if not 2 <= len(left) <= 4 or any(map(is_time, left)):
+        return False
+    return re.search(r"[^siu]s$", left[-1]) is None
 
 
 def _binder(tokens: list[str]) -> int | None:

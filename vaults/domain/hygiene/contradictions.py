@@ -95,7 +95,9 @@ def _between(new: Sentence, old: Sentence) -> Conflict | None:
         return gone
     if new.denies != old.denies:
         return _denied(new, old, shared)
-    if new.is_event or old.is_event or claims.SEVERAL & {*new.tokens[:3], *old.tokens[:3]}:
+    if new.is_event or old.is_event or new.is_exclaimed or old.is_exclaimed:
+        return None
+    if claims.SEVERAL & {*new.tokens[:3], *old.tokens[:3]}:
         return None
     return _differs(new, old) or _claimed(new, old)
 
@@ -287,8 +289,10 @@ class _Spot:
         tail = self.one.tokens[self.end :]
         if len(tail) >= 2 and tail[0] in _TAIL and any(token not in STOP for token in tail[1:]):
             return True
-        if self.one.tokens[self.start - 1] not in _BINDING:
+        binder = self.one.tokens[self.start - 1]
+        if binder not in _BINDING or claims.is_state(self.ours.split()) or claims.is_state(self.theirs.split()):
             return False
         named = self.start in self.one.names and self.there in self.other.names
+        named = named and (binder not in (":", "=") or claims.is_key(self.one.tokens[: self.start - 1]))
         subject = self.one.tokens[: self.one.verb + 2]  # what reads as the verb may be a noun: "the default branch"
         return named or any(token in claims.SLOTS or stem(token) in claims.SLOTS for token in subject)

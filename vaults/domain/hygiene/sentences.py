@@ -17,6 +17,7 @@ SENTENCES, WORDS = 12, 60
 
 _END = re.compile(r"(?<=[.!?])\s+|\n+|;\s|\s[–—]\s")
 _TOKEN = re.compile(r"[^\W_]+(?:(?:[./:_@+'%&-]+|(?<=\d),(?=\d))[^\W_]+)*[%+#]*|%|[:=](?=\s|$)", re.UNICODE)
+_CODE = re.compile(r"(?ms)^ {0,3}```.*?(?:^ {0,3}```[^\n]*$|\Z)|\A---\n.*?^---$")
 _ASIDE = re.compile(r"\([^()\n]{0,200}\)")
 _IDLE = re.compile(
     r"(?i)\b(?:not (?:only|just|least)|do(?:n't| not) forget(?: to)?|no (?:matter|doubt|problem|wonder)"
@@ -187,6 +188,11 @@ class Sentence:
             return False
         return any(map(_is_past, self.tokens[1 : self.verb]))
 
+    @property
+    def is_exclaimed(self) -> bool:
+        """Whether it asks, or is said to somebody, rather than stating something."""
+        return self.text.rstrip().endswith(("!", "?"))
+
 
 _PRESENT = _words("is are ist sind")
 
@@ -202,11 +208,12 @@ def sentences(text: str) -> list[Sentence]:
 
 def _read(text: str) -> Iterator[Sentence]:
     under: frozenset[str] = frozenset()
-    for part in _END.split(text[: SENTENCES * 400]):
+    for part in _END.split(_CODE.sub("\n", text[: SENTENCES * 400])):
         if part.count("|") >= 2:  # a row of a table is like every other one
             continue
         if part.startswith("#") or part.rstrip().endswith(":"):
             under = _SCOPES & set(_TOKEN.findall(part.casefold()))
+            continue
         told = _plain(part.replace("’", "'"))
         whole = _sentence(told, under)
         if whole is None:
