@@ -49,7 +49,7 @@ _BEFORE = _words(
 )
 """What a value ends before."""
 
-SEVERAL = _words(
+_SEVERAL = _words(
     "one some another example examples tip todo issue issues idea ideas question bug customer customers client clients "
     "meeting call task tasks link links see source reference feature topic summary session step ticket einer eine "
     "eines kunde kunden fehler frage aufgabe aufgaben besprechung termin siehe beispiel idee schritt"
@@ -171,11 +171,24 @@ def _value(right: list[str]) -> tuple[list[str], list[str]]:
 
 def _claim(about: list[str], value: list[str], key: list[str], *, only: bool) -> Claim | None:
     value = [word for word in value if word not in values.IDLE - values.YES]
-    if not 1 <= len(value) <= LONGEST or SEVERAL & set(about[:3]) or {"and", "und", "or", "oder", ","} & set(value):
+    if not 1 <= len(value) <= LONGEST or is_one_of_many(about) or {"and", "und", "or", "oder", ","} & set(value):
         return None
     subject = _content(about)
     slot = any(_is_slot(word) for word in key)
     return Claim(subject, topic(about), tuple(value), (only and len(subject) > 0) or slot)
+
+
+def is_one_of_many(tokens: Sequence[str]) -> bool:
+    """Whether a sentence begins with what there are many of: "one of our customers is", "TODO:", "session 12"; not with
+    a word that only goes before the subject, as in "session cookie"."""
+    for at, token in enumerate(tokens[:4]):
+        after = tokens[at + 1] if at + 1 < len(tokens) else ":"
+        if token in _SEVERAL and (after in _AFTER or is_time(after)):
+            return True
+    return False
+
+
+_AFTER = _words(": = of is are ist sind with for on mit von für summary")
 
 
 def _is_slot(word: str) -> bool:
@@ -201,7 +214,7 @@ def _figured(sentence: Sentence) -> Claim | None:
     figures = [at for at, token in enumerate(tokens) if is_time(token)]
     if not figures or figures[-1] - figures[0] > LONGEST or figures[0] == 0:
         return None
-    if stem(tokens[figures[0] - 1]) in _NUMBERED or SEVERAL & set(tokens[:3]):
+    if stem(tokens[figures[0] - 1]) in _NUMBERED or is_one_of_many(tokens):
         return None
     if sentence.verb is not None and figures[0] < sentence.verb:
         return None

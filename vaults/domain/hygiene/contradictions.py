@@ -97,7 +97,7 @@ def _between(new: Sentence, old: Sentence) -> Conflict | None:
         return _denied(new, old, shared)
     if new.is_event or old.is_event or new.is_exclaimed or old.is_exclaimed:
         return None
-    if claims.SEVERAL & {*new.tokens[:3], *old.tokens[:3]}:
+    if claims.is_one_of_many(new.tokens) or claims.is_one_of_many(old.tokens):
         return None
     return _differs(new, old) or _claimed(new, old)
 

@@ -17,7 +17,7 @@ SENTENCES, WORDS = 12, 60
 
 _END = re.compile(r"(?<=[.!?])\s+|\n+|;\s|\s[–—]\s")
 _TOKEN = re.compile(r"[^\W_]+(?:(?:[./:_@+'%&-]+|(?<=\d),(?=\d))[^\W_]+)*[%+#]*|%|[:=](?=\s|$)", re.UNICODE)
-_CODE = re.compile(r"(?ms)^ {0,3}```.*?(?:^ {0,3}```[^\n]*$|\Z)|\A---\n.*?^---$")
+_CODE = re.compile(r"(?ms)^ {0,3}```.*?(?:^ {0,3}```[^\n]*$|\Z)|\A\s*---\n.*?^---$")
 _ASIDE = re.compile(r"\([^()\n]{0,200}\)")
 _IDLE = re.compile(
     r"(?i)\b(?:not (?:only|just|least)|do(?:n't| not) forget(?: to)?|no (?:matter|doubt|problem|wonder)"
