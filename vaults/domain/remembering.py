@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from vaults.db.sql import Reader, Writer
 from vaults.domain import anchors, lifecycle, retelling, storing
@@ -26,14 +27,12 @@ async def remember(
     quota: Quota = BOUNDLESS,
 ) -> Stored:
     """Store one memory. The text is durable and found by keyword when this returns; the vector too, unless the
-    model is slow or down (``embedding: pending``). The same request again, told by ``key``, external id or content,
-    stores nothing new, told in ``duplicate_of``, but lets the memory take on what is new beside its text (``added``);
-    neither does text the actor was just shown. ``quota`` may refuse."""
+    model is slow or down (``embedding: pending``). The same request, by ``key`` or external id, and text just shown
+    store nothing new (``duplicate_of``); the same text may add to its memory (``added``). ``quota`` may refuse."""
     vault.check_writable()
     prepared = storing.prepare(vault, actor, fields)
-    held, last = await vault.db.read(
-        lambda tx: (_held(tx, actor, prepared, on_duplicate, key), embeddings.last_change(tx))
-    )
+    read = partial(_held, actor=actor, prepared=prepared, on_duplicate=on_duplicate, key=key)
+    held, last = await vault.db.read(lambda tx: (read(tx), embeddings.last_change(tx)))
     if held is not None and key is None and not _adds(held):
         return _answer(held)
     if held is None and on_duplicate == "return" and (echo := await echoes.echo_of(vault, actor, fields)):
@@ -44,10 +43,9 @@ async def remember(
     found = await hints.of(vault, actor, prepared, vectors, last) if held is None else hints.NONE
 
     def write(tx: Writer) -> Stored:
-        standing = _held(tx, actor, prepared, on_duplicate, key)
-        if standing is not None:
-            again = lifecycle.retell(vault, tx, standing) if isinstance(standing, Known) else standing
-        else:
+        standing = read(tx)
+        again = lifecycle.retell(vault, tx, standing) if isinstance(standing, Known) else standing
+        if again is None:
             again = _new(tx, actor, prepared, vectors, on_duplicate, model.key if model else None)
             quota.room(tx, 0)
         if key is not None:
