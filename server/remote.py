@@ -109,6 +109,7 @@ class Remote:
                 return Rejection(raw.number, str(verdict), raw.raw)
             tally.stored += fresh
             tally.known += not fresh
+            tally.merged += bool(stored.get("added", {}).keys() - {"external_id"})  # which we made of the line
             tally.owed += fresh and stored["embedding"] == "pending"
             return None
 

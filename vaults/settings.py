@@ -195,7 +195,7 @@ class HygieneSettings(Section):
     ] = "refuse"
     contradiction: Annotated[
         float, Field(gt=0, le=1, description="cosine from which a memory is read for a contradiction; 1: never")
-    ] = 0.7
+    ] = 0.5
     echo_s: Annotated[
         float, Field(ge=0, description="seconds in which text that was just read is not stored again; 0: never")
     ] = 3600.0

@@ -50,6 +50,8 @@ def import_(
         raise InvalidArgument("SOURCE", f"{source} is not known; jsonl is")
     tally = _imported(load_settings(ctx), path, vault, _remote(url, token_file))
     say(_counts(tally))
+    if tally.merged:
+        note(f"{tally.merged} of those known told tags or other details that were not there yet")
     if tally.owed:
         note(f"{tally.owed} have no vector yet; a running server adds them")
     for rejection in tally.unwritten:

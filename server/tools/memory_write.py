@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from auth.roles import Role
 from server.allowance import storer
 from server.call import Call
-from server.rendering.text import Answer
+from server.rendering.text import Answer, outline
 from server.tools._lines import told
 from server.tools._memories import Id, Ids
 from server.tools._spec import ADDS, EDITS, REMOVES, TAKEN_BY_ALL, Arguments, tool
@@ -53,9 +53,11 @@ class RememberArguments(Arguments, MemoryFields):
 def _stored_text(stored: Stored) -> Answer:
     known = f", known already as {stored.duplicate_of}" if stored.duplicate_of == stored.id else ""
     vector = ", its vector is still to come" if stored.embedding == "pending" else ""
+    merged = [*outline({"added": stored.added}), *outline({"kept as it was": stored.kept})] if known else []
     near = [f"similar: {near.id}, {near.score:g}, {near.title}" for near in stored.similar]
     against = [f"contradicts {other.id}, {other.title}: {other.why}" for other in stored.contradicts]
-    return Answer(f"Stored {stored.id}: {told(stored.title)}{known}{vector}.", [*near, *against], stored.warnings)
+    head = f"Stored {stored.id}: {told(stored.title)}{known}{vector}."
+    return Answer(head, [*merged, *near, *against], stored.warnings)
 
 
 def _thread(name: str | None, visibility: str) -> tuple[str, ...]:
@@ -65,6 +67,8 @@ def _thread(name: str | None, visibility: str) -> tuple[str, ...]:
 
 def _stored_noted(args: RememberArguments, stored: Stored) -> Noted:
     threads = _thread(args.thread, args.visibility)
+    if stored.added:
+        return Noted("memory_updated", stored.id, "told a memory again, with more beside its text", threads)
     if stored.duplicate_of == stored.id:
         return Noted("memory_known", stored.id, "stored nothing new", threads)
     return Noted("memory_stored", stored.id, f"stored a memory of type {args.type}", threads)

@@ -129,7 +129,10 @@ PORT = "The API of the ledger service listens on port 8700 in staging"
 async def test_a_contradiction_is_named_with_the_reason(ask: Asking) -> None:
     old = await _id(ask, PORT)
     stored = await ask("remember", content=PORT.replace("8700", "9000"))
-    assert stored.content["contradicts"] == [{"id": old, "title": PORT, "why": "it says 8700, this 9000"}]
+    subject = "API ledger service port staging"
+    why = f"{subject}: it says 8700, this 9000"
+    told = {"id": old, "title": PORT, "why": why, "subject": subject, "old": "8700", "new": "9000"}
+    assert stored.content["contradicts"] == [told]
     assert f"contradicts {old}" in stored.text
 
 

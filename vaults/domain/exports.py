@@ -67,11 +67,13 @@ def _exported(memory: str) -> str:
 
 def _page(tx: Reader, after: int) -> tuple[int, list[Exported]] | None:
     """The memories after a number, and the number of the last one; None at the end."""
-    # A memory whose successor was purged counts as archived: an import must not bring it back to life.
+    # A memory whose successor was purged, or does not say that it is one, counts as archived: an import must not bring
+    # it back to life.
     columns = COLUMNS.replace(
         "m.archived_at",
         "CASE WHEN m.archived_at IS NULL AND m.superseded_by IS NOT NULL AND NOT EXISTS"
-        " (SELECT 1 FROM memories s WHERE s.id = m.superseded_by) THEN m.updated_at ELSE m.archived_at END",
+        " (SELECT 1 FROM memories s WHERE s.id = m.superseded_by AND s.supersedes = m.id AND s.seq > m.seq)"
+        " THEN m.updated_at ELSE m.archived_at END",
     ).replace("m.external_id", _external("m"))
     rows = tx.all(
         f"SELECT {columns}, m.seq, m.title_derived, {_exported('o')} FROM memories m"

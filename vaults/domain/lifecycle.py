@@ -15,12 +15,14 @@ from uuid_utils import uuid7
 from vaults import clock
 from vaults.advice import Advice, way
 from vaults.db.sql import Reader, Writer
-from vaults.domain import anchors, corrections, indexing, relations, storing
+from vaults.domain import anchors, corrections, indexing, relations, retelling, storing
 from vaults.domain.corrections import Correction
 from vaults.domain.hygiene import fading, secrets
 from vaults.domain.memory import COLUMNS, WIDTH, Actor, Memory, MemoryFields, derived_title, from_row
 from vaults.domain.quota import BOUNDLESS, Quota, counted
 from vaults.domain.relations import Link
+from vaults.domain.retelling import Known
+from vaults.domain.storing import Stored
 from vaults.errors import AlreadyExists, Conflict, Forbidden, InvalidArgument, NotFound, StorageFull
 from vaults.index import passages
 from vaults.vault import Chore, Vault
@@ -195,6 +197,8 @@ async def update(vault: Vault, actor: Actor, memory_id: str, change: Change, quo
         elif change.fields.get("visibility") == "shared":
             _refuse_known(tx, seq)
         changed = _apply(vault, tx, seq, current, change)
+        if set(_IDENTIFY) & change.fields.keys() and (same := storing.equal_to(tx, memory_id)):
+            changed = replace(changed, warnings=[f"{same} says the same"])
         if change.archived is False and current.archived_at is not None:
             quota.room(tx, 0)  # back from the archive, it takes room again
         return changed
@@ -202,7 +206,7 @@ async def update(vault: Vault, actor: Actor, memory_id: str, change: Change, quo
     await vault.adopt_model()
     changed = await vault.db.write(write)
     vault.nudge()
-    return replace(changed, warnings=warnings or None)
+    return replace(changed, warnings=[*warnings, *(changed.warnings or ())] or None)
 
 
 def _without_secrets(vault: Vault, change: Change) -> tuple[Change, list[str]]:
@@ -234,10 +238,10 @@ def _refuse_known(tx: Reader, seq: int) -> None:
         raise AlreadyExists("a shared memory has the same external_id", hint="update that one instead")
 
 
-_IDENTIFY = ("content", "workspace", "applies_to", "parent", "position", "visibility")
+_IDENTIFY = ("content", "workspace", "parent", "position", "visibility")
 _PLAIN = (
     "type", "entity", "author", "thread", "applies_to", "parent", "position", "confidence", "visibility", "tier",
-    "anchor_commit",
+    "anchor_commit", "expires_at", "external_id",
 )  # fmt: skip
 
 
@@ -267,13 +271,33 @@ def _apply(vault: Vault, tx: Writer, seq: int, current: Memory, change: Change) 
     columns |= {"title": title, "title_derived": int(derived), "content": content, "updated_at": clock.now()}
     columns["content_hash"] = indexing.content_hash(title, content, labels)
     if any(given.get(name, getattr(current, name)) != getattr(current, name) for name in _IDENTIFY):
-        columns["duplicate_key"] = None  # what it is a duplicate of was decided by what it was
+        columns["duplicate_key"] = _key_now(tx, seq, current, columns | {"content": content})
     sets = ", ".join(f"{name} = :{name}" for name in columns)
     tx.run(f"UPDATE memories SET {sets}, version = version + 1 WHERE seq = :seq", {**columns, "seq": seq})
     model, source = vault.shared.embedder.identity, indexing.source(tx, seq)
     cut = source.cut(vault.shared.index.passage_tokens)
     indexing.index(tx, source, cut, None, model.key if model else None)
     return _current(tx, seq)
+
+
+def _key_now(tx: Reader, seq: int, current: Memory, columns: dict[str, Any]) -> str | None:
+    """What a changed memory is a duplicate of from now on. Parts of a conversation may rightly be equal."""
+    workspace, visibility, parent = (
+        columns.get(name, getattr(current, name)) for name in ("workspace", "visibility", "parent")
+    )
+    if parent is not None:
+        return None
+    owner = str(tx.value("SELECT stored_by FROM memories WHERE seq = ?", (seq,))) if visibility == "private" else ""
+    return storing.duplicate_key(columns["content"], workspace, None, None, owner)
+
+
+def retell(vault: Vault, tx: Writer, told: Known) -> Stored:
+    """Let a memory that was told again take on what is new."""
+    if not told.stored.added:
+        return told.stored
+    changed = _apply(vault, tx, told.seq, _current(tx, told.seq), Change(dict(told.fields), told.tags))
+    owed = "title" in told.fields  # the only part of it that is embedded
+    return replace(told.stored, title=changed.title, embedding="pending" if owed else told.stored.embedding)
 
 
 def _current(tx: Reader, seq: int) -> Memory:
@@ -291,7 +315,7 @@ def mark_superseded(tx: Writer, old_id: str, new_id: str, reason: str | None) ->
         " WHERE id = ?",
         (new_id, reason, now, old_id),
     )
-    tx.run("UPDATE memories SET supersedes = ? WHERE id = ?", (old_id, new_id))
+    tx.run("UPDATE memories SET supersedes = COALESCE(supersedes, ?) WHERE id = ?", (old_id, new_id))
     indexing.describe(tx, int(tx.value("SELECT seq FROM memories WHERE id = ?", (old_id,))))
 
 
@@ -307,8 +331,8 @@ class Replacement:
 async def supersede(
     vault: Vault, actor: Actor, memory_id: str, new: Replacement, quota: Quota = BOUNDLESS
 ) -> storing.Stored:
-    """Store a new version that takes the place of ``memory_id`` and keeps its other fields. Raises ``NotFound``, and
-    ``Conflict`` when something else took its place already."""
+    """Store a new version that takes the place of ``memory_id`` and keeps its other fields; where a memory says so
+    already, that one does. Raises ``NotFound``, and ``Conflict`` when something else took its place already."""
     vault.check_writable()
     opened = await get(vault, actor, [memory_id])
     if not opened.memories:
@@ -329,7 +353,11 @@ async def supersede(
         by = _current(tx, seq).superseded_by
         if by is not None:
             raise Conflict("the memory was superseded already", hint="supersede the newer one", superseded_by=by)
-        _, stored = storing.insert(tx, actor, prepared, vectors, model.key if model else None)
+        told = retelling.known(tx, actor, prepared)
+        if told is not None and told.stored.id != memory_id:  # stored already, and found to contradict this one
+            stored = retell(vault, tx, told)
+        else:
+            _, stored = storing.insert(tx, actor, prepared, vectors, model.key if model else None)
         mark_superseded(tx, memory_id, stored.id, reason)
         quota.room(tx, 0)
         return stored

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from vaults.db.sql import Reader, Writer
-from vaults.domain import anchors, lifecycle, storing
+from vaults.domain import anchors, lifecycle, retelling, storing
 from vaults.domain.hygiene import echoes, hints
 from vaults.domain.memory import Actor, MemoryFields
 from vaults.domain.quota import BOUNDLESS, Quota, counted
+from vaults.domain.retelling import Known
 from vaults.domain.storing import OnDuplicate, Prepared, Stored
 from vaults.index import embeddings
 from vaults.vault import Vault
@@ -25,24 +27,24 @@ async def remember(
     quota: Quota = BOUNDLESS,
 ) -> Stored:
     """Store one memory. The text is durable and found by keyword when this returns; the vector too, unless the
-    model is slow or down (``embedding: pending``). The same request again, told by ``key``, external id or content,
-    stores nothing new, told in ``duplicate_of``; neither does text the actor was just shown. ``quota`` may refuse."""
+    model is slow or down (``embedding: pending``). The same request, by ``key`` or external id, and text just shown
+    store nothing new (``duplicate_of``); the same text may add to its memory (``added``). ``quota`` may refuse."""
     vault.check_writable()
     prepared = storing.prepare(vault, actor, fields)
-    held, last = await vault.db.read(
-        lambda tx: (_held(tx, actor, prepared, on_duplicate, key), embeddings.last_change(tx))
-    )
-    if held is not None and key is None:
-        return held
+    read = partial(_held, actor=actor, prepared=prepared, on_duplicate=on_duplicate, key=key)
+    held, last = await vault.db.read(lambda tx: (read(tx), embeddings.last_change(tx)))
+    if held is not None and key is None and not _adds(held):
+        return _answer(held)
     if held is None and on_duplicate == "return" and (echo := await echoes.echo_of(vault, actor, fields)):
         return echo
     vectors = await _embedded(vault, prepared) if held is None else None
     model = vault.shared.embedder.identity
     prepared = await anchors.anchored(vault, prepared)
-    found = await hints.of(vault, actor, prepared, vectors, last) if vectors else hints.NONE
+    found = await hints.of(vault, actor, prepared, vectors, last) if held is None else hints.NONE
 
     def write(tx: Writer) -> Stored:
-        again = _held(tx, actor, prepared, on_duplicate, key)
+        standing = read(tx)
+        again = lifecycle.retell(vault, tx, standing) if isinstance(standing, Known) else standing
         if again is None:
             again = _new(tx, actor, prepared, vectors, on_duplicate, model.key if model else None)
             quota.room(tx, 0)
@@ -72,7 +74,7 @@ def _new(
     on_duplicate: OnDuplicate,
     model: str | None,
 ) -> Stored:
-    old = storing.duplicate(tx, prepared) if on_duplicate == "supersede" else None
+    old = storing.duplicate(tx, actor, prepared) if on_duplicate == "supersede" else None
     _, stored = storing.insert(tx, actor, prepared, vectors, model)
     if old is None:
         return stored
@@ -80,8 +82,17 @@ def _new(
     return replace(stored, duplicate_of=old.id)
 
 
-def _held(tx: Reader, actor: Actor, prepared: Prepared, on_duplicate: OnDuplicate, key: str | None) -> Stored | None:
+def _held(
+    tx: Reader, actor: Actor, prepared: Prepared, on_duplicate: OnDuplicate, key: str | None
+) -> Stored | Known | None:
+    """What this request, or its id, stored before; else the memory that says the same, and what it takes on."""
     held = storing.already(tx, actor, prepared, key)
-    if held is None and on_duplicate == "return":
-        held = storing.duplicate(tx, prepared)
-    return held
+    return held or (retelling.known(tx, actor, prepared) if on_duplicate == "return" else None)
+
+
+def _adds(held: Stored | Known) -> bool:
+    return isinstance(held, Known) and bool(held.stored.added)
+
+
+def _answer(held: Stored | Known) -> Stored:
+    return held.stored if isinstance(held, Known) else held

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import ValidationError
 from uuid_utils import uuid7
@@ -42,22 +42,29 @@ class Near:
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """A memory that cannot hold together with the new one, and why, in a few words."""
+    """A memory that cannot hold together with the new one, and why, in a few words. ``old`` and ``new``: what each says
+    of ``subject``; absent where one denies what the other says."""
 
     id: str
     title: str
     why: str
+    subject: str
+    old: str | None = None
+    new: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What became of a memory. ``duplicate_of`` is set when nothing new was stored, or what was superseded."""
+    """What became of a memory. ``duplicate_of`` is set when nothing new was stored, or what was superseded. ``added``:
+    what a memory that was known took on, by field; ``kept``: what it holds where another value was told."""
 
     id: str
     title: str
     created_at: str
     embedding: Literal["ready", "pending"]
     duplicate_of: str | None = None
+    added: dict[str, Any] | None = None
+    kept: dict[str, Any] | None = None
     similar: list[Near] = field(default_factory=list)
     contradicts: list[Contradiction] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -65,7 +72,8 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A memory ready to be written: fields settled, cut into passages."""
+    """A memory ready to be written: fields settled, cut into passages. ``former_key``: its ``duplicate_key`` as it was
+    made when what applies elsewhere counted as another memory; vaults hold such keys."""
 
     fields: MemoryFields
     title: str
@@ -77,6 +85,7 @@ class Prepared:
     created_at: str
     content_hash: str
     duplicate_key: str | None
+    former_key: str | None
     passages: list[Passage]
     request_hash: str
     anchor_commit: str | None
@@ -100,7 +109,8 @@ def prepare(vault: Vault, actor: Actor, given: MemoryFields, created_at: str | N
         expires_at=clock.in_days(fields.ttl_days) if fields.ttl_days else None,
         created_at=created_at or clock.now(),
         content_hash=indexing.content_hash(title, fields.content, labels),
-        duplicate_key=_duplicate_key(actor, fields, workspace),
+        duplicate_key=_key_of(actor, fields, workspace),
+        former_key=_former_key(actor, fields, workspace),
         passages=passages.passages_of(fields.title or "", fields.content, labels, vault.shared.index.passage_tokens),
         request_hash=hashed(fields.model_dump(mode="json"), actor.workspace),
         anchor_commit=fields.anchor_commit,
@@ -118,14 +128,31 @@ def _without_secrets(vault: Vault, given: MemoryFields) -> tuple[MemoryFields, l
         raise InvalidArgument("content", "has no room for the marks in place of its secrets") from None
 
 
-def _duplicate_key(actor: Actor, fields: MemoryFields, workspace: str) -> str | None:
-    """Equal for memories that say the same in the same place. Turns of a conversation repeat each other rightly
-    ("Thanks!"), so a part of a parent is a duplicate only at the same position."""
+def duplicate_key(content: str, workspace: str, parent: str | None, position: int | None, owner: str) -> str | None:
+    """Equal for memories that say the same to the same people; ``owner`` is empty for shared ones. Turns of a
+    conversation repeat each other rightly ("Thanks!"), so a part of a parent is a duplicate only at its position."""
+    if parent is not None and position is None:
+        return None
+    return hashed(_said(content), workspace, parent, position, owner)
+
+
+def _key_of(actor: Actor, fields: MemoryFields, workspace: str) -> str | None:
+    return duplicate_key(fields.content, workspace, fields.parent, fields.position, _owner(actor, fields))
+
+
+def _former_key(actor: Actor, fields: MemoryFields, workspace: str) -> str | None:
     if fields.parent is not None and fields.position is None:
         return None
-    owner = actor.identity if fields.visibility == "private" else ""
-    said = " ".join(fields.content.split()).casefold()
-    return hashed(said, workspace, fields.applies_to, fields.parent, fields.position, owner)
+    owner = _owner(actor, fields)
+    return hashed(_said(fields.content), workspace, fields.applies_to, fields.parent, fields.position, owner)
+
+
+def _said(content: str) -> str:
+    return " ".join(content.split()).casefold()
+
+
+def _owner(actor: Actor, fields: MemoryFields) -> str:
+    return actor.identity if fields.visibility == "private" else ""
 
 
 def already(tx: Reader, actor: Actor, prepared: Prepared, key: str | None) -> Stored | None:
@@ -147,28 +174,64 @@ def already(tx: Reader, actor: Actor, prepared: Prepared, key: str | None) -> St
     return _held(tx, seen, {"external": external, "viewer": actor.identity})
 
 
-def duplicate(tx: Reader, prepared: Prepared) -> Stored | None:
-    """The living memory that says the same, if there is one."""
+_OWN = "(m.stored_by = :viewer AND m.author = :author)"
+
+_SAME = (
+    f"m.duplicate_key IN (:same, :former) AND ({_OWN} OR m.applies_to = :applies_to"
+    " AND (m.expires_at IS NULL OR m.expires_at >= :until))"
+)
+"""One's own, wherever it applies; another's that applies to the same, and lasts as long."""
+
+
+def duplicate(tx: Reader, actor: Actor, prepared: Prepared) -> Stored | None:
+    """The living memory that says the same, if there is one: sooner one's own, and that which applies to the same."""
     if prepared.duplicate_key is None:
         return None
-    return _held(tx, f"m.duplicate_key = :same AND {_LIVING}", {"same": prepared.duplicate_key, "now": clock.now()})
+    nearest = f"{_OWN} DESC, m.applies_to = :applies_to DESC, m.seq"
+    return _held(tx, f"{_SAME} AND {_LIVING}", _identity(actor, prepared) | {"now": clock.now()}, nearest)
 
 
-def living(tx: Reader, actor: Actor, memory_id: str) -> Stored | None:
-    """A living memory that the actor may see, as one that says already what was to be stored."""
-    seen = "(m.visibility = 'shared' OR m.stored_by = :viewer)"
-    params = {"id": memory_id, "viewer": actor.identity, "now": clock.now()}
+def is_told(tx: Reader, actor: Actor, prepared: Prepared) -> bool:
+    """Whether a memory says the same, be it archived or not."""
+    return tx.one(f"SELECT 1 FROM memories m WHERE {_SAME}", _identity(actor, prepared)) is not None
+
+
+def _identity(actor: Actor, prepared: Prepared) -> dict[str, str | None]:
+    return {
+        "same": prepared.duplicate_key,
+        "former": prepared.former_key,
+        "viewer": actor.identity,
+        "author": prepared.author,
+        "applies_to": prepared.fields.applies_to,
+        "until": prepared.expires_at or "9999",
+    }
+
+
+def equal_to(tx: Reader, memory_id: str) -> str | None:
+    """The id of another living memory that says the same to the same people."""
+    found: str | None = tx.value(
+        f"SELECT m.id FROM memories m JOIN memories o ON o.duplicate_key = m.duplicate_key AND o.id = :id"
+        f" WHERE m.id <> :id AND {_LIVING} ORDER BY m.seq LIMIT 1",
+        {"id": memory_id, "now": clock.now()},
+    )
+    return found
+
+
+def living(tx: Reader, actor: Actor, memory_id: str, visibility: str) -> Stored | None:
+    """A living memory that says already what was to be stored, to as many: the actor's own for what is private."""
+    seen = "(m.visibility = 'shared' OR m.stored_by = :viewer AND :visibility = 'private')"
+    params = {"id": memory_id, "viewer": actor.identity, "visibility": visibility, "now": clock.now()}
     return _held(tx, f"m.id = :id AND {seen} AND {_LIVING}", params)
 
 
 _LIVING = "m.archived_at IS NULL AND m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > :now)"
 
 
-def _held(tx: Reader, condition: str, params: dict[str, str]) -> Stored | None:
+def _held(tx: Reader, condition: str, params: Mapping[str, str | None], order: str = "m.seq") -> Stored | None:
     row = tx.one(
         "SELECT m.id, m.title, m.created_at, EXISTS (SELECT 1 FROM embedding_queue q JOIN passages p"
         " ON p.seq = q.passage WHERE p.kind = 'memory' AND p.item = m.seq) FROM memories m"
-        f" WHERE {condition} ORDER BY m.seq LIMIT 1",
+        f" WHERE {condition} ORDER BY {order} LIMIT 1",
         params,
     )
     if row is None:

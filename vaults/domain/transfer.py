@@ -15,15 +15,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Reader, Writer
-from vaults.domain import indexing, lifecycle, storing
+from vaults.domain import indexing, lifecycle, retelling, storing
 from vaults.domain.jsonl import LineReader, MemoryLine, Rejected, expiry, identified, parse
 from vaults.domain.memory import Actor
 from vaults.domain.quota import BOUNDLESS, Quota
+from vaults.domain.retelling import Known
 from vaults.domain.storing import Prepared
 from vaults.errors import EmbeddingUnavailable, InvalidArgument, Overloaded, StrongroomError
 from vaults.graph import subjects
@@ -36,13 +37,15 @@ REPORT_SUFFIX = ".rejected.jsonl"
 
 @dataclass(slots=True)
 class Tally:
-    """How far an import is. ``known`` lines were in the vault already; ``owed`` memories lack a vector so far;
-    ``unwritten`` are the first rejections where no report can be written."""
+    """How far an import is. ``known`` lines were in the vault already, ``merged`` of them told something new beside
+    their text; ``owed`` memories lack a vector so far; ``unwritten`` are the first rejections where no report can be
+    written."""
 
     size: int
     read: int = 0
     stored: int = 0
     known: int = 0
+    merged: int = 0
     rejected: int = 0
     owed: int = 0
     unwritten: list[Rejection] = field(default_factory=list)
@@ -107,7 +110,7 @@ async def import_jsonl(
                 tally.read = reader.position
             finally:
                 progress(tally)
-    if tally.owed:
+    if tally.owed or tally.merged:
         vault.nudge()
     return tally
 
@@ -181,8 +184,12 @@ def _take(vault: Vault, actor: Actor, reader: LineReader) -> _Batch:
 
 
 async def _store(vault: Vault, actor: Actor, ready: list[_Ready], tally: Tally, quota: Quota) -> None:
-    new = await vault.db.read(lambda tx: [one for one in ready if not _is_known(tx, one)])
+    standing = await vault.db.read(lambda tx: [_standing(tx, actor, one) for one in ready])
+    new = [one for one, known in zip(ready, standing, strict=True) if known is None]
+    retold = [one for one, known in zip(ready, standing, strict=True) if isinstance(known, Known)]
     tally.known += len(ready) - len(new)
+    if retold:
+        tally.merged += await vault.db.write(lambda tx: sum(_retell(vault, tx, actor, one) for one in retold))
     while new:
         new = new[await _store_some(vault, actor, new, tally, quota) :]
 
@@ -196,31 +203,46 @@ async def _store_some(vault: Vault, actor: Actor, new: list[_Ready], tally: Tall
     await vault.adopt_model()
     model = vault.shared.embedder.identity
 
-    def write(tx: Writer) -> tuple[int, int, int]:
+    def write(tx: Writer) -> tuple[int, int, int, int]:
         fitting = let_in[: quota.room(tx, len(let_in))]
-        return len(fitting), *_insert(tx, actor, fitting, vectors, model.key if model else None)
+        return len(fitting), *_insert(vault, tx, actor, fitting, vectors, model.key if model else None)
 
     try:
-        done, stored, owed = await vault.db.write(write)
+        done, stored, merged, owed = await vault.db.write(write)
     except StrongroomError:
         taken.give_back(taken.stores)
         raise
     taken.give_back(taken.stores - stored)
     tally.stored += stored
     tally.owed += owed
+    tally.merged += merged
     tally.known += done - stored
     return done
 
 
-def _is_known(tx: Reader, one: _Ready) -> bool:
+def _standing(tx: Reader, actor: Actor, one: _Ready) -> Literal[True] | Known | None:
     """Whether the line is in the vault: by its id, which an export may have taken from the memory itself, or, when
-    the line brought none, by what it says. A memory that was archived since is known too: importing revives nothing."""
+    the line brought none, by what it says; then also with what its memory takes on. A memory that was archived since
+    is known too: importing revives nothing."""
     known = "SELECT 1 FROM memories WHERE external_id = :id OR id = :id"
     if tx.one(known, {"id": one.prepared.fields.external_id}):
         return True
     if one.line.external_id is not None or one.prepared.duplicate_key is None:
+        return None
+    anonymous = one.prepared.fields.model_copy(update={"external_id": None})  # the id was made of the line
+    told = retelling.known(tx, actor, replace(one.prepared, fields=anonymous))
+    if told is not None:
+        return told if told.stored.added else True
+    return True if storing.is_told(tx, actor, one.prepared) else None
+
+
+def _retell(vault: Vault, tx: Writer, actor: Actor, one: _Ready) -> bool:
+    """Let the memory that says what the line says take on what is new; whether there was anything."""
+    told = _standing(tx, actor, one)
+    if not isinstance(told, Known):
         return False
-    return tx.one("SELECT 1 FROM memories WHERE duplicate_key = ?", (one.prepared.duplicate_key,)) is not None
+    lifecycle.retell(vault, tx, told)
+    return True
 
 
 async def _vectors(vault: Vault, new: list[_Ready]) -> dict[str, bytes]:
@@ -239,12 +261,14 @@ async def _vectors(vault: Vault, new: list[_Ready]) -> dict[str, bytes]:
 
 
 def _insert(
-    tx: Writer, actor: Actor, new: list[_Ready], vectors: dict[str, bytes], model: str | None
-) -> tuple[int, int]:
-    """Write a batch; returns how many were stored, and how many of these without all of their vectors."""
-    stored = owed = 0
+    vault: Vault, tx: Writer, actor: Actor, new: list[_Ready], vectors: dict[str, bytes], model: str | None
+) -> tuple[int, int, int]:
+    """Write a batch; returns how many were stored, how many told what is known something new, and how many of those
+    stored lack vectors."""
+    stored = merged = owed = 0
     for one in new:
-        if _is_known(tx, one):  # the same line twice, or stored by another process meanwhile
+        if _standing(tx, actor, one) is not None:  # the same line twice, or stored by another process meanwhile
+            merged += _retell(vault, tx, actor, one)
             continue
         found = [vectors.get(passage.text_hash) for passage in one.prepared.passages]
         whole = [vector for vector in found if vector is not None]
@@ -256,7 +280,7 @@ def _insert(
             subjects.link(tx, seq, relation, Subject(kind, name), actor.identity)
         stored += 1
         owed += memory.embedding == "pending"
-    return stored, owed
+    return stored, merged, owed
 
 
 def _finish(tx: Writer, seq: int, memory_id: str, line: MemoryLine) -> None:

@@ -161,13 +161,15 @@ def _found(rows: list[Any], limit: int) -> Found:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """What to look for by meaning. ``must``: what operators require. ``known``: candidates whose facts are read."""
+    """What to look for by meaning. ``must``: what operators require. ``known``: candidates whose facts are read.
+    ``floor``: the cosine below which nothing is looked for."""
 
     vector: np.ndarray
     limit: int
     only: Filter
     must: str | None
     known: dict[int, Facts]
+    floor: float = -1.0
 
 
 def by_meaning(tx: Reader, index: VectorIndex, sought: Sought) -> Found:
@@ -177,9 +179,9 @@ def by_meaning(tx: Reader, index: VectorIndex, sought: Sought) -> Found:
     for share in () if must is not None else OVERFETCH:
         over = limit * share + SPARE
         near = index.search(vector, over)
-        unread = [passage for passage, _ in near if passage not in sought.known]
+        unread = [passage for passage, score in near if score >= sought.floor and passage not in sought.known]
         known = sought.known | facts.of(tx, unread, only)
-        if len(near) < over or sum(passage in known for passage, _ in near) >= limit:
+        if len(near) < over or near[-1][1] < sought.floor or sum(passage in known for passage, _ in near) >= limit:
             return _nearest(near, known, limit)
     near = index.search(vector, limit, allowed(tx, only, must))
     return _nearest(near, facts.of(tx, [passage for passage, _ in near], only), limit)

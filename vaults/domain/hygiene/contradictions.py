@@ -4,10 +4,13 @@ model: near ones are brought by their vectors, what is said is read off the word
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from functools import lru_cache
 
-from vaults.domain.hygiene.sentences import STOP, Sentence, is_time, sentences
+from vaults.domain.hygiene import claims, german, values
+from vaults.domain.hygiene.sentences import DENYING, OPPOSED, STOP, Sentence, is_time, sentences
 from vaults.domain.hygiene.wording import stem
 
 
@@ -23,21 +26,57 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def contradicted(new: Statement, old: Statement) -> str | None:
-    """Why ``new`` cannot hold together with ``old``, in a few words about the old one; None when it may."""
-    titled = bool(new.title) and _plain(new.title) == _plain(old.title)
-    news, olds = _sentences(new, titled=titled), _sentences(old, titled=titled)
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """What two statements contradict each other about: ``subject`` in a few words, and what the old one and the new one
+    say of it; both are None where one denies what the other says."""
+
+    subject: str
+    old: str | None
+    new: str | None
+    why: str = ""
+
+
+def contradicted(new: Statement, old: Statement) -> Conflict | None:
+    """Why ``new`` cannot hold together with ``old``; None when it may."""
+    return next(conflicts(new, [old]))
+
+
+def conflicts(new: Statement, others: Iterable[Statement]) -> Iterator[Conflict | None]:
+    """Why ``new`` cannot hold together with each of the others. It is read once."""
+    read = lru_cache(2)(_sentences)
+    for old in others:
+        titled = bool(new.title) and _plain(new.title) == _plain(old.title)
+        yield _between_all(read(new, titled), _sentences(old, titled))
+
+
+def _between_all(news: Sequence[Sentence], olds: Sequence[Sentence]) -> Conflict | None:
     said = {each.tokens for each in news}
-    for old_one in olds:
-        if old_one.tokens in said:
+    for old in olds:
+        if old.tokens in said:
             continue
-        for new_one in news:
-            if why := _between(new_one, old_one):
-                return why
+        for new in news:
+            if found := _between(new, old):
+                return _as_written(found, new, old)
     return None
 
 
-def _sentences(statement: Statement, *, titled: bool) -> list[Sentence]:
+def _as_written(found: Conflict, new: Sentence, old: Sentence) -> Conflict:
+    """With the names as the sentences spell them."""
+    ours, theirs = (dict(zip(each.tokens, each.raw, strict=True)) for each in (new, old))
+
+    def spelled(words: str, raw: Mapping[str, str]) -> str:
+        return " ".join(raw.get(word, word) for word in words.split())
+
+    subject = spelled(found.subject, ours)
+    if found.old is None or found.new is None:
+        return replace(found, subject=subject, why=f"{subject}: {found.why}")
+    was, now = spelled(found.old, theirs), spelled(found.new, ours)
+    said = f"it says {was}, this {now}"
+    return Conflict(subject, was, now, f"{subject}: {said}" if subject else said)
+
+
+def _sentences(statement: Statement, titled: bool) -> list[Sentence]:  # noqa: FBT001  a key of the cache
     if titled:  # what the title names is the subject of a content that is only a value
         found = sentences(statement.content)
         return sentences(f"{statement.title}: {statement.content}")[:1] + found
@@ -48,28 +87,42 @@ def _plain(title: str) -> frozenset[str]:
     return frozenset(stem(word) for word in re.findall(r"\w+", title.casefold()) if word not in STOP)
 
 
-def _between(new: Sentence, old: Sentence) -> str | None:
-    shared = len(new.about & old.about)
-    if not shared:
+def _between(new: Sentence, old: Sentence) -> Conflict | None:
+    shared = new.about & old.about
+    if not shared or new.under != old.under:
         return None
-    if why := _replaced(new, old) or _replaced(old, new):
-        return why
+    if gone := _replaced(new, old) or _replaced(old, new):
+        return gone
     if new.denies != old.denies:
         return _denied(new, old, shared)
-    return None if new.is_event or old.is_event else _differs(new, old)
+    if new.is_event or old.is_event or new.is_exclaimed or old.is_exclaimed:
+        return None
+    if claims.is_one_of_many(new.tokens) or claims.is_one_of_many(old.tokens):
+        return None
+    return _differs(new, old) or _claimed(new, old)
 
 
-def _denied(new: Sentence, old: Sentence, shared: int) -> str | None:
+def _claimed(new: Sentence, old: Sentence) -> Conflict | None:
+    found = claims.opposing(new, old)
+    return Conflict(*found) if found else None
+
+
+def _denied(new: Sentence, old: Sentence, shared: Collection[str]) -> Conflict | None:
     """One says of the same what the other denies. A word that only the one has is a detail; words that both have
     alone make another subject of it."""
-    if shared < 2 or not (new.about <= old.about or old.about <= new.about):
+    if len(shared) < 2 or not (new.about <= old.about or old.about <= new.about):
         return None
-    if shared / len(new.about | old.about) < 0.5:
+    if len(shared) / len(new.about | old.about) < 0.5:
         return None
-    values = [{token for token in each.tokens if is_time(token)} for each in (new, old)]
-    if values[0] and values[1] and values[0] != values[1]:
+    times = [[token for token in each.tokens if is_time(token)] for each in (new, old)]
+    if times[0] and times[1] and set(times[0]) != set(times[1]):
         return None
-    return "it denies what this says" if old.denies else "it says what this denies"
+    small = new if new.about <= old.about else old
+    subject = claims.topic([token for token in small.tokens if token not in DENYING and stem(token) not in OPPOSED])
+    said = [[token for token in each.tokens if stem(token) in OPPOSED] for each in (old, new)]
+    if len(said[0]) == len(said[1]) == 1 and said[0] != said[1]:
+        return Conflict(subject, said[0][0], said[1][0])
+    return Conflict(subject, None, None, "it denies what this says" if old.denies else "it says what this denies")
 
 
 _INSTEAD = frozenset({"instead of", "rather than", "in place of"})
@@ -78,7 +131,7 @@ _LEAVING = _words("replaced replace replaces dropped drop abandoned retired remo
 _MOVING = _words("moved migrated switched changed switch migrate move moving migrating switching")
 
 
-def _replaced(one: Sentence, other: Sentence) -> str | None:
+def _replaced(one: Sentence, other: Sentence) -> Conflict | None:
     """``one`` says that something else takes the place of what ``other`` uses."""
     gone = _given_up(one)
     if gone is None or other.denies or _given_up(other) == gone:
@@ -86,7 +139,7 @@ def _replaced(one: Sentence, other: Sentence) -> str | None:
     at = next((at for at, token in enumerate(other.tokens) if stem(token) == stem(gone)), None)
     if at is None or at == 0 or not _USING & set(other.tokens[max(0, at - 2) : at]):
         return None
-    return f"one goes by {gone}, the other has given it up"
+    return Conflict(gone, None, None, "one goes by it, the other has given it up")
 
 
 def _given_up(sentence: Sentence) -> str | None:
@@ -103,19 +156,31 @@ def _given_up(sentence: Sentence) -> str | None:
     return None
 
 
-_BINDING = _words(
-    "is are was were to in on at by with from called named via : = under after every until before than over through"
+_BINDING = (
+    _words(
+        "is are was were to in on at by with from called named via : = under after every until before than over through"
+    )
+    | german.BINDING
 )
-_SLOTS = _words(
-    "default branch port region language database name owner deadline timezone zone format limit version provider host"
-    " framework library editor unit currency address contact lead maintainer license theme level mode protocol strategy"
-    " policy channel manager city office day colour color primary encoding algorithm queue broker registry domain"
-    " package backend store engine model tool runner approver reviewer"
+_CHOICES = tuple(
+    map(
+        _words,
+        (
+            "short long brief detailed concise verbose",
+            "tabs spaces",
+            "single double",
+            "light dark",
+            "formal informal",
+            "uppercase lowercase",
+            "kurze lange kurz lang knapp knappe ausführlich ausführliche ausführlichen kurzen",
+            "du sie",
+        ),
+    )
 )
-"""What has one value at a time."""
+"""Where one of these stands, no other one can."""
 
-_TAIL = _words("for as in on to when by with per")
-_ARTICLES = _words("a an the our we now currently still always us about around")
+_TAIL = _words("for as in on to when by with per") | german.TAIL
+_ARTICLES = _words("a an the our we now currently still always us about around") | german.ARTICLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +201,7 @@ def _frame(sentence: Sentence) -> _Frame | None:
     some, names, verb = set[int](), set[int](), 0
     for at, (token, raw) in enumerate(zip(sentence.tokens, sentence.raw, strict=True)):
         if token in _ARTICLES and at != sentence.verb:
-            some |= {len(tokens)} if token in ("a", "an") else set()
+            some |= {len(tokens)} if token in ("a", "an", "ein", "eine") else set()
             continue
         if at == sentence.verb:
             verb = len(tokens)
@@ -146,24 +211,32 @@ def _frame(sentence: Sentence) -> _Frame | None:
     return _Frame(tokens, frozenset(some), frozenset(names), verb)
 
 
-def _differs(new: Sentence, old: Sentence) -> str | None:
+def _differs(new: Sentence, old: Sentence) -> Conflict | None:
     """The same frame with another value in one place, or with other figures in several."""
     ours, theirs = _frame(new), _frame(old)
     if ours is None or theirs is None:
         return None
-    shared = len(set(ours.tokens) & set(theirs.tokens))
-    if 2 * shared < max(len(set(ours.tokens)), len(set(theirs.tokens))):
+    spots = _spots(ours, theirs)
+    spot = next((spot for spot in spots if not values.agree(spot.ours.split(), spot.theirs.split())), None)
+    if spot is None or any(spot.is_of_subject or spot.is_one_sided for spot in spots):
         return None
+    if all(spot.is_figure for spot in spots) or (len(spots) == 1 and spot.is_choice):
+        around = ours.tokens[: spots[0].start] + ours.tokens[spots[-1].end :]
+        return Conflict(claims.topic(around), spot.theirs, spot.ours)
+    return None
+
+
+def _spots(ours: _Frame, theirs: _Frame) -> list[_Spot]:
+    """Where two frames differ; none where they differ too much to be about one thing."""
+    longest = max(len(set(ours.tokens)), len(set(theirs.tokens)))
+    if 2 * len(set(ours.tokens) & set(theirs.tokens)) < longest:
+        return []
     codes = SequenceMatcher(None, ours.tokens, theirs.tokens, autojunk=False).get_opcodes()
     spots = [_Spot(ours, theirs, code[1], code[2], code[3], code[4]) for code in codes if code[0] != "equal"]
     same = len(ours.tokens) - sum(spot.end - spot.start for spot in spots)
-    if not 1 <= len(spots) <= 3 or same < 2 or same < 0.5 * max(len(ours.tokens), len(theirs.tokens)):
-        return None
-    if any(spot.is_of_subject or spot.is_one_sided for spot in spots):
-        return None
-    if all(spot.is_figure for spot in spots) or (len(spots) == 1 and spots[0].is_choice):
-        return f"it says {spots[0].theirs}, this {spots[0].ours}"
-    return None
+    if len(spots) > 3 or same < 2 or same < 0.5 * max(len(ours.tokens), len(theirs.tokens)):
+        return []
+    return spots
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,13 +282,17 @@ class _Spot:
         changed = (*self.one.tokens[self.start : self.end], *self.other.tokens[self.there : self.until])
         if len(changed) > 4 or any(token in STOP for token in changed):
             return False
+        if len(changed) == 2 and any(set(changed) <= choice for choice in _CHOICES):
+            return True
         if self.start in self.one.some or self.there in self.other.some:
             return False
         tail = self.one.tokens[self.end :]
         if len(tail) >= 2 and tail[0] in _TAIL and any(token not in STOP for token in tail[1:]):
             return True
-        if self.one.tokens[self.start - 1] not in _BINDING:
+        binder = self.one.tokens[self.start - 1]
+        if binder not in _BINDING or claims.is_state(self.ours.split()) or claims.is_state(self.theirs.split()):
             return False
         named = self.start in self.one.names and self.there in self.other.names
+        named = named and (binder not in (":", "=") or claims.is_key(self.one.tokens[: self.start - 1]))
         subject = self.one.tokens[: self.one.verb + 2]  # what reads as the verb may be a noun: "the default branch"
-        return named or any(token in _SLOTS or stem(token) in _SLOTS for token in subject)
+        return named or any(token in claims.SLOTS or stem(token) in claims.SLOTS for token in subject)

@@ -24,11 +24,12 @@ async def echo_of(vault: Vault, actor: Actor, fields: MemoryFields) -> Stored | 
     source = vault.retrieved.source_of(actor.identity, fields.content, within_s)
     if source is None:
         return None
-    return await vault.db.read(lambda tx: _standing(tx, actor, source))
+    return await vault.db.read(lambda tx: _standing(tx, actor, source, fields.visibility))
 
 
-def _standing(tx: Reader, actor: Actor, source: str) -> Stored | None:
-    memory = storing.living(tx, actor, source)
+def _standing(tx: Reader, actor: Actor, source: str, visibility: str) -> Stored | None:
+    """What is private stands in for nothing that the team is to know."""
+    memory = storing.living(tx, actor, source, visibility)
     if memory is not None:
         memory.warnings.append(SHOWN)
         return memory

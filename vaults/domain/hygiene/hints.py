@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING
 
 from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.hygiene.contradictions import Statement, contradicted
-from vaults.domain.memory import Actor
+from vaults.domain.hygiene.contradictions import Statement, conflicts
+from vaults.domain.memory import GLOBAL, Actor
 from vaults.domain.storing import Contradiction, Near, Prepared, Stored
-from vaults.search import candidates, facts
+from vaults.index import embeddings
+from vaults.search import candidates
+from vaults.search.candidates import Sought
 from vaults.search.filters import Filter
+from vaults.search.query import literal
+from vaults.settings import SearchSettings
 from vaults.vault import Vault
+
+if TYPE_CHECKING:
+    from vaults.index.vectors import VectorIndex
 
 SIMILAR = 3
 """Near duplicates named at most, and contradictions."""
 
 READ = 10
 """Nearest passages whose memories are read for a contradiction."""
+
+WORDED, TERMS = 400, 16
+"""Characters of a new memory whose words are looked for, and how many of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,67 +61,83 @@ class _Other:
     id: str
     title: str
     content: str
-    titled: bool
+    titled: int
     parent: str | None
+    workspace: str
+    applies_to: str
+    entity: str | None
 
 
-async def of(vault: Vault, actor: Actor, prepared: Prepared, vectors: Sequence[bytes], last: int) -> Hints:
-    """Living memories, up to change ``last``, beside the first passage of a new one. A part of a conversation is not
-    read for contradictions: people change their minds in it."""
+async def of(vault: Vault, actor: Actor, prepared: Prepared, vectors: Sequence[bytes] | None, last: int) -> Hints:
+    """Living memories, up to change ``last``, beside the first passage of a new one: by its vector, and by its words
+    while vectors are owed, its own or others'. A part of a conversation is not read for contradictions: people change
+    their minds in it."""
+    model, settings = vault.shared.embedder.identity, vault.shared
+    is_read = settings.hygiene.contradiction < 1 and prepared.fields.parent is None
+    index = await vault.projection.current(model, last) if vectors and model else None
+    floors = settings.search.near_duplicate, settings.hygiene.contradiction if is_read else 1.0
+    only = Filter(viewer=actor.identity, now=clock.now(), kinds=("memory",))
+
+    def read(tx: Reader) -> tuple[list[Near], list[_Other]]:
+        near = _near(tx, index, vectors[0], only, min(floors)) if index and vectors else {}
+        beside = [number for number, score in near.items() if score >= floors[1]] if is_read else []
+        if is_read and (index is None or embeddings.owes(tx, actor.identity)):
+            beside += _worded(tx, prepared.fields.content, only, settings.search)
+        close = [number for number, score in near.items() if score >= floors[0]][:SIMILAR]
+        found = _read(tx, {*close, *beside})
+        named = [Near(found[number].id, found[number].title, round(near[number], 4)) for number in close]
+        return named, [found[number] for number in dict.fromkeys(beside)]
+
+    similar, others = await vault.db.read(read)
+    if not others:
+        return Hints(similar)
+    return Hints(similar, await run_in(settings.pool, _contradictions, prepared, others))
+
+
+def _near(tx: Reader, index: VectorIndex, vector: bytes, only: Filter, floor: float) -> dict[int, float]:
+    """The nearest memories that may be seen, each with the cosine of its best passage."""
     import numpy as np
 
-    model = vault.shared.embedder.identity
-    if model is None:
-        return NONE
-    query = np.frombuffer(vectors[0], dtype=np.float32)
-    hits = await vault.projection.search(model, query, READ, at_least=last)
-    only = Filter(viewer=actor.identity, now=clock.now(), kinds=("memory",))
-    near, floor = vault.shared.search.near_duplicate, vault.shared.hygiene.contradiction
-    beside = {passage: score for passage, score in hits if score >= floor} if floor < 1 else {}
-    others = await vault.db.read(lambda tx: _read(tx, _items(tx, beside, only))) if beside else {}
-    close = {passage: score for passage, score in hits[: 2 * SIMILAR] if score >= near}
-    seen = await vault.db.read(lambda tx: facts.of(tx, close, only)) if close else {}
-    if len(seen) < len(close):  # some are not for this caller, and may have crowded out those that are
-        allowed = await vault.db.read(lambda tx: candidates.allowed(tx, only))
-        hits = await vault.projection.search(model, query, 2 * SIMILAR, allowed, at_least=last)
-        close = {passage: score for passage, score in hits if score >= near}
-    similar = await vault.db.read(lambda tx: _named(tx, close, only)) if close else []
-    if not others or prepared.fields.parent is not None:
-        return Hints(similar)
-    return Hints(similar, await run_in(vault.shared.pool, _contradictions, prepared, list(others.values())))
+    sought = Sought(np.frombuffer(vector, dtype=np.float32), READ, only, None, {}, floor)
+    found, best = candidates.by_meaning(tx, index, sought), dict[int, float]()
+    for passage, score in found.scores.items():
+        best.setdefault(found.facts[passage].item[1], score)
+    return best
 
 
-def _items(tx: Reader, scores: Mapping[int, float], only: Filter) -> dict[int, float]:
-    """The memories behind passages, nearest first, each with the score of its best one."""
-    best: dict[int, float] = {}
-    for passage, about in facts.of(tx, scores, only).items():
-        number = about.item[1]
-        best[number] = max(best.get(number, 0.0), scores[passage])
-    return dict(sorted(best.items(), key=lambda pair: -pair[1]))
+def _worded(tx: Reader, content: str, only: Filter, weights: SearchSettings) -> list[int]:
+    """The memories with most of the words."""
+    query = literal(content[:WORDED])
+    found = candidates.by_word(tx, replace(query, terms=query.terms[:TERMS]), READ, only, weights)
+    return [found.facts[passage].item[1] for passage in found.scores]
 
 
 def _read(tx: Reader, numbers: Collection[int]) -> dict[int, _Other]:
-    found = {}
-    for number in numbers:
-        row = tx.one("SELECT id, title, content, title_derived = 0, parent FROM memories WHERE seq = ?", (number,))
-        if row is not None:
-            found[number] = _Other(row[0], row[1], row[2], bool(row[3]), row[4])
-    return found
-
-
-def _named(tx: Reader, close: Mapping[int, float], only: Filter) -> list[Near]:
-    ranked = list(_items(tx, close, only).items())[:SIMILAR]
-    others = _read(tx, [number for number, _ in ranked])
-    return [
-        Near(others[number].id, others[number].title, round(score, 4)) for number, score in ranked if number in others
-    ]
+    if not numbers:
+        return {}
+    rows = tx.all(
+        "SELECT seq, id, title, content, title_derived = 0, parent, workspace, applies_to, entity FROM memories"
+        f" WHERE seq IN ({', '.join(str(int(number)) for number in numbers)})"
+    )
+    return {int(row[0]): _Other(*row[1:]) for row in rows}
 
 
 def _contradictions(prepared: Prepared, others: Sequence[_Other]) -> list[Contradiction]:
-    new = Statement(prepared.fields.title or "", prepared.fields.content)
-    found = []
-    for other in others:
-        old = Statement(other.title if other.titled else "", other.content)
-        if other.parent is None and (why := contradicted(new, old)) is not None:
-            found.append(Contradiction(other.id, other.title, why))
-    return found[:SIMILAR]
+    fields = prepared.fields
+    alike = [other for other in others if other.parent is None and _is_same_place(prepared, other)]
+    olds = (Statement(other.title if other.titled else "", other.content) for other in alike)
+    found = zip(alike, conflicts(Statement(fields.title or "", fields.content), olds), strict=True)
+    named = (
+        Contradiction(other.id, other.title, why.why, why.subject, why.old, why.new)
+        for other, why in found
+        if why is not None
+    )
+    return list(islice(named, SIMILAR))
+
+
+def _is_same_place(prepared: Prepared, other: _Other) -> bool:
+    """Whether both can speak of one thing: a project, a file or a person of its own has values of its own."""
+    fields = prepared.fields
+    workspaces, places = {prepared.workspace, other.workspace}, {fields.applies_to, other.applies_to}
+    entities = {fields.entity, other.entity}
+    return all(len(each - {GLOBAL, None}) < 2 for each in (workspaces, places, entities))

@@ -39,7 +39,7 @@ def stem(word: str) -> str:
 
 def is_value(word: str) -> bool:
     """Whether a word holds a figure: a number, a version, a date, a port."""
-    return any(character.isdigit() for character in word)
+    return not word.isalpha() and any(character.isdigit() for character in word)
 
 
 @dataclass(frozen=True, slots=True)
