@@ -11,6 +11,7 @@ from auth.keys import KeyRing
 from auth.principal import LOCAL, Principal, local_names
 from auth.roles import Role
 from auth.tokens import TokenRequest, create_token, revoke_token
+from tests.work import PATIENCE_S
 from vaults.db.connection import Database
 from vaults.errors import VaultUnavailable
 from vaults.settings import StorageSettings
@@ -64,7 +65,7 @@ async def test_the_poll_notices_what_another_process_wrote(control: Database, ot
     try:
         await other_process.write(lambda w: set_grant(w, "alice", LOCAL, "v1", Role.WRITER))
         for _ in range(2):  # the second look begins after the first one's refresh ended
-            await asyncio.wait_for(looks.get(), 5)
+            await asyncio.wait_for(looks.get(), PATIENCE_S)
         assert board.current.role_in(ALICE, "v1") is Role.WRITER
     finally:
         await board.close()
@@ -105,11 +106,11 @@ async def test_a_failing_poll_goes_on_trying(control: Database) -> None:
     await board.start()
     try:
         for _ in range(2):
-            await asyncio.wait_for(calls.get(), 5)
+            await asyncio.wait_for(calls.get(), PATIENCE_S)
         assert isinstance(board.failure, OSError)
         failing[0] = False
         for _ in range(3):
-            await asyncio.wait_for(calls.get(), 5)
+            await asyncio.wait_for(calls.get(), PATIENCE_S)
         assert board.failure is None
     finally:
         await board.close()

@@ -22,6 +22,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.noted import folder, put
+from tests.work import PATIENCE_S
 from vaults.db.connection import Database
 from vaults.domain.notes.intake import digest
 from vaults.settings import StorageSettings
@@ -29,7 +30,6 @@ from vaults.settings import StorageSettings
 ROOT = Path(__file__).parents[2]
 SERVER = ROOT / "tests" / "conformance" / "fixture_server.py"
 SECONDS = float(os.environ.get("STRONGROOM_LOAD_SECONDS", "60"))
-PATIENCE_S = 20.0
 NOTES = 4
 TEXT = "# Note {n}\n\nSee [[note{next}]].\n\n## Log\n\n- first\n\n## End\n\nlast\n"
 TOKEN = re.compile(r"\b(?:agent|person)\d+x\d+\b")
@@ -128,7 +128,7 @@ async def _indexed(data: Path, root: Path) -> None:
     """Until the rows say what the files say, which must be soon."""
     database = Database(data / "vaults" / "main" / "vault.db", StorageSettings())
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
                 rows = dict(await database.read(lambda tx: tx.all("SELECT path, hash FROM notes")))
                 files = {

@@ -12,6 +12,7 @@ from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
+from tests.work import PATIENCE_S
 from vaults import pool as pools
 from vaults.domain import recalling
 from vaults.domain.recalling import Ask, Recalled
@@ -78,7 +79,7 @@ async def test_with_room_for_one_vault_only_its_own_is_searched_and_the_others_a
     names = tuple(f"v{n}" for n in range(5))
     async with opening({"storage.open_vaults": 1}, vaults=names) as services:
         await _fill(services, names, "alice")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             answer = await _as(services, "alice", "v0")("recall", query="canary", vaults=["*"])
     assert {hit["vault"] for hit in answer.content["hits"]} == {"v0"}
     assert answer.content["warnings"] == [f"vault {name} could not be searched (overloaded)" for name in names[1:]]

@@ -10,6 +10,7 @@ import pytest
 
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
+from tests.work import PATIENCE_S
 from vaults.domain.notes import lateness
 from vaults.errors import StorageFull
 
@@ -32,7 +33,7 @@ async def _until_watched(desk: Desk) -> None:
     """Until nothing that was taken away is looked after any more."""
     aside = desk.vault._aside
     assert aside is not None
-    async with asyncio.timeout(4):
+    async with asyncio.timeout(PATIENCE_S):
         await aside
 
 
