@@ -168,7 +168,7 @@ def test_what_hangs_while_closing_is_cut_off_in_time(start):
 
 
 def test_a_call_that_never_ends_is_cancelled_within_the_grace_period(start):
-    toy = start(ops={"shutdown_grace_s": 1})
+    toy = start(ops={"shutdown_grace_s": PATIENCE_S}, closing_share=0.99)  # a second for calls, the rest to close in
     stuck = in_flight(toy, "/never")
     toy.signal()
     rest(stuck)
