@@ -6,7 +6,8 @@ import gc
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from types import FrameType
+from typing import Any, TypeVar
 
 from vaults.db.sql import Reader
 
@@ -30,12 +31,12 @@ def assert_linear(work: Callable[[T], object], make: Callable[[int], T], small: 
     """``work(make(n))`` takes processor time that grows with n, not with its square.
 
     ``small`` is one n, and ``TIMES * small`` the other: large enough for the square to show. What others do on the
-    machine can only add time, so the best of a few tries counts; each tries the small one once, so that a cache
-    helps both alike."""
+    machine can only add time, so the best of a few tries counts; none sees a text of an earlier one, which may be
+    kept."""
     work(make(max(1, small // TIMES)))  # what is loaded or compiled on first use
-    few, many = make(small), make(TIMES * small)
     grown = []
-    for _ in range(TRIES):
+    for size in range(small, small + TRIES):
+        few, many = make(size), make(TIMES * size)
         grown.append(_processor_seconds(work, many) / max(_processor_seconds(work, few), SHORTEST_S))
         if grown[-1] < TIMES * WORST:
             return
@@ -68,19 +69,27 @@ def _processor_seconds(work: Callable[[T], object], given: T) -> float:
         gc.enable()
 
 
-def python_calls(work: Callable[[], object]) -> int:
-    """Functions that are called while ``work`` is done, those of the interpreter included."""
+def python_steps(work: Callable[[], object]) -> int:
+    """Lines that are run while ``work`` is done, each round of a loop anew, and calls of what is written in C."""
     count = 0
 
-    def noted(frame: object, event: str, argument: object) -> None:
+    def traced(frame: FrameType, event: str, argument: object) -> Any:
         nonlocal count
-        count += event in ("call", "c_call")
+        count += 1
+        return traced
 
-    sys.setprofile(noted)
+    def profiled(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal count
+        count += event == "c_call"
+
+    before = sys.gettrace(), sys.getprofile()
+    sys.settrace(traced)
+    sys.setprofile(profiled)
     try:
         work()
     finally:
-        sys.setprofile(None)
+        sys.settrace(before[0])
+        sys.setprofile(before[1])
     return count
 
 

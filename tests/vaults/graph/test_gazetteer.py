@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.vaults.graph.named import Called, gazetteer, graph_of, note
-from tests.work import assert_linear, python_calls
+from tests.work import assert_linear, python_steps
 from vaults.graph.gazetteer import Gazetteer, gazetteer_of
 from vaults.graph.graph import Graph
 
@@ -118,7 +118,7 @@ def test_a_save_that_changes_no_name_builds_nothing_and_another_little() -> None
     graph = Graph(3, 3, {**graph.nodes, 5001: replace(more, number=5001)})
     again = gazetteer_of(graph, known)
     assert (
-        python_calls(lambda: gazetteer_of(graph, known)) < python_calls(lambda: gazetteer_of(graph, Gazetteer())) / 20
+        python_steps(lambda: gazetteer_of(graph, known)) < python_steps(lambda: gazetteer_of(graph, Gazetteer())) / 20
     )
     assert found(again, "see Newton, some NAME 17") == ["Newton", "some NAME 17"]
     assert found(again, "alias of 4999") == ["alias of 4999"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.work import python_calls
+from tests.work import python_steps
 from vaults.ledger.retrieved import KEPT, LONGEST, Retrieved
 
 TEXT = "The deploy of the ledger runs every night at two"
@@ -40,4 +40,4 @@ def test_what_a_call_pays_does_not_grow_with_what_is_held() -> None:
     held = Retrieved()
     held.note("ada", [(f"{TEXT} {number}", str(number)) for number in range(KEPT)])
     hits = [(f"{TEXT} {number} " * 6, str(number)) for number in range(10)]
-    assert python_calls(lambda: held.note("ada", hits)) < 300  # 30 µs on a quiet machine
+    assert python_steps(lambda: held.note("ada", hits)) < 600  # 30 µs on a quiet machine

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.work import python_calls
+from tests.work import python_steps
 from vaults.markdown.frontmatter import MAX_CHARACTERS, _simple, load
 from vaults.markdown.note import parse
 from vaults.markdown.yaml_values import load_yaml
@@ -110,7 +110,7 @@ def test_an_alias_bomb_costs_nothing():
         lines = (f"{chr(98 + i)}: &{chr(98 + i)} [*{chr(97 + i)}, *{chr(97 + i)}]\n" for i in range(levels))
         return f"---\na: &a [x, x]\n{''.join(lines)}---\n"
 
-    assert python_calls(lambda: load(bomb(20))) < 5 * python_calls(lambda: load(bomb(4)))
+    assert python_steps(lambda: load(bomb(20))) < 5 * python_steps(lambda: load(bomb(4)))
     loaded = load(bomb(20))
     assert loaded.error == "line 3: an alias (`*name`); write the value out"
 
