@@ -132,7 +132,7 @@ def until(check):
 
 @pytest.mark.parametrize(("sig", "workers"), [(signal.SIGTERM, 1), (signal.SIGINT, 1), (signal.SIGTERM, 2)])
 def test_a_signal_answers_calls_in_flight_closes_streams_and_exits_zero(start, sig, workers):
-    toy = start(options={"workers": workers}, ops={"shutdown_grace_s": 10 * PATIENCE_S})  # none of it is used up
+    toy = start(options={"workers": workers}, ops={"shutdown_grace_s": 2 * PATIENCE_S})  # none of it is used up
     stream = in_flight(toy, "/stream")
     read_to(stream, b"open")
     waiting = in_flight(toy, "/slow")
@@ -148,7 +148,7 @@ def test_a_signal_answers_calls_in_flight_closes_streams_and_exits_zero(start, s
 
 
 def test_a_second_signal_hurries(start):
-    toy = start(options={"workers": 2}, ops={"shutdown_grace_s": 10 * PATIENCE_S})
+    toy = start(options={"workers": 2}, ops={"shutdown_grace_s": 2 * PATIENCE_S})
     stuck = in_flight(toy, "/never")
     in_flight(toy, "/flood")  # and nobody reads the answer
     toy.signal()
