@@ -75,10 +75,10 @@ async def test_how_many_vaults_are_leased_beside_callers_own(opening: Opening, p
 async def test_with_room_for_one_vault_only_its_own_is_searched_and_the_others_are_named(
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pools, "ROOM_WAIT_S", 0.05)
     names = tuple(f"v{n}" for n in range(5))
     async with opening({"storage.open_vaults": 1}, vaults=names) as services:
         await _fill(services, names, "alice")
+        monkeypatch.setattr(pools, "ROOM_WAIT_S", 0.05)
         async with asyncio.timeout(PATIENCE_S):
             answer = await _as(services, "alice", "v0")("recall", query="canary", vaults=["*"])
     assert {hit["vault"] for hit in answer.content["hits"]} == {"v0"}
