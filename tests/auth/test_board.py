@@ -66,9 +66,7 @@ async def test_the_poll_notices_what_another_process_wrote(control: Database, ot
         await other_process.write(lambda w: set_grant(w, "alice", LOCAL, "v1", Role.WRITER))
         while not looks.empty():
             looks.get_nowait()
-        for _ in range(
-            3
-        ):  # one may have begun before the write; when the third begins, the second one's refresh is over
+        for _ in range(3):  # the first may have begun before the write; the second is over when the third begins
             await asyncio.wait_for(looks.get(), PATIENCE_S)
         assert board.current.role_in(ALICE, "v1") is Role.WRITER
     finally:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +146,14 @@ async def _indexed(data: Path, root: Path) -> None:
         await database.close()
 
 
+async def _come_to_light(root: Path, words: set[str]) -> None:
+    """Words written late into files that were replaced are put beside the notes after a while."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(PATIENCE_S):
+            while words - _words(root):  # noqa: ASYNC110  files tell nobody
+                await asyncio.sleep(0.1)
+
+
 async def _edit_together(tmp_path: Path, seconds: float) -> None:
     data = tmp_path / "data"
     root = folder(data)
@@ -158,7 +166,7 @@ async def _edit_together(tmp_path: Path, seconds: float) -> None:
         typed, _ = await asyncio.to_thread(person.communicate)
         assert person.returncode == 0
         await _indexed(data, root)
-        await asyncio.sleep(2.8)  # words written late into files that were replaced come to light within this
+        await _come_to_light(root, set(typed.split()))
         await _indexed(data, root)
         there = _words(root)
         said = {**agents[0].said, **agents[1].said}
