@@ -66,10 +66,10 @@ async def test_fifty_vaults_come_and_go_without_a_trace(opening: Opening, monkey
 async def test_when_every_place_is_in_use_the_next_vault_is_told_when_to_come(
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pools, "ROOM_WAIT_S", 0.05)
     async with opening({"storage.open_vaults": 1}, vaults=("a", "b")) as services:
         async with services.pool.lease(services.roster.entry("a")):
-            with pytest.raises(Overloaded):
+            with monkeypatch.context() as patch, pytest.raises(Overloaded):
+                patch.setattr(pools, "ROOM_WAIT_S", 0.05)
                 async with services.pool.lease(services.roster.entry("b")):
                     pass
         async with services.pool.lease(services.roster.entry("b")) as vault:

@@ -253,7 +253,7 @@ def test_no_server_header(plain):
 
 
 def test_a_head_that_does_not_arrive_is_cut_and_others_are_served(start):
-    toy = start(options={"head_timeout_s": 0.3})
+    toy = start(options={"head_timeout_s": 1.0})
     silent, partial = toy.connect(), toy.connect(b"GET /echo HTTP/1.1\r\nHo")
     kept = toy.connect(b"GET /echo HTTP/1.1\r\nHost: x\r\n\r\n")
     read_to(kept, b'"bytes":0}')
@@ -265,7 +265,7 @@ def test_a_head_that_does_not_arrive_is_cut_and_others_are_served(start):
 
 
 def test_a_body_that_does_not_arrive_is_408_and_one_in_pieces_is_read(start):
-    toy = start(options={"body_timeout_s": 0.5})
+    toy = start(options={"body_timeout_s": 2.0})
     head = b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n"
     whole = toy.connect(head + b"ab")
     late = toy.connect(head + b"ab")
