@@ -68,10 +68,11 @@ async def test_when_every_place_is_in_use_the_next_vault_is_told_when_to_come(
 ) -> None:
     async with opening({"storage.open_vaults": 1}, vaults=("a", "b")) as services:
         async with services.pool.lease(services.roster.entry("a")):
-            with monkeypatch.context() as patch, pytest.raises(Overloaded):
-                patch.setattr(pools, "ROOM_WAIT_S", 0.05)
+            monkeypatch.setattr(pools, "ROOM_WAIT_S", 0.05)
+            with pytest.raises(Overloaded):
                 async with services.pool.lease(services.roster.entry("b")):
                     pass
+            monkeypatch.undo()
         async with services.pool.lease(services.roster.entry("b")) as vault:
             assert vault.name == "b"
 
