@@ -9,6 +9,8 @@ from typing import Any
 
 import jsonschema
 import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings as property_settings
 
 from auth.principal import Principal, local_names, owner
 from auth.roles import Role
@@ -27,6 +29,10 @@ from vaults.embed.backend import Embedder
 WHOLE = ("e2e", "integrations")
 """Folders of tests that start a client and a server as programs of their own, each of which takes a second to load."""
 
+# A property holds or does not; how long its examples take is the machine's matter.
+property_settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+property_settings.load_profile("any machine")
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark them, so that ``make test`` stays quick and ``make e2e`` runs them."""
@@ -34,6 +40,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.parent.name in WHOLE:
             item.add_marker(pytest.mark.e2e)
 
+
+QUIET = {"storage.reserve_mb": 0, "embedding.write_wait_s": 30}
+"""No room kept on a disk for one test, and vectors are waited for however slow the machine is."""
 
 Opening = Callable[..., AbstractAsyncContextManager[Services]]
 
@@ -49,7 +58,7 @@ def opening(tmp_path: Path) -> Opening:
         vaults: tuple[str, ...] = ("main",),
         data: Path = tmp_path,
     ) -> AsyncIterator[Services]:
-        loaded = load(data, flags={"storage.reserve_mb": 0, **(flags or {})}, environment={})
+        loaded = load(data, flags={**QUIET, **(flags or {})}, environment={})
         lay_out(data, vaults)
         async with open_services(loaded.settings, loaded.data, discover(), load_model=load_model) as services:
             for name in vaults:

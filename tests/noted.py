@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from server.services import Services
+from tests.work import PATIENCE_S
 from vaults.db.sql import Reader
-
-PATIENCE_S = 10.0
 
 
 def folder(data: Path, vault: str = "main") -> Path:

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from auth.keys import KeyRing, add_key, open_keys, open_secret
+from tests.work import PATIENCE_S
 from vaults.errors import VaultUnavailable
 
 
@@ -42,7 +43,7 @@ def test_processes_that_start_at_once_agree_on_one_key(tmp_path: Path) -> None:
     workers = [context.Process(target=_open, args=(tmp_path / "keys", barrier, answers)) for _ in range(3)]
     for worker in workers:
         worker.start()
-    kids = {answers.get(timeout=30) for _ in workers}
+    kids = {answers.get(timeout=PATIENCE_S) for _ in workers}
     for worker in workers:
         worker.join()
     answers.close()
@@ -63,7 +64,7 @@ def test_a_secret_is_private_and_the_same_for_all_processes(tmp_path: Path) -> N
     workers = [context.Process(target=_open_secret, args=(folder, barrier, answers)) for _ in range(3)]
     for worker in workers:
         worker.start()
-    secrets = {answers.get(timeout=30) for _ in workers}
+    secrets = {answers.get(timeout=PATIENCE_S) for _ in workers}
     for worker in workers:
         worker.join()
     answers.close()

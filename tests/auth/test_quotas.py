@@ -10,6 +10,7 @@ from auth.quotas import Quotas
 from auth.settings import LimitSettings
 from auth.windows import SWEEP_AT, MonotonicWindows
 from tests.auth.plans import plans_of
+from tests.work import python_steps
 from vaults.errors import Overloaded, RateLimited
 
 
@@ -131,13 +132,11 @@ def test_admitting_a_call_is_cheap() -> None:
     quotas, alice = quotas_of(LimitSettings(calls_per_minute=10**9, vault_calls_per_minute=10**9)), who("alice")
     with quotas.admit(alice, "v1"):
         pass
-    best = min(_per_call(quotas, alice) for _ in range(5))
-    assert best < 60e-6  # 10 µs measured; four times that would still be no reason to fail on a busy machine
 
-
-def _per_call(quotas: Quotas, principal: Principal) -> float:
-    started = time.process_time()
-    for _ in range(500):
-        with quotas.admit(principal, "v1"):
+    def admitted() -> None:
+        with quotas.admit(alice, "v1"):
             pass
-    return (time.process_time() - started) / 500
+
+    for _ in range(500):
+        admitted()
+    assert python_steps(admitted) < 800  # 10 µs on a quiet machine

@@ -28,9 +28,10 @@ def test_blocks_cover_everything_once() -> None:
 
 def test_processor_time_grows_with_work_and_not_with_waiting() -> None:
     before, own = cpu_seconds(os.getpid()), time.process_time()
-    sum(range(2_000_000))
+    while time.process_time() - own < 0.1:
+        sum(range(100_000))
     spent, mine = cpu_seconds(os.getpid()) - before, time.process_time() - own
-    assert spent == pytest.approx(mine, abs=0.01)
+    assert spent == pytest.approx(mine, abs=0.05)
     assert resident_bytes(os.getpid()) > 1_000_000
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random
@@ -167,7 +166,8 @@ def test_an_index_that_never_agrees_is_given_up(monkeypatch: pytest.MonkeyPatch)
         answering({"state": "unavailable", "notes": 0}, {}).await_index(1)
 
 
-def test_searches_beside_an_index_are_told() -> None:
+def test_searches_beside_an_index_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notes_index, "ASKS_EVERY_S", 1_000.0)
     answers: Iterator[list[dict[str, Any]]] = iter([[], [{"id": "a"}]])
     served = Served(
         lambda tool, arguments: (0.0, {"mode_used": "keyword", "hits": next(answers)}), lambda seconds: None, Path()
@@ -178,7 +178,7 @@ def test_searches_beside_an_index_are_told() -> None:
     assert beside.first is not None
     assert len(beside.took) == 1
     assert "none found anything" in beside.told()
-    time.sleep(notes_index.ASKS_EVERY_S)
+    monkeypatch.setattr(notes_index, "ASKS_EVERY_S", 0.0)
     beside()
     assert len(beside.took) == 2
     assert "found something after" in beside.told()

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-PATIENCE_S = 30
+from tests.work import PATIENCE_S
+
 Work = Callable[[str, str, dict[str, Any], Connection], None]
 """Opens a data folder, says ``ready``, waits for the word, does what is asked for and says each step by number."""
 

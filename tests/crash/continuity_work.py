@@ -19,6 +19,7 @@ from server.dispatch import Outcome, dispatch
 from server.services import Services
 from tests.conftest import local
 from tests.crash.notes_work import PR_SET_PTRACER, opened
+from tests.work import PATIENCE_S
 from vaults.domain.hygiene import sweeping
 
 PEOPLE = ("ann", "ben")
@@ -62,7 +63,7 @@ async def staffed(data: Path) -> AsyncIterator[Services]:
 
 async def swept(services: Services) -> None:
     """Until nothing in vault main has run out."""
-    async with services.pool.lease(services.roster.entry("main")) as vault, asyncio.timeout(20):
+    async with services.pool.lease(services.roster.entry("main")) as vault, asyncio.timeout(PATIENCE_S):
         vault.nudge()
         while True:
             if not vault.busy and not await vault.db.read(sweeping.owed):

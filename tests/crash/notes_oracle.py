@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.conftest import asker
 from tests.crash.notes_work import opened
+from tests.work import PATIENCE_S
 from vaults.db.sql import Reader
 from vaults.domain.notes import intake, journal
 from vaults.domain.notes.intake import digest
@@ -40,7 +41,7 @@ async def check(data: Path, states: Sequence[Files], acknowledged: Sequence[str]
     """Open the vault anew and hold it against the states it may be in: the one after the last acknowledged change, or
     the one after the next, wholly. ``acknowledged``: ids of changes. Returns which state it is in."""
     async with opened(data, flags) as services, services.pool.lease(services.roster.entry("main")) as vault:
-        assert await vault.notes.settled(20.0)
+        assert await vault.notes.settled(PATIENCE_S)
         assert vault.notes.progress.reason is None, vault.notes.progress
         found = files_of(notes_of(data))
         possible = range(len(acknowledged), min(len(acknowledged) + 2, len(states)))
@@ -114,7 +115,7 @@ def linked_well(vault: Vault, tx: Reader) -> None:
 
 async def _paid(vault: Vault) -> None:
     """Until what is owed behind the answers is done."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         vault.nudge()
         while vault.busy:
             await asyncio.wait({vault._paying})  # type: ignore[arg-type]

@@ -11,12 +11,13 @@ from server.call import Caller
 from server.services import Services
 from tests.conftest import asker
 from tests.crash.work import opened
+from tests.work import PATIENCE_S
 from vaults.domain.verify import verify
 
 
 async def settled(services: Services) -> None:
     """Until the vectors that were owed are paid."""
-    async with asyncio.timeout(30), services.pool.lease(services.roster.entry("main")) as vault:
+    async with asyncio.timeout(PATIENCE_S), services.pool.lease(services.roster.entry("main")) as vault:
         vault.nudge()
         while vault.busy:
             await asyncio.wait({vault._paying})  # type: ignore[arg-type]

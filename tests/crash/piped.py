@@ -13,9 +13,8 @@ from typing import Any
 
 from tests.server.cli.command import ENVIRONMENT
 from tests.server.http.serving import enveloped
+from tests.work import PATIENCE_S
 from vaults.db.engine import sqlite
-
-PATIENCE_S = 20.0
 
 
 class Piped:

@@ -15,9 +15,8 @@ import httpx2
 
 from tests.server.cli.command import ENVIRONMENT
 from tests.server.http.serving import BOTH, MODERN, enveloped
+from tests.work import PATIENCE_S
 from vaults.db.engine import sqlite
-
-PATIENCE_S = 20.0
 
 
 class Serving:
@@ -70,7 +69,7 @@ class Serving:
         return result
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
-        raw = sqlite.connect(self.data / "vaults" / "main" / "vault.db", timeout=10)
+        raw = sqlite.connect(self.data / "vaults" / "main" / "vault.db", timeout=PATIENCE_S)
         try:
             return list(raw.execute(statement))
         finally:

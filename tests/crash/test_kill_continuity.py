@@ -17,6 +17,7 @@ from tests.crash.child import Child, strace
 from tests.crash.continuity_work import DAY, ask, identity, staffed, swept, work
 from tests.crash.notes_work import opened
 from tests.crash.oracle import settled
+from tests.work import PATIENCE_S
 from vaults.db.engine import sqlite
 from vaults.domain.verify import verify
 
@@ -35,7 +36,7 @@ Standing = dict[str, list[tuple[Any, ...]]]
 
 
 def _read(data: Path, statement: str) -> list[tuple[Any, ...]]:
-    raw = sqlite.connect(data / DATABASE, timeout=10)
+    raw = sqlite.connect(data / DATABASE, timeout=PATIENCE_S)
     try:
         return sorted(raw.execute(statement).fetchall(), key=repr)
     finally:

@@ -15,6 +15,7 @@ from tests.crash.child import Child, strace
 from tests.crash.continuity_work import ask, staffed, swept, work
 from tests.crash.notes_work import opened
 from tests.noted import folder, put
+from tests.work import PATIENCE_S
 from vaults.db.connection import Database
 from vaults.db.engine import sqlite
 from vaults.db.migrate import migrate, steps
@@ -31,7 +32,7 @@ KEPT = "SELECT id, content, stored_by, visibility, version, created_at FROM memo
 
 
 def _rows(data: Path, statement: str) -> list[tuple[Any, ...]]:
-    raw = sqlite.connect(data / DATABASE, timeout=10)
+    raw = sqlite.connect(data / DATABASE, timeout=PATIENCE_S)
     try:
         return list(raw.execute(statement))
     finally:

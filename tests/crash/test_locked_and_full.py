@@ -25,8 +25,8 @@ from tests.noted import until
 from vaults.db.engine import sqlite
 from vaults.vault import Vault
 
-BUSY_MS = 5000
-SOON_S = 3.0
+BUSY_MS = 120_000
+SOON_S = 60.0
 """Less than one wait for the other process takes."""
 
 READS: list[tuple[str, dict[str, Any]]] = [

@@ -21,7 +21,9 @@ from vaults.db.sql import Reader, Writer
 
 HANDLES, AT_ONCE = 20_000, 20
 EVENTS, BATCH = 1_000_000, 20_000
-QUICK_S = 0.2
+SLOWER, QUICK_S = 20, 0.005
+"""How many times as long an answer may take as in an empty vault, where it takes at least so long."""
+
 ASKED: list[tuple[str, dict[str, Any]]] = [
     ("session_resume", {}), ("status", {}), ("context", {}), ("claims", {}), ("session_history", {}), ("threads", {}),
 ]  # fmt: skip
@@ -56,7 +58,7 @@ def _log(tx: Writer, first: int, sessions: list[int]) -> None:
 
 
 async def slowest(services: Services) -> dict[str, float]:
-    """Seconds of each tool, the best of three."""
+    """Seconds of each tool, the best of three, ``QUICK_S`` at least."""
     found = {}
     for tool, arguments in ASKED:
         took = []
@@ -64,7 +66,7 @@ async def slowest(services: Services) -> dict[str, float]:
             began = time.perf_counter()
             assert (await dispatch(services, ADA, tool, arguments)).ok
             took.append(time.perf_counter() - began)
-        found[tool] = min(took)
+        found[tool] = max(QUICK_S, min(took))
     return found
 
 
@@ -76,7 +78,7 @@ def _active(tx: Reader) -> int:
 async def test_many_sessions_and_a_long_log_slow_nobody_down(opening: Opening) -> None:
     async with opening({"limits.calls_per_minute": 10**6, "limits.vault_calls_per_minute": 10**6}) as services:
         assert (await dispatch(services, ADA, "context", {})).ok
-        before = resident()
+        before, empty = resident(), await slowest(services)
         await open_many(services)
         assert resident() - before < 64 * 1024 * 1024
         async with services.pool.lease(services.roster.entry("main")) as vault:
@@ -86,5 +88,5 @@ async def test_many_sessions_and_a_long_log_slow_nobody_down(opening: Opening) -
             for first in range(0, EVENTS, BATCH):
                 await vault.db.write(lambda tx, first=first: _log(tx, first, sessions))  # type: ignore[misc]
         before, took = resident(), await slowest(services)
-        assert max(took.values()) < QUICK_S, took
+        assert all(took[tool] < SLOWER * empty[tool] for tool in took), (took, empty)
         assert resident() - before < 64 * 1024 * 1024

@@ -60,24 +60,26 @@ STORMS: list[Callable[[Path, int], None]] = [
 
 
 async def _weather(opening: Opening, number: int, storms: Sequence[Callable[[Path, int], None]]) -> None:
-    lag = 0.0
+    longest = 0.0
 
     async def beat() -> None:
-        nonlocal lag
+        nonlocal longest
         while True:
-            began = time.monotonic()
+            began = time.thread_time()  # of the loop's own work, not of what else the machine does
             await asyncio.sleep(0.01)
-            lag = max(lag, time.monotonic() - began - 0.01)
+            longest = max(longest, time.thread_time() - began)
 
     async with desk_in(opening, {"notes.watch": "auto"}) as desk:
-        beating = asyncio.create_task(beat())
+        beating, begun = asyncio.create_task(beat()), time.process_time()
         for storm in storms:
             await asyncio.to_thread(storm, desk.root, number)
             edited = await desk.ask("note_write", path="agent.md", content="agentword\n", mode="overwrite")
             assert edited.ok, edited.text
             await _follows(desk)
         beating.cancel()
-    assert lag < 3, "the loop stood still"
+        spent = time.process_time() - begun
+    print(f"longest {longest:.2f} s of {spent:.2f} s")
+    assert longest < spent / 4, "the loop stood still"
 
 
 async def test_the_index_follows_a_checkout_of_many_files(opening: Opening) -> None:

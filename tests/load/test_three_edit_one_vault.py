@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.noted import folder, put
+from tests.work import PATIENCE_S
 from vaults.db.connection import Database
 from vaults.domain.notes.intake import digest
 from vaults.settings import StorageSettings
@@ -29,7 +30,6 @@ from vaults.settings import StorageSettings
 ROOT = Path(__file__).parents[2]
 SERVER = ROOT / "tests" / "conformance" / "fixture_server.py"
 SECONDS = float(os.environ.get("STRONGROOM_LOAD_SECONDS", "60"))
-PATIENCE_S = 20.0
 NOTES = 4
 TEXT = "# Note {n}\n\nSee [[note{next}]].\n\n## Log\n\n- first\n\n## End\n\nlast\n"
 TOKEN = re.compile(r"\b(?:agent|person)\d+x\d+\b")
@@ -128,7 +128,7 @@ async def _indexed(data: Path, root: Path) -> None:
     """Until the rows say what the files say, which must be soon."""
     database = Database(data / "vaults" / "main" / "vault.db", StorageSettings())
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
                 rows = dict(await database.read(lambda tx: tx.all("SELECT path, hash FROM notes")))
                 files = {
@@ -146,6 +146,14 @@ async def _indexed(data: Path, root: Path) -> None:
         await database.close()
 
 
+async def _come_to_light(root: Path, words: set[str]) -> None:
+    """Words written late into files that were replaced are put beside the notes after a while."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(PATIENCE_S):
+            while words - _words(root):  # noqa: ASYNC110  files tell nobody
+                await asyncio.sleep(0.1)
+
+
 async def _edit_together(tmp_path: Path, seconds: float) -> None:
     data = tmp_path / "data"
     root = folder(data)
@@ -158,7 +166,7 @@ async def _edit_together(tmp_path: Path, seconds: float) -> None:
         typed, _ = await asyncio.to_thread(person.communicate)
         assert person.returncode == 0
         await _indexed(data, root)
-        await asyncio.sleep(2.8)  # words written late into files that were replaced come to light within this
+        await _come_to_light(root, set(typed.split()))
         await _indexed(data, root)
         there = _words(root)
         said = {**agents[0].said, **agents[1].said}

@@ -19,6 +19,7 @@ from ops.doctor.vaults import VAULT, examine_vault
 from server.services import Services
 from tests.conftest import Opening, asker
 from tests.noted import folder, indexed, put
+from tests.work import PATIENCE_S
 from vaults.pool import Pool
 from vaults.settings import EmbeddingSettings, StorageSettings
 from vaults.vault import Vault
@@ -118,7 +119,7 @@ async def test_what_killed_writers_leave_is_found_and_repaired(
     root = folder(tmp_path)
     async with opening({"notes.watch": "off"}) as services:
         async with services.pool.lease(services.roster.entry("main")) as vault:
-            assert await vault.notes.settled(5)
+            assert await vault.notes.settled(PATIENCE_S)
             put(root, {f"deep/{ORPHAN}": "x"})
             assert (await looked(vault))["temporaries"].status == "ok"  # it may be a living writer's
             monkeypatch.setattr(note_checks, "AGE_S", -5.0)

@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from ops.exposition import MetricsServer
 from ops.metrics import Metrics
+from tests.work import PATIENCE_S
 
 
 @pytest.fixture
@@ -20,11 +21,11 @@ def exposed():
     yield port
     server.close()
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", port), timeout=2)
+        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
 
 
 def ask(port, path, method="GET"):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
     connection.request(method, path)
     answer = connection.getresponse()
     body = answer.read().decode()

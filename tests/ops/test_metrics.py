@@ -10,6 +10,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry, generate_latest
 
 from ops.metrics import BUILD, DECLARED, RESTARTS, Metrics, outcomes
+from tests.work import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 
@@ -127,7 +128,9 @@ def test_seats_add_up_and_a_replaced_worker_goes_on_counting(tmp_path):
     from ops.shared import forget_levels, summed
 
     def work(seat):
-        subprocess.run([sys.executable, "-c", WORKER, str(tmp_path), str(seat)], check=True, cwd=ROOT, timeout=30)
+        subprocess.run(
+            [sys.executable, "-c", WORKER, str(tmp_path), str(seat)], check=True, cwd=ROOT, timeout=PATIENCE_S
+        )
 
     def value(name, **labels):
         return registry.get_sample_value(name, labels)

@@ -14,6 +14,7 @@ from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
 from tests.noted import folder, indexed, put
+from tests.work import PATIENCE_S
 from vaults import pool as pools
 from vaults.domain import recalling
 from vaults.domain.recalling import Ask, Recalled
@@ -77,11 +78,11 @@ async def test_how_many_vaults_are_leased_beside_callers_own(opening: Opening, p
 async def test_with_room_for_one_vault_only_its_own_is_searched_and_the_others_are_named(
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pools, "ROOM_WAIT_S", 0.05)
     names = tuple(f"v{n}" for n in range(5))
     async with opening({"storage.open_vaults": 1}, vaults=names) as services:
         await _fill(services, names, "alice")
-        async with asyncio.timeout(5):
+        monkeypatch.setattr(pools, "ROOM_WAIT_S", 0.05)
+        async with asyncio.timeout(PATIENCE_S):
             answer = await _as(services, "alice", "v0")("recall", query="canary", vaults=["*"])
     assert {hit["vault"] for hit in answer.content["hits"]} == {"v0"}
     assert answer.content["warnings"] == [f"vault {name} could not be searched (overloaded)" for name in names[1:]]

@@ -144,12 +144,14 @@ async def test_a_call_that_took_too_long_is_told_from_one_that_was_given_up(open
         begun.set()
         await asyncio.Event().wait()
 
-    async with opening({"server.call_timeout_s": 0.2}) as services:
+    async with opening() as services:
         spec = services.registry.get("recall")
         assert spec is not None
         slow = replace(services, registry=Registry([replace(spec, run=wait)]))
         who = Caller(owner("cli"), "main", Role.ADMIN, "cli")
-        assert (await dispatch(slow, who, "recall", {"query": "x"})).code == "timeout"
+        hasty = services.settings.server.model_copy(update={"call_timeout_s": 0.5})
+        cut_off = replace(slow, settings=services.settings.model_copy(update={"server": hasty}))
+        assert (await dispatch(cut_off, who, "recall", {"query": "x"})).code == "timeout"
         begun.clear()
         given_up = asyncio.create_task(dispatch(slow, who, "recall", {"query": "x"}))
         await begun.wait()

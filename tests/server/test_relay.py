@@ -15,6 +15,7 @@ from auth.roles import Role
 from tests.noted import folder, put
 from tests.server.cli.command import Strongroom
 from tests.server.http.serving import ERAS, LATEST_HANDSHAKE, served
+from tests.work import PATIENCE_S
 
 NOTE = "ä ö/plan 1.md"
 
@@ -91,7 +92,7 @@ def test_a_server_that_is_down_is_an_answer_and_the_end_of_input_the_end(strongr
     done = subprocess.run(
         strongroom.argv("stdio", "--url", "http://127.0.0.1:9", "--token-file", str(file)),
         input=json.dumps(message).encode() + b"\n", capture_output=True, cwd=strongroom.data.parent,
-        env=strongroom.environment({}), timeout=30, check=False,
+        env=strongroom.environment({}), timeout=PATIENCE_S, check=False,
     )  # fmt: skip
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(answer["id"], answer["error"]["message"]) for answer in answers] == [(1, "127.0.0.1 cannot be reached")]

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,10 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp_types import ElicitResult
 
+from tests.work import PATIENCE_S
+
 ROOT = Path(__file__).parents[2]
 SCRIPT = Path(__file__).with_name("stdio_server.py")
-PATIENCE = 20
 
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -59,7 +61,7 @@ def lines(*messages):
 def talk(data, *messages, more=()):
     """Everything in, then the end of input; the messages that came out, and stderr."""
     process = start(data, *more)
-    out, err = process.communicate(lines(*messages), timeout=PATIENCE)
+    out, err = process.communicate(lines(*messages), timeout=PATIENCE_S)
     assert process.returncode == 0, err.decode()
     return [json.loads(line) for line in out.splitlines()], err
 
@@ -181,7 +183,7 @@ print([name for name in {heavy!r} if name in sys.modules], file=sys.stderr)
         input=lines(INITIALIZE, INITIALIZED, request(1, "tools/list")),
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""},
         capture_output=True,
-        timeout=PATIENCE,
+        timeout=PATIENCE_S,
         check=True,
     )
     assert b'"id":1' in process.stdout
@@ -196,7 +198,7 @@ def test_a_signal_ends_it_cleanly(tmp_path, sig):
     read_answer(process, "i")
     process.send_signal(sig)
     with process.stdout, process.stdin, process.stderr:
-        assert process.wait(PATIENCE) == 0
+        assert process.wait(PATIENCE_S) == 0
     assert not (tmp_path / "data" / "control.db-wal").exists()  # closed, not torn away
 
 
@@ -221,12 +223,13 @@ child.wait()
         process.stdin.flush()
         read_answer(process, "i")
         process.kill()
-        process.wait(PATIENCE)
+        process.wait(PATIENCE_S)
         assert gone(server)
 
 
 def gone(pid):
-    for _ in range(PATIENCE * 50):
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until:
         try:
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         except FileNotFoundError:

@@ -14,6 +14,7 @@ from server.call import Caller
 from server.services import Services
 from tests.conftest import Opening, asker, local
 from tests.vaults.search.rephraser import Rephraser
+from tests.work import PATIENCE_S
 from vaults import clock
 from vaults.observe import NullObserver
 from vaults.search.filters import Filter
@@ -169,7 +170,7 @@ async def test_an_endpoint_that_is_down_costs_the_wordings_and_says_so(opening: 
 
 
 async def test_an_endpoint_that_is_slow_is_not_waited_for(opening: Opening, rephraser: Rephraser) -> None:
-    rephraser.answer = lambda _: rephraser.released.wait(10) and None
+    rephraser.answer = lambda _: rephraser.released.wait(PATIENCE_S) and None
     async with opening({"expansion.endpoint": rephraser.url, "expansion.timeout_s": 0.05}) as services:
         await _fill(services)
         answer = await asker(services)("recall", query="ferry")

@@ -16,6 +16,7 @@ from server import vault_admin
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
+from tests.work import PATIENCE_S
 from vaults import pool as pools
 from vaults.db.sql import Writer
 from vaults.errors import Overloaded, StorageFull, VaultQuarantined
@@ -41,11 +42,10 @@ async def test_fifty_vaults_come_and_go_without_a_trace(opening: Opening, monkey
             """Whether a watch stands yet, or two things were read at once, must not make the difference."""
             for name in some:
                 async with services.pool.lease(services.roster.entry(name)) as vault:
-                    assert await vault.notes.settled(5)
-                for _ in range(500):
-                    if not vault.busy:
-                        break
-                    await asyncio.sleep(0.01)
+                    assert await vault.notes.settled(PATIENCE_S)
+                async with asyncio.timeout(PATIENCE_S):
+                    while vault.busy:  # noqa: ASYNC110  nobody tells
+                        await asyncio.sleep(0.01)
                 await vault.rest()
 
         for name in names[:4]:
@@ -66,12 +66,13 @@ async def test_fifty_vaults_come_and_go_without_a_trace(opening: Opening, monkey
 async def test_when_every_place_is_in_use_the_next_vault_is_told_when_to_come(
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pools, "ROOM_WAIT_S", 0.05)
     async with opening({"storage.open_vaults": 1}, vaults=("a", "b")) as services:
         async with services.pool.lease(services.roster.entry("a")):
+            monkeypatch.setattr(pools, "ROOM_WAIT_S", 0.05)
             with pytest.raises(Overloaded):
                 async with services.pool.lease(services.roster.entry("b")):
                     pass
+            monkeypatch.undo()
         async with services.pool.lease(services.roster.entry("b")) as vault:
             assert vault.name == "b"
 
@@ -230,13 +231,13 @@ async def test_an_index_ahead_of_its_rows_starts_anew(opening: Opening, monkeypa
 async def _idle(vault: Vault) -> None:
     """What it owes when it is opened is done."""
     if vault._paying is not None:
-        await asyncio.wait_for(vault._paying, 10)
+        await asyncio.wait_for(vault._paying, PATIENCE_S)
 
 
 async def test_a_resting_vault_that_follows_no_files_gives_its_lease_back(opening: Opening) -> None:
     async with opening({"notes.watch": "off"}) as services:
         async with services.pool.lease(services.roster.entry("main")) as vault:
-            assert await vault.notes.settled(5)
+            assert await vault.notes.settled(PATIENCE_S)
             await _idle(vault)
         await vault.rest()
         assert not vault.lease.held

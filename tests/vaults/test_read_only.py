@@ -20,6 +20,7 @@ import pytest
 from server import vault_admin
 from tests.conftest import Asking, Opening, asker
 from tests.fakes import HashEmbedder
+from tests.work import PATIENCE_S
 from vaults.db import files
 from vaults.db.connection import Database
 from vaults.db.engine import sqlite
@@ -137,7 +138,7 @@ _ENVIRONMENT = {**os.environ, "STRONGROOM_EMBEDDING__ENGINE": "off", "STRONGROOM
 
 def _run(data: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        _mounted(data, *command), capture_output=True, text=True, env=_ENVIRONMENT, timeout=30, check=False
+        _mounted(data, *command), capture_output=True, text=True, env=_ENVIRONMENT, timeout=PATIENCE_S, check=False
     )
 
 
@@ -176,7 +177,7 @@ def _serve_and_ask(data: Path) -> int:
             assert _called(port, "remember", {"content": "another"})["error"]["code"] == "read_only"
         finally:
             server.send_signal(signal.SIGTERM)
-            server.communicate(timeout=20)
+            server.communicate(timeout=PATIENCE_S)
     return server.returncode
 
 
@@ -205,6 +206,6 @@ def _asked(port: int, method: str, path: str, body: str | None = None, more: dic
         "MCP-Protocol-Version": "2026-07-28",
         **(more or {}),
     }
-    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as client:
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)) as client:
         client.request(method, path, body, headers)
         return json.loads(client.getresponse().read())

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.cli.command import Strongroom
+from tests.work import PATIENCE_S
 
 
 def lines(path: Path, count: int) -> Path:
@@ -29,7 +30,7 @@ def test_a_killed_import_is_finished_by_the_next(strongroom: Strongroom, tmp_pat
     source = lines(tmp_path / "in.jsonl", count)
     wal = strongroom.data / "vaults" / "main" / "vault.db-wal"
     running = strongroom.start("import", "jsonl", str(source), "--vault", "main", stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while running.poll() is None and time.monotonic() < deadline:
         if wal.exists() and wal.stat().st_size > 800_000:  # some batches are in
             break
@@ -107,11 +108,11 @@ def server(strongroom: Strongroom) -> Iterator[tuple[str, str, subprocess.Popen[
     yield url, token, running
     if running.poll() is None:
         running.send_signal(signal.SIGTERM)
-    running.communicate(timeout=20)
+    running.communicate(timeout=PATIENCE_S)
 
 
 def _until_live(url: str) -> None:
-    with urllib.request.urlopen(f"{url}/health/live", timeout=20) as answer:
+    with urllib.request.urlopen(f"{url}/health/live", timeout=PATIENCE_S) as answer:
         assert answer.status == 200
 
 
@@ -120,7 +121,7 @@ def test_a_first_start_prints_how_to_connect_once_and_logs_no_token(
 ) -> None:
     _, token, running = server
     running.send_signal(signal.SIGTERM)
-    _, logged = running.communicate(timeout=20)
+    _, logged = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 0
     assert b"serving" in logged
     assert token.encode() not in logged
@@ -130,7 +131,7 @@ def test_a_first_start_prints_how_to_connect_once_and_logs_no_token(
     first = again.stdout.readline().decode()
     _until_live(first.split()[-1].removesuffix("/v/<vault>/mcp"))
     again.send_signal(signal.SIGTERM)
-    again.communicate(timeout=20)
+    again.communicate(timeout=PATIENCE_S)
     assert " serves http://127.0.0.1:" in first
 
 
@@ -191,11 +192,11 @@ def test_an_interrupted_import_ends_with_130_and_says_how_much_is_stored_and_how
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     wal = strongroom.data / "vaults" / "main" / "vault.db-wal"
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while not (wal.exists() and wal.stat().st_size > 800_000) and time.monotonic() < deadline:  # some batches are in
         os.sched_yield()
     running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=30)
+    out, err = running.communicate(timeout=PATIENCE_S)
     assert (running.returncode, out) == (130, b"")
     last = err.decode().splitlines()[-1]
     told = re.fullmatch(r"interrupted: (\d+) stored, 0 known already, 0 rejected, after \d+ % of the file; (.+)", last)

@@ -15,6 +15,7 @@ from mcp import Client, StdioServerParameters
 
 from server.guidance import AGENTS, BEGIN, CLAUDE, END
 from tests.server.cli.command import Strongroom
+from tests.work import PATIENCE_S
 
 
 @pytest.fixture
@@ -219,7 +220,7 @@ def test_stdout_holds_nothing_but_answers(strongroom: Strongroom) -> None:
         capture_output=True,
         cwd=strongroom.data.parent,
         env=strongroom.environment({}),
-        timeout=30,
+        timeout=PATIENCE_S,
         check=False,
     )
     answers = [json.loads(line) for line in done.stdout.splitlines()]

@@ -29,6 +29,7 @@ from server.http.process import uvicorn_config
 from server.services import CONTROL
 from server.settings import Loaded, load
 from tests.blanks import lay_out
+from tests.work import PATIENCE_S
 from vaults import registry
 from vaults.db.connection import Database
 from vaults.db.migrate import migrate
@@ -93,7 +94,7 @@ class Site:
         """The SDK's client."""
         async with AsyncExitStack() as stack:
             http = await stack.enter_async_context(
-                httpx2.AsyncClient(headers=self.headers(subject, **headers), timeout=20)
+                httpx2.AsyncClient(headers=self.headers(subject, **headers), timeout=PATIENCE_S)
             )
             transport = streamable_http_client(f"{self.url}/v/{vault}/mcp{query}", http_client=http)
             mode = "legacy" if mode == LATEST_HANDSHAKE else mode
@@ -143,7 +144,7 @@ class Raw:
 
 @asynccontextmanager
 async def raw(site: Site, subject: str, vault: str = "main") -> AsyncIterator[Raw]:
-    async with httpx2.AsyncClient(base_url=site.url, headers=site.headers(subject), timeout=20) as http:
+    async with httpx2.AsyncClient(base_url=site.url, headers=site.headers(subject), timeout=PATIENCE_S) as http:
         yield Raw(http, f"/v/{vault}/mcp")
 
 

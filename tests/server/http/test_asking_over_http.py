@@ -16,6 +16,7 @@ from mcp_types import ElicitResult
 from auth.roles import Role
 from server.remote import connect
 from tests.server.http.serving import LATEST_HANDSHAKE, MODERN, raw, served
+from tests.work import PATIENCE_S
 from vaults import registry
 from vaults.registry import Rules
 
@@ -74,7 +75,7 @@ async def asked_state(caller, tool="remember", arguments=CONTENT):
 async def connected(site, person, vault, mode=MODERN, query=""):
     import httpx2
 
-    http = httpx2.AsyncClient(headers=site.headers("owner"), timeout=20)
+    http = httpx2.AsyncClient(headers=site.headers("owner"), timeout=PATIENCE_S)
     transport = streamable_http_client(f"{site.url}/v/{vault}/mcp{query}", http_client=http)
     return http, Client(transport, mode=mode, cache=None, elicitation_callback=person)
 

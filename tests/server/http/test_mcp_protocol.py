@@ -17,6 +17,7 @@ from tests.server.http import odd_tools
 from tests.server.http.broken_site import ODD, VAULTS, break_handlers, completion, names, prepare
 from tests.server.http.examples import EXAMPLES
 from tests.server.http.serving import ERAS, LATEST_HANDSHAKE, MODERN, enveloped, raw, served
+from tests.work import PATIENCE_S
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -334,7 +335,7 @@ async def test_a_caller_that_hangs_up_leaves_a_write_whole_or_absent(site):
         ) as answer:
             await anext(answer.aiter_lines())
             await odd_tools.started.wait()
-        await asyncio.wait_for(odd_tools.ended.wait(), 5)  # cancelled before it wrote
+        await asyncio.wait_for(odd_tools.ended.wait(), PATIENCE_S)  # cancelled before it wrote
         again = {"word": "stay"}
         odd_tools.go_on.set()
         assert (await owner.call("write_slowly", again))["structuredContent"] == {"text": "written"}

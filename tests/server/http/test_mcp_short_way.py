@@ -13,6 +13,7 @@ from auth.roles import Role
 from server.http import mcp
 from server.http.short_way import tool_call
 from tests.server.http.serving import BOTH, LATEST_HANDSHAKE, MODERN, enveloped, raw, served
+from tests.work import PATIENCE_S
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -66,10 +67,12 @@ CALLS = [
 async def _looked(owner, era):
     """Until the vault has looked at its files: how far it is differs from call to call."""
     status = owner.message("tools/call", {"name": "status", "arguments": {}}, era, "looked")
-    for _ in range(1000):
-        if (await owner.post(status, era=era)).json()["result"]["structuredContent"]["notes"]["state"] == "ready":
-            return
-        await asyncio.sleep(0.01)
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            told = (await owner.post(status, era=era)).json()["result"]["structuredContent"]
+            if told["notes"]["state"] == "ready":
+                return
+            await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize("era", [MODERN, LATEST_HANDSHAKE, "2025-06-18"])

@@ -11,9 +11,8 @@ import pytest
 from auth.roles import Role
 from server.mcp_bridge import listening
 from tests.server.http.serving import BOTH, MODERN, enveloped, raw, served
+from tests.work import PATIENCE_S
 from vaults.errors import VaultUnavailable
-
-PATIENCE = 5
 
 
 @pytest.fixture
@@ -33,7 +32,7 @@ class Stream:
         self._lines = answer.aiter_lines()
 
     async def next(self):
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(PATIENCE_S):
             async for line in self._lines:
                 if line.startswith("data: "):
                     return json.loads(line.removeprefix("data: "))

@@ -11,6 +11,7 @@ from server import resources
 from tests.noted import folder, put
 from tests.server.http.serving import ERAS, raw, served
 from tests.server.http.test_mcp_streams import listen
+from tests.work import PATIENCE_S
 
 NOTES = {
     "projects/plan.md": "---\ntags: [a]\n---\n# The plan\nwords\n",
@@ -39,7 +40,7 @@ async def site(tmp_path):
 
 async def _settled(caller, number):
     """Wait until the index has so many notes."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             if (await caller.call("find_notes"))["structuredContent"]["total"] == number:
                 return
@@ -147,7 +148,7 @@ async def _next_uri(heard):
 
 async def _until_told(heard, uri):
     """A program's one save may be seen as two."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while await _next_uri(heard) != uri:
             pass
 

@@ -20,6 +20,7 @@ from starlette.routing import Route
 
 from ops.metrics import Metrics
 from ops.settings import OpsSettings
+from server.http import process
 from server.http.serve import Instruments, ServeOptions, address, bind, run_server
 from vaults.errors import InvalidArgument, StorageFull
 
@@ -99,5 +100,6 @@ FAIL = CONFIG.get("fail")
 if __name__ == "__main__":
     listener, exposed = bind("127.0.0.1", 0), bind("127.0.0.1", 0)
     print(json.dumps({"port": address(listener)[1], "metrics": address(exposed)[1]}), flush=True)
+    process.CLOSING_SHARE = CONFIG.get("closing_share", process.CLOSING_SHARE)
     raised = ServeOptions(ops=OpsSettings(**CONFIG.get("ops", {})), **CONFIG.get("options", {}))
     sys.exit(run_server(make_app, raised, listener, exposed))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.work import PATIENCE_S
 from vaults.db.connection import Database
 from vaults.db.engine import is_safe, sqlite
 from vaults.db.sql import Writer
@@ -96,11 +97,11 @@ async def test_a_cancelled_caller_leaves_the_write_whole_or_absent(db: Database)
     def slow(tx: Writer) -> None:
         tx.run("INSERT INTO t VALUES (1, 'a')")
         entered.set()
-        go.wait(5)
+        go.wait(PATIENCE_S)
         tx.run("INSERT INTO t VALUES (2, 'b')")
 
     begun = asyncio.create_task(db.write(slow))
-    await asyncio.to_thread(entered.wait, 5)
+    await asyncio.to_thread(entered.wait, PATIENCE_S)
     queued = asyncio.create_task(db.write(_put(3)))  # type: ignore[arg-type]
     await asyncio.sleep(0)
     begun.cancel()
@@ -124,11 +125,11 @@ async def test_a_read_sees_one_snapshot(db: Database) -> None:
     def twice(tx: object) -> tuple[int, int]:
         before = tx.value("SELECT COUNT(*) FROM t")  # type: ignore[attr-defined]
         first.set()
-        second.wait(5)
+        second.wait(PATIENCE_S)
         return before, tx.value("SELECT COUNT(*) FROM t")  # type: ignore[attr-defined]
 
     reading = asyncio.create_task(db.read(twice))
-    await asyncio.to_thread(first.wait, 5)
+    await asyncio.to_thread(first.wait, PATIENCE_S)
     await db.write(_put(1))  # type: ignore[arg-type]
     second.set()
     assert await reading == (0, 0)

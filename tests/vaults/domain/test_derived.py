@@ -12,6 +12,7 @@ import numpy as np
 
 from tests.conftest import Opening, asker
 from tests.fakes import HashEmbedder
+from tests.work import PATIENCE_S
 from vaults.domain.reindexing import reindex
 from vaults.domain.verify import verify
 
@@ -74,7 +75,7 @@ class Misbehaving(HashEmbedder):
                 raise RuntimeError("the model broke")
             case "hang":
                 self.entered.set()
-                self.release.wait(20)
+                self.release.wait(2 * PATIENCE_S)
         return good
 
 
@@ -100,7 +101,7 @@ async def test_a_hung_model_holds_nobody_up(opening: Opening) -> None:
     async with opening(flags, load_model=lambda: stuck, vaults=("main", "other")) as services:
         ask = asker(services)
         try:
-            async with asyncio.timeout(8):
+            async with asyncio.timeout(PATIENCE_S):
                 outcomes = await asyncio.gather(*(ask("remember", content=f"text {n}") for n in range(10)))
                 assert {outcome.content["embedding"] for outcome in outcomes} == {"pending"}
                 found = await ask("recall", query="text 3")

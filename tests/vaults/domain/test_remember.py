@@ -8,6 +8,7 @@ import pytest
 
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
+from tests.work import PATIENCE_S
 from vaults.errors import EmbeddingUnavailable
 
 
@@ -104,7 +105,7 @@ async def test_the_text_survives_a_model_that_is_down_and_gets_its_vector_later(
 
 async def _settled(services: Services) -> None:
     """Wait for the background work of vault main, which the sweep after a start began."""
-    async with asyncio.timeout(10), services.pool.lease(services.roster.entry("main")) as vault:
+    async with asyncio.timeout(PATIENCE_S), services.pool.lease(services.roster.entry("main")) as vault:
         vault.nudge()
         while vault.busy:
             await asyncio.wait({vault._paying})  # type: ignore[arg-type]

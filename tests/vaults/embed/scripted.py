@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tests.fakes import HashEmbedder
+from tests.work import PATIENCE_S
 
 
 class Scripted(HashEmbedder):
@@ -32,7 +33,7 @@ class Gated(Scripted):
 
     def embed(self, texts: Sequence[str]) -> Any:
         self.entered.set()
-        if not self.release.wait(10):
+        if not self.release.wait(2 * PATIENCE_S):
             raise RuntimeError("the test never released its model")
         return super().embed(texts)
 

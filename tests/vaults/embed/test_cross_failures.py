@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.vaults.embed.scripted import Clock
+from tests.work import PATIENCE_S
 from vaults.embed.cross import CrossEncoderService
 from vaults.embed.cross_model import CrossOptions, Scorer
 from vaults.embed.cross_thread import PAUSE_S
@@ -44,7 +45,7 @@ class Gate:
 
     def __call__(self) -> None:
         self.entered.set()
-        if not self.release.wait(10):
+        if not self.release.wait(2 * PATIENCE_S):
             raise RuntimeError("the test never released its model")
 
 
@@ -55,14 +56,14 @@ def service_with(load: Callable[[], Scorer], clock: Clock | None = None, **more:
 
 async def reached(service: CrossEncoderService, status: str) -> None:
     """The thread changes its state by itself; let it."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while service.state().status != status:  # noqa: ASYNC110 - there is no event to wait for, by design
             await asyncio.sleep(0)
 
 
 async def told(service: CrossEncoderService, query: str = "q", text: str = "text") -> EmbeddingUnavailable:
     with pytest.raises(EmbeddingUnavailable) as refused:
-        await asyncio.wait_for(service.score(query, [text]), 5)
+        await asyncio.wait_for(service.score(query, [text]), PATIENCE_S)
     return refused.value
 
 
@@ -163,9 +164,9 @@ async def test_a_slow_model_is_left_alone_for_a_while_and_its_late_scores_are_ke
     model = Lengths(gate)
     service = service_with(lambda: model, clock, timeout_s=5)
     slow = asyncio.create_task(service.score("q", ["slow"]))
-    await asyncio.to_thread(gate.entered.wait, 5)
+    await asyncio.to_thread(gate.entered.wait, PATIENCE_S)
     queued = asyncio.create_task(told(service, text="queued"))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while not service.state().queued:  # noqa: ASYNC110 - as above
             await asyncio.sleep(0)
     clock.now += 6
@@ -194,7 +195,7 @@ async def test_a_load_that_takes_long_is_not_held_against_the_model() -> None:
     assert "has been silent" in (await told(service)).message
     gate.release.set()
     await reached(service, "ready")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while (scores := await scores_or_none(service)) is None:  # 0.05 s may be short on a busy machine
             pass
     assert scores == [0.04]
@@ -218,7 +219,7 @@ async def test_a_caller_is_refused_when_too_many_wait_and_never_when_none_does()
         await service.score("q", ["x" * (n + 1)])
     gate = model.act = Gate()
     waiting = [asyncio.create_task(service.score("q", [text])) for text in ("first", "second")]
-    await asyncio.to_thread(gate.entered.wait, 5)
+    await asyncio.to_thread(gate.entered.wait, PATIENCE_S)
     refused = await told(service, text="third")
     assert "too many searches wait" in refused.message
     gate.release.set()
@@ -231,7 +232,7 @@ async def test_a_cancelled_caller_frees_its_place() -> None:
     model = Lengths(gate)
     service = service_with(lambda: model)
     first = asyncio.create_task(service.score("q", ["first"]))
-    await asyncio.to_thread(gate.entered.wait, 5)
+    await asyncio.to_thread(gate.entered.wait, PATIENCE_S)
     second = asyncio.create_task(service.score("q", ["second"]))
     await asyncio.sleep(0)
     assert service.state().queued == 1
@@ -248,7 +249,7 @@ async def test_closing_tells_those_who_wait_and_ends_the_thread() -> None:
     gate, before = Gate(), set(threading.enumerate())
     service = service_with(lambda: Lengths(gate))
     waiting = asyncio.create_task(told(service))
-    await asyncio.to_thread(gate.entered.wait, 5)
+    await asyncio.to_thread(gate.entered.wait, PATIENCE_S)
     (thread,) = [found for found in set(threading.enumerate()) - before if found.name == "strongroom-rerank"]
     closing = asyncio.create_task(service.close())
     assert "the server is stopping" in (await waiting).message
@@ -263,5 +264,5 @@ async def test_closing_does_not_wait_for_a_stuck_model() -> None:
     service = service_with(lambda: Lengths(gate), timeout_s=0.05)
     await told(service)
     await reached(service, "hung")
-    await asyncio.wait_for(service.close(), 0.5)
+    await asyncio.wait_for(service.close(), PATIENCE_S)
     gate.release.set()

@@ -14,6 +14,7 @@ import pytest
 
 from tests.fakes import HashEmbedder
 from tests.vaults.embed.scripted import Gated, Scripted
+from tests.work import PATIENCE_S
 from vaults.embed.service import EmbeddingService
 from vaults.errors import EmbeddingUnavailable, Overloaded
 from vaults.observe import NullObserver
@@ -24,7 +25,7 @@ from vaults.settings import EmbeddingSettings
 async def serving(model: HashEmbedder, **settings: object) -> AsyncIterator[EmbeddingService]:
     service = EmbeddingService(EmbeddingSettings(**settings), NullObserver(), lambda: model)
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             yield service
     finally:
         if isinstance(model, Gated):
@@ -35,7 +36,7 @@ async def serving(model: HashEmbedder, **settings: object) -> AsyncIterator[Embe
 async def started(model: Gated, service: EmbeddingService) -> asyncio.Task[np.ndarray]:
     """A query the model is busy with."""
     first = asyncio.create_task(service.query("first"))
-    await asyncio.to_thread(model.entered.wait, 5)
+    await asyncio.to_thread(model.entered.wait, PATIENCE_S)
     return first
 
 
@@ -112,7 +113,7 @@ async def test_a_query_waits_for_one_slice_of_an_import_and_not_for_the_import()
     model = Gated()
     async with serving(model) as service:
         bulk = asyncio.create_task(service.texts([f"item {n}" for n in range(300)], urgent=False))
-        await asyncio.to_thread(model.entered.wait, 5)
+        await asyncio.to_thread(model.entered.wait, PATIENCE_S)
         query = asyncio.create_task(service.query("query"))
         await queued(query)
         model.release.set()

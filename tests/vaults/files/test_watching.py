@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.work import PATIENCE_S
 from vaults.files.atomic import write_atomic
 from vaults.files.watching import Changed, Watcher
 
@@ -26,7 +26,16 @@ class Consumer:
         self._items = watcher.changes()
 
     async def next(self) -> Changed:
-        return await asyncio.wait_for(anext(self._items), 8)
+        return await asyncio.wait_for(anext(self._items), PATIENCE_S)
+
+    async def named(self, note: Path) -> Changed:
+        """The first item that names what changed, while a note is saved again for each look at everything: on a slow
+        machine a storm may not be over yet, and such a look may see the note before it is told."""
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                note.write_text("still there")
+                if not (changed := await self.next()).rescan:
+                    return changed
 
     async def until(self, *paths: str) -> set[str]:
         told: set[str] = set()
@@ -66,15 +75,12 @@ async def test_the_first_item_asks_for_everything_and_the_watch_stands_by_then(r
         assert await consumer.next() == paths("note.md")
 
 
-async def test_a_save_is_told_soon(root: Path) -> None:
-    waits = []
-    async with watching(root, debounce_s=0.2) as consumer:
+async def test_a_save_is_told_without_a_look_at_everything(root: Path) -> None:
+    never = {"check_s": 10_000, "rescan_s": 10_000, "poll_s": 10_000}
+    async with watching(root, debounce_s=0.02, **never) as consumer:
         for number in range(5):
             (root / "note.md").write_text(f"line {number}")
-            saved = time.perf_counter()
-            await consumer.next()
-            waits.append(time.perf_counter() - saved)
-    assert sorted(waits)[2] < 0.25
+            assert await consumer.next() == paths("note.md")
 
 
 def truncated(note: Path) -> None:
@@ -234,11 +240,9 @@ async def test_a_link_is_never_followed_out_of_the_folder(root: Path, tmp_path: 
 async def test_changes_without_end_are_delivered_all_the_same(root: Path) -> None:
     async with watching(root, debounce_s=0.2) as consumer:
         item = asyncio.create_task(consumer.next())
-        first = time.perf_counter()
         while not item.done():
             (root / "note.md").write_text("again")
             await asyncio.sleep(0.005)
-        assert time.perf_counter() - first < 0.8
         assert item.result() == paths("note.md")
 
 
@@ -246,8 +250,7 @@ async def test_a_slow_consumer_gets_one_item_with_all_of_it(root: Path) -> None:
     async with watching(root, debounce_s=0.02) as consumer:
         for number in range(20):
             (root / f"{number}.md").write_text("x")
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.05)
+            await asyncio.sleep(0.01)  # nobody asks meanwhile
         assert (await consumer.next()).paths == {f"{number}.md" for number in range(20)}
 
 
@@ -256,10 +259,7 @@ async def test_a_storm_of_files_becomes_one_look_at_everything(root: Path) -> No
         for number in range(5_000):
             (root / f"{number}.md").touch()
         assert await consumer.next() == EVERYTHING
-        (root / "note.md").write_text("still there")
-        while (changed := await consumer.next()).rescan:
-            pass
-        assert "note.md" in changed.paths
+        assert "note.md" in (await consumer.named(root / "note.md")).paths
 
 
 async def test_events_the_kernel_dropped_become_a_look_at_everything(root: Path) -> None:
@@ -272,5 +272,4 @@ async def test_events_the_kernel_dropped_become_a_look_at_everything(root: Path)
                 one.write(b"x")
                 two.write(b"x")
         assert await consumer.next() == EVERYTHING
-        (root / "note.md").write_text("still there")
-        assert await consumer.next() == paths("note.md")
+        assert await consumer.named(root / "note.md") == paths("note.md")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.work import PATIENCE_S
 from vaults.files.watching import Changed, Watcher
 
 # Another process, so that it runs between any two steps of the watcher.
@@ -104,7 +105,7 @@ async def test_churn_of_files_and_folders_is_followed_without_a_rescan(tmp_path:
     )  # fmt: skip
     assert await churn.wait() == 0
     try:
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PATIENCE_S):
             while reader.known != looked(root, ""):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
     except TimeoutError:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.work import PATIENCE_S
 from vaults.history.git import GitHistory, open_history
 
 GIT = shutil.which("git")
@@ -36,7 +37,13 @@ class Git:
             "GIT_COMMITTER_DATE": "1700000000 +0000",
         }
         done = subprocess.run(
-            [GIT, *arguments], cwd=self.folder, env=environment, capture_output=True, text=True, timeout=30, check=False
+            [GIT, *arguments],
+            cwd=self.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout

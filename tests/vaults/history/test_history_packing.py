@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.work import PATIENCE_S
 from vaults.history import packing
 
 
@@ -107,6 +108,6 @@ def test_libgit2_reads_nobodys_configuration_while_packing(tmp_path: Path) -> No
     repository = Path(packing.__file__).parents[2]
     environment = {"HOME": str(home), "PATH": os.environ["PATH"]}
     done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], cwd=repository, env=environment, timeout=20, check=False
+        [sys.executable, "-c", code, str(tmp_path)], cwd=repository, env=environment, timeout=PATIENCE_S, check=False
     )
     assert done.returncode == 0

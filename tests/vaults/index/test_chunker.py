@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.work import assert_linear
 from vaults.index.chunker import Piece, cut, estimate
 
 WORDS = "the quick brown fox jumps over the lazy dog and goes home "
@@ -123,16 +124,7 @@ def test_text_without_spaces_is_bounded(text: str) -> None:
 
 @pytest.mark.parametrize("unit", ["[", "> ", "a ", "x", "`", "- ", "a\n===\n", "- - - x\n", "```\n", "\n", "*a "])
 def test_time_is_linear(unit: str) -> None:
-    def seconds(count: int) -> float:
-        text = unit * count
-        best = 9.0
-        for _ in range(9):  # the least of many: the box is shared
-            start = time.process_time()
-            cut(text, 200)
-            best = min(best, time.process_time() - start)
-        return best
-
-    assert seconds(30_000) < 3.5 * max(seconds(15_000), 0.002)
+    assert_linear(lambda text: cut(text, 200), lambda count: unit * count, 5_000)
 
 
 def test_pieces_of_200_stay_inside_the_bundled_models_window() -> None:

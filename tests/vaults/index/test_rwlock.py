@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.work import PATIENCE_S
 from vaults.index.rwlock import ReadersWriterLock
-
-PATIENCE_S = 5.0
 
 
 def started(work: Callable[[], None]) -> threading.Thread:

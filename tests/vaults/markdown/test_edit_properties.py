@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import time
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.work import assert_linear
 from vaults.errors import InvalidArgument, NotFound, TooLarge
 from vaults.markdown.edit.draft import Draft, Edit
 from vaults.markdown.edit.outline import outline
@@ -169,19 +170,16 @@ def test_the_outline_is_that_of_the_whole_parse(text: str) -> None:
     assert quick.note(text).headings == note.headings
 
 
-@pytest.mark.parametrize(
-    "text", ["```\n" * 20_001, "# a\n" * 20_000, "- a\n" * 50_000, "<!--\n" * 30_000, " " * 300_000]
-)
+@pytest.mark.parametrize("line", ["```\n", "# a\n", "- a\n", "<!--\n", " " * 10])
 @pytest.mark.parametrize("section", [None, "a"])
-def test_time_stays_linear_in_odd_notes(text: str, section: str | None) -> None:
-    started = time.perf_counter()
-    for edit in (
-        Edit("add", section, "x"),
-        Edit("replace", section, "y", search="missing words"),
-        Edit("remove", None, "a"),
-    ):
-        try:
-            apply(text, edit, NOW)
-        except (InvalidArgument, NotFound):
-            continue
-    assert time.perf_counter() - started < 3
+def test_time_stays_linear_in_odd_notes(line: str, section: str | None) -> None:
+    def edited(text: str) -> None:
+        for edit in (
+            Edit("add", section, "x"),
+            Edit("replace", section, "y", search="missing words"),
+            Edit("remove", None, "a"),
+        ):
+            with suppress(InvalidArgument, NotFound):
+                apply(text, edit, NOW)
+
+    assert_linear(edited, lambda lines: line * (lines | 1), 2_500)

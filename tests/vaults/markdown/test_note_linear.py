@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.work import assert_linear
 from vaults.markdown.note import parse
 
 SHAPES = {
@@ -70,21 +69,9 @@ SHAPES = {
 }
 
 
-def seconds(text):
-    def once():
-        start = time.perf_counter()
-        parse(text)
-        return time.perf_counter() - start
-
-    return min(once() for _ in range(3))
-
-
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
 def test_twice_the_text_takes_about_twice_the_time(shape):
-    size = 4_000
-    short, long = seconds(shape(size)), seconds(shape(4 * size))
-    assert long < 0.5
-    assert long < 8 * short + 0.02  # four times the text: quadratic would be sixteen
+    assert_linear(parse, shape, 3_000)
 
 
 @settings(max_examples=300, deadline=None)

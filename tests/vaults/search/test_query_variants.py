@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.vaults.search.rephraser import Rephraser
+from tests.work import PATIENCE_S
 from vaults.search.endpoint import PAUSE_S, QUERY_LIMIT, SIZE_LIMIT, Expander, ExpansionUnavailable
 
 
@@ -124,10 +125,10 @@ async def test_a_broken_endpoint_is_reported_and_left_alone_for_a_while(rephrase
 
 
 async def test_a_slow_endpoint_costs_the_time_out_once(rephraser: Rephraser) -> None:
-    rephraser.answer = lambda request: rephraser.released.wait(10) and None
+    rephraser.answer = lambda request: rephraser.released.wait(PATIENCE_S) and None
     async with expanding(rephraser.url, 0.05) as expander:
         with pytest.raises(ExpansionUnavailable, match=r"did not answer within 0\.05 s"):
-            await asyncio.wait_for(expander.variants("which way"), 5)
+            await asyncio.wait_for(expander.variants("which way"), PATIENCE_S)
         with pytest.raises(ExpansionUnavailable, match="a moment ago"):
             await expander.variants("other")
 
@@ -146,13 +147,13 @@ async def test_a_caller_who_leaves_is_no_failure(rephraser: Rephraser) -> None:
 
     def stuck(request: BaseHTTPRequestHandler) -> None:
         loop.call_soon_threadsafe(entered.set)
-        rephraser.released.wait(10)
+        rephraser.released.wait(PATIENCE_S)
         request.close_connection = True
 
     rephraser.answer = stuck
     async with expanding(rephraser.url) as expander:
         leaving = asyncio.create_task(expander.variants("which way"))
-        await asyncio.wait_for(entered.wait(), 5)
+        await asyncio.wait_for(entered.wait(), PATIENCE_S)
         leaving.cancel()
         with pytest.raises(asyncio.CancelledError):
             await leaving

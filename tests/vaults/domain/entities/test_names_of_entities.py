@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import date, timedelta
 from itertools import pairwise
 
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.work import assert_linear
 from vaults.domain.entities.duplicates import pairs
 from vaults.domain.entities.listing import Entity
 from vaults.domain.entities.naming_ideas import Named, acronyms, ideas, looks_like_a_name
@@ -118,14 +118,11 @@ def test_names_without_a_note_are_never_merged_into_one_without_either() -> None
 
 
 def test_very_many_alike_are_compared_in_time_that_grows_with_their_number() -> None:
-    def took(number: int) -> float:
-        several = [_entity(f"prefixed name {place:x}", path=f"{place}.md") for place in range(number)]
-        began = time.process_time()
-        pairs([*several, *[_entity("The Same", path=f"s{place}.md") for place in range(number)]], {}, frozenset())
-        return time.process_time() - began
+    def several(number: int) -> list[Entity]:
+        alike = [_entity(f"prefixed name {place:x}", path=f"{place}.md") for place in range(number)]
+        return [*alike, *[_entity("The Same", path=f"s{place}.md") for place in range(number)]]
 
-    took(100)
-    assert took(2_000) < 12 * max(took(500), 0.02)
+    assert_linear(lambda entities: pairs(entities, {}, frozenset()), several, 250)
 
 
 @pytest.mark.parametrize(

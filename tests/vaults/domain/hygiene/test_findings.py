@@ -6,6 +6,7 @@ import pytest
 
 from server.services import Services
 from tests.conftest import Asking
+from tests.work import python_steps
 from vaults import clock
 from vaults.domain.hygiene import findings, likeness
 from vaults.domain.hygiene.findings import Findings
@@ -119,15 +120,12 @@ async def test_private_memories_of_others_are_neither_counted_nor_archived(
     assert await _archived(still, _actor(), kind) != []
 
 
-def test_a_thousand_memories_are_compared_within_a_second() -> None:
-    import time
-
+def test_a_thousand_memories_are_compared_without_a_look_at_each_pair() -> None:
     import numpy as np
 
     rng = np.random.default_rng(7)
     rows = rng.standard_normal((1000, 384)).astype("<f4")
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     every = [Candidate(n, str(n), f"text {n} of many", None, "s", 0, rows[n].tobytes()) for n in range(1000)]
-    started = time.perf_counter()
     assert likeness.groups(every, 0.92) == []
-    assert time.perf_counter() - started < 1.0
+    assert python_steps(lambda: likeness.groups(every, 0.92)) < 80 * len(every)

@@ -12,6 +12,7 @@ import pytest
 from tests.conftest import Opening
 from tests.fakes import HashEmbedder
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
+from tests.work import PATIENCE_S
 from vaults.domain.links import embedding, suggesting
 from vaults.domain.links.suggesting import NO_MODEL, Ask, Suggested, Suggestion
 from vaults.domain.memory import Actor
@@ -137,7 +138,7 @@ async def settled(desk: Desk) -> None:
     await desk.vault.shared.embedder.warm()
     await desk.vault.adopt_model()
     desk.vault.nudge()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         while desk.vault.busy or await desk.vault.db.read(entity_vectors.owed):
             if not desk.vault.busy:
                 desk.vault.nudge()
@@ -151,7 +152,7 @@ async def embedded(opening: Opening, made: list[str], revision: str = "1") -> As
         opening(flags, load_model=counting(made, revision)) as services,
         services.pool.lease(services.roster.entry("main")) as vault,
     ):
-        assert await vault.notes.settled(5)
+        assert await vault.notes.settled(PATIENCE_S)
         desk = Desk(services, vault, vault.notes.root, None)  # type: ignore[arg-type]
         await desk.put(NOTES)
         await settled(desk)

@@ -12,6 +12,7 @@ from typing import Any
 from server.dispatch import Outcome
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
+from tests.work import PATIENCE_S
 from vaults.domain.notes import reconcile
 from vaults.vault import Vault
 
@@ -56,5 +57,5 @@ async def desk_in(opening: Opening, flags: dict[str, Any] | None = None, *, alon
     """A vault without a watcher or a model. Not ``alone``: another process has it open already."""
     quiet = {"notes.watch": "off", "embedding.engine": "off", **(flags or {})}
     async with opening(quiet) as services, services.pool.lease(services.roster.entry("main")) as vault:
-        assert not alone or await vault.notes.settled(5)
+        assert not alone or await vault.notes.settled(PATIENCE_S)
         yield Desk(services, vault, vault.notes.root, asker(services))

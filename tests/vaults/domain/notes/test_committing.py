@@ -14,6 +14,7 @@ import pytest
 
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
+from tests.work import PATIENCE_S
 from vaults.domain.memory import Actor
 from vaults.domain.notes import catalogue, committing, intake, tending
 from vaults.domain.notes.intake import digest
@@ -86,7 +87,7 @@ async def _commit(desk: Desk, change: Change) -> None:
 
 
 async def _works(desk: Desk) -> None:
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(PATIENCE_S):
         assert (await desk.ask("note_write", path="next.md", content="# Next\n")).ok
     await _agrees(desk)
 
@@ -199,7 +200,7 @@ async def test_a_caller_that_leaves_at_any_moment_leaves_it_whole_or_undone(open
                 await asyncio.sleep(0)
             task.cancel()
             done = (await asyncio.gather(task, return_exceptions=True))[0]
-            async with asyncio.timeout(3), desk.vault.notes.writing():
+            async with asyncio.timeout(PATIENCE_S), desk.vault.notes.writing():
                 changed = (desk.root / name).read_bytes() == b"# New\n\ntext\n"
                 assert (desk.root / f"made{moment}.md").exists() is changed
                 assert changed or done is not None
@@ -228,16 +229,19 @@ async def test_what_a_caller_that_left_is_not_told_is_not_lost_to_the_log(
 
 
 async def test_only_one_process_changes_notes_at_a_time(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notebook, "WAIT_S", 0.05)
     other = Notebook(desk.root, desk.vault.folder, desk.vault.notes.settings)
     async with other.writing():
-        refused = await desk.ask("note_edit", path="a.md", content="x")
+        with monkeypatch.context() as patch:
+            patch.setattr(notebook, "WAIT_S", 0.05)
+            refused = await desk.ask("note_edit", path="a.md", content="x")
         assert refused.code == "overloaded"
         assert desk.text("a.md") == NOTES["a.md"]
     async with desk.vault.notes.writing():
+        monkeypatch.setattr(notebook, "WAIT_S", 0.05)
         with pytest.raises(StrongroomError):
             async with other.writing():
                 pass
+        monkeypatch.undo()
     await _works(desk)
 
 
@@ -246,7 +250,8 @@ async def test_a_wait_for_the_lock_that_is_given_up_leaves_it_free(desk: Desk) -
     before = len([*Path("/proc/self/fd").iterdir()])
     async with other.writing():
         waiting = asyncio.create_task(_commit(desk, _change(desk)))
-        await asyncio.sleep(0.02)
+        for _ in range(10):
+            await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
     assert len([*Path("/proc/self/fd").iterdir()]) <= before

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
+from tests.work import PATIENCE_S
 from vaults.domain.notes import lateness
 from vaults.errors import StorageFull
 
@@ -28,21 +31,29 @@ def _copies(root: Path) -> list[str]:
     return sorted(each.read_text() for each in root.rglob("*.conflict-*"))
 
 
+def _later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The watch is over; until then there is time enough on any machine to write."""
+    monkeypatch.setattr(lateness, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + 1_000))
+
+
 async def _until_watched(desk: Desk) -> None:
     """Until nothing that was taken away is looked after any more."""
     aside = desk.vault._aside
     assert aside is not None
-    async with asyncio.timeout(4):
+    async with asyncio.timeout(PATIENCE_S):
         await aside
 
 
 @pytest.mark.parametrize("tool", ["note_edit", "note_delete"])
-async def test_a_save_in_place_after_the_exchange_is_kept_beside_the_note(desk: Desk, tool: str) -> None:
-    desk.vault.notes.late._seconds = 0.05
+async def test_a_save_in_place_after_the_exchange_is_kept_beside_the_note(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, tool: str
+) -> None:
+    desk.vault.notes.late._seconds = 900
     with (desk.root / "log.md").open("r+") as editor:
         await desk.done(tool, path="log.md", **({"content": "x"} if tool == "note_edit" else {"confirm": True}))
         editor.write("# A person's words\n")
         editor.truncate()
+    _later(monkeypatch)
     await _until_watched(desk)
     assert _copies(desk.root) == ["# A person's words\n"]
     assert (desk.root / "log.md").exists() is (tool == "note_edit")
@@ -57,7 +68,7 @@ async def test_without_such_a_save_nothing_is_kept(desk: Desk) -> None:
 
 
 async def test_a_copy_that_cannot_be_written_is_tried_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk.vault.notes.late._seconds = 0.02
+    desk.vault.notes.late._seconds = 900
     tree, create, tries = desk.vault.notes.tree, desk.vault.notes.tree.create, 0
 
     def full(path: str, data: bytes) -> object:
@@ -72,6 +83,7 @@ async def test_a_copy_that_cannot_be_written_is_tried_again(desk: Desk, monkeypa
         monkeypatch.setattr(tree, "create", full)
         editor.write("# A person's words\n")
         editor.truncate()
+    _later(monkeypatch)
     await _until_watched(desk)
     assert _copies(desk.root) == ["# A person's words\n"]
 

@@ -15,6 +15,7 @@ import pytest
 
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
+from tests.work import PATIENCE_S
 
 MB = 1024 * 1024
 BOMB = (
@@ -49,9 +50,7 @@ async def desk(opening: Opening) -> AsyncIterator[Desk]:
 
 
 async def test_odd_files_are_left_out_with_a_reason_and_all_others_are_found(desk: Desk) -> None:
-    began = time.monotonic()
     await desk.put({**ODD, **READ})
-    took = time.monotonic() - began
     before = desk.digests()
     rows = await desk.vault.db.read(lambda tx: tx.all("SELECT path, problem FROM notes"))
     skipped = dict(await desk.vault.db.read(lambda tx: tx.all("SELECT path, reason FROM notes_skipped")))
@@ -65,7 +64,6 @@ async def test_odd_files_are_left_out_with_a_reason_and_all_others_are_found(des
     for path in ODD:
         assert (await desk.ask("note_edit", path=path, content="words")).code in {"invalid_argument", "too_large"}
     assert desk.digests() == before
-    assert took < 40, "something takes more than linear time"
 
 
 @pytest.mark.parametrize("path", sorted(set(READ) - {"line.md", "links.md"}))
@@ -134,9 +132,9 @@ async def test_a_note_that_becomes_something_else_under_a_call_leads_nowhere(des
     stop = threading.Event()
     swapping = asyncio.create_task(asyncio.to_thread(_swap, desk.root / "log.md", outside, stop))
     codes: set[str | None] = set()
-    until, count = time.monotonic() + 1, 0
+    until, count = time.monotonic() + PATIENCE_S, 0
     try:
-        while time.monotonic() < until:
+        while (count < 20 or len(codes) <= 2) and time.monotonic() < until:
             count += 1
             for tool, more in (
                 ("note_read", {}),
@@ -146,7 +144,7 @@ async def test_a_note_that_becomes_something_else_under_a_call_leads_nowhere(des
                 ("note_delete", {"confirm": True}),
                 ("frontmatter_update", {"set": {"a": count}}),
             ):
-                outcome = await asyncio.wait_for(desk.ask(tool, path="log.md", **more), 5)
+                outcome = await asyncio.wait_for(desk.ask(tool, path="log.md", **more), PATIENCE_S)
                 assert "secretword" not in outcome.text
                 assert str(tmp_path) not in outcome.text
                 codes.add(outcome.code)

@@ -13,6 +13,7 @@ from server.services import Services
 from tests.conftest import Asking, Opening, asker
 from tests.noted import folder, indexed, put
 from tests.vaults.domain.notes.proved import NOTES, aged, errors, notices
+from tests.work import PATIENCE_S
 from vaults.domain.notes import journal, proving, settling
 from vaults.domain.reindexing import reindex
 from vaults.domain.verify import verify
@@ -134,7 +135,7 @@ async def test_a_file_that_was_saved_just_now_is_only_behind(
     async with opening({"notes.watch": "off"}) as services:
         root = folder(tmp_path)
         async with services.pool.lease(services.roster.entry("main")) as vault:
-            assert await vault.notes.settled(5)
+            assert await vault.notes.settled(PATIENCE_S)
             put(root, {"a.md": "saved now\n"})
             report = await verify(vault)
             assert report.agrees, report.findings

@@ -13,6 +13,7 @@ import pytest
 
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
+from tests.work import PATIENCE_S
 from vaults.domain.notes import catalogue, reader, readings, reconcile
 from vaults.domain.notes.intake import digest
 from vaults.domain.notes.reader import anew
@@ -197,7 +198,7 @@ async def test_reader_processes_make_the_same_rows_as_threads(opening: Opening, 
                 {"notes.watch": "off", "embedding.engine": "off"}, data=tmp_path / str(number)
             ) as services:
                 async with services.pool.lease(services.roster.entry("main")) as vault:
-                    assert await vault.notes.settled(5)
+                    assert await vault.notes.settled(PATIENCE_S)
                     desk = Desk(services, vault, vault.notes.root, None)  # type: ignore[arg-type]
                     await desk.put({**MANY, **ODD})
                     skipped = await vault.db.read(lambda tx: tx.all("SELECT * FROM notes_skipped ORDER BY path"))
@@ -270,7 +271,7 @@ async def test_what_fails_in_reading_fails_the_look_and_does_not_hang_it(
     monkeypatch.setattr(readings, "_started", gone)
     monkeypatch.setattr(reader, "read", broken)
     (desk.root / "a.md").write_text("# A\n")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         with pytest.raises(RuntimeError):
             await reconcile.everything(desk.vault)
     monkeypatch.undo()

@@ -14,6 +14,7 @@ import pytest
 
 from server.services import Services
 from tests.conftest import Opening, asker
+from tests.work import PATIENCE_S
 from vaults.domain.notes import catalogue, reconcile, tending
 from vaults.files.watching import Watcher
 from vaults.vault import Vault
@@ -36,7 +37,7 @@ async def watched(opening: Opening, **flags: Any) -> AsyncIterator[tuple[Service
 
 
 async def until(true: Callable[[], Any]) -> None:
-    async with asyncio.timeout(4):
+    async with asyncio.timeout(PATIENCE_S):
         while not true():  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(0.01)
 
@@ -46,7 +47,7 @@ async def paths(vault: Vault) -> list[str]:
 
 
 async def until_paths(vault: Vault, expected: list[str]) -> None:
-    async with asyncio.timeout(4):
+    async with asyncio.timeout(PATIENCE_S):
         while await paths(vault) != expected:  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(0.01)
 
