@@ -73,13 +73,14 @@ def _both(spec: ToolSpec, args: Arguments, result: Any, *, cut: bool = False) ->
     dumped = spec.output.dump_python(result, mode="json", exclude_none=True, exclude_defaults=True)
     content: dict[str, Any] = {name: each if name in FREE_FORM else _pruned(each) for name, each in dumped.items()}
     marks = {"truncated": True, "warnings": [*content.get("warnings", ()), CUT]} if cut else {}
-    content |= marks
     plain = spec.connector(args, result) if spec.connector is not None else None
     if plain is not None:
-        return Rendered(content, visible_json({**plain, **marks}))
-    said = spec.text(result) if spec.text is not None else words.outlined(_head(spec, result), content)
+        return Rendered(content | marks, visible_json({**plain, **marks}))
+    # That it was cut is said once, below.
+    listed = {name: each for name, each in content.items() if not cut or name != "truncated"}
+    said = spec.text(result) if spec.text is not None else words.outlined(_head(spec, result), listed)
     shown = words.render(said) if isinstance(said, words.Answer) else visible(said)
-    return Rendered(content, f"{shown}\n- {CUT}" if cut else shown)
+    return Rendered(content | marks, f"{shown}\n- {CUT}" if cut else shown)
 
 
 def _head(spec: ToolSpec, result: Any) -> str:

@@ -24,6 +24,8 @@ def shown(schema: dict[str, Any], left_out: Collection[str]) -> dict[str, Any]:
     """An input schema as it is put before a model, which pays for every word: without the arguments ``left_out``, the
     bounds no model trips over, and defaults that mean nothing is asked for."""
     properties = {name: _brief(value) for name, value in schema["properties"].items() if name not in left_out}
+    if "max_tokens" in properties:  # what a tool is asked stands before how much of it
+        properties["max_tokens"] = properties.pop("max_tokens")
     return {**schema, "properties": properties}
 
 

@@ -103,7 +103,7 @@ def _connector(args: FetchArguments, fetched: Fetched) -> dict[str, Any] | None:
     return plain | more | ({"warnings": fetched.warnings} if fetched.warnings else {})
 
 
-@tool(role=Role.READER, text=_fetched_text, connector=_connector)
+@tool(role=Role.READER, text=_fetched_text, connector=_connector, rare=("max_tokens",))
 async def fetch(call: Call, args: FetchArguments) -> Fetched:
     """Read the whole text behind ids and paths. Use it after recall or search, or for all notes that match a glob."""
     portion = Portion(args.from_line, args.max_lines, _bytes_for(call, args))

@@ -114,7 +114,7 @@ def _memory_item(memory: Memory) -> Item:
     )
 
 
-@tool(role=Role.READER, text=_opened_text)
+@tool(role=Role.READER, text=_opened_text, rare=("max_tokens",))
 async def memory_get(call: Call, args: GetArguments) -> Opened:
     """Read memories whole, with metadata, version and links. Use it after recall, for hits that were cut."""
     return await lifecycle.get(call.vault, call.actor, args.ids)

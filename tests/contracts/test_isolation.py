@@ -245,7 +245,7 @@ async def test_interleaved_callers_never_meet_each_others_vault(opening: Opening
                 found = await ask("recall", query="canary second turn", mode=order.choice(("hybrid", "keyword")))
                 said = {hit["content"].rsplit(" ", 1)[1] for hit in found.content["hits"]}
                 assert said == {vault}
-                assert {hit["vault"] for hit in found.content["hits"]} == {vault}
+                assert not any("vault" in hit for hit in found.content["hits"]), "that is said already"
 
         await asyncio.gather(*(client(number) for number in range(16)))
 

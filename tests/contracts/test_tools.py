@@ -21,7 +21,7 @@ from server.mcp_bridge.catalogue import Catalogue
 from server.services import Services
 from server.tools import discover
 from server.tools._schema import WHOLE, published
-from server.tools._spec import CONFIRMED, PRESETS, Registry, ToolSpec
+from server.tools._spec import CONFIRMED, PRESETS, TAKEN_BY_ALL, Registry, ToolSpec
 from vaults.search import budget
 
 TOOLS = list(discover())
@@ -80,7 +80,8 @@ def test_what_is_shown_is_taken_and_what_must_be_given_is_shown(spec: ToolSpec) 
         jsonschema.Draft202012Validator.check_schema(shown)
         assert set(required) <= set(shown["properties"]) < {*taken, CONFIRMED}
         assert shown.get("required", []) == required
-        hidden = {"session", *spec.rare} if preset == "agent" else {"session"}
+        always = {"session"} if spec.shows_budget else set(TAKEN_BY_ALL)
+        hidden = {*always, *spec.rare} if preset == "agent" else always
         assert set(taken) - set(shown["properties"]) == hidden
 
 

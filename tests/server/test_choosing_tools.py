@@ -16,6 +16,7 @@ from server.tools import discover
 from tests.conftest import Opening, asker
 from tests.fakes import HashEmbedder
 from tests.people import person, rewrite
+from tests.server.rendering.answers import is_told
 from tests.work import assert_linear
 from vaults.domain import feedback
 from vaults.embed.choose import load_embedder
@@ -192,7 +193,7 @@ async def test_advice_says_what_a_caller_lacks_and_names_nothing_above_its_role(
     full = await person(services, "full", preset="full")
     told = await full("discover_tools", query=task)
     assert told.content["tools"][0]["available"]
-    assert told.text.startswith("schema (action rename_tag): ")
+    assert is_told(told.text, "name schema", "action rename_tag", "available true")
     names = {
         each["name"] for each in (await rob("discover_tools", query="remember this, delete that note")).content["tools"]
     }

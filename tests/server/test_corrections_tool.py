@@ -11,6 +11,7 @@ from server.services import Services
 from tests.conftest import Asking, Opening
 from tests.noted import folder, indexed, put
 from tests.people import person, rewrite, rows
+from tests.server.rendering.answers import is_told
 from vaults.domain import corrections
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
@@ -33,12 +34,11 @@ async def test_a_correction_is_recorded_listed_resolved_and_taken_back(services:
     listed = await rob("corrections")
     (each,) = listed.content["corrections"]
     assert (each["author"], each["kind"], each["subject"], each["status"]) == ("ann", "fact", "storage", "open")
-    assert f"open correction {one} of storage by ann" in listed.text
-    assert 'not "We use MySQL" but "We use SQLite"' in listed.text
+    assert is_told(listed.text, one, "wrong We use MySQL, right We use SQLite", "subject storage", "author ann", "open")
     for action in ("record", "resolve", "undo"):
         assert (await rob("corrections", action=action, id=one, wrong="a", right="b")).code == "forbidden"
     done = await bob("corrections", action="resolve", id=one, resolution="mended the page")
-    assert "resolved by bob: mended the page" in done.text
+    assert is_told(done.text, "status resolved", "resolution mended the page", "resolved_by bob")
     assert (await _open(rob), await _open(rob, status="resolved"), await _open(rob, status="all")) == ([], [one], [one])
     assert (await bob("corrections", action="resolve", id=one)).code == "conflict"
     (back,) = (await ann("corrections", action="undo", id=one)).content["corrections"]

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.conftest import Opening
+from tests.server.rendering.answers import is_told
 from tests.vaults.domain.notes.notes_desk import desk_in
 
 
@@ -33,4 +34,4 @@ async def test_status_says_that_files_are_not_read_yet(opening: Opening, monkeyp
     async with desk_in(opening) as desk:
         notes = desk.vault.notes
         monkeypatch.setattr(notes, "progress", replace(notes.progress, phase="unread"))
-        assert "0 notes so far (files not read yet)" in (await desk.ask("status")).text
+        assert is_told((await desk.ask("status")).text, "notes 0", "state unread")

@@ -198,7 +198,7 @@ async def test_exports_are_well_formed_whatever_notes_are_called(services: Servi
     assert (cut["truncated"], cut["total"], len(json.loads(cut["export"])["nodes"])) == (True, 3, 1)
     small = await export("graphml", max_tokens=400)
     assert small["truncated"]
-    assert len(list(ElementTree.fromstring(small["export"]).iter(f"{space}node"))) == 1
+    assert len(list(ElementTree.fromstring(small["export"]).iter(f"{space}node"))) < 3
 
 
 @pytest.mark.parametrize("form", ["graphml", "json", "mermaid"])

@@ -90,5 +90,6 @@ async def test_names_of_notes_cannot_pass_for_lines_of_ours(services: Services, 
     assert "\u202e" not in found.text
     (head,) = outside(found.text)
     assert "links to set" in head
-    assert all(line.startswith(("suggestions:", "- ", "total:", "truncated")) for line in inside(found.text))
+    assert all(line.startswith(("suggestions:", "- ", "  ", "total:")) for line in inside(found.text))
+    assert "    | obey" in inside(found.text)
     assert "<system>" not in found.text

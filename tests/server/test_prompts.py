@@ -15,6 +15,7 @@ from server.audience import audience_of
 from server.call import Caller
 from server.inquiry import Refused
 from server.instructions import instructions
+from server.tools._spec import TAKEN_BY_ALL
 from tests.conftest import asker, local
 from vaults.errors import InvalidArgument, NotFound
 from vaults.search.budget import count
@@ -117,7 +118,12 @@ async def test_handoff_and_save_session_name_the_tool_and_every_field_it_takes(s
     for name, tool in (("handoff", "handoff_create"), ("save_session", "session_save")):
         text = await text_of(services, name)
         assert f"call {tool} with" in text
-        fields = services.registry.get(tool).arguments.model_fields.keys() - {"session", "metadata", "ttl_days", "to"}
+        fields = services.registry.get(tool).arguments.model_fields.keys() - {
+            *TAKEN_BY_ALL,
+            "metadata",
+            "ttl_days",
+            "to",
+        }
         assert [each for each in fields if not re.search(rf"\b{each}\b", text)] == []
 
 

@@ -55,12 +55,13 @@ async def test_a_model_that_is_set_up_reorders_what_recall_finds_by_its_own_scor
         plain = await _found(services)
     async with opening({"rerank.model": str(tiny)}) as services:
         reranked = await _found(services)
+        found = await asker(services)("search", query=QUERY, kinds=["memory"], limit=50, max_tokens=50_000)
     assert sorted(_titles(reranked)) == sorted(_titles(plain))
     assert _titles(reranked) != _titles(plain)
     model = load_cross(CrossOptions(str(tiny), "cpu", 1, 512, 60, 0))
     texts = [f"{hit['title']}\n{hit['content']}" for hit in plain]
     opinions = dict(enumerate(model.score(QUERY, texts)))
-    said = {hit["title"]: hit["signals"]["rerank"] for hit in reranked}
+    said = {hit["title"]: hit["signals"]["rerank"] for hit in found.content["hits"]}
     assert [said[hit["title"]] for hit in plain] == pytest.approx(list(opinions.values()), abs=1e-3)
     expected = blend([(place, hit["score"]) for place, hit in enumerate(plain)], opinions)
     scores = {hit["title"]: hit["score"] for hit in reranked}
@@ -110,9 +111,10 @@ async def test_a_broken_model_costs_its_opinion_and_says_so(opening: Opening, ti
     for folder in (broken, tmp_path / "absent"):
         async with opening({"rerank.model": str(folder)}) as services:
             answer = await asker(services)("recall", query=QUERY, limit=50, max_tokens=50_000)
+            found = await asker(services)("search", query=QUERY, limit=50, max_tokens=50_000)
         assert _titles(answer.content["hits"]) == plain
         assert [warning for warning in answer.content["warnings"] if warning.startswith("not reranked: ")]
-        assert not any("rerank" in hit["signals"] for hit in answer.content["hits"])
+        assert not any("rerank" in hit["signals"] for hit in found.content["hits"])
 
 
 async def test_explain_shows_what_the_model_thinks(opening: Opening, tiny: Path) -> None:

@@ -8,6 +8,7 @@ from auth.roles import Role
 from server.call import Caller
 from tests.conftest import Opening, asker, local
 from tests.noted import folder, indexed, put
+from tests.server.rendering.answers import is_told
 
 NOTES = {
     "ferry.md": "# Ferry\nThe ferry leaves at nine, see [[port]].\n",
@@ -33,9 +34,8 @@ async def test_links_stand_beside_hits_when_asked_for_and_count_against_the_budg
         assert ferry["outlinks"] == [{"path": "port.md", "title": "The port"}]
         assert (len(ferry["backlinks"]), ferry["backlinks_total"], ferry["outlinks_total"]) == (10, 12, 1)
         assert ferry["backlinks"][0] == {"path": "log/00.md", "title": "Day 0"}
-        assert "← log/00.md, log/01.md" in found.text
-        assert "and 2 more" in found.text
-        assert "→ port.md" in found.text
+        assert is_told(found.text, "linked from: log/00.md; log/01.md", "and 2 more")
+        assert is_told(found.text, "links to: port.md")
         memory = next(hit for hit in hits.values() if hit["kind"] == "memory")
         assert "backlinks" not in memory
         tight = {"query": "ferry leaves at nine", "mode": "keyword", "max_tokens": 150}

@@ -276,15 +276,22 @@ async def test_what_does_not_fit_is_refused_by_name(services: Services, tool: st
     assert (await asker(services, caller("ann"))(tool, **arguments)).code == "invalid_argument"
 
 
-async def test_old_sessions_are_left_out_where_the_budget_ends_and_that_is_said(services: Services) -> None:
+async def test_less_is_told_of_each_session_before_the_oldest_are_left_out_and_that_is_said(services: Services) -> None:
     await granted(services, "ann")
     ann = asker(services, caller("ann"))
     for number in range(6):
         await ann("session_save", summary=f"{number} " + "word " * 300, status="completed")
     seen = (await ann("session_resume", limit=6, max_tokens=1500)).content
     assert seen["truncated"]
-    assert [view["summary"][0] for view in seen["sessions"]] == ["5", "4"]
-    assert "truncated" not in (await ann("session_resume", limit=2, max_tokens=1500)).content
+    assert [view["summary"][0] for view in seen["sessions"]] == ["5", "4", "3", "2", "1", "0"]
+    assert {len(view["summary"]) < 700 for view in seen["sessions"]} == {True}
+    few = await ann("session_resume", limit=6, max_tokens=350)
+    shown = [view["summary"][0] for view in few.content["sessions"]]
+    assert few.content["truncated"]
+    assert 0 < len(shown) < 6
+    assert shown == ["5", "4", "3", "2", "1", "0"][: len(shown)]
+    assert any(line.startswith("- There is more") for line in few.text.splitlines())
+    assert "truncated" not in (await ann("session_resume", limit=2, max_tokens=3000)).content
 
 
 async def test_what_a_server_served_is_given_back_when_it_stops_and_what_a_command_claimed_is_not(

@@ -11,6 +11,7 @@ from server.call import Caller
 from server.services import Services
 from server.tools.telemetry import schema_tokens
 from tests.conftest import Asking, Opening, asker, local
+from tests.server.rendering.answers import is_told
 from vaults.db.sql import Writer
 from vaults.search import budget
 
@@ -54,7 +55,9 @@ async def test_usage_tells_calls_tokens_savings_growth_and_what_could_be_tidied(
     assert found["savings"]["overhead"] == found["tokens"]["schemas"]
     assert found["growth"][-1]["memories"] == 3
     assert set(found["hygiene"]) == {"duplicates", "never_read", "expired"}
-    assert "4 calls in 1 sessions, 1 failed" in said.text
+    assert is_told(said.text, "sessions: 1")
+    assert is_told(said.text, "tool remember", "calls 3", "errors 0")
+    assert is_told(said.text, "tool memory_get", "calls 1", "errors 1")
     assert len(said.text) < 2500
 
 
@@ -110,7 +113,8 @@ async def test_findings_are_archived_with_one_call_by_who_may_write(services: Se
     assert (await ask("usage", action="archive")).code == "invalid_argument"
     said = await ask("usage", action="archive", kind="expired")
     assert (said.content["archived"], said.content["hygiene"]["expired"]["count"]) == ([old], 0)
-    assert f"Archived 1: {old}" in said.text
+    assert said.text.startswith("Archived 1 memory.")
+    assert is_told(said.text, f"archived: {old}")
     (memory,) = (await ask("memory_get", ids=[old])).content["memories"]
     assert memory["archived_at"]
 

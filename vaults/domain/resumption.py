@@ -10,6 +10,7 @@ from vaults.domain.handoffs import Handoff
 from vaults.domain.memory import GLOBAL
 from vaults.domain.packs.rendering import plain
 from vaults.domain.sessions import LOGGED, Around, SessionView
+from vaults.search import budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +36,8 @@ _DETAILS = (
 
 def in_brief(around: Around, max_tokens: int) -> Around:
     """As much as fits of what somebody who begins should know, the same of each session; what is told twice goes first,
-    and the oldest sessions where even that is too long. Estimated: the answer is counted once it is made."""
-    room = max_tokens * _CHARACTERS
-    if _length(around) <= room:
+    and the oldest sessions where even that is too long."""
+    if _fits(around, max_tokens):
         return around
     around = _said_once(around)
     excess = _length(around) / room
@@ -51,16 +51,23 @@ def in_brief(around: Around, max_tokens: int) -> Around:
             recent_activity=around.recent_activity[-detail.events * 2 :],
             handoff=_short_handoff(around.handoff, detail) if around.handoff is not None else None,
         )
-        if _length(told) <= room:
+        if _fits(told, max_tokens):
             return told
     for name in ("concurrent", "recent_activity", "sessions"):
-        while len(several := getattr(told, name)) > 1 and _length(told) > room:
+        while len(several := getattr(told, name)) > 1 and not _fits(told, max_tokens):
             told = replace(told, **{name: several[1:] if name == "recent_activity" else several[:-1]})
     return told
 
 
 _CHARACTERS = 2.5
-"""Characters of JSON a token has at least, about: ids and times have few."""
+"""Characters of JSON a token has at least, about: ids and times have few. Where more is to be sent than is counted
+quickly, that is exact enough."""
+
+_MOST = 8
+"""Characters of JSON a token has at most, about: what is longer is not worth counting."""
+
+_ENVELOPE = 12
+"""Tokens an answer has besides."""
 
 
 def _said_once(around: Around) -> Around:
@@ -75,9 +82,12 @@ def _said_once(around: Around) -> Around:
     )
 
 
-def _length(value: object) -> int:
-    """Characters of the JSON that is sent, which leaves out what is empty."""
-    return len(json.dumps(_filled(plain(value)), ensure_ascii=False))
+def _fits(told: Around, max_tokens: int) -> bool:
+    """Whether the JSON that is sent, which leaves out what is empty, is within the budget."""
+    sent = json.dumps(_filled(plain(told)), ensure_ascii=False)
+    if len(sent) > max_tokens * _MOST or not budget.is_quick([sent]):
+        return len(sent) <= max_tokens * _CHARACTERS
+    return budget.count(sent) + _ENVELOPE <= max_tokens
 
 
 def _filled(value: Any) -> Any:

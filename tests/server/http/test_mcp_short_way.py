@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 
 import pytest
 import pytest_asyncio
@@ -97,6 +98,8 @@ async def test_both_ways_answer_alike(site, ways, monkeypatch, name, arguments, 
             each["result"]["structuredContent"].pop(part, None)
         if name == "status":
             each["result"].pop("content")  # it says how many calls went well
+        for block in each["result"].get("content", ()):
+            block["text"] = re.sub(r"</?\d{9}>", "<fence>", block["text"])
     assert left == right
     headers = [{k: v for k, v in a.headers.items() if k not in ("date", "content-length")} for a in (short, long)]
     assert headers[0] == headers[1]
