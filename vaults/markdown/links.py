@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from vaults.markdown.destinations import definitions, inline_links
-from vaults.markdown.lines import LineCounter
+from vaults.markdown.lines import LineCounter, matches
 from vaults.markdown.link import Kind, Link
 from vaults.markdown.scan import Scan
 
@@ -37,7 +37,7 @@ def _start(link: Link) -> int:
 def _wiki_links(readable: str, lines: str, text: str, kind: Kind) -> list[Link]:
     found: list[Link] = []
     counter = LineCounter(lines)
-    for match in _WIKI.finditer(readable):
+    for match in matches(_WIKI, readable):
         start, target_start = match.start() - 1, match.start(1) - 1
         line = counter.line(start)
         if kind == "frontmatter" and text.startswith("#", counter.line_start()):

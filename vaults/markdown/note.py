@@ -9,7 +9,7 @@ from typing import Any
 
 from vaults.markdown.blocks import blocks
 from vaults.markdown.frontmatter import Loaded, fenced, load
-from vaults.markdown.lines import LineCounter
+from vaults.markdown.lines import LineCounter, matches
 from vaults.markdown.link import Link
 from vaults.markdown.links import links
 from vaults.markdown.scan import Scan, scan
@@ -162,7 +162,7 @@ def _first_title(found: Scan, headings: tuple[Heading, ...]) -> str | None:
 
 def _blocks(found: Scan) -> Iterator[Block]:
     counter = LineCounter(found.lines)
-    for match in _BLOCK.finditer(found.visible):
+    for match in matches(_BLOCK, found.visible):
         start = match.start() - 1
         yield Block(match[1], counter.line(start), start, match.end(1) - 1)
 
@@ -171,7 +171,7 @@ def _callouts(found: Scan, text: str) -> Iterator[Callout]:
     if "[!" not in found.visible:
         return
     counter = LineCounter(found.lines)
-    for match in _CALLOUT.finditer(found.visible):
+    for match in matches(_CALLOUT, found.visible):
         start, end = match.start(), match.end() - 1
         title = text[match.start(2) - 1 : end].strip()
         yield Callout(match[1].strip().lower(), title, counter.line(start), start, _end(text, start, end))

@@ -20,9 +20,6 @@ from vaults.files.tree import Content, Stamp
 from vaults.markdown.source import Source, encode
 from vaults.vault import Vault
 
-POOLED = 64 * 1024
-"""Characters from which a note is worked on by a thread: everybody else waits for the event loop."""
-
 _NOWHERE = Stamp(0, 0, 0, 0)
 
 
@@ -142,7 +139,8 @@ class Draft:
 
     async def amended(self, base: Base, amendment: Amendment) -> Amended:
         """The change of a note, which is not drafted yet. Raises ``TooLarge`` and what the pure step raises."""
-        revision = await self._revised(base.source.text, base.revise or amendment.revise)
+        revise = base.revise or amendment.revise
+        revision = await run_in(self.vault.shared.pool, revise, base.source.text)  # short ones may take long, too: YAML
         revision = await autolink.linked(self.vault, base.path, revision, asked=amendment.auto_link)
         data = self._fitting(Source(revision.text, base.source.bom))
         note = base.note
@@ -176,10 +174,6 @@ class Draft:
         same = key(path)
         found = [each for each in self._files.values() if same in (key(each.target), key(each.path))]
         return next((each for each in found if key(each.target) == same), found[0] if found else None)
-
-    async def _revised(self, text: str, revise: Revise) -> Revision:
-        """The pure step, on a thread where the note is long."""
-        return revise(text) if len(text) < POOLED else await run_in(self.vault.shared.pool, revise, text)
 
     def _fitting(self, source: Source) -> bytes:
         """The bytes of a note. Raises ``TooLarge`` for more than a note may have."""

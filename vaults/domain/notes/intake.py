@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-from vaults import clock
+from vaults import clock, heap
 from vaults.domain.memory import GLOBAL
 from vaults.files.paths import key
 from vaults.files.tree import Content, Stamp
@@ -94,6 +95,11 @@ class Intake:
 
 def taken(path: str, content: Content, read_ns: int, *, whole: bool = True) -> Intake:
     """Read a note. ``whole`` False: without links and tasks. Raises ``NotText``."""
+    with heap.calm() if len(content.data) > LONG else nullcontext():
+        return _taken(path, content, read_ns, whole=whole)
+
+
+def _taken(path: str, content: Content, read_ns: int, *, whole: bool) -> Intake:
     text = decode(content.data).text
     parsed = markdown.parse(text) if whole else markdown.skimmed(text)
     modified = _when(content.stamp.mtime_ns)

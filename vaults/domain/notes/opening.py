@@ -15,6 +15,7 @@ from vaults.errors import Conflict, InvalidArgument, NotFound
 from vaults.files.paths import key, note_path
 from vaults.files.tree import Content, Stamp
 from vaults.graph import titles
+from vaults.markdown.likeness import nearest
 from vaults.markdown.source import NotText, Source, decode
 from vaults.vault import Vault
 
@@ -114,10 +115,10 @@ def several(name: str, paths: Sequence[str]) -> Conflict:
 
 def closest(tx: Reader, wanted: str) -> list[str]:
     """Paths of notes whose names are spelled most like this one."""
-    from rapidfuzz import process
+    from rapidfuzz import fuzz
 
-    names = {row[0]: row[0] for row in tx.all("SELECT path FROM notes LIMIT 20000")}
-    return [each[2] for each in process.extract(wanted, names, limit=CLOSEST, score_cutoff=60)]
+    names = [row[0] for row in tx.all("SELECT path FROM notes LIMIT 20000")]
+    return [each[0] for each in nearest(wanted, names, fuzz.WRatio, limit=CLOSEST, least=60)]
 
 
 def _warnings(tx: Reader, path: str) -> list[str]:

@@ -54,7 +54,8 @@ async def write(vault: Vault, actor: Actor, asked: Asked, terms: Terms) -> Chang
     if asked.suggest_links and asked.content:
         offer = await offering.offered(vault, actor, asked.content, amendment.path, auto_link=asked.auto_link)
         ideas = offer.ideas
-        amendment = await planned(Draft(vault), replace(asked, content=offering.ended_with(asked.content, offer.line)))
+        content = await run_in(vault.shared.pool, offering.ended_with, asked.content, offer.line)
+        amendment = await planned(Draft(vault), replace(asked, content=content))
     changed = replace(await amend(vault, actor, amendment, terms), suggestions=ideas)
     return changed if asked.mode == "overwrite" else await _compared(vault, actor, changed, amendment.words)
 
