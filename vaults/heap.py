@@ -18,6 +18,9 @@ _ARENA_MAX = -8
 
 ARENAS = 2
 
+LONG = 256 * 1024
+"""Characters or bytes of a note from which reading it makes so many objects that collections are felt."""
+
 _NEVER = 2**30
 _calm = threading.Lock()
 _full_after: list[int] = []
@@ -37,9 +40,12 @@ def trim() -> None:
 
 
 @contextmanager
-def calm() -> Iterator[None]:
-    """Let no full collection happen within. It goes through all objects at once, which keeps every thread waiting, and
-    is due again and again where a long note is read into a million of them that are all in use."""
+def calm(size: int) -> Iterator[None]:
+    """While a note of ``LONG`` or more is read, let no full collection happen. It goes through all objects at once,
+    which keeps every thread waiting, and is due again and again while a million are made that are all in use."""
+    if size < LONG:
+        yield
+        return
     with _calm:
         young, middle, old = gc.get_threshold()
         _full_after.append(old)

@@ -161,8 +161,8 @@ def _parts(text: str, first: int, last: int) -> Iterator[str]:
 
 
 def _line_end(text: str, at: int, last: int) -> int:
-    """Where the line ends that goes on at ``at``. One that goes on for more than ``LONG`` ends before: all of a block is
-    read at once."""
+    """Where the line ends that goes on at ``at``. One that goes on for more than ``LONG`` ends before: all of a block
+    is read at once."""
     most = min(at + LONG, last)
     end = text.find("\n", at, most) + 1
     if end or most == last:

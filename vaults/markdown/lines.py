@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 PIECE = 128 * 1024
-"""Characters that are searched at once: while an expression is at work no other thread runs, not even the event loop's."""
+"""Characters searched at once: no other thread runs while an expression is at work, nor does the event loop."""
 
 OVERLAP = 32 * 1024
 """Characters that are looked at beyond a piece: of what begins in it, that much is sure to be found."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from vaults import heap
 from vaults.markdown.blocks import blocks
 from vaults.markdown.frontmatter import Loaded, fenced, load
 from vaults.markdown.lines import LineCounter, matches
@@ -81,6 +82,11 @@ _CALLOUT = re.compile(r"\n[ \t]*+>[ \t>]*+\[!([^\]\n\0]++)\][-+]?+([^\n]*+)")
 
 def parse(text: str) -> Note:
     """What the note says, and where. Offsets are of ``text``."""
+    with heap.calm(len(text)):
+        return _parsed(text)
+
+
+def _parsed(text: str) -> Note:
     found = scan(text)
     note = _skimmed(found, text)
     linked = tuple(links(found, text))
@@ -99,8 +105,9 @@ def skimmed(text: str) -> Note:
     ``tags`` are those of the frontmatter alone."""
     lines = f"\n{unified(text)}\n"
     body_start = fenced(text, lines)
-    headings = [(level, start, end - 1) for level, start, end in blocks(lines, body_start).headings]
-    return _skimmed(Scan(lines, "", "", body_start, headings, [], []), text)
+    with heap.calm(len(text)):
+        headings = [(level, start, end - 1) for level, start, end in blocks(lines, body_start).headings]
+        return _skimmed(Scan(lines, "", "", body_start, headings, [], []), text)
 
 
 def _skimmed(found: Scan, text: str) -> Note:

@@ -11,7 +11,9 @@ from vaults.markdown.lines import LineCounter, matches
 from vaults.markdown.scan import Scan
 from vaults.markdown.tags import TAG, distinct, is_tag
 
-_TASK = re.compile(r"\n([ \t]*+(?:>[ \t]*+){0,999}+)(?:[-*+]|[0-9]{1,9}[.)])[ \t]++\[([^\n\0])\](?=[ \t\n])[ \t]*+([^\n]*+)")
+_TASK = re.compile(
+    r"\n([ \t]*+(?:>[ \t]*+){0,999}+)(?:[-*+]|[0-9]{1,9}[.)])[ \t]++\[([^\n\0])\](?=[ \t\n])[ \t]*+([^\n]*+)"
+)
 _DUE = re.compile(r"(?:📅\ufe0f? *|[\[(]due:: *)([0-9]{4}-[0-9]{2}-[0-9]{2})\b")
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from vaults import heap
 from vaults.context import run_in
 from vaults.domain.links import autolink
 from vaults.domain.notes import colliding, opening
@@ -140,7 +141,7 @@ class Draft:
     async def amended(self, base: Base, amendment: Amendment) -> Amended:
         """The change of a note, which is not drafted yet. Raises ``TooLarge`` and what the pure step raises."""
         revise = base.revise or amendment.revise
-        revision = await run_in(self.vault.shared.pool, revise, base.source.text)  # short ones may take long, too: YAML
+        revision = await run_in(self.vault.shared.pool, _revised, revise, base.source.text)
         revision = await autolink.linked(self.vault, base.path, revision, asked=amendment.auto_link)
         data = self._fitting(Source(revision.text, base.source.bom))
         note = base.note
@@ -182,6 +183,12 @@ class Draft:
             message = f"the note would have {len(data):,} bytes; {most:,} is the most"
             raise TooLarge(message, hint="put a part of it into another note", size=len(data), limit=most)
         return data
+
+
+def _revised(revise: Revise, text: str) -> Revision:
+    """The pure step. That of a short note may take long, too: for YAML, or for what is added to it."""
+    with heap.calm(len(text)):
+        return revise(text)
 
 
 def _open(change: FileChange, path: str) -> Open:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
@@ -95,7 +94,7 @@ class Intake:
 
 def taken(path: str, content: Content, read_ns: int, *, whole: bool = True) -> Intake:
     """Read a note. ``whole`` False: without links and tasks. Raises ``NotText``."""
-    with heap.calm() if len(content.data) > LONG else nullcontext():
+    with heap.calm(len(content.data)):
         return _taken(path, content, read_ns, whole=whole)
 
 
@@ -149,10 +148,11 @@ def placed(taken: Intake, stamp: Stamp, read_ns: int) -> Intake:
 
 def cut(taken: Intake, max_tokens: int) -> Intake:
     """Cut a note's passages, and work out what their rows hold, here instead of in the transaction."""
-    for block in taken.blocks:
-        for passage in block.cut(max_tokens, taken.labels):
-            passage.columns()
-            passage.grams  # noqa: B018  worked out once, here
+    with heap.calm(taken.stamp.size):
+        for block in taken.blocks:
+            for passage in block.cut(max_tokens, taken.labels):
+                passage.columns()
+                passage.grams  # noqa: B018  worked out once, here
     return taken
 
 

@@ -127,7 +127,7 @@ async def _asked(vault: Vault, process: asyncio.subprocess.Process, batch: list[
         process.stdin.write(reader.packed(batch))
         await process.stdin.drain()
         (length,) = reader.LENGTH.unpack(await process.stdout.readexactly(reader.LENGTH.size))
-        answer = await run_in(vault.shared.pool, pickle.loads, await process.stdout.readexactly(length))  # noqa: S301  ours
+        answer = await run_in(vault.shared.pool, pickle.loads, await process.stdout.readexactly(length))
     except (OSError, EOFError, asyncio.IncompleteReadError):
         return None
     return answer if isinstance(answer, Readings) else None
