@@ -50,7 +50,7 @@ def test_what_a_piece_cuts_off_is_read_to_its_end(tiny: None) -> None:
 
 def test_a_note_is_read_the_same_in_pieces_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "# Top\n\n" + "".join(
-        f"## H{n}\n\n[[Note {n}|x]] #tag{n} `code [[no]]`\n- [ ] do {n} <!-- [[hidden]] -->\n> [!tip] t\n\n%% c %%\n^b{n}\n"
+        f"## H{n}\n\n[[N {n}|x]] #t{n} `code [[no]]`\n- [ ] do {n} <!-- [[hidden]] -->\n> [!tip] t\n\n%% c %%\n^b{n}\n"
         for n in range(50)
     )
     whole = parse(text)
