@@ -16,7 +16,7 @@ NEW = "Entirely new words."
 
 BLOCKS = st.sampled_from(
     ["# One", "## Two", "### Three", "words", "two\nlines", "- item", "- item\n- other", "- loose\n\n- list", "> quote",
-     "| a | b |\n| - | - |", "```\ncode\n\nmore\n```", "1. first", "---\n\nrule"]
+     "| a | b |\n| - | - |", "```\ncode\n\nmore\n```", "1. first", "***\n\nrule"]
 )  # fmt: skip
 GAPS = st.sampled_from(["\n", "\n\n", "\n\n", "\n\n\n"])
 NOTES = st.builds(
@@ -41,12 +41,15 @@ def test_what_was_added_to_a_note_is_removed_without_a_trace(text: str, position
     assert taken_back(text, position=position) == text
 
 
-@given(NOTES, st.sampled_from(["append", "prepend"]))
-def test_and_what_was_added_to_a_section(text: str, position: str) -> None:
-    assume(text.count("## Two\n") == 1)
-    below = text.partition("## Two\n")[2].lstrip("\n")
+OTHERS = NOTES.map(lambda text: text.replace("## Two", "## Other"))
+
+
+@given(OTHERS, st.sampled_from(["", "\n"]), OTHERS, st.sampled_from(["append", "prepend"]))
+def test_and_what_was_added_to_a_section(above: str, gap: str, below: str, position: str) -> None:
+    below = below.removeprefix("---\na: b\n---\n").lstrip("\n")
     # Whether a blank line was below an empty section before something was put at its beginning, nothing tells any more.
-    assume(position == "append" or (below and not below.startswith("#")))
+    assume(position == "append" or not below.startswith("#"))
+    text = f"{above.rstrip(chr(10))}\n\n## Two\n{gap}{below}"
     assert taken_back(text, section="## Two", position=position) == text
 
 

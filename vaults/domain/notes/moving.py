@@ -20,7 +20,7 @@ from vaults.domain.notes.showing import shown
 from vaults.domain.notes.spelling import name
 from vaults.errors import Conflict, InvalidArgument, NotFound, TooLarge
 from vaults.files.failures import blocked, clash, occupied
-from vaults.files.paths import check_creatable, is_note, joined, key, located
+from vaults.files.paths import check_creatable, check_named_as_note, is_note, joined, key, located
 from vaults.graph import linking, titles
 from vaults.markdown import note as markdown
 from vaults.markdown.resolve import Candidate, name_key
@@ -91,6 +91,7 @@ def _destination(path: str, to: str) -> str:
         if to.endswith("/"):
             new = joined(located(to) if to.strip("/") else "", old)
         else:
+            check_named_as_note(to)
             new = located(to) if is_note(to) else located(to) + old[len(name(path)) :]
         if new != path:
             check_creatable(new)

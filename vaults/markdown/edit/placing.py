@@ -87,10 +87,9 @@ def _with_gaps(draft: Draft, spans: Sequence[tuple[int, int]]) -> list[tuple[int
     found: list[tuple[int, int]] = []
     floor = draft.outline.body_start
     for start, end in spans:
-        if not any(first < start and end < last for first, last in draft.outline.fences):
-            start, end = _with_gap(draft.text, floor, start, end)
-        found.append((start, end))
-        floor = end
+        coded = any(first < start and end < last for first, last in draft.outline.fences)
+        found.append((start, end) if coded else _with_gap(draft.text, floor, start, end))
+        floor = found[-1][1]
     return found
 
 
