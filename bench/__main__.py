@@ -23,6 +23,7 @@ PARTS = {
     "memory": "resident memory",
     "vaults": "1,000 vaults, 64 open",
     "lag": "loop lag beside an import",
+    "silence": "longest silence of the loop beside long notes",
     "locomo": "four real conversations",
     "notes_index": "first index, restarts and memory of 10,000 notes",
     "notes_saves": "from a save outside to a search that finds it",

@@ -1,4 +1,4 @@
-"""Giving freed memory back to the system.
+"""Giving freed memory back to the system, and keeping the collector from stopping everybody.
 
 glibc keeps what was freed for each thread's next use; with a thread per SQLite connection that is more than an idle
 vault itself (of 750 KiB, all but 30). Where there is no glibc these do nothing.
@@ -7,12 +7,24 @@ vault itself (of 750 KiB, all but 30). Where there is no glibc these do nothing.
 from __future__ import annotations
 
 import ctypes
+import gc
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 
 _ARENA_MAX = -8
 """``M_ARENA_MAX`` of malloc.h."""
 
 ARENAS = 2
+
+LONG = 256 * 1024
+"""Characters or bytes of a note from which reading it makes so many objects that collections are felt."""
+
+_NEVER = 2**30
+_calm = threading.Lock()
+_full_after: list[int] = []
+"""The threshold of full collections that everybody in ``calm`` found, the first of them before it was changed."""
 
 
 def few_arenas() -> None:
@@ -25,6 +37,26 @@ def trim() -> None:
     """Hand freed pages back. Takes milliseconds: not on the event loop."""
     if (libc := _libc()) is not None:
         libc.malloc_trim(0)
+
+
+@contextmanager
+def calm(size: int) -> Iterator[None]:
+    """While a note of ``LONG`` or more is read, let no full collection happen. It goes through all objects at once,
+    which keeps every thread waiting, and is due again and again while a million are made that are all in use."""
+    if size < LONG:
+        yield
+        return
+    with _calm:
+        young, middle, old = gc.get_threshold()
+        _full_after.append(old)
+        gc.set_threshold(young, middle, _NEVER)
+    try:
+        yield
+    finally:
+        with _calm:
+            last = _full_after.pop()
+            if not _full_after:
+                gc.set_threshold(young, middle, last)
 
 
 @cache

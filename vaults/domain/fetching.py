@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from vaults.context import run_in
 from vaults.domain import lifecycle
@@ -59,6 +59,13 @@ class Found:
     warnings: list[str] = field(default_factory=list)
     full: bool = False
     partial: bool = False
+
+    @property
+    def cut_by(self) -> Literal["max_bytes", "max_lines"] | None:
+        """Which bound of the portion cut a text, for whoever says how to go on; None where all was returned."""
+        if self.full or self.remaining:
+            return "max_bytes"
+        return "max_lines" if any(item.truncated for item in self.items) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +180,7 @@ async def _item(vault: Vault, target: _Target, portion: Portion, left: int, foun
 
 async def _read(vault: Vault, target: _Target, portion: Portion, left: int, found: Found) -> Item:
     if target.memory is not None:
-        return _of_memory(target.memory, portion, left)
+        return _of_memory(target.memory, portion, left, found)
     note = await opened(vault, await path_of(vault, target.path or ""))
     about = await reading.known(vault, note)
     found.warnings += [f"{note.path}: {warning}" for warning in note.warnings]
@@ -186,13 +193,14 @@ def _words(failure: StrongroomError) -> str:
     return failure.message.removeprefix("Validation error: path ")
 
 
-def _of_memory(memory: Memory, portion: Portion, left: int) -> Item:
+def _of_memory(memory: Memory, portion: Portion, left: int, found: Found) -> Item:
     whole = memory.content.splitlines(keepends=True)
     chosen = whole[portion.from_line - 1 :]
     if portion.max_lines is not None:
         chosen = chosen[: portion.max_lines]
     text = "".join(chosen)
     short = text.encode()[:left].decode("utf-8", "ignore")
+    found.full = len(short) < len(text)
     # What the server knows of the memory stands above what its writer says in metadata.
     kept = {
         **memory.metadata, "type": memory.type, "author": memory.author, "created_at": memory.created_at,

@@ -29,6 +29,11 @@ _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
+# What some systems make a plain dot of, or read as one: `．．` then climbs, and `．git` is hidden.
+_DOTS = str.maketrans({"\uff0e": ".", "\u2024": ".", "\ufe52": ".", "\u2025": ".."})
+# Windows knows a long name by a short one as well: `git~1` is `.git`. Others may be some other note's.
+_HIDDEN_SHORT = re.compile(r"(?:git|strong|obsidi)~[0-9]+(?:\.|$)", re.IGNORECASE)
+_SHORT = re.compile(r"(?=.{1,8}(?:\.|$))[^.~ ]{1,6}~[0-9]+(?:\.[^. ]{0,3})?$")
 _JOINER = re.compile("[\u200c\u200d]")
 
 
@@ -51,6 +56,33 @@ def note_path(text: str) -> str:
         raise InvalidArgument("path", "names a folder", hint="give the note's name too, such as projects/plan.md")
     path = located(text)
     return path if is_note(path) else located(path + ".md")
+
+
+_OTHER_FILES = {
+    "txt", "text", "rtf", "pdf", "doc", "docx", "odt", "pages", "ppt", "pptx", "odp", "key", "xls", "xlsx", "ods",
+    "numbers", "csv", "tsv", "json", "jsonl", "xml", "yaml", "yml", "toml", "html", "htm", "epub", "tex", "rst",
+    "org", "adoc", "canvas", "base", "png", "jpg", "jpeg", "gif", "webp", "svg", "bmp", "tif", "tiff", "heic", "mp3",
+    "wav", "m4a", "flac", "ogg", "mp4", "mov", "mkv", "webm", "avi", "zip", "gz", "tgz", "tar", "7z", "rar", "eml",
+    "log",
+}  # fmt: skip
+"""What the names of files end in that are surely no notes. Others may be a note's title: ``v1.2``, ``Node.js``."""
+
+
+def file_suffix(path: str) -> str | None:
+    """The suffix by which a path names a file of another kind, without the dot; None where it may name a note."""
+    suffix = path.rpartition("/")[2].rpartition(".")[2].lower() if "." in path else ""
+    return suffix if suffix in _OTHER_FILES else None
+
+
+def check_named_as_note(text: str, field: str = "path") -> None:
+    """Raises InvalidArgument for the name of another kind of file, which would become a note's by ``.md`` behind it."""
+    if (suffix := file_suffix(text)) is not None:
+        stem = text[: -len(suffix) - 1]
+        raise InvalidArgument(
+            field,
+            f"ends in .{suffix}, and a note is Markdown",
+            hint=f"say {stem}.md, or {text}.md if it is called that",
+        )
 
 
 def is_note(path: str) -> bool:
@@ -139,6 +171,14 @@ def _refusal_of_segments(segments: list[str], path: str) -> str | None:
             "must not contain '.', '..' or a hidden name (one that starts with a dot)",
         ),
         ("%" in path and _climbs_when_decoded(path), "must not contain '..', also not percent-encoded"),
+        (
+            not path.isascii() and {".", ".."} & {each.translate(_DOTS) for each in segments},
+            "must not contain '.' or '..', also not of wide dots",
+        ),
+        (
+            "~" in path and any(_HIDDEN_SHORT.match(each) for each in segments),
+            "must not contain a short name of a hidden folder, such as git~1",
+        ),
     )
     return next((reason for broken, reason in rules if broken), None)
 
@@ -155,7 +195,8 @@ def _climbs_when_decoded(path: str) -> bool:
 
 def _uncreatable(segment: str) -> str | None:
     """Why no file or folder of this name should be made, or None."""
-    spaced = segment != segment.strip() or segment.endswith(".")
+    plain = segment.translate(_DOTS)
+    spaced = segment != segment.strip() or plain.endswith(".")
     hidden = _INVISIBLE.search(segment) or not _joiners_are_needed(segment)
     rules = (
         (len(segment.encode()) > MAX_NAME_BYTES, f"has a name over {MAX_NAME_BYTES} bytes"),
@@ -163,6 +204,9 @@ def _uncreatable(segment: str) -> str | None:
         (spaced, "has a name that starts or ends with a space, or ends with a dot"),
         (_RESERVED_SIGNS.search(segment), 'has a name with one of < > : " | ? *'),
         (_RESERVED_NAMES.match(segment), "has a name that Windows reserves for a device"),
+        (_SHORT.match(segment), "has a name such as git~1, by which Windows may know another file"),
+        (plain.startswith("."), "has a name that starts with a dot, if a wide one"),
+        ("[[" in segment or "]]" in segment, "has a name with [[ or ]], which no link can hold"),
         (hidden, "has a name with invisible or direction-changing characters"),
     )
     return next((reason for broken, reason in rules if broken), None)

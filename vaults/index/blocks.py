@@ -141,16 +141,16 @@ def _shared(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _parts(text: str, first: int, last: int) -> Iterator[str]:
-    """A stretch in parts that end before a line chosen by its own content, at most ``LONG`` but for one endless line.
-    The odds of a line are by its length, so that borders lie as near to each other in texts of long lines."""
+    """A stretch in parts of at most ``2 * LONG`` that end before a line chosen by its own content. The odds of a line
+    are by its length, so that borders lie as near to each other in texts of long lines."""
     if last - first <= LONG:
         yield text[first:last]
         return
     begin = first
     while last - begin > SHORTEST:
-        border = text.find("\n", begin + SHORTEST - 1, last) + 1 or last
+        border = _line_end(text, begin + SHORTEST - 1, last)
         while border < last and border - begin < LONG:
-            end = text.find("\n", border, last) + 1 or last
+            end = _line_end(text, border, last)
             if zlib.crc32(text[border:end].encode("utf-8", "surrogatepass")) * _APART < (end - border) << 32:
                 break
             border = end
@@ -158,3 +158,13 @@ def _parts(text: str, first: int, last: int) -> Iterator[str]:
         begin = border
     if begin < last:
         yield text[begin:last]
+
+
+def _line_end(text: str, at: int, last: int) -> int:
+    """Where the line ends that goes on at ``at``. One that goes on for more than ``LONG`` ends before: all of a block
+    is read at once."""
+    most = min(at + LONG, last)
+    end = text.find("\n", at, most) + 1
+    if end or most == last:
+        return end or last
+    return text.rfind(" ", at + LONG // 2, most) + 1 or most

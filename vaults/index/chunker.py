@@ -60,11 +60,16 @@ def cut(text: str, max_tokens: int, count: Callable[[str], int] | None = None) -
     """
     if count is None:
         whole = text.strip()
-        if whole and (len(whole) <= max_tokens or estimate(whole) <= max_tokens) and not HANGUL.search(whole):
+        if whole and _fits(whole, max_tokens) and not HANGUL.search(whole):
             start = text.index(whole[0])  # most of what is cut fits as it is: no need to know where its atoms are
             return [_piece(text, start, start + len(whole))]
         return [_piece(text, start, end) for start, end in _spans(text, 0, len(text), max_tokens)]
     return [_piece(text, start, end) for start, end in _counted(text, max_tokens, count)]
+
+
+def _fits(text: str, max_tokens: int) -> bool:
+    """Whether it has no more atoms than that; of a longer one only so many are looked at."""
+    return len(text) <= max_tokens or next(islice(ATOM.finditer(text), max_tokens, None), None) is None
 
 
 def estimate(text: str) -> int:

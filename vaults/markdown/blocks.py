@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 
 from vaults.markdown.containers import Containers
 from vaults.markdown.elements import element_at
+from vaults.markdown.lines import Pieces, matches
 
 _CANDIDATE = re.compile(
     r"\n(?=[ \t>\-+*0-9`~<%#=])"
-    r"([ \t]*+(?:(?:>|(?:[-+*]|[0-9]{1,9}[.)])(?=[ \t]++[^ \t\n]))[ \t]*+)*+)"
+    r"([ \t]*+(?:(?:>|(?:[-+*]|[0-9]{1,9}[.)])(?=[ \t]++[^ \t\n]))[ \t]*+){0,999}+)"
     r"(?:(`{3,}+(?=[^`\n]*+\n)|~{3,}+)|(\#{1,6}+)(?=[ \t\n])|((?:=++|-++)[ \t]*+)(?=\n)|(<)(?=[a-zA-Z/!?])|(%%))"
 )
 _CLOSING = re.compile(r"\n {0,3}(`{3,}+|~{3,}+)[ \t]*+(?=\n)")
@@ -51,12 +52,12 @@ class _Reading:
         self._percents = True
 
     def read(self) -> Blocks:
-        text, search, handlers = self._text, _CANDIDATE.search, self._handlers
-        found = search(text, self._start)
+        search, handlers = Pieces(_CANDIDATE, self._text).search, self._handlers
+        found = search(self._start)
         while found is not None:
             kind = found.lastindex
             assert kind is not None
-            found = search(text, handlers[kind](found))
+            found = search(handlers[kind](found))
         return self._found
 
     def _line_end(self, position: int) -> int:
@@ -80,7 +81,7 @@ class _Reading:
         return end
 
     def _fence_end(self, after: int, mark: str) -> int:
-        for close in _CLOSING.finditer(self._text, after):
+        for close in matches(_CLOSING, self._text, after):
             if close[1].startswith(mark):
                 return close.end()
         return len(self._text) - 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from vaults.markdown.inline import BREAK
-from vaults.markdown.lines import LineCounter
+from vaults.markdown.lines import LineCounter, matches
 from vaults.markdown.link import Link, unescaped
 from vaults.markdown.scan import Scan
 
@@ -14,7 +14,7 @@ Span = tuple[int, int]
 MAX_ALIAS = 1000
 """Characters kept of a link's text. Images nest, and each would hold the text of all within."""
 
-_BRACKET = re.compile(rf"\\.|!?\[|\]|{BREAK}")
+_BRACKET = re.compile(rf"\\.|!\[|\[|\]|{BREAK}")
 _TITLE = r"\"(?:[^\"\\\n]++|\\.|\n(?![ \t]*+\n))*+\"|'(?:[^'\\\n]++|\\.|\n(?![ \t]*+\n))*+'|\((?:[^()\\\n]++|\\.)*+\)"
 _SPACE = r"[ \t]*+\n?+[ \t]*+"
 _DESTINATION = re.compile(
@@ -61,7 +61,7 @@ def _paired(scan: Scan) -> list[tuple[Span, Span, Span]]:
 def definitions(scan: Scan, text: str) -> list[Link]:
     """``[label]: target`` on a line of its own, which no paragraph's line stands above. Footnotes are none."""
     lines, found, last = scan.lines, [], -1
-    for match in _DEFINITION.finditer(scan.linked, scan.body_start):
+    for match in matches(_DEFINITION, scan.linked, scan.body_start):
         start = match.start()
         above = lines.rfind("\n", 0, start)
         if start in (0, scan.body_start, last) or lines[above:start].isspace():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 
+from vaults.markdown.lines import Pieces
+
 Spans = list[tuple[int, int]]
 
 _RUN = re.compile(r"``*+")
@@ -44,8 +46,8 @@ class _Inline:
         self._marks = {"-->": -1, "%%": -1}
 
     def read(self, event: re.Pattern[str]) -> tuple[Spans, Spans]:
-        search, text, edge = event.search, self._text, 0
-        found = search(text)
+        search, edge = Pieces(event, self._text).search, 0
+        found = search(0)
         while found is not None:
             start, end = found.span()
             if self._starts:
@@ -58,7 +60,7 @@ class _Inline:
                 end = self._span(start, run, edge) or run
             elif start >= edge:
                 edge = self._comment(start, end) or edge
-            found = search(text, end)
+            found = search(end)
         return self._code, sorted([*self._blocks, *self._comments])
 
     def _block_end(self, at: int) -> int:
@@ -73,7 +75,7 @@ class _Inline:
 
     def _paragraph_end(self, at: int) -> int:
         if self._break < at:
-            found = _BREAK.search(self._text, at)
+            found = Pieces(_BREAK, self._text).search(at)
             self._break = found.start() if found else len(self._text)
         return self._break
 

@@ -1,6 +1,66 @@
-"""Line numbers of offsets that come in order."""
+"""Going through a note line by line and piece by piece."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+PIECE = 128 * 1024
+"""Characters searched at once: no other thread runs while an expression is at work, nor does the event loop."""
+
+OVERLAP = 32 * 1024
+"""Characters that are looked at beyond a piece: of what begins in it, that much is sure to be found."""
+
+
+class Pieces:
+    """Searches a long text piece by piece, and finds what a search of all of it would, but for what is longer than
+    ``OVERLAP`` and does not end at every place."""
+
+    __slots__ = ("_end", "_pattern", "_text", "_turn")
+
+    def __init__(self, pattern: re.Pattern[str], text: str) -> None:
+        self._pattern = pattern
+        self._text = text
+        self._turn = 0  # from here on the next piece is searched
+        self._end = 0
+
+    def search(self, at: int) -> re.Match[str] | None:
+        """The first match from ``at`` on, which must not go back."""
+        while True:
+            if at >= self._turn:
+                self._go_on(at)
+            found = self._pattern.search(self._text, at, self._end)
+            if found is not None and found.start() < self._turn:
+                return self._whole(found)
+            if self._end == len(self._text):
+                return None
+            at = max(at, self._turn)
+
+    def _go_on(self, at: int) -> None:
+        last, most = len(self._text), at + PIECE + OVERLAP
+        if most >= last:
+            self._turn, self._end = last + 1, last
+        else:
+            self._turn = at + PIECE
+            self._end = self._text.rfind("\n", self._turn, most) + 1 or most
+
+    def _whole(self, found: re.Match[str]) -> re.Match[str]:
+        """The match, which the end of the piece may have cut off."""
+        if found.end() < self._end or self._end == len(self._text):
+            return found
+        return self._pattern.match(self._text, found.start()) or found
+
+
+def matches(pattern: re.Pattern[str], text: str, start: int = 0) -> Iterator[re.Match[str]]:
+    """As ``pattern.finditer``, in pieces. No match may be empty."""
+    if len(text) - start <= PIECE + OVERLAP:
+        yield from pattern.finditer(text, start)
+        return
+    pieces = Pieces(pattern, text)
+    found = pieces.search(start)
+    while found is not None:
+        yield found
+        found = pieces.search(found.end())
 
 
 class LineCounter:

@@ -5,24 +5,27 @@ from __future__ import annotations
 import re
 
 from vaults.markdown.destinations import definitions, inline_links
-from vaults.markdown.lines import LineCounter
+from vaults.markdown.lines import LineCounter, matches
 from vaults.markdown.link import Kind, Link
 from vaults.markdown.scan import Scan
 
 _WIKI = re.compile(
-    r"\[\[([^\[\]|#\n\0]*+)(?:#([^\[\]|\n\0]*+))?+(?:\|((?:[^\[\]\n]++|\[(?!\[)|\](?!\]))*+))?+\]\]",
+    r"\[\[([^\[\]|#\n\0]*+)(?:#([^\[\]|\n]*+))?+(?:\|((?:[^\[\]\n]++|\[(?!\[)|\](?!\]))*+))?+\]\]",
 )
 
 
 def links(scan: Scan, text: str) -> list[Link]:
     """Every link, in order. Code hides a link; a comment does not, for a renamed note is renamed there too."""
     found: list[Link] = []
+    # What is blanked out is of code: between backticks it may stand in a link's heading or words, and hides what is
+    # in it, a bracket or a bar.
     if scan.body_start:
         found += _wiki_links(scan.lines[: scan.body_start + 1], scan.lines, text, "frontmatter")
     found += _wiki_links(scan.linked, scan.lines, text, "wiki")
     wikis = len(found)
     if "](" in scan.linked:
-        found += inline_links(scan, text)
+        taken = {each.start + each.embed + 1 for each in found}  # `[[a|b](c)]]`: the second bracket is the first's
+        found += [each for each in inline_links(scan, text) if each.start not in taken]
     if "]:" in scan.linked:
         found += definitions(scan, text)
     if len(found) > wikis:
@@ -37,12 +40,15 @@ def _start(link: Link) -> int:
 def _wiki_links(readable: str, lines: str, text: str, kind: Kind) -> list[Link]:
     found: list[Link] = []
     counter = LineCounter(lines)
-    for match in _WIKI.finditer(readable):
+    for match in matches(_WIKI, readable):
         start, target_start = match.start() - 1, match.start(1) - 1
         line = counter.line(start)
         if kind == "frontmatter" and text.startswith("#", counter.line_start()):
             continue
-        target, anchor, alias = match[1], match[2] or "", match[3]
+        if "\n" in lines[match.start() : match.end()]:
+            continue
+        target, alias = match[1], match[3]
+        anchor = "" if match[2] is None else text[match.start(2) - 1 : match.end(2) - 1]
         if alias is not None:
             alias = text[match.start(3) - 1 : match.end(3) - 1].strip()
             if match[2] is None:

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from vaults import heap
 from vaults.markdown.blocks import blocks
 from vaults.markdown.frontmatter import Loaded, fenced, load
-from vaults.markdown.lines import LineCounter
+from vaults.markdown.lines import LineCounter, matches
 from vaults.markdown.link import Link
 from vaults.markdown.links import links
 from vaults.markdown.scan import Scan, scan
@@ -81,6 +82,11 @@ _CALLOUT = re.compile(r"\n[ \t]*+>[ \t>]*+\[!([^\]\n\0]++)\][-+]?+([^\n]*+)")
 
 def parse(text: str) -> Note:
     """What the note says, and where. Offsets are of ``text``."""
+    with heap.calm(len(text)):
+        return _parsed(text)
+
+
+def _parsed(text: str) -> Note:
     found = scan(text)
     note = _skimmed(found, text)
     linked = tuple(links(found, text))
@@ -99,8 +105,9 @@ def skimmed(text: str) -> Note:
     ``tags`` are those of the frontmatter alone."""
     lines = f"\n{unified(text)}\n"
     body_start = fenced(text, lines)
-    headings = [(level, start, end - 1) for level, start, end in blocks(lines, body_start).headings]
-    return _skimmed(Scan(lines, "", "", body_start, headings, [], []), text)
+    with heap.calm(len(text)):
+        headings = [(level, start, end - 1) for level, start, end in blocks(lines, body_start).headings]
+        return _skimmed(Scan(lines, "", "", body_start, headings, [], []), text)
 
 
 def _skimmed(found: Scan, text: str) -> Note:
@@ -162,7 +169,7 @@ def _first_title(found: Scan, headings: tuple[Heading, ...]) -> str | None:
 
 def _blocks(found: Scan) -> Iterator[Block]:
     counter = LineCounter(found.lines)
-    for match in _BLOCK.finditer(found.visible):
+    for match in matches(_BLOCK, found.visible):
         start = match.start() - 1
         yield Block(match[1], counter.line(start), start, match.end(1) - 1)
 
@@ -171,7 +178,7 @@ def _callouts(found: Scan, text: str) -> Iterator[Callout]:
     if "[!" not in found.visible:
         return
     counter = LineCounter(found.lines)
-    for match in _CALLOUT.finditer(found.visible):
+    for match in matches(_CALLOUT, found.visible):
         start, end = match.start(), match.end() - 1
         title = text[match.start(2) - 1 : end].strip()
         yield Callout(match[1].strip().lower(), title, counter.line(start), start, _end(text, start, end))

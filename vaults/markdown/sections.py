@@ -7,12 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from vaults.errors import InvalidArgument, NotFound
+from vaults.markdown.likeness import nearest
 from vaults.markdown.note import Heading, Note
 from vaults.markdown.resolve import folded
 
 CLOSEST = 5
 LISTED = 50
 """Headings an error names at most."""
+
+COMPARED, MOST = 300, 5_000
+"""Characters of a heading, and headings, that are compared with one that is not there."""
 
 _MARKS = re.compile(r"[*_`~=\[\]]+")
 _ARROW = re.compile(r"[ \t]+[>›][ \t]+")  # the second is how search hits write it
@@ -153,12 +157,12 @@ def _found(text: str, note: Note, wanted: str) -> list[Section]:
 
 def closest_headings(note: Note, wanted: str) -> list[str]:
     """The headings most like ``wanted``, best first."""
-    from rapidfuzz import fuzz, process
+    from rapidfuzz import fuzz
 
-    name = normalised(_LEVEL.sub("", _ARROW.split(wanted.strip()[:1000])[-1]))
-    choices = [heading.text[:1000] for heading in note.headings]
-    best = process.extract(name, choices, scorer=fuzz.WRatio, processor=normalised, limit=CLOSEST * 4, score_cutoff=50)
-    return list(dict.fromkeys(choice for choice, _, _ in best))[:CLOSEST]
+    name = normalised(_LEVEL.sub("", _ARROW.split(wanted.strip()[:COMPARED])[-1]))
+    choices = [heading.text[:COMPARED] for heading in note.headings[:MOST]]
+    best = nearest(name, [normalised(each) for each in choices], fuzz.WRatio, limit=CLOSEST * 4, least=50)
+    return list(dict.fromkeys(choices[place] for _, _, place in best))[:CLOSEST]
 
 
 def _after_line(text: str, end: int) -> int:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from vaults.markdown.lines import matches
 from vaults.markdown.link import Link
 
 # What Obsidian takes for a tag, and general punctuation with all but the slash and the dash of ASCII's ends it.
@@ -20,7 +21,7 @@ def inline_tags(visible: str, links: Sequence[Link]) -> list[str]:
     if "#" not in visible:
         return []
     if not links:
-        return [tag.strip("/") for tag in TAG.findall(visible) if is_tag(tag)]
+        return [match[1].strip("/") for match in matches(TAG, visible) if is_tag(match[1])]
     return [match[1].strip("/") for match in _tagged(visible, links)]
 
 
@@ -31,7 +32,7 @@ def tag_spans(visible: str, links: Sequence[Link]) -> list[tuple[int, int]]:
 
 def _tagged(visible: str, links: Sequence[Link]) -> Iterator[re.Match[str]]:
     at, last = 0, len(links)
-    for match in TAG.finditer(visible):
+    for match in matches(TAG, visible):
         offset = match.start() - 1
         while at < last and links[at].end <= offset:
             at += 1

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 
 from vaults.errors import Conflict, InvalidArgument, NotFound
+from vaults.markdown.likeness import nearest
 from vaults.markdown.scan import scan
 from vaults.markdown.tasks import Task, tasks
 
@@ -91,10 +92,10 @@ def _by_words(known: Sequence[Task], match: str) -> Task:
 
 
 def _closest(known: Sequence[Task], words: str) -> list[Task]:
-    from rapidfuzz import fuzz, process
+    from rapidfuzz import fuzz
 
     choices = [_plain(task.text)[:300] for task in known[:5_000]]
-    best = process.extract(words[:300], choices, scorer=fuzz.ratio, limit=MAX_LISTED, score_cutoff=50)
+    best = nearest(words[:300], choices, fuzz.ratio, limit=MAX_LISTED, least=50)
     return [known[place] for _, _, place in best]
 
 

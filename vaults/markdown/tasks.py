@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from vaults.markdown.lines import LineCounter
+from vaults.markdown.lines import LineCounter, matches
 from vaults.markdown.scan import Scan
 from vaults.markdown.tags import TAG, distinct, is_tag
 
-_TASK = re.compile(r"\n([ \t]*+(?:>[ \t]*+)*+)(?:[-*+]|[0-9]{1,9}[.)])[ \t]++\[([^\n\0])\](?=[ \t\n])[ \t]*+([^\n]*+)")
+_TASK = re.compile(
+    r"\n([ \t]*+(?:>[ \t]*+){0,999}+)(?:[-*+]|[0-9]{1,9}[.)])[ \t]++\[([^\n\0])\](?=[ \t\n])[ \t]*+([^\n]*+)"
+)
 _DUE = re.compile(r"(?:📅\ufe0f? *|[\[(]due:: *)([0-9]{4}-[0-9]{2}-[0-9]{2})\b")
 
 
@@ -51,7 +53,7 @@ def tasks(scan: Scan, text: str, headings: Sequence[Titled]) -> Iterator[Task]:
     """The tasks of the note, in order."""
     counter = LineCounter(scan.lines)
     at, heading = 0, ""
-    for match in _TASK.finditer(scan.visible):
+    for match in matches(_TASK, scan.visible):
         start, first, end = match.start(), match.start(3) - 1, match.end() - 1
         while at < len(headings) and headings[at].start < start:
             heading = headings[at].text

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 from vaults.markdown.destinations import inline_spans
+from vaults.markdown.lines import Pieces, matches
 from vaults.markdown.links import links
 from vaults.markdown.scan import Scan, scan
 from vaults.markdown.tags import TAG
@@ -69,7 +70,7 @@ def protected_in(found: Scan, text: str) -> list[Span]:
     seen = found.visible
     for mark, pattern in _PATTERNS:
         if mark in seen:
-            spans += [(match.start() - 1, match.end() - 1) for match in pattern.finditer(seen)]
+            spans += [(match.start() - 1, match.end() - 1) for match in matches(pattern, seen)]
     for each in (_addresses, _anchors, _formulas, _fields, _indented, _guarded):
         spans += [(start - 1, end - 1) for start, end in each(seen)]
     return united(spans, len(text))
@@ -78,7 +79,7 @@ def protected_in(found: Scan, text: str) -> list[Span]:
 def tables(found: Scan) -> list[Span]:
     r"""Spans of tables, in order, in which a ``|`` within a link is written ``\|``."""
     seen, spans, last = found.visible, [], -1
-    for match in _TABLE.finditer(seen) if "|" in seen else ():
+    for match in matches(_TABLE, seen) if "|" in seen else ():
         if match.start() > last:
             end = _EMPTY_LINE.search(seen, match.end())
             last = end.start() if end else len(seen)
@@ -109,7 +110,7 @@ def overlapping(spans: Sequence[Span], start: int, end: int) -> bool:
 
 def _addresses(seen: str) -> Iterator[Span]:
     if "://" in seen:
-        for match in _ADDRESS.finditer(seen):
+        for match in matches(_ADDRESS, seen):
             yield match.start() - _run(_SCHEME, seen, match.start()), match.end()
     if "@" in seen:
         at = seen.find("@")
@@ -128,8 +129,8 @@ def _anchors(seen: str) -> Iterator[Span]:
     """HTML links with their text."""
     if "<" not in seen:
         return
-    ends = [match.end() for match in _ANCHOR_END.finditer(seen)]
-    for match in _ANCHOR.finditer(seen):
+    ends = [match.end() for match in matches(_ANCHOR_END, seen)]
+    for match in matches(_ANCHOR, seen):
         at = bisect_right(ends, match.end())
         if at < len(ends):
             yield match.start(), ends[at]
@@ -137,7 +138,7 @@ def _anchors(seen: str) -> Iterator[Span]:
 
 def _formulas(seen: str) -> Iterator[Span]:
     if "$$" in seen:
-        marks = [match.start() for match in _DISPLAYED.finditer(seen)]
+        marks = [match.start() for match in matches(_DISPLAYED, seen)]
         for start, end in zip(marks[::2], marks[1::2], strict=False):
             yield start, end + 2
 
@@ -145,12 +146,12 @@ def _formulas(seen: str) -> Iterator[Span]:
 def _fields(seen: str) -> Iterator[Span]:
     """Names of inline fields, ``name:: value``."""
     if "::" in seen:
-        for match in _FIELD.finditer(seen):
+        for match in matches(_FIELD, seen):
             yield match.span()
 
 
 def _guarded(seen: str) -> Iterator[Span]:
-    for match in _GUARDED.finditer(seen):
+    for match in matches(_GUARDED, seen):
         yield match.span()
 
 
@@ -159,10 +160,10 @@ _LINE = re.compile(r"\n(?:( {0,3}(?:[-+*]|[0-9]{1,9}[.)])(?=[ \t]))|( {4}|\t)|([
 
 def _indented(seen: str) -> Iterator[Span]:
     """Code by its indent alone: after a blank line, where no list is open that it could belong to."""
-    if not _INDENTED.search(seen):
+    if Pieces(_INDENTED, seen).search(0) is None:
         return
     listing, blank, coding = False, True, False
-    for match in _LINE.finditer(seen):
+    for match in matches(_LINE, seen):
         if match.lastindex is None:
             blank = True
             continue

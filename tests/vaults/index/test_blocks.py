@@ -169,9 +169,13 @@ def test_a_text_of_equal_lines_is_parted_too(line: str) -> None:
     assert all(len(block.text) <= LONG + len(line) for block in found)
 
 
-def test_a_note_of_one_endless_line_is_one_block() -> None:
-    found = blocks_of("word " * 10_000)
-    assert len(found) == 1
+@pytest.mark.parametrize("line", ["word " * 40_000, "x" * 200_000, "x" * 20_000 + " " + "y" * 200_000])
+def test_an_endless_line_is_parted_between_words_where_it_has_any(line: str) -> None:
+    found = blocks_of(line)
+    assert all(len(block.text) <= 2 * LONG for block in found)
+    assert visible("".join(block.text for block in found)) == visible(line)
+    if line.startswith("word"):
+        assert {word for block in found for word in block.text.split()} == {"word"}
 
 
 def test_sections_side_by_side_keep_to_themselves() -> None:

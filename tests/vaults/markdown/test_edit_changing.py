@@ -50,7 +50,7 @@ def test_content_stands_for_search_when_something_is_removed() -> None:
 
 def test_patterns_remove_lines_too() -> None:
     text = "- [x] one\n- [ ] two\n\n- [x] three\n"
-    assert remove(text, pattern=r"^- \[x\]", occurrence="all").text == "- [ ] two\n\n"
+    assert remove(text, pattern=r"^- \[x\]", occurrence="all").text == "- [ ] two\n"
     assert remove(text, pattern="^$", occurrence="first").text == "- [x] one\n- [ ] two\n- [x] three\n"
 
 

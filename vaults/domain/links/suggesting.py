@@ -95,7 +95,8 @@ async def suggested(vault: Vault, actor: Actor, text: str, source: str, ask: Ask
     del actor
     weighed = await weigh(vault, text, source)
     strictness = ask.strictness or vault.shared.links.strictness
-    return Suggested(*chosen(weighed.candidates, text, ask, strictness), weighed.warnings)
+    found = await run_in(vault.shared.pool, chosen, weighed.candidates, text, ask, strictness)
+    return Suggested(*found, weighed.warnings)
 
 
 @dataclass(frozen=True, slots=True)

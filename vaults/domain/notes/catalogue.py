@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
+from vaults import heap
 from vaults.db.sql import Reader, Row, Writer
 from vaults.domain.notes.intake import KIND, Intake, LeftOut, folder_of, path_key
 from vaults.errors import Conflict, NotFound
@@ -106,6 +107,11 @@ def find(tx: Reader, path: str) -> tuple[int, Note]:
 def put(tx: Writer, taken: Intake, model: str | None, max_tokens: int, seq: int | None = None) -> bool:
     """Make a note's rows and passages say what was read of it; whether vectors are owed. ``seq``: the note is known by
     another path, from which it was moved."""
+    with heap.calm(taken.stamp.size):
+        return _put(tx, taken, model, max_tokens, seq)
+
+
+def _put(tx: Writer, taken: Intake, model: str | None, max_tokens: int, seq: int | None) -> bool:
     held = _held(tx, taken.path, seq)
     if held is not None and not taken.dated:
         taken = replace(taken, created_at=held.created_at)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from vaults import heap
 from vaults.context import run_in
 from vaults.domain.links import autolink
 from vaults.domain.notes import colliding, opening
@@ -19,9 +20,6 @@ from vaults.files.paths import key, note_path
 from vaults.files.tree import Content, Stamp
 from vaults.markdown.source import Source, encode
 from vaults.vault import Vault
-
-POOLED = 64 * 1024
-"""Characters from which a note is worked on by a thread: everybody else waits for the event loop."""
 
 _NOWHERE = Stamp(0, 0, 0, 0)
 
@@ -142,7 +140,8 @@ class Draft:
 
     async def amended(self, base: Base, amendment: Amendment) -> Amended:
         """The change of a note, which is not drafted yet. Raises ``TooLarge`` and what the pure step raises."""
-        revision = await self._revised(base.source.text, base.revise or amendment.revise)
+        revise = base.revise or amendment.revise
+        revision = await run_in(self.vault.shared.pool, _revised, revise, base.source.text)
         revision = await autolink.linked(self.vault, base.path, revision, asked=amendment.auto_link)
         data = self._fitting(Source(revision.text, base.source.bom))
         note = base.note
@@ -177,10 +176,6 @@ class Draft:
         found = [each for each in self._files.values() if same in (key(each.target), key(each.path))]
         return next((each for each in found if key(each.target) == same), found[0] if found else None)
 
-    async def _revised(self, text: str, revise: Revise) -> Revision:
-        """The pure step, on a thread where the note is long."""
-        return revise(text) if len(text) < POOLED else await run_in(self.vault.shared.pool, revise, text)
-
     def _fitting(self, source: Source) -> bytes:
         """The bytes of a note. Raises ``TooLarge`` for more than a note may have."""
         data, most = encode(source), self.vault.notes.settings.max_note
@@ -188,6 +183,12 @@ class Draft:
             message = f"the note would have {len(data):,} bytes; {most:,} is the most"
             raise TooLarge(message, hint="put a part of it into another note", size=len(data), limit=most)
         return data
+
+
+def _revised(revise: Revise, text: str) -> Revision:
+    """The pure step. That of a short note may take long, too: for YAML, or for what is added to it."""
+    with heap.calm(len(text)):
+        return revise(text)
 
 
 def _open(change: FileChange, path: str) -> Open:

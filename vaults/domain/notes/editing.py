@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
+from vaults.context import run_in
 from vaults.domain.links import offering
 from vaults.domain.memory import Actor
 from vaults.domain.notes import templating
@@ -49,7 +50,8 @@ async def edit(vault: Vault, actor: Actor, asked: Asked, terms: Terms) -> Change
     words = asked.edit.content or asked.edit.replacement or ""
     offer = await offering.offered(vault, actor, words, path, auto_link=asked.auto_link)
     if asked.edit.content and not asked.edit.searches and asked.edit.action != "remove":
-        asked = replace(asked, edit=replace(asked.edit, content=offering.ended_with(words, offer.line)))
+        ended = await run_in(vault.shared.pool, offering.ended_with, words, offer.line)
+        asked = replace(asked, edit=replace(asked.edit, content=ended))
     changed = await amend(vault, actor, await planned(Draft(vault), asked), terms)
     return replace(changed, suggestions=offer.ideas)
 
@@ -106,4 +108,5 @@ async def begun(draft: Draft, meant: Dated, edit: Edit, now: datetime) -> Fresh:
     if found is None:
         return Fresh(revise=revise)
     moment = datetime.combine(meant.day, now.timetz())
-    return Fresh(*templating.instance(found.text, meant.path, moment), revise)
+    whole = await run_in(draft.vault.shared.pool, templating.instance, found.text, meant.path, moment)
+    return Fresh(*whole, revise)

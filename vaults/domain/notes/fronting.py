@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from vaults.context import run_in
 from vaults.domain.memory import Actor
 from vaults.domain.notes.amending import amend
 from vaults.domain.notes.changed import Changed
@@ -45,5 +46,5 @@ async def planned(draft: Draft, asked: Asked, *, worded: bool = False) -> Amendm
         changed = region(text, new)
         return Revision(new, "changed properties of", warnings, changed.text, changed.first_line, changed.last_line)
 
-    words = updated("", asked.set)[0] if worded else ""
+    words = (await run_in(draft.vault.shared.pool, updated, "", asked.set))[0] if worded else ""
     return Amendment(await path_of(draft.vault, asked.path), revise, words)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-from vaults import clock
+from vaults import clock, heap
 from vaults.domain.memory import GLOBAL
 from vaults.files.paths import key
 from vaults.files.tree import Content, Stamp
@@ -94,6 +94,11 @@ class Intake:
 
 def taken(path: str, content: Content, read_ns: int, *, whole: bool = True) -> Intake:
     """Read a note. ``whole`` False: without links and tasks. Raises ``NotText``."""
+    with heap.calm(len(content.data)):
+        return _taken(path, content, read_ns, whole=whole)
+
+
+def _taken(path: str, content: Content, read_ns: int, *, whole: bool) -> Intake:
     text = decode(content.data).text
     parsed = markdown.parse(text) if whole else markdown.skimmed(text)
     modified = _when(content.stamp.mtime_ns)
@@ -143,10 +148,11 @@ def placed(taken: Intake, stamp: Stamp, read_ns: int) -> Intake:
 
 def cut(taken: Intake, max_tokens: int) -> Intake:
     """Cut a note's passages, and work out what their rows hold, here instead of in the transaction."""
-    for block in taken.blocks:
-        for passage in block.cut(max_tokens, taken.labels):
-            passage.columns()
-            passage.grams  # noqa: B018  worked out once, here
+    with heap.calm(taken.stamp.size):
+        for block in taken.blocks:
+            for passage in block.cut(max_tokens, taken.labels):
+                passage.columns()
+                passage.grams  # noqa: B018  worked out once, here
     return taken
 
 

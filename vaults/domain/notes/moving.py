@@ -20,7 +20,7 @@ from vaults.domain.notes.showing import shown
 from vaults.domain.notes.spelling import name
 from vaults.errors import Conflict, InvalidArgument, NotFound, TooLarge
 from vaults.files.failures import blocked, clash, occupied
-from vaults.files.paths import check_creatable, is_note, joined, key, located
+from vaults.files.paths import check_creatable, check_named_as_note, is_note, joined, key, located
 from vaults.graph import linking, titles
 from vaults.markdown import note as markdown
 from vaults.markdown.resolve import Candidate, name_key
@@ -91,6 +91,7 @@ def _destination(path: str, to: str) -> str:
         if to.endswith("/"):
             new = joined(located(to) if to.strip("/") else "", old)
         else:
+            check_named_as_note(to)
             new = located(to) if is_note(to) else located(to) + old[len(name(path)) :]
         if new != path:
             check_creatable(new)
@@ -127,12 +128,7 @@ async def _made(vault: Vault, actor: Actor, plan: Plan, asked: Asked) -> Changed
 
 async def _planned(draft: Draft, note: Open, to: str, *, update_backlinks: bool) -> Plan:
     vault = draft.vault
-    read = await run_in(vault.shared.pool, markdown.parse, note.text)
-    this = Move(
-        Candidate(note.path, read.title or name(note.path), read.aliases),
-        Candidate(to, read.title or name(to), read.aliases),
-    )
-    keys = this.keys | {name_key(link.page) for link in read.links if link.target}
+    this, keys = await run_in(vault.shared.pool, _meant, note, to)
     rows, others, unread = await vault.db.read(lambda tx: _known(tx, this, keys))
     relinking = Relinking(this, others)
     linked = (rows, [*unread, *draft.paths]) if update_backlinks else ([], [])
@@ -140,6 +136,16 @@ async def _planned(draft: Draft, note: Open, to: str, *, update_backlinks: bool)
     if update_backlinks and vault.lease.held and vault.notes.progress.phase != "ready":
         plan.warnings.append(UNREAD)
     return plan
+
+
+def _meant(note: Open, to: str) -> tuple[Move, set[str]]:
+    """The note before and after, and every name that it goes by or links to."""
+    read = markdown.parse(note.text)
+    this = Move(
+        Candidate(note.path, read.title or name(note.path), read.aliases),
+        Candidate(to, read.title or name(to), read.aliases),
+    )
+    return this, this.keys | {name_key(link.page) for link in read.links if link.target}
 
 
 def _known(tx: Reader, this: Move, keys: set[str]) -> tuple[list[linking.LinkRow], list[Candidate], list[str]]:

@@ -19,6 +19,7 @@ from vaults.errors import EmbeddingUnavailable, Overloaded
 from vaults.files.tree import Content, Stamp
 from vaults.graph import titles
 from vaults.index import embeddings
+from vaults.markdown.likeness import nearest
 from vaults.markdown.resolve import name_key
 from vaults.search import candidates, facts
 from vaults.search.filters import Filter
@@ -35,6 +36,10 @@ LIKENESS = 90
 
 COMPARED = 20_000
 """Names a new one is compared with letter by letter. Equal ones are found among any number."""
+
+LONGEST = 200
+"""Characters of a name that is compared so: of longer ones only equal ones count, for all wait while they are compared.
+"""
 
 _NUMBERS = re.compile(r"[0-9]+")
 
@@ -66,13 +71,13 @@ def _title(tx: Reader, path: str) -> str:
 
 
 def _spelled_alike(tx: Reader, names: Iterable[str]) -> list[Similar]:
-    from rapidfuzz import fuzz, process
+    from rapidfuzz import fuzz
 
-    rows = tx.all("SELECT path, title FROM notes LIMIT ?", (COMPARED,))
+    rows = tx.all("SELECT path, title FROM notes WHERE length(title) <= ? LIMIT ?", (LONGEST, COMPARED))
     known = [name_key(row[1]) for row in rows]
     found = []
-    for name in names:
-        close = process.extract(name, known, scorer=fuzz.ratio, score_cutoff=LIKENESS, limit=2 * NAMED)
+    for name in (each for each in names if len(each) <= LONGEST):
+        close = nearest(name, known, fuzz.ratio, limit=2 * NAMED, least=LIKENESS)
         # Two days of a diary are spelled alike, and so are two parts of a series.
         found += [
             Similar(rows[place][0], rows[place][1], round(score / 100, 4))
@@ -86,10 +91,10 @@ async def _meant_alike(vault: Vault, actor: Actor, new: Intake) -> list[Similar]
     """By the vector of the first passage, where the model can be asked at once."""
     if not new.blocks or vault.shared.embedder.state().status != "ready":
         return []
-    first = new.blocks[0].cut(vault.shared.index.passage_tokens, new.labels)[0]
+    passages = await run_in(vault.shared.pool, new.blocks[0].cut, vault.shared.index.passage_tokens, new.labels)
     try:
         async with asyncio.timeout(WAIT_S):
-            return await _near(vault, actor, first.embedded)
+            return await _near(vault, actor, passages[0].embedded)
     except (TimeoutError, EmbeddingUnavailable, Overloaded):
         return []
 

@@ -13,9 +13,10 @@ from vaults.domain.notes import journal
 from vaults.domain.notes.intake import digest, etag_of
 from vaults.domain.notes.overwriting import since as recently
 from vaults.errors import Conflict, InvalidArgument, NotFound
-from vaults.files.paths import key, note_path
+from vaults.files.paths import is_note, key, note_path
 from vaults.files.tree import Content, Stamp
 from vaults.graph import titles
+from vaults.markdown.likeness import nearest
 from vaults.markdown.source import NotText, Source, decode
 from vaults.vault import Vault
 
@@ -56,6 +57,8 @@ async def opened(vault: Vault, path: str) -> Open:
         content = await _read(vault, wanted)
     except NotFound:
         found = await vault.db.read(lambda tx: _elsewhere(tx, path, wanted))
+        if not found or found[0].startswith("?"):
+            await run_in(vault.shared.pool, _check_no_other, vault, path, wanted)
         wanted = _only(path, found)
         content = await _read(vault, wanted)
     warnings = await vault.db.read(lambda tx: _warnings(tx, wanted))
@@ -72,6 +75,24 @@ def made(path: str, content: Content, warnings: Sequence[str] = ()) -> Open:
 
 async def _read(vault: Vault, path: str) -> Content:
     return await run_in(vault.shared.pool, _content, vault, path)
+
+
+def _check_no_other(vault: Vault, path: str, wanted: str) -> None:
+    """Raise ``InvalidArgument`` for what is there and is no note. What the owner leaves out is not there. Blocking."""
+    if is_note(path) or not vault.notes.tree.covers(wanted):
+        return
+    stamp = vault.notes.tree.stamp(path)
+    if stamp is None:
+        return
+    suffix = path.rpartition("/")[2].rpartition(".")[2] if "." in path.rpartition("/")[2] else ""
+    kind = f"a {suffix.upper()} file" if suffix else "a file"
+    raise InvalidArgument(
+        "path",
+        f"names {kind} of {stamp.size:,} bytes, which is no note",
+        hint="only Markdown (.md, .markdown) is read as a note; a note can link it: [["
+        + path.rpartition("/")[2]
+        + "]]",
+    )
 
 
 def _content(vault: Vault, path: str) -> Content:
@@ -118,10 +139,10 @@ def several(name: str, paths: Sequence[str]) -> Conflict:
 
 def closest(tx: Reader, wanted: str) -> list[str]:
     """Paths of notes whose names are spelled most like this one."""
-    from rapidfuzz import process
+    from rapidfuzz import fuzz
 
-    names = {row[0]: row[0] for row in tx.all("SELECT path FROM notes LIMIT 20000")}
-    return [each[2] for each in process.extract(wanted, names, limit=CLOSEST, score_cutoff=60)]
+    names = [row[0] for row in tx.all("SELECT path FROM notes LIMIT 20000")]
+    return [each[0] for each in nearest(wanted, names, fuzz.WRatio, limit=CLOSEST, least=60)]
 
 
 def _warnings(tx: Reader, path: str) -> list[str]:

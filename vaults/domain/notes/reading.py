@@ -30,7 +30,7 @@ FRONTMATTER = 4_000
 TITLE, NAMES = 300, 50
 """Characters of a title, and number of tags and of aliases, that are shown."""
 
-QUICK = 64 * 1024
+QUICK = 8 * 1024
 """Bytes of a note that are worked on in less time than it takes to go to another thread for it."""
 
 _MARKUP = 12

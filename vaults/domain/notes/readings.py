@@ -86,7 +86,7 @@ async def _feed(
         process: asyncio.subprocess.Process | None = await _started(job, stack)
         while waiting:
             batch = waiting.pop()
-            readings = await _asked(process, batch) if process is not None else None
+            readings = await _asked(vault, process, batch) if process is not None else None
             try:
                 if readings is None:
                     process = None
@@ -119,7 +119,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     await process.wait()
 
 
-async def _asked(process: asyncio.subprocess.Process, batch: list[Wanted]) -> Readings | None:
+async def _asked(vault: Vault, process: asyncio.subprocess.Process, batch: list[Wanted]) -> Readings | None:
     """What a process read; None when it is gone."""
     assert process.stdin is not None
     assert process.stdout is not None
@@ -127,7 +127,7 @@ async def _asked(process: asyncio.subprocess.Process, batch: list[Wanted]) -> Re
         process.stdin.write(reader.packed(batch))
         await process.stdin.drain()
         (length,) = reader.LENGTH.unpack(await process.stdout.readexactly(reader.LENGTH.size))
-        answer = pickle.loads(await process.stdout.readexactly(length))  # noqa: S301  from our own process
+        answer = await run_in(vault.shared.pool, pickle.loads, await process.stdout.readexactly(length))
     except (OSError, EOFError, asyncio.IncompleteReadError):
         return None
     return answer if isinstance(answer, Readings) else None

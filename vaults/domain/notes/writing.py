@@ -23,7 +23,7 @@ from vaults.domain.notes.regions import region
 from vaults.domain.notes.templating import Template, ended
 from vaults.domain.notes.terms import Amendment, Revision, Start, Terms
 from vaults.errors import InvalidArgument
-from vaults.files.paths import note_path
+from vaults.files.paths import check_named_as_note, note_path
 from vaults.markdown.properties import updated
 from vaults.markdown.source import dominant_newline
 from vaults.vault import Vault
@@ -54,7 +54,8 @@ async def write(vault: Vault, actor: Actor, asked: Asked, terms: Terms) -> Chang
     if asked.suggest_links and asked.content:
         offer = await offering.offered(vault, actor, asked.content, amendment.path, auto_link=asked.auto_link)
         ideas = offer.ideas
-        amendment = await planned(Draft(vault), replace(asked, content=offering.ended_with(asked.content, offer.line)))
+        content = await run_in(vault.shared.pool, offering.ended_with, asked.content, offer.line)
+        amendment = await planned(Draft(vault), replace(asked, content=content))
     changed = replace(await amend(vault, actor, amendment, terms), suggestions=ideas)
     return changed if asked.mode == "overwrite" else await _compared(vault, actor, changed, amendment.words)
 
@@ -64,7 +65,9 @@ async def planned(draft: Draft, asked: Asked) -> Amendment:
     the template, ``TooLarge``."""
     if asked.mode == "overwrite" and asked.content is None and asked.template is None:
         raise InvalidArgument("content", "is needed: what to put in the place of what is there")
-    path = note_path(await path_of(draft.vault, asked.path))
+    said = await path_of(draft.vault, asked.path)
+    check_named_as_note(said)
+    path = note_path(said)
     found = await templating.template(draft, asked.template) if asked.template is not None else None
     text, warnings = await run_in(draft.vault.shared.pool, _composed, asked, path, found)
 

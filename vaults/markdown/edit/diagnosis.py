@@ -14,6 +14,7 @@ from vaults.advice import Advice, way
 from vaults.errors import NotFound
 from vaults.markdown.edit.draft import Draft
 from vaults.markdown.edit.lines import line_at, original, unified
+from vaults.markdown.likeness import nearest
 
 MAX_LINES = 20_000
 """Lines of the section that are compared."""
@@ -114,12 +115,12 @@ def _closest(draft: Draft, wanted: list[str]) -> list[dict[str, Any]]:
 
 
 def _near(wanted: str, lines: list[str]) -> list[int]:
-    from rapidfuzz import fuzz, process
+    from rapidfuzz import fuzz
 
     same = [index for index, line in enumerate(lines) if wanted in line][:MAX_CLOSEST] if wanted else []
     if same:
         return same
-    found = process.extract(wanted, lines, scorer=fuzz.partial_ratio, limit=MAX_CLOSEST, score_cutoff=_LIKENESS)
+    found = nearest(wanted, lines, fuzz.partial_ratio, limit=MAX_CLOSEST, least=_LIKENESS)
     return [index for line, _, index in found if len(line) * 2 >= len(wanted)]
 
 

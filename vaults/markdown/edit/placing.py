@@ -5,6 +5,7 @@ What is not in a splice cannot change: the result is put together from the old t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from vaults.markdown.edit import searching, spots
@@ -72,11 +73,41 @@ def _remove_section(draft: Draft) -> Draft:
 def _remove_lines(draft: Draft) -> Draft:
     draft, found = searching.search(draft)
     spans = searching.placed(draft, searching.whole_lines(draft, found))
+    spans = _with_gaps(draft, spans)
     if spans:
         floor = spans[-2][1] if len(spans) > 1 else draft.outline.body_start
         start, end = _without_loose_end(draft, *spans[-1])
         spans[-1] = max(start, floor), end
     return replace(draft, splices=tuple(Splice(start, end, "") for start, end in spans))
+
+
+def _with_gaps(draft: Draft, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans of whole lines, each with the blank line that set it apart and would part nothing any more: one is put with
+    what is added, and goes with it. Within code a blank line is code."""
+    found: list[tuple[int, int]] = []
+    floor = draft.outline.body_start
+    for start, end in spans:
+        coded = any(first < start and end < last for first, last in draft.outline.fences)
+        found.append((start, end) if coded else _with_gap(draft.text, floor, start, end))
+        floor = found[-1][1]
+    return found
+
+
+def _with_gap(text: str, floor: int, start: int, end: int) -> tuple[int, int]:
+    above = line_start(text, before_ending(text, start)) if start > floor else start
+    below = after_ending(text, line_end(text, end, len(text)))
+    parted = above < start and not text[above:start].strip(BLANK)
+    before = "" if parted or above == start else spots.kind(text[above:start])
+    after = spots.kind(text[end:below])
+    if parted and (end == len(text) or after in ("", "heading")):
+        return above, end
+    if above == start and floor < start:
+        return start, end  # it follows on what goes as well
+    following = text[below:].lstrip(BLANK)[:200]
+    begins = before == "heading" or start == floor
+    if begins and not after and end < len(text) and following and (not before or spots.kind(following) != "heading"):
+        return start, below
+    return start, end
 
 
 def _replace_found(draft: Draft) -> Draft:
