@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -45,8 +45,8 @@ BYTES_PER_TOKEN = 4
 @dataclass(frozen=True, slots=True)
 class Fetched:
     """The items, in the order asked; for one ``id`` its fields stand at the top instead, as connectors expect.
-    ``truncated``: there is more of a text, of a note from ``next_line`` on, or of what was asked for. ``remaining``:
-    what there was no room for."""
+    ``truncated``: there is more of a text, of a note from ``next_line`` on, or of what was asked for; ``cut_by`` names
+    the bound. ``remaining``: what there was no room for."""
 
     items: list[Item] | None = None
     id: str | None = None
@@ -57,6 +57,7 @@ class Fetched:
     etag: str | None = None
     next_line: int | None = None
     truncated: bool = False
+    cut_by: Literal["max_bytes", "max_lines", "max_tokens"] | None = None
     missing: list[str] = field(default_factory=list)
     remaining: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -64,13 +65,12 @@ class Fetched:
 
 def _fetched_text(fetched: Fetched) -> Answer:
     items = fetched.items if fetched.items is not None else [_only(fetched)]
-    cut = fetched.truncated and not any(item.next_line for item in items)
     return Answer(
         f"{len(items)} texts." if len(items) != 1 else "The text.",
         list(map(_evidence, items)),
         [
             *(f"{item.id} goes on at from_line {item.next_line}" for item in items if item.next_line),
-            "There is more: fetch fewer at once, or with more max_tokens and max_bytes." if cut else "",
+            f"Cut at {fetched.cut_by}: ask for more, or from a later from_line." if fetched.cut_by else "",
             f"Not returned: {', '.join(fetched.remaining)}" if fetched.remaining else "",
             f"Not found: {', '.join(fetched.missing)}" if fetched.missing else "",
             *fetched.warnings,
@@ -117,7 +117,9 @@ async def fetch(call: Call, args: FetchArguments) -> Fetched:
             f"no note matches {args.id[:200]}", hint=Advice(way("find_notes lists what there is", "find_notes"))
         )
     call.vault.atlas.together.opened(call.session.id, [each.id for each in found.items if is_note(each.id)])
-    return _connected(found) if args.id is not None and len(found.items) == 1 else _answer(found)
+    answer = _connected(found) if args.id is not None and len(found.items) == 1 else _answer(found)
+    tokens = answer.cut_by == "max_bytes" and portion.max_bytes < args.max_bytes
+    return replace(answer, cut_by="max_tokens") if tokens else answer
 
 
 def _bytes_for(call: Call, args: FetchArguments) -> int:
@@ -128,7 +130,12 @@ def _bytes_for(call: Call, args: FetchArguments) -> int:
 def _answer(found: Found) -> Fetched:
     cut = found.partial or bool(found.remaining) or any(item.truncated for item in found.items)
     return Fetched(
-        found.items, truncated=cut, missing=found.missing, remaining=found.remaining, warnings=found.warnings
+        found.items,
+        truncated=cut,
+        cut_by=found.cut_by,
+        missing=found.missing,
+        remaining=found.remaining,
+        warnings=found.warnings,
     )
 
 

@@ -40,9 +40,7 @@ def in_brief(around: Around, max_tokens: int) -> Around:
     if _fits(around, max_tokens):
         return around
     around = _said_once(around)
-    excess = _length(around) / room
-    # Where much is over, the mildest cuts need not be tried: each is worked out and measured whole.
-    for detail in _DETAILS[0 if excess <= 1 else 1 if excess < 2 else 2 if excess < 4 else 3 :]:
+    for detail in _DETAILS:
         told = replace(
             around,
             session=_briefly(around.session, _Detail(0, detail.letters, detail.said)),
