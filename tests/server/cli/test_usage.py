@@ -58,7 +58,7 @@ def cases() -> Iterator[tuple[str, list[str], str]]:
                 yield "option without its value", [*name, *filled(command, without=each), each.opts[0]], each.opts[0]
             if each.param_type_name == "option" and PARSED.search(str(each.type_descriptor.annotation)):
                 yield "bad value", [*name, *filled(command, without=each), each.opts[0], "bad!"], each.opts[0]
-    for name in {name[:-1] for name, _ in COMMANDS}:
+    for name in sorted({name[:-1] for name, _ in COMMANDS}):
         yield "no such command", [*name, "nosuch"], "nosuch"
     yield "bad global", ["--log-level", "loud", "version"], "--log-level"
 
