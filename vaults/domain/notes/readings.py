@@ -86,8 +86,8 @@ async def _feed(
         process: asyncio.subprocess.Process | None = await _started(job, stack)
         while waiting:
             batch = waiting.pop()
-            readings = await _asked(vault, process, batch) if process is not None else None
             try:
+                readings = await _asked(vault, process, batch) if process is not None else None
                 if readings is None:
                     process = None
                     readings = await run_in(vault.shared.pool, reader.read, vault.notes.tree, batch, job)

@@ -230,13 +230,13 @@ async def test_what_a_killed_reader_was_given_is_read_all_the_same(
     _few(monkeypatch)
     (begun, _), asked, count = _spied(monkeypatch), readings._asked, 0
 
-    async def killed(process: asyncio.subprocess.Process, batch: Any) -> Any:
+    async def killed(vault: Any, process: asyncio.subprocess.Process, batch: Any) -> Any:
         nonlocal count
         count += 1
         if count == (1 if when == "at once" else 2):
             os.kill(process.pid, signal.SIGKILL)
             await process.wait()
-        return await asked(process, batch)
+        return await asked(vault, process, batch)
 
     monkeypatch.setattr(readings, "_asked", killed)
     monkeypatch.setattr(reconcile, "BATCH", 30)
