@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from server import vault_admin
 from server.dispatch import Outcome
+from server.rendering.answer import CUT
 from server.services import Services, open_services
 from server.settings import load
 from server.tools import discover
@@ -106,6 +107,7 @@ def test_both_forms_keep_to_any_budget(call: Call, wanted: tuple[str, dict[str, 
         return  # an example that needs what another one made
     assert tokens_of_json(found.content) <= room, (tool, arguments, room)
     assert budget.count(found.text) <= room, (tool, arguments, room)
+    assert found.text.count(CUT) <= 1, "said once"
 
 
 @dataclass(frozen=True)
