@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from server import dispatch as dispatching
 from server import vault_admin
 from server.dispatch import Outcome
 from server.rendering.answer import CUT
@@ -152,3 +153,28 @@ def test_pages_hold_every_row_once_at_any_budget(call: Call, paged: Paged, room:
 
 def _rows(paged: Paged, found: Outcome) -> list[tuple[Any, ...]]:
     return [tuple(row.get(name) for name in paged.key) for row in found.content.get(paged.rows, ())]
+
+
+@settings(PATIENT, max_examples=15)
+@given(st.integers(300, 12_000))
+def test_fetch_names_every_note_it_does_not_return(call: Call, room: int) -> None:
+    found = call("fetch", refs=["long/*.md"], max_tokens=room).content
+    named = [each["id"] for each in found.get("items", ())] + found.get("remaining", [])
+    assert len(set(named)) == len(named) == ROWS
+    assert found["truncated"] or not found.get("remaining")
+
+
+def test_a_full_page_is_asked_for_once_or_twice(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    real = dispatching._result
+
+    async def counted(call: Any, spec: Any, args: Any) -> Any:
+        asked.append(spec.name)
+        return await real(call, spec, args)
+
+    monkeypatch.setattr(dispatching, "_result", counted)
+    for paged in PAGED:
+        asked.clear()
+        page = call(paged.tool, **paged.arguments, limit=50, max_tokens=1_500)
+        assert _rows(paged, page)
+        assert len(asked) <= 2, paged.tool
