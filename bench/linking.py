@@ -136,7 +136,7 @@ async def _timed(services: Services, tool: str, arguments: Mapping[str, Any]) ->
     wall, processor = time.perf_counter(), time.process_time()
     outcome = await dispatch(services, caller, tool, dict(arguments))
     took = _Took(time.perf_counter() - wall, time.process_time() - processor)
-    if not outcome.ok or (tool == "links" and outcome.content["warnings"]):
+    if not outcome.ok or (tool == "links" and outcome.content.get("warnings")):
         raise RuntimeError(f"{tool}: {outcome.text}")
     return took
 

@@ -114,8 +114,8 @@ def _asked(given: Conversations, doors: Mapping[str, Door], mode: str) -> tuple[
     ranked = {}
     for question, body in zip(given.questions, driven.bodies, strict=True):
         answer = result_of(body)
-        if answer["mode_used"] != mode or answer["truncated"]:
-            raise RuntimeError(f"{mode} was asked, {answer['mode_used']} given; truncated: {answer['truncated']}")
+        if answer["mode_used"] != mode or answer.get("truncated"):
+            raise RuntimeError(f"{mode} was asked, {answer['mode_used']} given; truncated: {answer.get('truncated')}")
         ranked[question["id"]] = [hit["external_id"] for hit in answer["hits"]]
     return driven, ranked
 

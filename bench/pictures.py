@@ -54,7 +54,7 @@ async def _drawn(data: Path, name: str, note: str | None, number: int) -> str:
         await vault_admin.create(services, name)
         async with asyncio.timeout(PATIENCE_S):
             await _scored(services, name, number)
-        caller = Caller(owner("cli"), name, Role.ADMIN, "cli")
+        caller = Caller(owner("cli"), name, Role.ADMIN, "cli", form="whole")
         arguments = {"action": "export", "format": "svg"} | ({"path": note} if note else {})
         found = await dispatch(services, caller, "graph", arguments)
         if not found.ok:

@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from server.services import Services
 
 
+TIGHTER = 4
+"""Times a page that is too long is asked for again. Mostly once is enough: what a row takes beside its text varies."""
+
+
 class UnknownTool(NotFound):
     """No such tool for this caller: a protocol error, not a tool's result."""
 
@@ -143,12 +147,16 @@ async def _result(call: Call, spec: ToolSpec, args: Arguments) -> Any:
 
 
 async def _run_tighter(call: Call, spec: ToolSpec, args: Arguments, shown: rendering.Rendered) -> rendering.Rendered:
-    """The answer of a tool that pages, asked once more for less: a cut after the fact would leave out what its cursor
-    takes for shown."""
-    room = args.token_budget()
-    inner = max(1, int(room * room / (room + shown.over) * rendering.SLACK))
-    result = await _result(call, spec, args.model_copy(update={"max_tokens": inner}))
-    return await rendering.render(call.vault.shared.pool, spec, args, result)
+    """The answer of a tool that pages, asked again for less, at last for a single row: a cut after the fact takes its
+    cursor away."""
+    room = inner = args.token_budget()
+    for left in reversed(range(TIGHTER)):
+        inner = max(1, int(inner * room / (room + shown.over) * rendering.SLACK)) if left else 1
+        result = await _result(call, spec, args.model_copy(update={"max_tokens": inner}))
+        shown = await rendering.render(call.vault.shared.pool, spec, args, result)
+        if not shown.over:
+            break
+    return shown
 
 
 def _find(services: Services, name: str) -> ToolSpec:

@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from server.transcripts import Work, work_in
+from vaults.domain.packs import rendering
 from vaults.errors import InvalidArgument
 
 INPUT_BYTES = 8 * 1024 * 1024
@@ -27,9 +28,6 @@ MODULES = ("server.tools.context", "server.tools.sessions")
 START_TOKENS, PROMPT_TOKENS = 1500, 1000
 _NAME_TOKENS = 60
 """What the line with the session's name may cost, of either."""
-
-_HOLDS = ("checkpoint", "rules", "brief", "memories", "passages")
-"""Parts of a pack one of which has something in it, when there is something to tell."""
 
 _QUERY = 2000
 """Characters of a prompt that are searched for; what it is about stands in the first of them."""
@@ -118,10 +116,11 @@ class Talk:
         return work_in(Path(self.said.transcript_path), self.said.folder) if self.said.transcript_path else Work()
 
     def _answer(self, event: str, pack: Mapping[str, Any]) -> str | None:
-        if not any(pack.get(part) for part in _HOLDS):
+        told = str(pack.get("prompt", ""))
+        if not rendering.holds_something(told):
             return None
         name = f"strongroom session: {self.said.session}\n" if self.shared and self.said.session else ""
-        found = {"hookEventName": event, "additionalContext": name + str(pack["prompt"])}
+        found = {"hookEventName": event, "additionalContext": name + told}
         return json.dumps({"hookSpecificOutput": found, "suppressOutput": True})
 
 

@@ -42,8 +42,8 @@ def ask(judged: Judged, port: int, token: str, run: str) -> Answered:
     ranked = {}
     for question, body in zip(judged.questions, driven.bodies, strict=True):
         answer = result_of(body)
-        if answer["mode_used"] != MODES[run] or answer["truncated"]:
-            how = "cut short" if answer["truncated"] else f"answered by {answer['mode_used']}"
+        if answer["mode_used"] != MODES[run] or answer.get("truncated"):
+            how = "cut short" if answer.get("truncated") else f"answered by {answer['mode_used']}"
             raise RuntimeError(f"question {question.id} of {judged.task.name}, run {run}: {how}")
         ranked[question.id] = [name_of(hit, judged) for hit in answer["hits"]]
     return Answered(ranked, p50(driven.seconds))

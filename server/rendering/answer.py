@@ -8,7 +8,7 @@ from typing import Any
 
 from server.rendering import counting
 from server.rendering import text as words
-from server.rendering.fitting import shorten, size
+from server.rendering.fitting import PLACES, shorten, size
 from server.tools._spec import Arguments, ToolSpec
 from vaults.context import run_in
 from vaults.domain.disarming import visible, visible_json
@@ -102,8 +102,10 @@ def _pruned(value: Any) -> Any:
 
 
 def _emptied(content: dict[str, Any], room: int) -> dict[str, Any]:
-    """What is left where the smallest answer is too long: that there is more, and of its parts the shortest."""
-    bare = {name: type(each)() if isinstance(each, list | dict) else each for name, each in content.items()}
+    """What is left where the smallest answer is too long: that there is more, and of its parts the shortest. Not where
+    to go on: nothing was shown."""
+    kept = {name: each for name, each in content.items() if name not in PLACES}
+    bare = {name: type(each)() if isinstance(each, list | dict) else each for name, each in kept.items()}
     left: dict[str, Any] = {"truncated": True}
     for name in sorted(bare, key=lambda name: len(name) + len(str(bare[name]))):
         fuller = {**left, name: bare[name]}

@@ -18,6 +18,9 @@ FRAME = 8
 
 ELLIPSIS = "…"
 
+PLACES = ("cursor", "next_line")
+"""Fields that say where a reader goes on."""
+
 
 def shorten(value: Any, room: int) -> Any:
     """``value`` in about ``room`` characters, of the same type. Short texts and numbers stay; of what is longer the
@@ -32,8 +35,17 @@ def shorten(value: Any, room: int) -> Any:
         before = {each.name: getattr(value, each.name) for each in fields(value)}
         after = _shorten_fields(before, room)
         changed = {name: each for name, each in after.items() if each is not before[name]}
-        return replace(value, **changed) if changed else value
+        return replace(value, **changed, **_lost_places(before, changed)) if changed else value
     return value
+
+
+def _lost_places(before: dict[str, Any], changed: dict[str, Any]) -> dict[str, None]:
+    """What says where a reader goes on, and would leave out what was cut: a cursor where rows are gone, a line where
+    lines are."""
+    rows = any(isinstance(each, list) and len(each) < len(before[name]) for name, each in changed.items())
+    text = any(isinstance(each, str) for each in changed.values())
+    lost = PLACES if rows else PLACES[1:] if text else ()
+    return {name: None for name in lost if before.get(name) is not None}
 
 
 def size(value: Any) -> int:

@@ -147,7 +147,8 @@ def _is_inline(value: Any) -> bool:
 
 
 def _pairs(plain: Mapping[str, Any]) -> str:
-    return ", ".join(f"{one_line(name, LONGEST)} {scalar(each, ', ')}" for name, each in plain.items())
+    """Names and values in one line. A name is only empty where it is that of the vault's own folder."""
+    return ", ".join(f"{one_line(name, LONGEST) or '/'} {scalar(each, ', ')}" for name, each in plain.items())
 
 
 def scalar(value: Any, separator: str = "\n") -> str:

@@ -106,7 +106,7 @@ def _connector(args: FetchArguments, fetched: Fetched) -> dict[str, Any] | None:
 @tool(role=Role.READER, text=_fetched_text, connector=_connector, rare=("max_tokens",))
 async def fetch(call: Call, args: FetchArguments) -> Fetched:
     """Read the whole text behind ids and paths. Use it after recall or search, or for all notes that match a glob."""
-    portion = Portion(args.from_line, args.max_lines, _bytes_for(call, args))
+    portion = _portion(call, args)
     if args.id is not None and not fetching.is_pattern(args.id):
         found = await fetching.one(call.vault, call.actor, args.id, portion)
     else:
@@ -122,9 +122,12 @@ async def fetch(call: Call, args: FetchArguments) -> Fetched:
     return replace(answer, cut_by="max_tokens") if tokens else answer
 
 
-def _bytes_for(call: Call, args: FetchArguments) -> int:
-    """Bytes of text that the budget has room for, about; what is over is seen once the answer is made."""
-    return args.max_bytes if call.caller.form == "whole" else min(args.max_bytes, args.max_tokens * BYTES_PER_TOKEN)
+def _portion(call: Call, args: FetchArguments) -> Portion:
+    """What the budget has room for, about; what is over is seen once the answer is made."""
+    if call.caller.form == "whole":
+        return Portion(args.from_line, args.max_lines, args.max_bytes)
+    most = min(args.max_bytes, args.max_tokens * BYTES_PER_TOKEN)
+    return Portion(args.from_line, args.max_lines, most, args.max_tokens)
 
 
 def _answer(found: Found) -> Fetched:

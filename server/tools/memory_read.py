@@ -22,6 +22,7 @@ from vaults.domain.lifecycle import Opened
 from vaults.domain.listing import Page
 from vaults.domain.memory import GLOBAL, Label, Memory, Text
 from vaults.domain.recalling import Ask, Recalled
+from vaults.domain.wording import many
 from vaults.ledger.entries import Noted
 
 
@@ -95,7 +96,7 @@ class GetArguments(Arguments):
 
 
 def _opened_text(opened: Opened) -> Answer:
-    head = f"{len(opened.memories)} memories." if opened.memories else "None of these exist."
+    head = f"{many(len(opened.memories), 'memory', 'memories')}." if opened.memories else "None of these exist."
     links = [f"{link.from_id} {link.relation} {link.kind} {link.to_id}" for link in opened.links]
     missing = f"Not found: {', '.join(opened.missing)}" if opened.missing else ""
     return Answer(head, [*map(_memory_item, opened.memories), *links], [missing, *opened.warnings])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field
@@ -176,7 +176,8 @@ async def _overview(call: Call, _: SchemaArguments, span: Span) -> Schema:
 
 
 async def _folders(call: Call, _: SchemaArguments, span: Span) -> Schema:
-    return _page(await reading.folders(call.vault, span), "folders")
+    found = await reading.folders(call.vault, span)
+    return _page(found, "folders", [replace(row, folder=row.folder or "/") for row in found.rows])
 
 
 async def _values(call: Call, args: SchemaArguments, span: Span) -> Schema:

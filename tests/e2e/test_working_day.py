@@ -114,7 +114,7 @@ async def go_on(ben: Any, cleo: Any, handoff: str) -> None:
     """Ben's afternoon: he reads, takes over, meets Cleo at one file, and finishes."""
     around = await ben("session_resume")
     (ada,) = [view for view in around["sessions"] if view["who"] == "ada"]
-    assert not ada["yours"]
+    assert "yours" not in ada
     assert ada["activity_log"][-1]["title"] == "The staging database is called blue."
     assert around["handoff"]["id"] == handoff
     brief = await ben("context", format="prompt")

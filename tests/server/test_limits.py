@@ -35,7 +35,7 @@ async def person(services: Services, name: str, role: Role = Role.WRITER) -> Ask
 async def bounds(ask: Asking) -> dict[tuple[str, str], dict[str, Any]]:
     """What status shows of limits."""
     limits = (await ask("status")).content["limits"]
-    return {(each["what"], each["scope"]): each for each in limits["bounds"]}
+    return {(each["what"], each["scope"]): each for each in limits.get("bounds", ())}
 
 
 async def stored(ask: Asking, count: int, start: int = 0, **more: Any) -> list[str]:

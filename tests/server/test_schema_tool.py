@@ -53,6 +53,9 @@ async def test_a_reader_sees_fields_tags_values_folders_and_what_is_usual(desk: 
     assert [(each["value"], each["notes"]) for each in values] == [("open", 9), ("3", 1), ("opn", 1)]
     folders = (await rob("schema", action="folders", folder="p")).content["folders"]
     assert [(each["folder"], each["notes"], each["type"]) for each in folders[-1:]] == [("p", 9, "task")]
+    root = await rob("schema", action="folders")
+    assert root.content["folders"][0]["folder"] == "/"
+    assert is_told(root.text, "folder /, notes ")
     habits = await rob("schema", action="conventions", folder="p")
     by_rule = {(each["rule"], each.get("field")): each for each in habits.content["conventions"]}
     there = by_rule["required", "status"]

@@ -29,7 +29,7 @@ async def test_private_names_do_not_show_in_how_a_question_is_read(ask: Asking, 
     await ask("remember", content="let somebody go", **own)
     for asked in ("what about Zebulon", "what did Xantippe say"):
         read = (await ben("explain", query=asked)).content["query"]
-        assert (read["names"], read["model"]) == ([], asked)
+        assert ("names" in read, read["model"]) == (False, asked)
 
 
 async def test_whether_a_word_is_corrected_does_not_tell_of_private_ones(ask: Asking, ben: Asking) -> None:
@@ -45,7 +45,7 @@ async def test_whether_a_word_is_corrected_does_not_tell_of_private_ones(ask: As
 
 async def test_a_name_that_was_given_later_is_known_at_once(ask: Asking) -> None:
     stored = (await ask("remember", content="the winch is greased")).content["id"]
-    assert (await ask("explain", query="what of Zebulon")).content["query"]["names"] == []
+    assert "names" not in (await ask("explain", query="what of Zebulon")).content["query"]
     await ask("memory_update", id=stored, entity="Zebulon Quagmire")
     assert (await ask("explain", query="what of Zebulon")).content["query"]["names"] == ["zebulon quagmire"]
 

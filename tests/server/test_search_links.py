@@ -38,7 +38,7 @@ async def test_links_stand_beside_hits_when_asked_for_and_count_against_the_budg
         assert is_told(found.text, "links to: port.md")
         memory = next(hit for hit in hits.values() if hit["kind"] == "memory")
         assert "backlinks" not in memory
-        tight = {"query": "ferry leaves at nine", "mode": "keyword", "max_tokens": 150}
+        tight = {"query": "ferry leaves at nine", "mode": "keyword", "max_tokens": 600}
         few = (await ask("search", **tight, links=True)).content
         assert 0 < len(few["hits"]) < len((await ask("search", **tight)).content["hits"])
         assert few["cursor"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from vaults.context import run_in
-from vaults.domain import lifecycle
+from vaults.domain import lifecycle, portions
 from vaults.domain.memory import Actor, Memory
 from vaults.domain.notes import globbing, lines, reading
 from vaults.domain.notes.catalogue import Note
@@ -27,11 +27,13 @@ _ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.ASCII | re.I
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """How much to read: of each text lines from ``from_line`` on, of all together ``max_bytes``."""
+    """How much to read: of each text lines from ``from_line`` on, of all together ``max_bytes``; of items as many as
+    ``max_tokens`` hold, with all that is said of them."""
 
     from_line: int = 1
     max_lines: int | None = None
     max_bytes: int = 50_000
+    max_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,10 @@ async def fetched(vault: Vault, actor: Actor, refs: Sequence[str], portion: Port
             found.items.append(item)
             # A note is cut at the end of a line: what is left of the budget then is no room for another.
             left = 0 if found.full else left - len(item.text.encode())
+    if portion.max_tokens is not None:
+        count = len(await portions.fitted(vault, found.items, portion.max_tokens))
+        found.remaining[:0] = [item.id for item in found.items[count:]]
+        del found.items[count:]
     _remember_shown(vault, actor, found.items)
     return found
 

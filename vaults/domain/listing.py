@@ -54,8 +54,7 @@ async def listed(vault: Vault, only: Filter, order: Order, limit: int, cursor: s
         return rows, [memory for _, memory in fading.shown(tx, found, vault.shared.hygiene)], total
 
     rows, memories, total = await vault.db.read(read)
-    texts = [portions.as_sent(memory) for memory in memories]
-    count = await portions.fitting(vault, texts, max_tokens)
+    count = len(await portions.fitted(vault, memories, max_tokens))
     vault.retrieved.note(only.viewer, ((memory.content, memory.id) for memory in memories[:count]))
     last = rows[count - 1] if count < len(rows) else None
     following = await sealing.sealed(vault, cursors.written(order, last[WIDTH + 1], last[WIDTH])) if last else None

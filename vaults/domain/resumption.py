@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
-from typing import Any
 
+from vaults.domain import portions
 from vaults.domain.handoffs import Handoff
 from vaults.domain.memory import GLOBAL
-from vaults.domain.packs.rendering import plain
 from vaults.domain.sessions import LOGGED, Around, SessionView
 from vaults.search import budget
 
@@ -82,18 +80,10 @@ def _said_once(around: Around) -> Around:
 
 def _fits(told: Around, max_tokens: int) -> bool:
     """Whether the JSON that is sent, which leaves out what is empty, is within the budget."""
-    sent = json.dumps(_filled(plain(told)), ensure_ascii=False)
+    sent = portions.sent(told)
     if len(sent) > max_tokens * _MOST or not budget.is_quick([sent]):
         return len(sent) <= max_tokens * _CHARACTERS
     return budget.count(sent) + _ENVELOPE <= max_tokens
-
-
-def _filled(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_filled(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    return {name: _filled(each) for name, each in value.items() if each not in ("", [], {}, False, GLOBAL)}
 
 
 def _briefly(view: SessionView, detail: _Detail) -> SessionView:

@@ -42,7 +42,7 @@ def test_a_plan_set_is_listed_and_holds_until_it_is_unset(house: Strongroom) -> 
     limits = house("call", "status", "--vault", "main").json["limits"]
     assert (limits["plan"], limits["vault_plan"]) == ("unlimited", "team")
     assert house("plan", "unset", "--vault", "main").code == 0
-    assert house("call", "status", "--vault", "main").json["limits"]["bounds"] == []
+    assert house("call", "status", "--vault", "main").json["limits"].get("bounds", []) == []
     assert house("plan", "unset", "--vault", "main").code == 1
 
 
@@ -133,7 +133,7 @@ def test_a_licence_is_signed_shown_and_lifts_what_it_names(house: Strongroom, tm
 
 def test_an_admin_licence_lifts_everything(house: Strongroom, tmp_path: Path) -> None:
     signed(house, tmp_path, "--admin", "--ttl", "1d")
-    assert house("call", "status", "--vault", "main").json["limits"]["bounds"] == []
+    assert house("call", "status", "--vault", "main").json["limits"].get("bounds", []) == []
     checks = {each["name"]: each["status"] for each in house("doctor", "--json").json["checks"]}
     assert checks["licence"] == "ok"
 

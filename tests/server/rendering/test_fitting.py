@@ -67,6 +67,22 @@ def test_one_long_text_does_not_push_out_the_others() -> None:
     assert (cut.rows, cut.about, cut.number) == (row.rows, row.about, 1)
 
 
+@dataclass(frozen=True, slots=True)
+class _Page:
+    rows: list[str]
+    cursor: str | None = "on"
+    next_line: int | None = 9
+
+
+def test_where_to_go_on_is_only_told_where_nothing_was_cut_before_it() -> None:
+    page = _Page(["a" * 150, "b" * 150])
+    one = shorten(page, 300)
+    assert (len(one.rows), one.cursor, one.next_line) == (1, None, None)
+    shorter = shorten(_Page(["a" * 400]), 300)
+    assert (len(shorter.rows), shorter.cursor) == (1, "on"), "the row is there, cut as it is"
+    assert shorten(page, 3_000) == page
+
+
 def _is_cut_from(cut: Any, whole: Any) -> bool:
     """Whether ``cut`` is a beginning of ``whole``, part for part."""
     if type(cut) is not type(whole):

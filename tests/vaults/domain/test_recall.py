@@ -64,13 +64,13 @@ async def test_archived_ones_do_not_crowd_out_the_living(ask: Asking) -> None:
 
 async def test_the_budget_cuts_the_answer_and_says_so(ask: Asking) -> None:
     await _fill(ask)
-    small = (await ask("recall", query="harbour", limit=30, max_tokens=100)).content
+    small = (await ask("recall", query="harbour", limit=30, max_tokens=300)).content
     assert 1 <= len(small["hits"]) < 30
     assert small["truncated"]
     assert small["total"] == 30
     whole = (await ask("recall", query="harbour", limit=30, max_tokens=10_000)).content
     assert len(whole["hits"]) == 30
-    assert not whole["truncated"]
+    assert "truncated" not in whole
 
 
 @pytest.mark.parametrize("order", ["newest", "oldest", "updated", "parent"])

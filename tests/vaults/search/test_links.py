@@ -105,7 +105,8 @@ async def test_what_is_private_is_neither_lifted_nor_told_of(
     bob = asker(services, Caller(local("bob"), "main", Role.ADMIN, "http"))
 
     async def seen() -> list[Any]:
-        hits = (await bob("recall", query="bench with roses, river, mill", mode="semantic", limit=20)).content["hits"]
+        asked = {"query": "bench with roses, river, mill", "mode": "semantic", "limit": 20, "max_tokens": 20_000}
+        hits = (await bob("search", **asked)).content["hits"]
         return [(hit["id"], hit["signals"]) for hit in hits]
 
     before, order = await seen(), [(2, 0.8), (6, 0.7)]

@@ -34,7 +34,7 @@ async def _store(ask: Asking, *contents: str, **more: Any) -> list[str]:
 
 async def _found(ask: Asking, query: str) -> tuple[list[str], str]:
     outcome = await ask("recall", query=query, mode="keyword")
-    return [hit["title"] for hit in outcome.content["hits"]], " ".join(outcome.content["warnings"])
+    return [hit["content"] for hit in outcome.content["hits"]], " ".join(outcome.content.get("warnings", ()))
 
 
 async def test_a_share_counts_passages_that_hold_the_word_themselves(vault: Vault, ask: Asking) -> None:

@@ -20,6 +20,11 @@ NOTHING = "Nothing is stored here yet that would help."
 TOO_LITTLE = "Nothing fits; ask with more budget_tokens."
 
 
+def holds_something(prompt: str) -> bool:
+    """Whether a pack in words tells anything."""
+    return prompt not in ("", NOTHING, TOO_LITTLE)
+
+
 def prompt(pack: Pack, nonce: str, now: str) -> str:
     """The pack in words. ``now`` is the stored form of the present, for ages."""
     lines = list(_lines(pack, now))

@@ -244,7 +244,7 @@ async def test_a_name_that_is_spelled_like_none_is_looked_for_by_meaning_and_nev
         await desk.done("remember", content="so that there is a model")
         await embedding.embed(desk.vault)
         found = (await desk.done("links", action="validate"))["links"]
-        assert [[(one["path"], one["by"]) for one in each["likely"]] for each in found] == [
+        assert [[(one["path"], one["by"]) for one in each.get("likely", ())] for each in found] == [
             [("Boats.md", "meaning")],
             [],
         ]

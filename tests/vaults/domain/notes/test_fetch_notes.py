@@ -106,8 +106,8 @@ async def test_what_is_missing_is_listed_and_why_where_it_is_there(ask: Asking) 
 
 async def test_lines_and_bytes_cut_and_say_where_to_go_on(ask: Asking) -> None:
     part = (await ask("fetch", id="daily/2026-01-01.md", from_line=2, max_lines=1)).content
-    assert (part["text"], part["truncated"]) == ("two\r\n", False)
-    first = (await ask("fetch", id="plan.md", max_lines=2)).content["items"][0]
+    assert (part["text"], "truncated" in part) == ("two\r\n", False)
+    first = (await ask("fetch", id="plan.md", max_lines=2)).content
     assert (first["truncated"], first["next_line"]) == (True, 3)
 
 
@@ -136,7 +136,7 @@ async def test_a_pattern_that_matches_more_than_are_taken_is_truncated(
         assert "more than 2 notes match" in some.text
         assert "Cut at max_bytes" not in some.text
     one = (await ask("fetch", refs=["plan.m?"])).content
-    assert (len(one["items"]), one["truncated"]) == (1, False)
+    assert (len(one["items"]), "truncated" in one) == (1, False)
 
 
 async def test_what_lies_outside_is_never_read(ask: Asking, tmp_path: Path) -> None:

@@ -156,8 +156,8 @@ async def test_an_index_that_is_behind_says_so(notes: Services, monkeypatch: pyt
         vault.notes.tell(Progress("scanning", 3400, 10_000))
         for tool, arguments in (("find_notes", {}), ("search", {"query": "alpha"})):
             assert (await ask(tool, **arguments)).content["warnings"][0] == "notes: 3400 of 10000 read so far"
-        assert (await ask("search", query="alpha", kinds=["memory"])).content["warnings"] == []
+        assert "warnings" not in (await ask("search", query="alpha", kinds=["memory"])).content
         vault.notes.tell(Progress("unavailable", reason="the folder is gone"))
         assert "the folder is gone" in (await ask("find_notes")).content["warnings"][0]
         vault.notes.tell(Progress("ready"))
-        assert (await ask("find_notes")).content["warnings"] == []
+        assert "warnings" not in (await ask("find_notes")).content

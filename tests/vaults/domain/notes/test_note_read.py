@@ -59,7 +59,7 @@ async def test_a_short_note_comes_with_its_text_and_what_is_known_of_it(read: As
         (1, "Log", 15),
         (2, "Later", 18),
     ]
-    assert (plan["lines"], plan["first_line"], plan["truncated"]) == (19, 1, False)
+    assert (plan["lines"], plan["first_line"], "truncated" in plan) == (19, 1, False)
     assert len(plan["etag"]) == 16
 
 
@@ -108,7 +108,7 @@ async def test_lines_are_those_asked_for(read: Asking) -> None:
     part = (await read("crlf.md", from_line=2, max_lines=2)).content
     assert (part["text"], part["next_line"], part["truncated"]) == ("x\r\n\r\n", 4, True)
     beyond = (await read("crlf.md", from_line=50)).content
-    assert (beyond["text"], beyond["truncated"], beyond["lines"]) == ("", False, 5)
+    assert (beyond["text"], "truncated" in beyond, beyond["lines"]) == ("", False, 5)
 
 
 async def test_a_section_comes_with_its_heading_and_the_sections_in_it(read: Asking) -> None:
@@ -116,7 +116,7 @@ async def test_a_section_comes_with_its_heading_and_the_sections_in_it(read: Ask
     assert goals["text"] == "# Goals\nOne goal.\n\n## Later\nMuch later.\n\n"
     assert goals["first_line"] == 9
     log = (await read("projects/plan.md", part="section", heading="Log > Later")).content
-    assert (log["text"], log["first_line"], log["warnings"]) == ("## Later\nAgain.\n", 18, [])
+    assert (log["text"], log["first_line"], "warnings" in log) == ("## Later\nAgain.\n", 18, False)
     several = (await read("projects/plan.md", heading="Later")).content
     assert several["text"] == "## Later\nMuch later.\n\n"
     assert "lines 18" in several["warnings"][0]
@@ -135,7 +135,7 @@ async def test_sections_by_pattern_are_whole_and_come_once(read: Asking) -> None
     assert found[0]["text"] == "# Goals\nOne goal.\n\n## Later\nMuch later.\n\n"
     every = (await read("projects/plan.md", part="sections")).content["sections"]
     assert "".join(each["text"] for each in every) == PLAN[PLAN.index("Words") :]
-    assert (every[0]["heading"], every[0]["level"], every[0]["line"]) == ("", 0, 7)
+    assert ("heading" in every[0], every[0]["level"], every[0]["line"]) == (False, 0, 7)
     assert (await read("projects/plan.md", pattern="nothing like it")).code == "not_found"
 
 

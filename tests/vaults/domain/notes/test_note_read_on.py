@@ -10,6 +10,7 @@ import pytest
 
 from tests.conftest import Asking, Opening, asker
 from tests.noted import folder, indexed, put
+from tests.server.rendering.answers import outside
 
 WIDE = "wide " * 3000 + "\n"
 SECTION = "## S\n" + "".join(f"line {number} of many words here\n" for number in range(900))
@@ -56,7 +57,7 @@ async def test_every_part_goes_on_at_next_line(read: Asking, arguments: dict[str
         assert calls < 20
         answer = (await read("long.md", max_tokens=3000, **arguments, from_line=answer["next_line"])).content
         text, calls = text + _texts(answer), calls + 1
-    assert not answer["truncated"]
+    assert "truncated" not in answer
     assert text == whole
 
 
@@ -79,7 +80,7 @@ async def test_max_lines_holds_for_every_part_with_text(read: Asking) -> None:
     for arguments in ({"part": "full"}, {"part": "lines"}, {"heading": "S"}, {"part": "sections"}):
         answer = await read("long.md", max_lines=2, **arguments)
         assert _texts(answer.content).count("\n") == 2, arguments
-        assert f"Goes on at line {answer.content['next_line']}" in answer.text
+        assert f"- It goes on at from_line {answer.content['next_line']}" in outside(answer.text)
     refused = await read("long.md", part="outline", max_lines=2)
     assert refused.content["error"]["details"]["field"] == "max_lines"
 
@@ -102,4 +103,4 @@ async def test_of_a_line_longer_than_the_budget_the_rest_is_named(read: Asking) 
 async def test_an_outline_that_is_cut_says_how_it_goes_on(read: Asking, tmp_path: Path) -> None:
     put(folder(tmp_path), {"steep.md": "# A heading of some words\nx\n" * 60})
     cut = await read("steep.md", max_tokens=300)
-    assert f"part outline goes on at line {cut.content['next_line']}." in cut.text
+    assert f"- part outline goes on at from_line {cut.content['next_line']}" in outside(cut.text)

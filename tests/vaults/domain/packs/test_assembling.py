@@ -53,7 +53,7 @@ def test_what_is_left_out_ranks_below_what_is_in(form: Form) -> None:
     assert ranks == list(range(len(ranks)))
     assert 3 < len(ranks) < 60
     assert chosen.pack.dropped_total == 60 - len(ranks)
-    assert {each.why for each in chosen.pack.dropped} == {"budget"}
+    assert {each.why for each in chosen.pack.dropped} == ({"budget"} if form == "json" else set())
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -132,10 +132,11 @@ def test_a_memory_of_another_history_is_left_out() -> None:
 def test_what_is_dropped_is_named_within_bounds() -> None:
     gathered = memories([f"we chose option {number} for part {number} of the thing" for number in range(400)])
     beside_a_prompt = _assembled(gathered, 500, "prompt").pack
-    assert len(beside_a_prompt.dropped) == 50
+    assert beside_a_prompt.dropped == []
     assert (beside_a_prompt.dropped_total or 0) > 300
     in_json = _assembled(gathered, 500).pack
     assert 0 < len(in_json.dropped) < 50
+    assert (in_json.dropped_total or 0) > 300
 
 
 def test_links_of_what_is_in_are_told_and_no_others() -> None:
