@@ -58,6 +58,7 @@ CHORES = (
     understanding.UNDERSTAND,
     daily.WRITE_DOWN,
     proactive.LEARN,
+    embedding.EMBED,
     lifecycle.ERASE,
 )
 SEARCH_THREADS = 4
@@ -66,17 +67,20 @@ SEARCH_THREADS = 4
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """What is done beside calls: what a vault owes itself, its owed vectors, rounds over all vaults, and what else
-    follows the changes that the access board looks for."""
+    """What is done beside calls, besides what a vault owes itself: its owed ``vectors``, ``rounds`` over all vaults,
+    and what else follows the changes that the access board looks for."""
 
-    chores: tuple[Chore, ...]
     vectors: bool
     rounds: bool
     followers: tuple[Callable[[], object], ...] = ()
 
+    def chores(self) -> tuple[Chore, ...]:
+        """What a vault does unasked."""
+        return CHORES if self.vectors else tuple(chore for chore in CHORES if chore is not embedding.EMBED)
 
-LASTING = Upkeep((*CHORES, embedding.EMBED), vectors=True, rounds=True)
-BRIEF = Upkeep(CHORES, vectors=False, rounds=False)
+
+LASTING = Upkeep(vectors=True, rounds=True)
+BRIEF = Upkeep(vectors=False, rounds=False)
 """Of a process that ends with its command: nothing that needs the model, and no vault but those asked for."""
 
 
@@ -176,7 +180,7 @@ async def open_services(
         stack.push_async_callback(embedder.close)
         heralds = Heralds()
         shared = _shared(stack, settings, embedder, observer, heralds.tell)
-        pool = _opened(stack, Pool(data, replace(shared, chores=upkeep.chores), roster.entries), upkeep)
+        pool = _opened(stack, Pool(data, replace(shared, chores=upkeep.chores()), roster.entries), upkeep)
         yield Services(
             settings=settings,
             data=data,

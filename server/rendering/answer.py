@@ -20,7 +20,7 @@ ROUNDS = 12
 SLACK = 0.93
 """Of the share that would just fit: tokens are not spread evenly over a text."""
 
-FREE_FORM = frozenset({"metadata", "frontmatter", "state", "config"})
+FREE_FORM = frozenset({"metadata", "frontmatter", "state", "config", "kept"})
 """Objects that callers wrote or operators set: what is empty in them is said by somebody."""
 
 NOTHING_FITS = "Nothing of the answer fits into max_tokens: ask with more."

@@ -13,6 +13,7 @@ from server.call import Call
 from server.tools._spec import EDITS, Arguments, tool
 from vaults.context import run_in
 from vaults.domain import corrections as domain
+from vaults.domain import portions
 from vaults.domain.corrections import Correction, Draft, Kind
 from vaults.domain.hygiene import secrets
 from vaults.domain.memory import Filled
@@ -78,6 +79,9 @@ async def corrections(call: Call, args: CorrectionsArguments) -> Corrections:
     corrects you. Open ones are told in briefs and beside what they are about; resolve one when it is put right."""
     if args.action == "list":
         page = await domain.listed(call.vault, call.actor, args.status, args.subject, (args.limit, args.cursor))
+        fits = len(await portions.fitted(call.vault, page.corrections, args.max_tokens))
+        if fits < len(page.corrections):
+            page = await domain.listed(call.vault, call.actor, args.status, args.subject, (fits, args.cursor))
         return Corrections(page.corrections, page.total, page.cursor is not None, page.cursor)
     if args.action == "record":
         return await _record(call, args)

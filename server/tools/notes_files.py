@@ -12,6 +12,7 @@ from server.call import Call
 from server.tools._lines import ONLY_SHOWN, became
 from server.tools._notes import DryRun, Etag, noted
 from server.tools._spec import EDITS, REMOVES, Arguments, tool
+from vaults.domain import portions
 from vaults.domain.memory import Text
 from vaults.domain.notes import deleting, moving, past, undoing
 from vaults.domain.notes.changed import Changed
@@ -107,7 +108,7 @@ class HistoryArguments(Arguments):
     version: Annotated[Literal["before", "after"], Field(description="restore: which side of ref")] = "after"
     limit: Annotated[int, Field(ge=1, le=200, description="log: changes at most")] = 20
     before: Annotated[str | None, Field(min_length=7, max_length=64, description="log: cursor of the last page")] = None
-    max_tokens: Annotated[int, Field(ge=50, le=50_000, description="diff: tokens at most")] = 2000
+    max_tokens: Annotated[int, Field(ge=50, le=50_000, description="tokens at most")] = 2000
     dry_run: DryRun = False
     etag: Etag = None
 
@@ -136,6 +137,9 @@ async def history(call: Call, args: HistoryArguments) -> History:
     path = await path_of(call.vault, args.path) if args.path is not None else None
     if args.action == "log":
         listed = await past.log(call.vault, path, args.limit, args.before)
+        fits = len(await portions.fitted(call.vault, listed.changes, args.max_tokens))
+        if fits < len(listed.changes):
+            listed = await past.log(call.vault, path, fits, args.before)
         more = True if listed.cursor else None
         return History(changes=listed.changes, cursor=listed.cursor, truncated=more, warnings=listed.warnings)
     if args.action == "diff":

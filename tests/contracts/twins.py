@@ -102,6 +102,11 @@ _NONCE = re.compile(r"</?\d{9}>")
 _MS = re.compile(r"\d[\d.,]*(?= ms\b)")
 _TOKENS = re.compile(r"-?\d[\d,]*(?= (?:of [\d,]+ )?(?:tokens|net)\b)|(?<=arguments )\d[\d,]*|(?<=results )\d[\d,]*")
 _BYTES = re.compile(r"\d[\d,]*(?= (?:bytes|KB)\b)")
+_FIGURES = re.compile(
+    r"(?<=\btimings_ms: )[^\n]*|(?<=\bstorage_bytes )\d+|(?<=\bstorage_bytes: )\d+"
+    r"|(?<=\b(?:p50|p95)_ms )[\d.]+|(?<=\bms )[\d.]+|(?<=\btokens_(?:in)) \d+|(?<=\btokens_out) \d+"
+    r"|(?<=\btokens: )[^\n]*|(?<=\bsavings: )[^\n]*|(?<=\btokens )\d+|(?<=\bused )\d+"
+)
 _MEASURED = frozenset({
     "timings", "timings_ms", "ms", "p50_ms", "p95_ms", "cursor", "call_id", "etag", "storage_bytes", "callers",
     "leads", "loaded", "working", "watching", "tokens", "used", "tokens_in", "tokens_out", "arguments", "results",
@@ -120,7 +125,7 @@ def comparable(outcome: Outcome) -> str:
 
     said = json.dumps(_timeless(outcome.content), ensure_ascii=False, sort_keys=True) + "\n" + outcome.text
     said = _TIME.sub("<time>", _UUID.sub(numbered, said))
-    for measured in (_NONCE, _MS, _TOKENS, _BYTES):
+    for measured in (_NONCE, _MS, _TOKENS, _BYTES, _FIGURES):
         said = measured.sub("<n>", said)
     return re.sub(r"\b(left|right)\b", "<vault>", said)
 

@@ -17,7 +17,7 @@ from tests.noted import folder, indexed, put
 from tests.work import PATIENCE_S
 from vaults import pool as pools
 from vaults.domain import recalling
-from vaults.domain.recalling import Ask, Recalled
+from vaults.domain.recalling import Answer, Ask
 from vaults.files.notebook import Progress
 from vaults.vault import Vault
 
@@ -39,22 +39,22 @@ async def test_every_granted_vault_is_searched_and_other_tenants_are_served_mean
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = tuple(f"v{n}" for n in range(10))
-    searching, most, recall = 0, 0, recalling.recall
+    searching, most, answer_of = 0, 0, recalling.answer
 
-    async def watched(vault: Vault, ask: Ask) -> Recalled:
+    async def watched(vault: Vault, ask: Ask) -> Answer:
         nonlocal searching, most
         searching += ask.query == "canary"
         most = max(most, searching)
         try:
             await asyncio.sleep(0)
-            return await recall(vault, ask)
+            return await answer_of(vault, ask)
         finally:
             searching -= ask.query == "canary"
 
     async with opening({"storage.open_vaults": 4}, vaults=names) as services:
         await _fill(services, names, "alice")
         await services.board.write(lambda tx: set_grant(tx, "bob", LOCAL, "v9", Role.WRITER))
-        monkeypatch.setattr(recalling, "recall", watched)
+        monkeypatch.setattr(recalling, "answer", watched)
         wide = [
             asyncio.ensure_future(_as(services, "alice", "v0")("recall", query="canary", vaults=["*"], limit=20))
             for _ in range(3)
@@ -84,6 +84,8 @@ async def test_with_room_for_one_vault_only_its_own_is_searched_and_the_others_a
         monkeypatch.setattr(pools, "ROOM_WAIT_S", 0.05)
         async with asyncio.timeout(PATIENCE_S):
             answer = await _as(services, "alice", "v0")("recall", query="canary", vaults=["*"])
+            while not answer.ok:  # the one place is taken: what filled it is still being put away
+                answer = await _as(services, "alice", "v0")("recall", query="canary", vaults=["*"])
     assert {hit["vault"] for hit in answer.content["hits"]} == {"v0"}
     assert answer.content["warnings"] == [f"vault {name} could not be searched (overloaded)" for name in names[1:]]
 
@@ -124,7 +126,7 @@ async def test_vaults_that_cannot_be_searched_are_named_one_by_one(opening: Open
                 "vault emptied could not be searched (vault_quarantined)",
             ]
             bob = await _as(services, "bob", "main")(tool, query="canary", vaults=["*"])
-            assert bob.content["warnings"] == [], "names of vaults that are not granted are nobody's business"
+            assert bob.content.get("warnings", []) == [], "names of vaults that are not granted are nobody's business"
 
 
 @pytest.mark.parametrize("tool", ["recall", "search"])
@@ -149,7 +151,7 @@ async def test_vaults_that_are_still_being_read_are_named(opening: Opening, tool
             assert (await ask(tool, query="canary", vaults=["slow"])).content["warnings"] == said[1:]
             for vault in (slow, lost):
                 vault.notes.tell(Progress("ready"))
-            assert (await ask(tool, query="canary", vaults=["*"])).content["warnings"] == []
+            assert (await ask(tool, query="canary", vaults=["*"])).content.get("warnings", []) == []
 
 
 async def test_a_first_index_is_never_taken_for_an_empty_vault(opening: Opening) -> None:
@@ -163,6 +165,6 @@ async def test_a_first_index_is_never_taken_for_an_empty_vault(opening: Opening)
         while True:
             answer = (await ask("search", query="needle", vaults=["*"])).content
             found = "z.md" in {hit["id"] for hit in answer["hits"]}
-            assert found or any(said.startswith("big: still being read") for said in answer["warnings"])
-            if found and not answer["warnings"]:
+            assert found or any(said.startswith("big: still being read") for said in answer.get("warnings", ()))
+            if found and "warnings" not in answer:
                 break

@@ -25,9 +25,9 @@ async def test_links_stand_beside_hits_when_asked_for_and_count_against_the_budg
         await indexed(services, len(NOTES))
         ask = asker(services)
         await ask("remember", content="the ferry leaves at nine")
-        plain = await ask("search", query="ferry leaves at nine", mode="keyword")
+        plain = await ask("search", query="ferry leaves at nine", mode="keyword", max_tokens=20_000)
         assert not any("backlinks" in hit for hit in plain.content["hits"])
-        found = await ask("search", query="ferry leaves at nine", mode="keyword", links=True)
+        found = await ask("search", query="ferry leaves at nine", mode="keyword", links=True, max_tokens=20_000)
         hits = {hit["id"]: hit for hit in found.content["hits"]}
         assert list(hits) == [hit["id"] for hit in plain.content["hits"]]
         ferry = hits.pop("ferry.md")

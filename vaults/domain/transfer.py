@@ -21,6 +21,7 @@ from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Reader, Writer
 from vaults.domain import indexing, lifecycle, retelling, storing
+from vaults.domain.hygiene import secrets
 from vaults.domain.jsonl import LineReader, MemoryLine, Rejected, expiry, identified, parse
 from vaults.domain.memory import Actor
 from vaults.domain.quota import BOUNDLESS, Quota
@@ -60,12 +61,13 @@ class Rejection:
     raw: bytes | None = None
 
     def as_line(self) -> bytes:
-        """Its line in the report, with the rejected line itself, to be mended and imported from there."""
+        """Its line in the report, with the rejected line itself, to be mended and imported from there; but for a secret
+        in it, which shall not lie in one more file."""
         said: dict[str, int | str] = {"line": self.line, "reason": self.reason}
         if self.raw is not None:
             whole = self.raw.rstrip(b"\r\n").removeprefix(codecs.BOM_UTF8)
             try:
-                said["text"] = whole.decode("utf-8")
+                said["text"], _ = secrets.redacted(whole.decode("utf-8"))
             except UnicodeDecodeError:
                 said["base64"] = base64.b64encode(whole).decode("ascii")
         return json.dumps(said, ensure_ascii=False).encode("utf-8", "replace") + b"\n"

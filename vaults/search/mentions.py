@@ -24,7 +24,6 @@ SHORTEST = 4
 _WORD = re.compile(r"[^\W_]+")
 # A word, or a place no name reaches across: the end of a sentence (not "St. Louis") or of a paragraph, a table's bar.
 _TOKEN = re.compile(r"[^\W_]+|(?<=\w{4})[.!?](?=\s)|[。！？|]|\n\s*\n")
-_QUALIFIER = re.compile(r"\s*\([^()]*\)\s*\Z")
 _LINK = re.compile(r"\[\[([^\[\]|#\n]{1,200})(?:#[^\[\]|\n]{0,200})?(?:\|[^\[\]\n]{0,200})?\]\]")
 
 
@@ -37,8 +36,15 @@ def normal(title: str) -> str:
 def names_of(title: str) -> tuple[str, ...]:
     """What a title may be called by: itself and, for "Mercury (planet)", its bare form. Empty for one
     that cannot be told in a text: wordless, too short or too long, a stop word."""
-    bare = _QUALIFIER.sub("", title)
-    return tuple(dict.fromkeys(name for name in (normal(title), normal(bare)) if _telling(name)))
+    return tuple(dict.fromkeys(name for name in (normal(title), normal(_bare(title))) if _telling(name)))
+
+
+def _bare(title: str) -> str:
+    """A title without the qualifier in brackets at its end. By hand: an expression tries each blank before it."""
+    text = title.rstrip()
+    start = text.rfind("(")
+    qualified = text.endswith(")") and start >= 0 and ")" not in text[start:-1]
+    return text[:start] if qualified else title
 
 
 @dataclass(frozen=True, slots=True)

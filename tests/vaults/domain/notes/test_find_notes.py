@@ -113,7 +113,7 @@ async def test_pages_show_every_note_once(notes: Services, sort_by: str, order: 
 
 async def test_a_budget_cuts_the_page_and_long_frontmatter(notes: Services) -> None:
     ask = asker(notes)
-    page = (await ask("find_notes", max_tokens=150)).content
+    page = (await ask("find_notes", max_tokens=300)).content
     assert 0 < len(page["notes"]) < len(NOTES)
     assert page["truncated"]
     assert page["cursor"]

@@ -243,7 +243,8 @@ async def test_what_a_killed_reader_was_given_is_read_all_the_same(
     await desk.put(MANY)
     assert begun
     await agrees(desk)
-    assert all(process.returncode is not None for process in begun)
+    async with asyncio.timeout(PATIENCE_S):
+        assert [await process.wait() for process in begun], "none is left behind"
 
 
 async def test_without_processes_to_be_had_threads_read(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
