@@ -151,12 +151,20 @@ async def _run_tighter(call: Call, spec: ToolSpec, args: Arguments, shown: rende
     cursor away."""
     room = inner = args.token_budget()
     for left in reversed(range(TIGHTER)):
-        inner = max(1, int(inner * room / (room + shown.over) * rendering.SLACK)) if left else 1
-        result = await _result(call, spec, args.model_copy(update={"max_tokens": inner}))
+        share = room / (room + shown.over) * rendering.SLACK if left else 0.0
+        inner = max(1, int(inner * share))
+        less = {"max_tokens": inner, **_fewer(args, shown.rows * share)}
+        result = await _result(call, spec, args.model_copy(update=less))
         shown = await rendering.render(call.vault.shared.pool, spec, args, result)
         if not shown.over:
             break
     return shown
+
+
+def _fewer(args: Arguments, rows: float) -> dict[str, int]:
+    """The limit for a page of so many rows: some tools count nothing else."""
+    limit = getattr(args, "limit", None)
+    return {} if limit is None else {"limit": max(1, min(limit, int(rows)))}
 
 
 def _find(services: Services, name: str) -> ToolSpec:

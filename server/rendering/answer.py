@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from server.rendering import counting
@@ -29,11 +29,13 @@ CUT = "Cut to max_tokens: ask for less at once, or with more max_tokens."
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """Both forms. ``over``: by how many tokens the longer of the two exceeded the budget before it was cut."""
+    """Both forms. ``over``: by how many tokens the longer of the two exceeded the budget before it was cut; ``rows``:
+    how many its longest list had."""
 
     content: dict[str, Any]
     text: str
     over: int = 0
+    rows: int = 0
 
 
 def render_whole(spec: ToolSpec, args: Arguments, result: Any) -> Rendered:
@@ -57,16 +59,21 @@ async def render(pool: Executor, spec: ToolSpec, args: Arguments, result: Any) -
 def _within(spec: ToolSpec, args: Arguments, result: Any, whole: Rendered) -> Rendered:
     room = args.token_budget()
     used = counting.tokens(whole.content, whole.text, room)
-    over, length = max(0, used - room), float(size(result))
+    over, length, rows = max(0, used - room), float(size(result)), _rows(result)
     shown = whole
     for _ in range(ROUNDS):
         if used <= room:
-            return replace(shown, over=over)
+            return replace(shown, over=over, rows=rows)
         length = min(length, float(size(result))) * SLACK * room / used
         result = shorten(result, int(length))
         shown = _both(spec, args, result, cut=True)
         used = counting.tokens(shown.content, shown.text, room)
-    return Rendered(_emptied(shown.content, room), NOTHING_FITS, over)
+    return Rendered(_emptied(shown.content, room), NOTHING_FITS, over, rows)
+
+
+def _rows(result: Any) -> int:
+    several = (getattr(result, each.name) for each in fields(result))
+    return max((len(each) for each in several if isinstance(each, list)), default=0)
 
 
 def _both(spec: ToolSpec, args: Arguments, result: Any, *, cut: bool = False) -> Rendered:
