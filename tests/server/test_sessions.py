@@ -294,6 +294,19 @@ async def test_less_is_told_of_each_session_before_the_oldest_are_left_out_and_t
     assert "truncated" not in (await ann("session_resume", limit=2, max_tokens=3000)).content
 
 
+async def test_what_the_last_session_left_is_told_before_what_was_done_lately(services: Services) -> None:
+    await granted(services, "ann", "ben")
+    ann, ben = asker(services, caller("ann")), asker(services, caller("ben"))
+    for number in range(5):
+        await ann("session_save", summary=f"did part {number}", where_left_off=f"at {number}", status="completed")
+    for number in range(12):
+        assert (await ben("remember", content=f"fact {number} of the harbour", type="fact")).ok
+        assert (await ann("claims", action="claim", resources=[f"src/{number}.py"])).ok
+    seen = await ben("session_resume")
+    assert [view.get("where_left_off") for view in seen.content["sessions"]][:2] == [None, "at 4"]
+    assert "did part 4" in seen.text
+
+
 async def test_what_a_server_served_is_given_back_when_it_stops_and_what_a_command_claimed_is_not(
     opening: Opening,
 ) -> None:

@@ -49,8 +49,8 @@ def in_brief(around: Around, max_tokens: int) -> Around:
         )
         if _fits(told, max_tokens):
             return told
-    for name in ("concurrent", "recent_activity", "sessions"):
-        while len(several := getattr(told, name)) > 1 and not _fits(told, max_tokens):
+    for name, least in (("concurrent", 0), ("recent_activity", 0), ("sessions", 1)):
+        while len(several := getattr(told, name)) > least and not _fits(told, max_tokens):
             told = replace(told, **{name: several[1:] if name == "recent_activity" else several[:-1]})
     return told
 
@@ -67,12 +67,14 @@ _ENVELOPE = 12
 
 
 def _said_once(around: Around) -> Around:
-    """Without what sessions under way are told of among the recent ones already: their state, and what they did."""
+    """Without one's own session among the recent ones, and without what sessions under way are told of there already:
+    their state, and what they did."""
     logged = {(view.id, event.created_at, event.resource) for view in around.sessions for event in view.activity_log}
     recent = {view.id for view in around.sessions}
     events = [each for each in around.recent_activity if (each.session, each.created_at, each.resource) not in logged]
     return replace(
         around,
+        sessions=[view for view in around.sessions if view.id != around.session.id],
         concurrent=[view for view in around.concurrent if view.id not in recent],
         recent_activity=events,
     )
