@@ -78,6 +78,9 @@ UNTOLD = {("vaults", "create"), ("vaults", "archive"), ("reindex", None)}
 """Calls whose answers are about the server, or are tried last."""
 
 
+WHOLE = {"max_tokens": 50_000}
+"""Uncut: ids take more tokens or fewer, so that answers would end at different places."""
+
 SEARCHING = {"recall", "search", "explain", "fetch", "memory_get", "memory_list", "threads"}
 """What is asked again after everything was written: answers that wait for nothing in the background."""
 
@@ -106,7 +109,8 @@ async def _differing(left: Twin, right: Twin, calls: list[tuple[ToolSpec, dict[s
         readable = not spec.write_call(arguments) and spec.least_role(arguments) == Role.READER
         for asker in ("ann", "cat") if readable and arguments.get("mode", "hybrid") == "hybrid" else ("ann",):
             one, two = [
-                comparable(await getattr(each, asker)(spec.name, **_for(each, arguments))) for each in (left, right)
+                comparable(await getattr(each, asker)(spec.name, **WHOLE | _for(each, arguments)))
+                for each in (left, right)
             ]
             if one != two:
                 at = next(n for n, pair in enumerate(zip(one + "\0", two + "\1", strict=False)) if pair[0] != pair[1])
