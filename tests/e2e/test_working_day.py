@@ -157,7 +157,8 @@ async def test_a_killed_agents_work_is_gone_on_with_and_told_next_morning(site: 
             "Null owners break the migration", "migration",
         ):  # fmt: skip
             assert told in story, story
-        usage = await ask("usage")
+    async with site.client("owner", query="?tools=full") as operator:
+        usage = await asking(operator)("usage")  # everybody's: an admin is told
         used = {line["tool"]: line for line in usage["tools"]}
         assert used["remember"]["calls"] == 4
         assert used["claims"]["errors"] == 1

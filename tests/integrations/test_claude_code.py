@@ -138,7 +138,7 @@ def test_a_huge_prompt_is_searched_by_its_beginning(project: Path, bin_folder: P
 )
 def test_what_is_no_hook_is_answered_with_nothing(bin_folder: Path, tmp_path: Path, stdin: bytes) -> None:
     said = silent(Hooks(bin_folder, tmp_path / "data").raw("UserPromptSubmit", stdin, tmp_path))
-    assert said == "strongroom hook: Validation error: stdin is not the JSON of a hook\n"
+    assert said == "strongroom hook: stdin is not the JSON of a hook\n"
 
 
 def test_stored_text_cannot_leave_its_fence_or_speak_to_the_program(
