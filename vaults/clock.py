@@ -20,6 +20,11 @@ def text(moment: datetime) -> str:
     return aware.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def to_seconds(stored: str) -> str:
+    """A stored moment without its fraction."""
+    return f"{stored[:19]}Z"
+
+
 def parsed(value: str, field: str) -> str:
     """Caller's time in the stored form: a date, or a date and time, any zone. Raises ``InvalidArgument``."""
     try:

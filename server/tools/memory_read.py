@@ -15,6 +15,7 @@ from server.rendering.text import Answer, Item, more_after, own_title, set_field
 from server.tools._filters import Mode, Narrowing
 from server.tools._memories import Ids
 from server.tools._spec import Arguments, MaxTokens, tool
+from vaults import clock
 from vaults.domain import lifecycle, listing, recalling
 from vaults.domain.disarming import disarm
 from vaults.domain.hits import Hit
@@ -86,8 +87,15 @@ _HITS = TypeAdapter(list[Hit])
 
 def _briefly(hit: Hit, vault: str) -> Hit:
     """A hit without what is said already: its vault, a title cut from the content, and the parts of the score, which
-    ``search`` and ``explain`` give."""
-    return replace(hit, vault=vault, title=own_title(hit.title, hit.content or ""), signals={})
+    ``search`` and ``explain`` give. Times to the second: fractions cost three tokens each and tell nobody anything."""
+    return replace(
+        hit,
+        vault=vault,
+        title=own_title(hit.title, hit.content or ""),
+        signals={},
+        created_at=clock.to_seconds(hit.created_at),
+        occurred_at=clock.to_seconds(hit.occurred_at) if hit.occurred_at else None,
+    )
 
 
 class GetArguments(Arguments):
