@@ -87,12 +87,14 @@ _HITS = TypeAdapter(list[Hit])
 
 def _briefly(hit: Hit, vault: str) -> Hit:
     """A hit without what is said already: its vault, a title cut from the content, and the parts of the score, which
-    ``search`` and ``explain`` give. Times to the second: fractions cost three tokens each and tell nobody anything."""
+    ``search`` and ``explain`` give. Times to the second, scores to a thousandth: finer ones cost tokens and tell nobody
+    anything."""
     return replace(
         hit,
         vault=vault,
         title=own_title(hit.title, hit.content or ""),
         signals={},
+        score=round(hit.score, 3),
         created_at=clock.to_seconds(hit.created_at),
         occurred_at=clock.to_seconds(hit.occurred_at) if hit.occurred_at else None,
     )
