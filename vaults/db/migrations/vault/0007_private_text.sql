@@ -109,3 +109,6 @@ ON memories (external_id, (CASE visibility WHEN 'private' THEN stored_by ELSE ''
 
 -- Cursors hold numbers of rows, which count what everybody stores: they are sealed with a key of the vault.
 INSERT INTO vault_info (key, value) VALUES ('cursor_key', lower(hex(randomblob(32)))) ON CONFLICT (key) DO NOTHING;
+
+-- Lines of more than 16 KB are cut into passages in parts now: notes that may hold one are read again.
+UPDATE notes SET mtime_ns = 0, complete = 0 WHERE size > 16384;
