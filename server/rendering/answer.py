@@ -59,6 +59,8 @@ async def render(pool: Executor, spec: ToolSpec, args: Arguments, result: Any) -
 def _within(spec: ToolSpec, args: Arguments, result: Any, whole: Rendered) -> Rendered:
     room = args.token_budget()
     used = counting.tokens(whole.content, whole.text, room)
+    if used <= room:
+        return whole
     over, length, rows = max(0, used - room), float(size(result)), _rows(result)
     shown = whole
     for _ in range(ROUNDS):

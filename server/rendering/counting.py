@@ -1,4 +1,4 @@
-"""Tokens of an answer. What a tool counts to fill its page is not counted again as it is sent."""
+"""Tokens of an answer, and the rows that fit into one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from pydantic import TypeAdapter
 
 from vaults.context import run_in
 from vaults.domain import portions
-from vaults.domain.packs.tokens import COUNTS
 from vaults.search import budget
+
+LIKELY = 2.2
+"""Characters of JSON a token has at least, mostly. Rows of fewer are not counted: if they are too many after all, that
+is seen when the answer is counted whole."""
 
 SPARE = 0.95
 """Share of a budget below which the text need not be counted once the JSON is."""
@@ -27,22 +30,11 @@ def sent(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def json_tokens(content: Mapping[str, Any]) -> int:
-    """Tokens of the JSON, row by row: a border between two rows is counted with both, so never too few."""
-    used = 2
-    for name, value in content.items():
-        used += COUNTS.of(f'"{name}": , ')
-        if isinstance(value, list):
-            used += 2 + sum(COUNTS.of(f"{sent(each)}, ") for each in value)
-        else:
-            used += COUNTS.of(sent(value))
-    return used
-
-
 def tokens(content: Mapping[str, Any], text: str, room: int) -> int:
     """Tokens of the longer form. The text is counted where it might be that."""
-    used = json_tokens(content)
-    if used <= room * SPARE and len(text) <= SHORTER * len(sent(content)):
+    written = sent(content)
+    used = budget.count(written)
+    if used <= room * SPARE and len(text) <= SHORTER * len(written):
         return used
     return max(used, budget.count(text))
 
@@ -52,7 +44,7 @@ async def fitting(pool: Executor, adapter: TypeAdapter[Any], rows: Sequence[Any]
     writes a list of them."""
     dumped = adapter.dump_python(list(rows), mode="json", exclude_none=True, exclude_defaults=True)
     written, left = list(map(sent, dumped)), max(1, room - portions.FRAME)
-    if budget.surely_within(written, left):
+    if sum(map(len, written)) <= LIKELY * left:
         return len(written)
     if budget.is_quick(written):
         return portions.first_within(written, left)
