@@ -105,7 +105,8 @@ _BYTES = re.compile(r"\d[\d,]*(?= (?:bytes|KB)\b)")
 _FIGURES = re.compile(
     r"(?<=\btimings_ms: )[^\n]*|(?<=\bstorage_bytes )\d+|(?<=\bstorage_bytes: )\d+"
     r"|(?<=\b(?:p50|p95)_ms )[\d.]+|(?<=\bms )[\d.]+|(?<=\btokens_(?:in)) \d+|(?<=\btokens_out) \d+"
-    r"|(?<=\btokens: )[^\n]*|(?<=\bsavings: )[^\n]*|(?<=\btokens )\d+|(?<=\bused )\d+|(?<=pass cursor )\S+|(?<=at work: )[a-z, ]+"
+    r"|(?<=\btokens: )[^\n]*|(?<=\bsavings: )[^\n]*|(?<=\btokens )\d+|(?<=\bused )\d+|(?<=pass cursor )\S+"
+    r"|(?<=at work: )[a-z, ]+"
 )
 _MEASURED = frozenset({
     "timings", "timings_ms", "ms", "p50_ms", "p95_ms", "cursor", "call_id", "etag", "storage_bytes", "callers",
