@@ -47,5 +47,5 @@ async def fitting(pool: Executor, adapter: TypeAdapter[Any], rows: Sequence[Any]
     if sum(map(len, written)) <= LIKELY * left:
         return len(written)
     if budget.is_quick(written):
-        return portions.first_within(written, left)
-    return await run_in(pool, portions.first_within, written, left)
+        return budget.fitting(written, left)
+    return await run_in(pool, budget.fitting, written, left)

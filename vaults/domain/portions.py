@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any, TypeVar
 
 from vaults.context import run_in
-from vaults.domain.packs.tokens import COUNTS
 from vaults.search import budget
 from vaults.vault import Vault
 
@@ -51,16 +50,5 @@ async def fitting(vault: Vault, texts: Sequence[str], max_tokens: int) -> int:
     if budget.surely_within(texts, room):
         return len(texts)
     if budget.is_quick(texts):
-        return first_within(texts, room)
-    return await run_in(vault.shared.pool, first_within, texts, room)
-
-
-def first_within(texts: Sequence[str], room: int) -> int:
-    """How many of ``texts``, in order, take ``room`` tokens together; at least one. What is counted here need not be
-    counted again as the answer is sent."""
-    used = 0
-    for number, text in enumerate(texts):
-        used += COUNTS.of(f"{text}, ")
-        if used > room:
-            return max(1, number)
-    return len(texts)
+        return budget.fitting(texts, room)
+    return await run_in(vault.shared.pool, budget.fitting, texts, room)
