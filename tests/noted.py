@@ -9,6 +9,8 @@ from pathlib import Path
 from server.services import Services
 from tests.work import PATIENCE_S
 from vaults.db.sql import Reader
+from vaults.domain.graph.scoring import rescore
+from vaults.index import embeddings
 
 
 def folder(data: Path, vault: str = "main") -> Path:
@@ -44,3 +46,11 @@ async def indexed(services: Services, number: int, vault: str = "main") -> None:
     await until(services, all_there, vault)
     async with services.pool.lease(services.roster.entry(vault)) as opened:
         assert await opened.notes.settled(PATIENCE_S)
+
+
+async def settled(services: Services, vault: str = "main") -> None:
+    """Have done at once what a vault owes itself: by itself it waits for seconds without a change."""
+    async with services.pool.lease(services.roster.entry(vault)) as opened:
+        await rescore(opened)
+        opened.nudge()
+        await until(services, lambda tx: not (opened.owes_chores(tx) or embeddings.owed_count(tx)), vault)

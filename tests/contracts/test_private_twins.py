@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from auth.roles import Role
@@ -18,7 +19,7 @@ QUERIES = (
 
 MORE: dict[str, tuple[dict[str, Any], ...]] = {
     "recall": (
-        *({"query": query, "mode": mode, "limit": 50, "max_tokens": 50_000} for query in QUERIES for mode in MODES),
+        *({"query": query, "mode": mode, "limit": 50} for query in QUERIES for mode in MODES),
         *({"query": "harbour", name: value} for name, value in (
             ("tags", ["port"]), ("tags", ["hidden-tag"]), ("thread", "quay"), ("thread", "hidden-thread"),
             ("workspace", "hidden-ws"), ("applies_to", "area:build"), ("types", ["decision"]), ("tiers", ["cold"]),
@@ -26,7 +27,7 @@ MORE: dict[str, tuple[dict[str, Any], ...]] = {
         )),
     ),
     "search": (
-        *({"query": query, "mode": mode, "limit": 50, "max_tokens": 50_000} for query in QUERIES for mode in MODES),
+        *({"query": query, "mode": mode, "limit": 50} for query in QUERIES for mode in MODES),
         {"query": "harbour", "where": {"hidden_field": "x"}},
         {"query": "harbour", "author": "Xantippe Grey"},
         {"query": "harbour", "parent": "talk"},
@@ -34,10 +35,10 @@ MORE: dict[str, tuple[dict[str, Any], ...]] = {
         {"query": "lamp", "limit": 3},
         {"similar_to": "{own}"},
     ),
-    "explain": tuple({"query": query, "budget_tokens": 50_000} for query in QUERIES),
-    "context": ({}, {"query": "harbour tide", "budget_tokens": 4000}, {"thread": "hidden-thread"}, {"format": "json"}),
+    "explain": tuple({"query": query} for query in QUERIES),
+    "context": ({}, {"query": "harbour tide"}, {"thread": "hidden-thread"}, {"format": "json"}),
     "memory_list": (
-        {"limit": 100, "max_tokens": 50_000}, {"tags": ["port"]}, {"thread": "quay"}, {"order": "parent"},
+        {"limit": 100}, {"tags": ["port"]}, {"thread": "quay"}, {"order": "parent"},
         {"include_archived": True}, {"limit": 3},
     ),
     "memory_get": ({"ids": ["{hidden}"]},),
@@ -78,8 +79,8 @@ UNTOLD = {("vaults", "create"), ("vaults", "archive"), ("reindex", None)}
 """Calls whose answers are about the server, or are tried last."""
 
 
-WHOLE = {"max_tokens": 50_000}
-"""Uncut: ids take more tokens or fewer, so that answers would end at different places."""
+ROOM = 50_000
+"""Tokens nothing here is cut at: ids take more of them or fewer, so that answers would end at different places."""
 
 SEARCHING = {"recall", "search", "explain", "fetch", "memory_get", "memory_list", "threads"}
 """What is asked again after everything was written: answers that wait for nothing in the background."""
@@ -92,6 +93,11 @@ def _asked(writing: bool) -> list[tuple[ToolSpec, dict[str, Any]]]:
             calls.append((spec, _filled(spec, action, "{own}", "{other}")))
     calls += [(spec, arguments) for spec in TOOLS for arguments in MORE.get(spec.name, ())]
     return [(spec, arguments) for spec, arguments in calls if bool(spec.write_call(arguments)) == writing]
+
+
+def _whole(spec: ToolSpec, arguments: dict[str, Any]) -> dict[str, Any]:
+    room = {name: ROOM for name in ("max_tokens", "budget_tokens") if name in spec.arguments.model_fields}
+    return arguments | room
 
 
 def _for(twin: Twin, value: Any) -> Any:
@@ -108,10 +114,8 @@ async def _differing(left: Twin, right: Twin, calls: list[tuple[ToolSpec, dict[s
     for spec, arguments in calls:
         readable = not spec.write_call(arguments) and spec.least_role(arguments) == Role.READER
         for asker in ("ann", "cat") if readable and arguments.get("mode", "hybrid") == "hybrid" else ("ann",):
-            one, two = [
-                comparable(await getattr(each, asker)(spec.name, **WHOLE | _for(each, arguments)))
-                for each in (left, right)
-            ]
+            answers = [getattr(each, asker)(spec.name, **_for(each, _whole(spec, arguments))) for each in (left, right)]
+            one, two = map(comparable, await asyncio.gather(*answers))
             if one != two:
                 at = next(n for n, pair in enumerate(zip(one + "\0", two + "\1", strict=False)) if pair[0] != pair[1])
                 shown = slice(max(0, at - 100), at + 150)

@@ -14,8 +14,7 @@ from server.call import Caller
 from server.dispatch import Outcome
 from server.services import Services
 from tests.conftest import Asking, asker, local
-from tests.noted import folder, indexed, put, until
-from vaults.graph import scores
+from tests.noted import folder, indexed, put, settled
 
 TWINS = ("left", "right")
 
@@ -83,7 +82,7 @@ async def twin(services: Services, vault: str) -> Twin:
     ids = []
     await ann("status")
     await indexed(services, len(NOTES), vault)
-    await until(services, lambda tx: not scores.owed(tx), vault)
+    await settled(services, vault)
     for each in SHARED:
         ids.append(str((await ann("remember", **each)).content["id"]))
     hidden = []

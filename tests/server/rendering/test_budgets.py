@@ -24,10 +24,9 @@ from server.tools import discover
 from tests.blanks import lay_out
 from tests.conftest import asker
 from tests.fakes import HashEmbedder
-from tests.noted import folder, indexed, put, until
+from tests.noted import folder, indexed, put, settled
 from tests.server.http.examples import EXAMPLES
 from tests.server.rendering.answers import tokens_of_json
-from vaults.graph import scores
 from vaults.search import budget
 
 PLAN = "---\nstatus: open\ntags: [a]\n---\n# Plan\n\nGo with [[Trip]].\n\n## Log\n\n- [ ] pack\n"
@@ -70,7 +69,7 @@ async def _opened(stack: AsyncExitStack, data: Path) -> Services:
         await ask("note_edit", path="plan.md", section="Log", content=f"- did {number}")
     await ask("handoff_create", goal="g " * 300, current_state="s " * 2000, next_action="n", constraints=["c " * 200])
     await ask("session_save", summary="Tried " * 200, where_left_off="here " * 300)
-    await until(services, lambda tx: not scores.owed(tx))  # which order entities: pages would begin elsewhere
+    await settled(services)  # which order entities: pages would begin elsewhere
     return services
 
 
