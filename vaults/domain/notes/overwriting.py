@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cache, partial
 
 from vaults import clock
 from vaults.context import run_in
@@ -114,13 +114,14 @@ def _steps(tx: Reader, path: str, recent: range) -> list[_Step]:
 
 def _breaks(tx: Reader, steps: Sequence[_Step], now: str) -> list[_Break]:
     names = [now, *(step.before for step in steps)]
+    text = cache(partial(_text, tx))  # the version before a change is mostly the one after the change before
     found = []
     for place, step in enumerate(steps):
         if names[place] == step.after or all(each.marked for each in steps[place:]):
             continue
-        left = _text(tx, step.after)
-        version = _text(tx, names[place]) if place else b""
-        texts = [(each, _text(tx, each.before), _text(tx, each.after)) for each in steps[place:] if not each.marked]
+        left = text(step.after)
+        version = text(names[place]) if place else b""
+        texts = [(each, text(each.before), text(each.after)) for each in steps[place:] if not each.marked]
         whole = [(each, before or b"", after) for each, before, after in texts if after is not None]
         if left is not None and version is not None and whole:
             found.append(_Break(left, version if place else None, whole))
@@ -135,13 +136,14 @@ def _text(tx: Reader, name: str | None) -> bytes | None:
 def _lost(vault: Vault, path: str, breaks: Sequence[_Break], hash_: str) -> list[_Step]:
     """The changes of which another program left nothing. Blocking."""
     lost: dict[int, _Step] = {}
+    lines = cache(_lines)  # each version is compared with several
     for each in breaks:
         found = each.found if each.found is not None else _on_disk(vault, path, hash_)
         if found is None:
             continue
-        left, now = _lines(each.left), _lines(found)
+        left, now = lines(each.left), lines(found)
         for step, before, after in each.steps:
-            was, became = _lines(before), _lines(after)
+            was, became = lines(before), lines(after)
             if _is_lost(was, became, now) and not _is_lost(was, became, left):
                 lost[step.seq] = step
     return list(lost.values())
