@@ -8,6 +8,7 @@ from typing import Any
 
 from server.rendering import counting
 from server.rendering import text as words
+from server.rendering.counting import FREE_FORM
 from server.rendering.fitting import PLACES, shorten, size
 from server.tools._spec import Arguments, ToolSpec
 from vaults.context import run_in
@@ -19,9 +20,6 @@ ROUNDS = 12
 
 SLACK = 0.93
 """Of the share that would just fit: tokens are not spread evenly over a text."""
-
-FREE_FORM = frozenset({"metadata", "frontmatter", "state", "config", "kept"})
-"""Objects that callers wrote or operators set: what is empty in them is said by somebody."""
 
 NOTHING_FITS = "Nothing of the answer fits into max_tokens: ask with more."
 CUT = "Cut to max_tokens: ask for less at once, or with more max_tokens."
@@ -41,24 +39,25 @@ class Rendered:
 def render_whole(spec: ToolSpec, args: Arguments, result: Any) -> Rendered:
     """The answer for a reader inside this server: its JSON uncut, also what is empty."""
     content: dict[str, Any] = spec.output.dump_python(result, mode="json", exclude_none=True)
-    return Rendered(content, _within(spec, args, result, _both(spec, args, result)).text)
+    whole = _both(spec, args, result)
+    return Rendered(content, _within(spec, args, result, whole, counting.sent(whole.content)).text)
 
 
 async def render(pool: Executor, spec: ToolSpec, args: Arguments, result: Any) -> Rendered:
     """The answer to a call. Long ones are counted on a thread of ``pool``."""
     room = args.token_budget()
     whole = _both(spec, args, result)
-    sent = counting.sent(whole.content)
-    if budget.surely_within([sent], room) and budget.surely_within([whole.text], room):
+    written = counting.sent(whole.content)
+    if budget.surely_within([written], room) and budget.surely_within([whole.text], room):
         return whole
-    if budget.is_quick([sent, whole.text]):
-        return _within(spec, args, result, whole)
-    return await run_in(pool, _within, spec, args, result, whole)
+    if budget.is_quick([written, whole.text]):
+        return _within(spec, args, result, whole, written)
+    return await run_in(pool, _within, spec, args, result, whole, written)
 
 
-def _within(spec: ToolSpec, args: Arguments, result: Any, whole: Rendered) -> Rendered:
+def _within(spec: ToolSpec, args: Arguments, result: Any, whole: Rendered, written: str) -> Rendered:
     room = args.token_budget()
-    used = counting.tokens(whole.content, whole.text, room)
+    used = counting.tokens(whole.content, written, whole.text, room)
     if used <= room:
         return whole
     over, length, rows = max(0, used - room), float(size(result)), _rows(result)
@@ -69,7 +68,7 @@ def _within(spec: ToolSpec, args: Arguments, result: Any, whole: Rendered) -> Re
         length = min(length, float(size(result))) * SLACK * room / used
         result = shorten(result, int(length))
         shown = _both(spec, args, result, cut=True)
-        used = counting.tokens(shown.content, shown.text, room)
+        used = counting.tokens(shown.content, counting.sent(shown.content), shown.text, room)
     return Rendered(_emptied(shown.content, room), NOTHING_FITS, over, rows)
 
 
@@ -79,35 +78,23 @@ def _rows(result: Any) -> int:
 
 
 def _both(spec: ToolSpec, args: Arguments, result: Any, *, cut: bool = False) -> Rendered:
-    dumped = spec.output.dump_python(result, mode="json", exclude_none=True, exclude_defaults=True)
-    content: dict[str, Any] = {name: each if name in FREE_FORM else _pruned(each) for name, each in dumped.items()}
+    said = counting.dumped(spec.output, result)
+    # An empty list at the top is an answer: nothing was found.
+    content = {name: each if name in FREE_FORM else counting.pruned(each) for name, each in said.items()}
     marks = {"truncated": True, "warnings": [*content.get("warnings", ()), CUT]} if cut else {}
     plain = spec.connector(args, result) if spec.connector is not None else None
     if plain is not None:
         return Rendered(content | marks, visible_json({**plain, **marks}))
     # That it was cut is said once, below.
     listed = {name: each for name, each in content.items() if not cut or name != "truncated"}
-    said = spec.text(result) if spec.text is not None else words.outlined(_head(spec, result), listed)
-    shown = words.render(said) if isinstance(said, words.Answer) else visible(said)
+    told = spec.text(result) if spec.text is not None else words.outlined(_head(spec, result), listed)
+    shown = words.render(told) if isinstance(told, words.Answer) else visible(told)
     return Rendered(content | marks, f"{shown}\n- {CUT}" if cut else shown)
 
 
 def _head(spec: ToolSpec, result: Any) -> str:
     """What an answer that is worded line by line begins with."""
     return (spec.head(result) if spec.head is not None else "") or f"{spec.name}:"
-
-
-def _pruned(value: Any) -> Any:
-    """A value without what is empty in it."""
-    if isinstance(value, list):
-        return [_pruned(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        name: each if name in FREE_FORM else _pruned(each)
-        for name, each in value.items()
-        if name in FREE_FORM or each not in ("", [], {})
-    }
 
 
 def _emptied(content: dict[str, Any], room: int) -> dict[str, Any]:

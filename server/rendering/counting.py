@@ -1,4 +1,4 @@
-"""Tokens of an answer, and the rows that fit into one."""
+"""What is sent of a result, its tokens, and the rows that fit into an answer."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from vaults.context import run_in
 from vaults.domain import portions
+from vaults.domain.packs.tokens import COUNTS
 from vaults.search import budget
 
 LIKELY = 2.2
@@ -20,9 +20,36 @@ is seen when the answer is counted whole."""
 SPARE = 0.95
 """Share of a budget below which the text need not be counted once the JSON is."""
 
-SHORTER = 0.85
-"""Share of the JSON's length that a text has at most of which the JSON says everything: names of fields are left out.
-A longer one spells something out, and is counted."""
+SHORTER, MUCH_SHORTER = 0.85, 0.7
+"""Shares of the JSON's length that a text has at most of which the JSON says everything: names of fields are left out.
+One up to the first is counted where the JSON nearly fills the budget, one up to the second never; a longer one spells
+something out."""
+
+SEPARATOR = 1
+"""Tokens between two rows at most."""
+
+FREE_FORM = frozenset({"metadata", "frontmatter", "state", "config", "kept"})
+"""Objects that callers wrote or operators set: what is empty in them is said by somebody."""
+
+_PLAIN = frozenset({str, int, float, bool})
+
+
+def dumped(adapter: TypeAdapter[Any], value: Any) -> Any:
+    """A value as JSON types, without what is None or by default."""
+    return adapter.dump_python(value, mode="json", exclude_none=True, exclude_defaults=True)
+
+
+def pruned(value: Any) -> Any:
+    """JSON types without what is empty."""
+    if isinstance(value, list):
+        return [each if type(each) in _PLAIN else pruned(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: each if type(each) in _PLAIN or name in FREE_FORM else pruned(each)
+        for name, each in value.items()
+        if name in FREE_FORM or each not in ("", [], {})
+    }
 
 
 def sent(value: Any) -> str:
@@ -30,22 +57,30 @@ def sent(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def tokens(content: Mapping[str, Any], text: str, room: int) -> int:
-    """Tokens of the longer form. The text is counted where it might be that."""
-    written = sent(content)
-    used = budget.count(written)
-    if used <= room * SPARE and len(text) <= SHORTER * len(written):
+def tokens(content: Mapping[str, Any], written: str, text: str, room: int) -> int:
+    """Tokens of the longer form: of ``content``, which is sent as ``written``, or of ``text``. More than ``room`` is
+    exact; what fits may take a few less."""
+    used = _row_by_row(content)
+    if used > room:
+        used = budget.count(written)
+    much = used > room * SPARE
+    if len(text) <= (MUCH_SHORTER if much else SHORTER) * len(written):
         return used
     return max(used, budget.count(text))
+
+
+def _row_by_row(content: Mapping[str, Any]) -> int:
+    """The tokens of an object, its rows counted one by one: they were counted when they were chosen, or for an answer
+    before this one."""
+    lists = {name: rows for name, rows in content.items() if isinstance(rows, list) and len(rows) > 1}
+    rest = sent({name: [] if name in lists else each for name, each in content.items()})
+    return budget.count(rest) + sum(COUNTS.of(sent(row)) + SEPARATOR for rows in lists.values() for row in rows)
 
 
 async def fitting(pool: Executor, adapter: TypeAdapter[Any], rows: Sequence[Any], room: int) -> int:
     """How many of ``rows``, in order, fit into ``room`` tokens beside the rest of an answer; at least one. ``adapter``
     writes a list of them."""
-    dumped = adapter.dump_python(list(rows), mode="json", exclude_none=True, exclude_defaults=True)
-    written, left = list(map(sent, dumped)), max(1, room - portions.FRAME)
+    written, left = list(map(sent, pruned(dumped(adapter, list(rows))))), max(1, room - portions.FRAME)
     if sum(map(len, written)) <= LIKELY * left:
         return len(written)
-    if budget.is_quick(written):
-        return budget.fitting(written, left)
-    return await run_in(pool, budget.fitting, written, left)
+    return await portions.counted(pool, written, left)

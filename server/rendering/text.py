@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from vaults import clock
@@ -69,16 +69,6 @@ def own_title(title: str, body: str) -> str:
 def more_after(cursor: str | None) -> list[str]:
     """How to ask for the next page, if there is one."""
     return [f"There is more: pass cursor {cursor}"] if cursor else []
-
-
-def set_fields(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass that say something: neither None nor what they are by default."""
-    pairs = ((each, getattr(value, each.name)) for each in fields(value))
-    return {each.name: said for each, said in pairs if said is not None and said != _default(each)}
-
-
-def _default(each: Field[Any]) -> Any:
-    return each.default_factory() if each.default_factory is not MISSING else each.default
 
 
 def outlined(head: str, content: Mapping[str, Any]) -> Answer:

@@ -11,7 +11,7 @@ from auth.roles import Role
 from server.across import answer_across
 from server.call import Call
 from server.rendering import counting
-from server.rendering.text import Answer, Item, more_after, own_title, set_fields, written
+from server.rendering.text import Answer, Item, more_after, own_title, written
 from server.tools._filters import Mode, Narrowing
 from server.tools._memories import Ids
 from server.tools._spec import Arguments, MaxTokens, tool
@@ -22,6 +22,7 @@ from vaults.domain.hits import Hit
 from vaults.domain.lifecycle import Opened
 from vaults.domain.listing import Page
 from vaults.domain.memory import GLOBAL, Label, Memory, Text
+from vaults.domain.portions import set_fields
 from vaults.domain.recalling import Ask, Recalled
 from vaults.domain.wording import many
 from vaults.ledger.entries import Noted
