@@ -17,13 +17,9 @@ LIKELY = 2.2
 """Characters of JSON a token has at least, mostly. Rows of fewer are not counted: if they are too many after all, that
 is seen when the answer is counted whole."""
 
-SPARE = 0.95
-"""Share of a budget below which the text need not be counted once the JSON is."""
-
-SHORTER, MUCH_SHORTER = 0.85, 0.7
-"""Shares of the JSON's length that a text has at most of which the JSON says everything: names of fields are left out.
-One up to the first is counted where the JSON nearly fills the budget, one up to the second never; a longer one spells
-something out."""
+SHORTER = 0.85
+"""Share of the JSON's length that a text has at most which need not be counted: it leaves out names of fields and
+quotes. A longer one spells something out."""
 
 SEPARATOR = 1
 """Tokens between two rows at most."""
@@ -63,10 +59,7 @@ def tokens(content: Mapping[str, Any], written: str, text: str, room: int) -> in
     used = _row_by_row(content)
     if used > room:
         used = budget.count(written)
-    much = used > room * SPARE
-    if len(text) <= (MUCH_SHORTER if much else SHORTER) * len(written):
-        return used
-    return max(used, budget.count(text))
+    return used if len(text) <= SHORTER * len(written) else max(used, budget.count(text))
 
 
 def _row_by_row(content: Mapping[str, Any]) -> int:

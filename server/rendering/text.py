@@ -63,7 +63,7 @@ def written(by: str | None, at: str | None) -> str | None:
 
 def own_title(title: str, body: str) -> str:
     """A title somebody gave; nothing where it was cut from the body."""
-    return "" if title == derived_title(body) else title
+    return title if title and title != derived_title(body) else ""
 
 
 def more_after(cursor: str | None) -> list[str]:
@@ -91,7 +91,12 @@ def outline(value: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
     """A JSON object in lines, each level indented by two blanks; a text of several lines follows its name behind bars,
     so that none of them passes for a name."""
     for name, each in value.items():
-        yield from _entry("  " * depth + f"{one_line(name, LONGEST)}:", each, depth)
+        yield from _entry("  " * depth + f"{_label(name)}:", each, depth)
+
+
+def _label(name: str) -> str:
+    """The name of a field; of ours most are plain words."""
+    return name if name.isascii() and name.isidentifier() else one_line(name, LONGEST)
 
 
 def _entry(label: str, value: Any, depth: int) -> Iterator[str]:
@@ -138,14 +143,14 @@ def _is_inline(value: Any) -> bool:
 
 def _pairs(plain: Mapping[str, Any]) -> str:
     """Names and values in one line. A name is only empty where it is that of the vault's own folder."""
-    return ", ".join(f"{one_line(name, LONGEST) or '/'} {scalar(each, ', ')}" for name, each in plain.items())
+    return ", ".join(f"{_label(name) or '/'} {scalar(each, ', ')}" for name, each in plain.items())
 
 
 def scalar(value: Any, separator: str = "\n") -> str:
     """A value in one line, beside others with ``separator`` between them. In quotes, as in JSON, where it could pass
     for several lines or several values."""
     if not isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
+        return str(value) if type(value) is int else json.dumps(value, ensure_ascii=False)
     if _PLAIN.fullmatch(value):
         return value
     safe = disarm(value, adversarial=False).text

@@ -137,11 +137,9 @@ async def history(call: Call, args: HistoryArguments) -> History:
     path = await path_of(call.vault, args.path) if args.path is not None else None
     if args.action == "log":
         listed = await past.log(call.vault, path, args.limit, args.before)
-        fits = len(await portions.fitted(call.vault, listed.changes, args.max_tokens))
-        if fits < len(listed.changes):
-            listed = await past.log(call.vault, path, fits, args.before)
-        more = True if listed.cursor else None
-        return History(changes=listed.changes, cursor=listed.cursor, truncated=more, warnings=listed.warnings)
+        shown = await portions.fitted(call.vault, listed.changes, args.max_tokens)
+        cursor = listed.cursor if len(shown) == len(listed.changes) else shown[-1].id
+        return History(changes=shown, cursor=cursor, truncated=cursor is not None or None, warnings=listed.warnings)
     if args.action == "diff":
         found = await past.diff(call.vault, args.ref, path, args.max_tokens)
         return History(ref=found.ref, diff=found.diff, truncated=found.truncated)
