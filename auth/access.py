@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
-from auth.holders import NO_HOLDERS, Holders, load_holders
+from auth.plan_holders import NO_HOLDERS, Holders, load_holders
 from auth.principal import Principal
 from auth.roles import Role, role_of_label
 from vaults.db.sql import Reader

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from auth.board import AccessBoard
+from auth.access_cache import AccessBoard
 from auth.errors import TokenInvalid
 from auth.principal import Principal
-from auth.verify import TOKEN_LIMIT, Unverified, peek
+from auth.token_claims import TOKEN_LIMIT, Unverified, peek
 
 REMEMBER_S = 30.0
 """Seconds a verified token is taken for verified: a signature costs as much as a whole bare request."""

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from auth.errors import TokenInvalid
 from auth.settings import IssuerSettings
-from auth.verify import VerifyKey
+from auth.token_claims import VerifyKey
 
 if TYPE_CHECKING:
     import httpx2

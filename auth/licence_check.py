@@ -24,7 +24,7 @@ from auth.errors import TokenInvalid
 from auth.licence import Licence, Verdict, day_of, expired
 from auth.principal import is_name
 from auth.settings import PlanName, PlanSettings
-from auth.verify import VerifyKey, check_times, signed_claims
+from auth.token_claims import VerifyKey, check_times, signed_claims
 from vaults.durations import parse_size
 
 AUDIENCE = "strongroom-licence"

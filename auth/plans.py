@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Literal, TypeAlias
 
-from auth.holders import Holders
 from auth.licence import Licence
+from auth.plan_holders import Holders
 from auth.principal import Principal
 from auth.settings import LimitSettings, PlanSettings
 from vaults.advice import Advice, way

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from limits import RateLimitItem
     from limits.strategies import FixedWindowRateLimiter
 
-    from auth.windows import MonotonicWindows
+    from auth.rate_windows import MonotonicWindows
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Quotas:
         from limits import RateLimitItemPerMinute
         from limits.strategies import FixedWindowRateLimiter
 
-        from auth.windows import MonotonicWindows
+        from auth.rate_windows import MonotonicWindows
 
         windows = MonotonicWindows(self._clock)
         self._rates = _Rates(windows, FixedWindowRateLimiter(windows), cache(RateLimitItemPerMinute))

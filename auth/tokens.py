@@ -17,12 +17,12 @@ import jwt
 import uuid_utils
 
 from auth.access import EVERY_VAULT
-from auth.days import counted
+from auth.daily_usage import counted
 from auth.grants import raise_grant
 from auth.keys import KeyRing, SigningKey
 from auth.principal import LOCAL, PINS, is_name
 from auth.roles import Role, parse_role
-from auth.verify import ACCESS_TOKEN, TOKEN_LIMIT
+from auth.token_claims import ACCESS_TOKEN, TOKEN_LIMIT
 from vaults.db.sql import Reader, Writer
 from vaults.errors import InvalidArgument, NotFound
 

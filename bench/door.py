@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
-from bench import ground, servers, wire
+from bench import data_folders, servers, wire
 from bench.figures import Figure
-from bench.measure import cpu_seconds, in_ms, p50, p99
+from bench.measurements import cpu_seconds, in_ms, p50, p99
 from bench.run import Run
 from bench.site import BARE
 from bench.wire import HANDSHAKE, Door, Driven, Load
@@ -33,7 +33,7 @@ COUNTS = {"get": 4000, "bare": 4000, "noop": 2000, "list": 4000, "handshake": 10
 def measure(run: Run) -> Iterator[Figure]:
     """CPU per request over rounds that take turns; the least of each side counts, as noise only ever adds."""
     with run.folder("door") as folder:
-        ready = ground.prepared(folder / "data", {"ann": ("main",)})
+        ready = data_folders.prepared(folder / "data", {"ann": ("main",)})
         with servers.running(servers.SITE, ready.data) as server, wire.driver() as pool:
             servers.pin(server.pid, 0)
             pool.submit(_pin_here).result()

@@ -18,16 +18,18 @@ from random import Random
 from typing import Any
 from unittest import mock
 
-from bench import ground, notes_served, notes_vault
+from bench import data_folders, notes_vault, served_notes
 from bench.figures import Figure
-from bench.measure import MIB, in_ms, p50, quantile, resident_bytes
-from bench.notes_served import NO_VECTORS, VAULT
+from bench.measurements import MIB, in_ms, p50, quantile, resident_bytes
 from bench.run import Run
+from bench.served_notes import NO_VECTORS, VAULT
 from server.services import Services, open_services
 from server.tools import discover
-from vaults.domain.notes import reconcile
-from vaults.graph import history, linking, scores, titles, walks
-from vaults.graph.graph import Graph, caught_up
+from vaults.domain.notes.index import reconciliation
+from vaults.graph import centrality, traversal
+from vaults.graph.links import link_history, link_index
+from vaults.graph.names import note_names
+from vaults.graph.note_graph import Graph, caught_up
 from vaults.vault import Vault
 
 NOTES, LINKS_A_NOTE, SAVES, ASKS = 10_000, 6, 200, 400
@@ -38,17 +40,17 @@ REST_S = 0.06
 """Seconds between two saves: a file changed just now may change again unseen, and is read twice."""
 
 LINK_WORK = (
-    (titles, "store"), (titles, "of"), (linking, "store"), (linking, "names_changed"), (linking, "restart"),
-    (history, "edited"), (history, "keep"),
+    (note_names, "store"), (note_names, "of"), (link_index, "store"), (link_index, "names_changed"),
+    (link_index, "restart"), (link_history, "edited"), (link_history, "keep"),
 )  # fmt: skip
 """What a note's rows take beside its text, tags, tasks and fields."""
 
 
 def measure(run: Run) -> Iterator[Figure]:
     """Build, saves, and questions, over one vault."""
-    count = notes_served.sized(run, NOTES)
+    count = served_notes.sized(run, NOTES)
     with run.folder("graph") as folder:
-        ready, notes = notes_served.prepared(folder / "data")
+        ready, notes = served_notes.prepared(folder / "data")
         with run.told(f"make {count:,} notes"):
             paths = notes_vault.make(notes, count)
             _thin_out(notes, paths, LINKS_A_NOTE * count)
@@ -65,8 +67,8 @@ def _thin_out(folder: Path, paths: Sequence[str], wanted: int) -> None:
         (folder / path).write_bytes(fewer)
 
 
-async def _all(run: Run, ready: ground.Ground, notes: Path, paths: Sequence[str]) -> list[Figure]:
-    loaded = ground.settings_of(ready.data, **{**NO_VECTORS, "notes.watch": "off"})
+async def _all(run: Run, ready: data_folders.Ground, notes: Path, paths: Sequence[str]) -> list[Figure]:
+    loaded = data_folders.settings_of(ready.data, **{**NO_VECTORS, "notes.watch": "off"})
     async with open_services(loaded.settings, ready.data, discover()) as services:
         with run.told("index them"), _clocked() as spent:
             began = _cpu_seconds()
@@ -158,7 +160,7 @@ async def _saves(vault: Vault, notes: Path, paths: Sequence[str], count: int) ->
             file.write(added.encode())
         await asyncio.sleep(REST_S)
         began, before = time.perf_counter(), time.process_time()
-        await reconcile.these(vault, [path])
+        await reconciliation.these(vault, [path])
         middle = time.perf_counter()
         await vault.db.read(vault.atlas.at)
         took.append(time.perf_counter() - began)
@@ -197,9 +199,9 @@ async def _backlinks(vault: Vault, graph: Graph, count: int, said: str) -> Figur
     took = []
     for _ in range(count):
         number = chance.choice(numbers)
-        took.append(await _timed(lambda number=number: vault.db.read(lambda tx: linking.backlinks(tx, number))))
+        took.append(await _timed(lambda number=number: vault.db.read(lambda tx: link_index.backlinks(tx, number))))
     hub = max(numbers, key=lambda number: len(graph.into.get(number, ())))
-    most = await _timed(lambda: vault.db.read(lambda tx: linking.backlinks(tx, hub)))
+    most = await _timed(lambda: vault.db.read(lambda tx: link_index.backlinks(tx, hub)))
     raw = f"p95 {in_ms(quantile(took, 0.95))}; of the most linked, {len(graph.into[hub])} notes, {in_ms(most)}; {said}"
     return Figure("backlinks of a note, p50", p50(took) * 1000, BACKLINKS_MS, unit="ms", raw=raw)
 
@@ -209,7 +211,7 @@ def _paths(graph: Graph, count: int, said: str) -> Figure:
     for _ in range(count):
         one, other = chance.sample(numbers, 2)
         began = time.perf_counter()
-        way = walks.shortest(graph, one, other, 10, "out")
+        way = traversal.shortest(graph, one, other, 10, "out")
         took.append(time.perf_counter() - began)
         steps.append(len(way) - 1 if way else 0)
     none = steps.count(0)
@@ -237,8 +239,8 @@ async def _memory(vault: Vault, said: str) -> Figure:
 
 
 async def _scores(vault: Vault, said: str) -> Figure:
-    linked = await vault.db.read(scores.edges)
+    linked = await vault.db.read(centrality.edges)
     began = time.process_time()
-    found = scores.centrality(linked)
+    found = centrality.centrality(linked)
     took = time.process_time() - began
     return Figure("scores of all notes, CPU", took * 1000, unit="ms", raw=f"{len(found):,} notes with links; {said}")

@@ -10,7 +10,7 @@ from pydantic import Field
 from auth.roles import Role
 from server.call import Call
 from server.tools._spec import ADDS, Arguments, tool
-from vaults.domain.transfer import import_jsonl
+from vaults.domain.import_export.imports import import_jsonl
 
 
 class ImportArguments(Arguments):

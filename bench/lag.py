@@ -8,12 +8,12 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench import ground, servers
+from bench import data_folders, servers
 from bench.figures import Figure
-from bench.measure import in_ms, p50, p99
+from bench.made_up_text import Writer
+from bench.measurements import in_ms, p50, p99
 from bench.run import Run
 from bench.servers import Server
-from bench.text import Writer
 from bench.wire import Door, Line, result_of
 
 ITEMS, LIMIT_S, EVERY_S = 10_000, 0.05, 0.01
@@ -25,7 +25,7 @@ def measure(run: Run) -> Iterator[Figure]:
     from the server's own histogram, one sample each 10 ms."""
     flags = {"ops.loop_lag_interval_s": EVERY_S, "server.call_timeout_s": 1800}
     with run.folder("lag") as folder:
-        ready = ground.prepared(folder / "data", {"ann": ("main",)})
+        ready = data_folders.prepared(folder / "data", {"ann": ("main",)})
         count = run.sized(ITEMS, 500)
         path = _lines(folder / "items.jsonl", count)
         with servers.running(servers.SITE, ready.data, **flags) as server:

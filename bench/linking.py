@@ -16,21 +16,21 @@ from typing import Any
 
 from auth.principal import owner
 from auth.roles import Role
-from bench import ground, notes_served, notes_vault
+from bench import data_folders, notes_vault, served_notes
 from bench.figures import Figure
-from bench.measure import in_ms, p50, quantile
-from bench.notes_served import NO_VECTORS, VAULT
+from bench.measurements import in_ms, p50, quantile
 from bench.run import Run
+from bench.served_notes import NO_VECTORS, VAULT
 from server.call import Caller
 from server.dispatch import dispatch
 from server.services import Services, open_services
 from server.tools import discover
 from vaults.db.sql import Writer
-from vaults.domain.graph import scoring
+from vaults.domain.graph import graph_jobs
 from vaults.graph import entity_vectors
 from vaults.graph.entity_vectors import Waiting
-from vaults.graph.graph import Graph
-from vaults.markdown.note import skimmed
+from vaults.graph.note_graph import Graph
+from vaults.markdown.parser import skimmed
 from vaults.vault import Vault
 
 NOTES, WORDS, TEXTS = 5_000, 500, 24
@@ -43,8 +43,8 @@ FOLDER = "Asked"
 def measure(run: Run) -> Iterator[Figure]:
     """Suggestions first, then notes that are written with and without links set on them."""
     with run.folder("linking") as folder:
-        ready, notes = notes_served.prepared(folder / "data")
-        count = notes_served.sized(run, NOTES)
+        ready, notes = served_notes.prepared(folder / "data")
+        count = served_notes.sized(run, NOTES)
         notes_vault.make(notes, count)
         texts = _texts(run.sized(TEXTS, 6))
         for number, text in enumerate(texts):
@@ -81,7 +81,7 @@ class _Took:
 async def _measured(data: Path, count: int, texts: Sequence[str]) -> list[Figure]:
     async with _opened(data, count + len(texts)) as (services, vault):
         await _vectors(vault, texts)
-        await scoring.rescore(vault)
+        await graph_jobs.rescore(vault)
         asked = [{"action": "suggest", "path": _path(number)} for number in range(len(texts))]
         first = await _timed(services, "links", asked[0])
         suggested = [await _timed(services, "links", each) for each in asked[1:]]
@@ -91,7 +91,7 @@ async def _measured(data: Path, count: int, texts: Sequence[str]) -> list[Figure
 
 @asynccontextmanager
 async def _opened(data: Path, count: int) -> AsyncIterator[tuple[Services, Vault]]:
-    loaded = ground.settings_of(data, **NO_VECTORS)
+    loaded = data_folders.settings_of(data, **NO_VECTORS)
     async with (
         open_services(loaded.settings, data, discover()) as services,
         services.pool.lease(services.roster.entry(VAULT)) as vault,

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import ground, ranking, servers, wire
+from bench import data_folders, ranking, servers, wire
 from bench.figures import Figure, skipped
-from bench.measure import in_ms, p50
+from bench.measurements import in_ms, p50
 from bench.quality import baselines
 from bench.run import ROOT, Run
 from bench.wire import Door, Driven, Load, result_of
@@ -47,7 +47,7 @@ def measure(run: Run) -> Iterator[Figure]:
         return
     given = read(found)
     with run.folder("locomo") as folder:
-        ready = ground.prepared(folder / "data", {vault_of(group): (vault_of(group),) for group in given.groups})
+        ready = data_folders.prepared(folder / "data", {vault_of(group): (vault_of(group),) for group in given.groups})
         with servers.running(servers.SERVE, ready.data) as server:
             doors = {group: Door(server.port, vault_of(group), ready.tokens[vault_of(group)]) for group in given.groups}
             with run.told(f"LoCoMo: store {len(given.turns):,} turns, ask {len(given.questions)} questions twice"):

@@ -7,16 +7,16 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench import ground, servers, wire
+from bench import data_folders, servers, wire
 from bench.figures import Figure
-from bench.measure import MIB, resident_bytes
+from bench.made_up_text import Writer
+from bench.measurements import MIB, resident_bytes
 from bench.run import Run
 from bench.servers import Server
-from bench.text import Writer
 from bench.wire import Door, Line, Load, result_of
 from server.services import open_services
 from server.tools import discover
-from vaults.domain.memory import MemoryFields
+from vaults.domain.memories.memory_model import MemoryFields
 from vaults.pool import REST_S, ROUND_S
 
 IDLE_MIB, EMBEDDED_MIB, VAULT_KIB = 130, 300, 400
@@ -37,7 +37,7 @@ WIDTH = 384
 def measure(run: Run) -> Iterator[Figure]:
     """From ``/proc/PID/status``, VmRSS: everything resident, mapped files and libraries included."""
     with run.folder("memory") as folder:
-        ready = ground.prepared(folder / "data", {"ann": ("main",)})
+        ready = data_folders.prepared(folder / "data", {"ann": ("main",)})
         with servers.running(servers.SERVE, ready.data) as server:
             door = Door(server.port, "main", ready.tokens["ann"])
             with run.told("memory of a server before and after 1,000 embeds"):
@@ -71,7 +71,7 @@ def _embedded(run: Run, server: Server, door: Door) -> Figure:
 def _vaults(run: Run, data: Path) -> Figure:
     warm, count = run.sized(WARM_VAULTS, 4), run.sized(VAULTS, 10)
     names = [f"vault-{number:03d}" for number in range(warm + count)]
-    ready = ground.prepared(data, {"ann": ("*",), "bob": names})
+    ready = data_folders.prepared(data, {"ann": ("*",), "bob": names})
     asyncio.run(_fill_all(data, names))
     with servers.running(servers.SERVE, data, **{"storage.open_vaults": 128}) as server:
         time.sleep(SETTLE_S)
@@ -105,13 +105,14 @@ def _use(door: Door) -> None:
 async def _fill_all(data: Path, names: list[str]) -> None:
     import numpy as np
 
-    loaded = ground.settings_of(data)
+    loaded = data_folders.settings_of(data)
     writer, chance = Writer(seed=6), np.random.default_rng(6)
     async with open_services(loaded.settings, data, discover()) as services:
         for name in names:
             real = chance.standard_normal((EACH, WIDTH), dtype=np.float32)
             items = [
-                ground.Item(MemoryFields(content=writer.sentence()), vector) for vector in ground.mixtures(real, EACH)
+                data_folders.Item(MemoryFields(content=writer.sentence()), vector)
+                for vector in data_folders.mixtures(real, EACH)
             ]
             async with services.pool.lease(services.roster.entry(name)) as vault:
-                await ground.store(services, vault, items)
+                await data_folders.store(services, vault, items)

@@ -11,11 +11,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from bench import ground, notes_raw, notes_served, notes_vault
+from bench import data_folders, notes_vault, raw_files, served_notes
 from bench.figures import Figure
-from bench.measure import in_ms, p50
-from bench.notes_served import NO_VECTORS, Served
+from bench.measurements import in_ms, p50
 from bench.run import Run
+from bench.served_notes import NO_VECTORS, Served
 
 SIZES = {1_000: (3.0, 30), 100_000: (5.0, 8)}
 """Lines: the limit, and edits of each kind."""
@@ -36,9 +36,9 @@ def _sized(run: Run, lines: int, limit: float, edits: int) -> Iterator[Figure]:
     text = notes_vault.long_note(lines)
     for door in ("in process", "over HTTP"):
         with run.folder("notes-edits") as folder:
-            ready, notes = notes_served.prepared(folder / "data")
+            ready, notes = served_notes.prepared(folder / "data")
             (notes / NOTE).write_text(text, encoding="utf-8", newline="")
-            copy = notes_raw.copied(notes, [NOTE], folder / "raw")[0]
+            copy = raw_files.copied(notes, [NOTE], folder / "raw")[0]
             inside = door == "in process"
             with _opened(ready, inside=inside) as served, run.told(f"edit {lines:,} lines, {door}"):
                 served.await_index(1)
@@ -49,8 +49,8 @@ def _sized(run: Run, lines: int, limit: float, edits: int) -> Iterator[Figure]:
         yield figure(f"one-line edit, {lines:,} lines, {door}", took, limit if inside else None, len(text))
 
 
-def _opened(ready: ground.Ground, *, inside: bool) -> AbstractContextManager[Served]:
-    return notes_served.in_process(ready, NO_VECTORS) if inside else notes_served.over_http(ready)
+def _opened(ready: data_folders.Ground, *, inside: bool) -> AbstractContextManager[Served]:
+    return served_notes.in_process(ready, NO_VECTORS) if inside else served_notes.over_http(ready)
 
 
 def _edited(served: Served, copy: Path, lines: int, edits: int) -> dict[str, list[float]]:
@@ -60,7 +60,7 @@ def _edited(served: Served, copy: Path, lines: int, edits: int) -> dict[str, lis
         for kind in KINDS:
             served.pause(PAUSE_S)
             took[kind].append(served.timed("note_edit", arguments(kind, lines, number))[0])
-            took["bare"].append(notes_raw.rewritten([copy]))
+            took["bare"].append(raw_files.rewritten([copy]))
     return {name: seconds[WARM * (2 if name == "bare" else 1) :] for name, seconds in took.items()}
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench import ground, notes_served, notes_vault
+from bench import data_folders, notes_vault, served_notes
 from bench.figures import Figure
-from bench.measure import MIB, in_ms, p50, p99, resident_bytes
-from bench.notes_served import NO_VECTORS, Served
+from bench.measurements import MIB, in_ms, p50, p99, resident_bytes
 from bench.run import Run
+from bench.served_notes import NO_VECTORS, Served
 from vaults.pool import REST_S, ROUND_S
 
 NOTES, SMALL, CHANGED, RESTARTS = 10_000, 100, 100, 3
@@ -65,13 +65,13 @@ class Meanwhile:
 
 def measure(run: Run) -> Iterator[Figure]:
     """First without a model, for index, restart and memory; then with it, when vectors are made beside."""
-    count = notes_served.sized(run, NOTES)
+    count = served_notes.sized(run, NOTES)
     with run.folder("notes-index") as folder:
-        few, small = notes_served.prepared(folder / "few")
+        few, small = served_notes.prepared(folder / "few")
         notes_vault.make(small, SMALL)
         with run.told(f"memory with {SMALL} notes"):
             base = _resting(few, SMALL)
-        ready, notes = notes_served.prepared(folder / "many")
+        ready, notes = served_notes.prepared(folder / "many")
         with run.told(f"make {count:,} notes"):
             made = notes_vault.make(notes, count)
         said = f"{_sizes(notes, made)}, {notes_vault.default_parts().origin}"
@@ -80,15 +80,15 @@ def measure(run: Run) -> Iterator[Figure]:
         yield from figures
         with run.told("warm starts"):
             yield from _warm(run, ready, made, first)
-        other, place = notes_served.prepared(folder / "vectors")
+        other, place = served_notes.prepared(folder / "vectors")
         place.rmdir()
         notes.rename(place)
         with run.told(f"first index of {count:,} notes, vectors made beside"):
             yield _beside_vectors(other, count, said)
 
 
-def _first(ready: ground.Ground, count: int, base: int, said: str) -> tuple[float, list[Figure]]:
-    with notes_served.over_http(ready, NO_VECTORS) as served:
+def _first(ready: data_folders.Ground, count: int, base: int, said: str) -> tuple[float, list[Figure]]:
+    with served_notes.over_http(ready, NO_VECTORS) as served:
         beside = Meanwhile(served)
         seconds = served.await_index(count, beside)
         rate = _rate("first index until keyword-searchable, no model", count, seconds, f"{said}; {beside.told()}")
@@ -107,8 +107,8 @@ def _rate(name: str, count: int, seconds: float, raw: str) -> Figure:
     return Figure(name, count / seconds, RATE, ">=", "notes/s", whole, {"seconds": seconds})
 
 
-def _beside_vectors(ready: ground.Ground, count: int, said: str) -> Figure:
-    with notes_served.over_http(ready) as served:
+def _beside_vectors(ready: data_folders.Ground, count: int, said: str) -> Figure:
+    with served_notes.over_http(ready) as served:
         beside = Meanwhile(served)
         seconds = served.await_index(count, beside)
         pending = served.ask("status", {})["embedding"]["pending"]
@@ -116,9 +116,9 @@ def _beside_vectors(ready: ground.Ground, count: int, said: str) -> Figure:
     return _rate("first index until keyword-searchable, default settings", count, seconds, raw)
 
 
-def _resting(ready: ground.Ground, count: int) -> int:
+def _resting(ready: data_folders.Ground, count: int) -> int:
     """Resident bytes of a server with a small vault, used like the big one: everything is loaded, little is held."""
-    with notes_served.over_http(ready, NO_VECTORS) as served:
+    with served_notes.over_http(ready, NO_VECTORS) as served:
         served.await_index(count)
         served.search(COMMON, "keyword")
         time.sleep(REST)
@@ -126,7 +126,7 @@ def _resting(ready: ground.Ground, count: int) -> int:
         return resident_bytes(served.server.pid)
 
 
-def _warm(run: Run, ready: ground.Ground, made: Sequence[str], first: float) -> Iterator[Figure]:
+def _warm(run: Run, ready: data_folders.Ground, made: Sequence[str], first: float) -> Iterator[Figure]:
     rounds = run.sized(RESTARTS, 2)
     quiet = [_restart(ready, len(made)) for _ in range(rounds)]
     yield _share("warm start, nothing changed ÷ first index", quiet, first, "")
@@ -135,7 +135,7 @@ def _warm(run: Run, ready: ground.Ground, made: Sequence[str], first: float) -> 
         word = f"whiledown{'abcdefgh'[number]}"
         some = made[number :: max(1, len(made) // CHANGED)][:CHANGED]
         for path in some:
-            _append(ready.data / "vaults" / notes_served.VAULT / "notes" / path, word)
+            _append(ready.data / "vaults" / served_notes.VAULT / "notes" / path, word)
         changed.append(_restart(ready, len(made), (word, len(some))))
     name = f"warm start, {len(some)} changed while down ÷ first index"
     yield _share(name, changed, first, "each found by what was added; ")
@@ -150,11 +150,11 @@ def _share(name: str, took: Sequence[tuple[float, float]], first: float, raw: st
     return Figure(name, agreed / first, WARM_SHARE, "<=", "", raw, {"seconds": [each for each, _ in took]})
 
 
-def _restart(ready: ground.Ground, count: int, changed: tuple[str, int] | None = None) -> tuple[float, float]:
+def _restart(ready: data_folders.Ground, count: int, changed: tuple[str, int] | None = None) -> tuple[float, float]:
     """Seconds until the index agrees, from readiness and from the start of the process. ``changed``: a word and how
     many notes must be found by it at once."""
     began = time.perf_counter()
-    with notes_served.over_http(ready, NO_VECTORS) as served:
+    with served_notes.over_http(ready, NO_VECTORS) as served:
         seconds = served.await_index(count)
         whole = time.perf_counter() - began
         if changed is not None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bench import notes_raw, notes_served, notes_vault
+from bench import notes_vault, raw_files, served_notes
 from bench.figures import Figure
-from bench.measure import in_ms, p50
-from bench.notes_served import NO_VECTORS, Served
+from bench.measurements import in_ms, p50
 from bench.run import Run
+from bench.served_notes import NO_VECTORS, Served
 
 BACKLINKS, ROUNDS, LIMIT = 1_000, 4, 3.0
 OLD = "Hubs/The old hub.md"
@@ -20,11 +20,11 @@ PAUSE_S = 1.5
 def measure(run: Run) -> Iterator[Figure]:
     """Without a model on both sides: the vectors of 1,000 changed notes follow later. One round warms up."""
     count = run.sized(BACKLINKS, 100)
-    for door, opened in (("in process", notes_served.in_process), ("over HTTP", notes_served.over_http)):
+    for door, opened in (("in process", served_notes.in_process), ("over HTTP", served_notes.over_http)):
         with run.folder("notes-moves") as folder:
-            ready, notes = notes_served.prepared(folder / "data")
+            ready, notes = served_notes.prepared(folder / "data")
             sources = linking_vault(notes, count)
-            copies = notes_raw.copied(notes, sources, folder / "raw")
+            copies = raw_files.copied(notes, sources, folder / "raw")
             with opened(ready, NO_VECTORS) as served:
                 served.await_index(count + 1)
                 with run.told(f"move a note with {count:,} backlinks, {door}"):
@@ -55,7 +55,7 @@ def _moved(served: Served, copies: Sequence[Path], sources: Sequence[str], round
         moved = served.timed("note_move", {"path": here, "to": there, "update_backlinks": True})[0]
         check(served.folder, sources, here, there)
         served.pause(PAUSE_S)
-        took.append((moved, notes_raw.rewritten(copies)))
+        took.append((moved, raw_files.rewritten(copies)))
         here = there
     return took[1:]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bench import notes_parts, notes_raw, notes_served, notes_vault
+from bench import notes_parts, notes_vault, raw_files, served_notes
 from bench.figures import Figure
-from bench.measure import in_ms, p50, quantile
-from bench.notes_served import NO_VECTORS, Served
+from bench.measurements import in_ms, p50, quantile
 from bench.run import Run
+from bench.served_notes import NO_VECTORS, Served
 
 NOTES, MEANT, SAMPLES = 10_000, 500, 48
 LIMITS = {"keyword": 0.4, "semantic": 1.0}
@@ -28,16 +28,16 @@ FOLDER = "Probes"
 def measure(run: Run) -> Iterator[Figure]:
     """By word among 10,000 notes without a model, then by word and by meaning among 500 with all their vectors."""
     samples = run.sized(SAMPLES, 6)
-    yield from _among(run, notes_served.sized(run, NOTES), samples, ("keyword",), NO_VECTORS)
+    yield from _among(run, served_notes.sized(run, NOTES), samples, ("keyword",), NO_VECTORS)
     yield from _among(run, run.sized(MEANT, 100), samples, ("keyword", "semantic"), {})
 
 
 def _among(run: Run, count: int, samples: int, modes: Sequence[str], flags: Mapping[str, Any]) -> Iterator[Figure]:
     with run.folder("notes-saves") as folder:
-        ready, notes = notes_served.prepared(folder / "data")
+        ready, notes = served_notes.prepared(folder / "data")
         notes_vault.make(notes, count)
         probes = _probes(notes, samples * len(modes))
-        with notes_served.over_http(ready, flags) as served:
+        with served_notes.over_http(ready, flags) as served:
             with run.told(f"index {count:,} notes"):
                 served.await_index(count + len(probes))
                 if not flags:
@@ -98,7 +98,7 @@ def _appended(path: Path, added: bytes) -> None:
 
 def _renamed(path: Path, added: bytes) -> None:
     """As careful editors do: a new file takes the place of the old one."""
-    notes_raw.write(path, path.read_bytes() + added)
+    raw_files.write(path, path.read_bytes() + added)
 
 
 STYLES: Mapping[str, Callable[[Path, bytes], None]] = {

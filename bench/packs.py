@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench import bare, ground, recalls, servers
+from bench import baseline, data_folders, recalls, servers
 from bench.figures import Figure
-from bench.measure import blocks, in_ms, p50, p99
+from bench.made_up_text import Writer
+from bench.measurements import blocks, in_ms, p50, p99
 from bench.run import Run
-from bench.text import Writer
 from bench.wire import Door, Line, result_of
 from vaults import clock
 from vaults.db.connection import open_raw
@@ -28,11 +28,11 @@ LIMIT = 2.0
 def measure(run: Run) -> Iterator[Figure]:
     """One client; the calls take turns by blocks of 20, with fresh queries."""
     size = run.sized(MEMORIES, 1_000)
-    with run.folder("packs") as folder, bare.beside() as pool:
-        ready = ground.prepared(folder / "data", {"ann": ("main",)})
+    with run.folder("packs") as folder, baseline.beside() as pool:
+        ready = data_folders.prepared(folder / "data", {"ann": ("main",)})
         with run.told(f"store {size:,} memories and {run.sized(SESSIONS, 100):,} sessions"):
             items = enumerate(recalls.items(pool, size))
-            ground.fill(ready.data, "main", (_typed(number, item) for number, item in items))
+            data_folders.fill(ready.data, "main", (_typed(number, item) for number, item in items))
             seed(ready.data / "vaults" / "main" / "vault.db", run.sized(SESSIONS, 100))
         with (
             servers.running(servers.SERVE, ready.data) as server,
@@ -42,7 +42,7 @@ def measure(run: Run) -> Iterator[Figure]:
             yield from _compared(line, Door(server.port, "main", ready.tokens["ann"]), run.sized(CALLS, 40), size)
 
 
-def _typed(number: int, item: ground.Item) -> ground.Item:
+def _typed(number: int, item: data_folders.Item) -> data_folders.Item:
     more = {"type": TYPES[number % len(TYPES)], "thread": f"thread-{number % 40}", "entity": f"entity-{number % 300}"}
     return replace(item, fields=item.fields.model_copy(update=more))
 

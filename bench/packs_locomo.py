@@ -16,10 +16,10 @@ from pathlib import Path
 
 from bench import servers, wire
 from bench.figures import Figure
-from bench.measure import in_ms, p50
-from bench.quality import asking, prepared, sets
-from bench.quality.prepared import SUBJECT, Shelf
+from bench.measurements import in_ms, p50
+from bench.quality import queries, sets, stored_sets
 from bench.quality.sets import Judged
+from bench.quality.stored_sets import SUBJECT, Shelf
 from bench.run import OUT, ROOT
 from bench.wire import Door, Load, result_of
 
@@ -42,11 +42,11 @@ def measure(data: Path, out: Path, budget: int) -> Iterator[Figure]:
     """A figure for each category of questions; the limit is for single-hop ones."""
     judged = sets.read(data, TASK, quick=False)
     categories = {row["id"]: row["category"] for row in _lines(data / TASK.folder / "queries.jsonl")}
-    with prepared.copied(Shelf(out / "stored"), judged, {}) as ready:
+    with stored_sets.copied(Shelf(out / "stored"), judged, {}) as ready:
         token = ready.tokens[SUBJECT]
         with servers.running(servers.SERVE, ready.data) as server:
             for vault in judged.vaults:
-                asking.warm(server.port, token, vault)
+                queries.warm(server.port, token, vault)
             held, seconds = _asked(judged, server.port, token, budget)
     by_category: dict[str, list[Held]] = defaultdict(list)
     for question, each in held.items():

@@ -16,14 +16,14 @@ from tempfile import TemporaryDirectory
 
 from auth.principal import owner
 from auth.roles import Role
-from bench import ground
+from bench import data_folders
 from bench.run import ROOT
 from server import vault_admin
 from server.call import Caller
 from server.dispatch import dispatch
 from server.services import Services, open_services
 from server.tools import discover
-from vaults.graph import scores
+from vaults.graph import centrality
 
 TARGET = ROOT / "docs" / "pictures" / "graph.svg"
 OWN = ("README.md", "CHANGELOG.md", "docs/*.md", "*/README.md", "vaults/*/README.md", "integrations/*/README.md")
@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 async def _drawn(data: Path, name: str, note: str | None, number: int) -> str:
     flags = {"storage.reserve_mb": 0, "embedding.engine": "off"}
-    loaded = ground.settings_of(data, **flags)
+    loaded = data_folders.settings_of(data, **flags)
     async with open_services(loaded.settings, data, discover()) as services:
         await vault_admin.create(services, name)
         async with asyncio.timeout(PATIENCE_S):
@@ -67,7 +67,7 @@ async def _scored(services: Services, name: str, number: int) -> None:
     async with services.pool.lease(services.roster.entry(name)) as vault:
         while True:
             held, owed = await vault.db.read(
-                lambda tx: (int(tx.value("SELECT COUNT(*) FROM notes") or 0), scores.owed(tx))
+                lambda tx: (int(tx.value("SELECT COUNT(*) FROM notes") or 0), centrality.owed(tx))
             )
             if held >= number and not owed:
                 return

@@ -7,13 +7,13 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from bench import bare, ground, servers
+from bench import baseline, data_folders, servers
 from bench.figures import Figure
-from bench.measure import blocks, in_ms, p50, p99
+from bench.made_up_text import Writer
+from bench.measurements import blocks, in_ms, p50, p99
 from bench.run import Run
-from bench.text import Writer
 from bench.wire import Door, Line, result_of
-from vaults.domain.memory import MemoryFields
+from vaults.domain.memories.memory_model import MemoryFields
 
 SIZES = {10_000: 1.5, 100_000: 1.2}
 REPEATED = 3.0
@@ -32,12 +32,12 @@ def measure(run: Run) -> Iterator[Figure]:
 
 
 def _sized(run: Run, size: int, limit: float) -> Iterator[Figure]:
-    with run.folder("recall") as folder, bare.beside() as pool:
-        ready = ground.prepared(folder / "data", {"ann": ("main",)})
+    with run.folder("recall") as folder, baseline.beside() as pool:
+        ready = data_folders.prepared(folder / "data", {"ann": ("main",)})
         with run.told(f"store {size:,} memories"):
-            ground.fill(ready.data, "main", items(pool, size))
+            data_folders.fill(ready.data, "main", items(pool, size))
         vault = ready.data / "vaults" / "main"
-        held = pool.submit(bare.open_vault, vault, _vault_id(vault)).result()
+        held = pool.submit(baseline.open_vault, vault, _vault_id(vault)).result()
         if held != size:
             raise RuntimeError(f"{held} vectors of {size}")
         with (
@@ -49,15 +49,15 @@ def _sized(run: Run, size: int, limit: float) -> Iterator[Figure]:
             yield from _compare(pool, ask, run.sized(QUERIES, 40), (size, limit))
 
 
-def items(pool: ProcessPoolExecutor, size: int) -> Iterator[ground.Item]:
+def items(pool: ProcessPoolExecutor, size: int) -> Iterator[data_folders.Item]:
     import numpy as np
 
     writer = Writer(seed=size)
     texts = [writer.sentence() for _ in range(size)]
-    real = np.frombuffer(pool.submit(bare.embed_all, texts[:REAL]).result(), np.float32).reshape(-1, 384)
-    vectors = [*(row.tobytes() for row in real), *ground.mixtures(real, size - len(real))]
+    real = np.frombuffer(pool.submit(baseline.embed_all, texts[:REAL]).result(), np.float32).reshape(-1, 384)
+    vectors = [*(row.tobytes() for row in real), *data_folders.mixtures(real, size - len(real))]
     for number, (text, vector) in enumerate(zip(texts, vectors, strict=True)):
-        yield ground.Item(MemoryFields(content=text, external_id=f"item-{number}"), vector)
+        yield data_folders.Item(MemoryFields(content=text, external_id=f"item-{number}"), vector)
 
 
 def _vault_id(folder: Path) -> str:
@@ -85,12 +85,12 @@ def _compare(
     (size, limit), writer = sized, Writer(seed=sized[0] + 1)
     for query in (warm := [writer.query() for _ in range(WARM)]):
         ask(query)
-    pool.submit(bare.recall_all, warm).result()
+    pool.submit(baseline.recall_all, warm).result()
     fresh = [writer.query() for _ in range(count)]
     first, alone = [], []
     for some in blocks(count, BLOCK):
         first += [ask(fresh[number]) for number in some]
-        alone += pool.submit(bare.recall_all, [fresh[number] for number in some]).result()
+        alone += pool.submit(baseline.recall_all, [fresh[number] for number in some]).result()
     again = [ask(query) for query in fresh[-100:]]
     base = p50([row["all"] for row in alone])
     parts = ", ".join(f"{stage} {in_ms(p50([row[stage] for row in alone]))}" for stage in alone[0] if stage != "all")

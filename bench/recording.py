@@ -16,16 +16,16 @@ from unittest import mock
 from auth.principal import owner
 from auth.roles import Role
 from bench.figures import Figure
-from bench.measure import blocks, in_ms, p50, p99
+from bench.measurements import blocks, in_ms, p50, p99
 from bench.run import Run
 from server import vault_admin
 from server.call import Caller
-from server.chronicle import Chronicle
+from server.call_log import Chronicle
 from server.dispatch import dispatch
 from server.services import Services, open_services
 from server.settings import load
 from server.tools import discover
-from vaults.ledger.visiting import Visitor, begun
+from vaults.activity_log.sessions import Visitor, begun
 from vaults.vault import Vault
 
 CALLS = 8_000

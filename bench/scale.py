@@ -16,20 +16,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench import bare, bulk, ground
+from bench import baseline, bulk_rows, data_folders
 from bench.figures import Figure
-from bench.measure import in_ms, p50, p99
+from bench.made_up_text import Writer
+from bench.measurements import in_ms, p50, p99
 from bench.run import Run
-from bench.text import Writer
 from server.services import open_services
 from server.tools import discover
 from vaults import clock
 from vaults.index import embeddings
-from vaults.index.vectors import VectorChange, VectorIndex
+from vaults.index.vector_index import VectorChange, VectorIndex
 from vaults.search.filters import Filter
 from vaults.search.pipeline import search
 from vaults.search.question import Question, Ranking
-from vaults.search.timing import Timings
+from vaults.search.stage_timings import Timings
 from vaults.vault import Vault
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Took:
 
 def measure(run: Run) -> Iterator[Figure]:
     """10,000 for the stages, a million for the rest."""
-    with bare.beside() as pool:
+    with baseline.beside() as pool:
         yield from asyncio.run(_few(run, pool))
         yield from asyncio.run(_many(run, pool))
 
@@ -110,7 +110,7 @@ async def _filled(run: Run, pool: ProcessPoolExecutor, size: int) -> AsyncIterat
     with run.folder("scale") as folder:
         with run.told(f"store {size:,} passages"):
             data = await asyncio.to_thread(_store, folder / "data", pool, size)
-        loaded = ground.settings_of(data)
+        loaded = data_folders.settings_of(data)
         async with (
             open_services(loaded.settings, data, discover()) as services,
             services.pool.lease(services.roster.entry("main")) as vault,
@@ -123,19 +123,19 @@ async def _filled(run: Run, pool: ProcessPoolExecutor, size: int) -> AsyncIterat
 
 
 def _store(data: Path, pool: ProcessPoolExecutor, size: int) -> Path:
-    ground.prepared(data, {"ann": ("main",)})
-    bulk.fill(data, "main", _pairs(pool, size))
+    data_folders.prepared(data, {"ann": ("main",)})
+    bulk_rows.fill(data, "main", _pairs(pool, size))
     return data
 
 
-def _pairs(pool: ProcessPoolExecutor, size: int) -> Iterator[bulk.Pair]:
+def _pairs(pool: ProcessPoolExecutor, size: int) -> Iterator[bulk_rows.Pair]:
     import numpy as np
 
     writer = Writer(seed=size)
     first = [writer.sentence() for _ in range(REAL)]
-    real = np.frombuffer(pool.submit(bare.embed_all, first).result(), np.float32).reshape(-1, WIDTH)
+    real = np.frombuffer(pool.submit(baseline.embed_all, first).result(), np.float32).reshape(-1, WIDTH)
     texts = itertools.chain(first, (writer.sentence() for _ in range(size - REAL)))
-    vectors = itertools.chain((row.tobytes() for row in real), ground.mixtures(real, size - REAL))
+    vectors = itertools.chain((row.tobytes() for row in real), data_folders.mixtures(real, size - REAL))
     return zip(texts, vectors, strict=True)
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from bench.ground import UNLIMITED
+from bench.data_folders import UNLIMITED
 from bench.run import ROOT
 
 HOST = "127.0.0.1"

@@ -12,9 +12,9 @@ from typing import Any
 
 from auth.principal import owner
 from auth.roles import Role
-from bench import ground
+from bench import data_folders
 from bench.figures import Figure
-from bench.measure import in_ms
+from bench.measurements import in_ms
 from bench.run import Run
 from server.call import Caller
 from server.dispatch import dispatch
@@ -48,7 +48,7 @@ def measure(run: Run) -> Iterator[Figure]:
     """A callback comes back every 2 ms; the longest gap between two counts. Each call is measured ``TIMES`` times and
     the least is taken: what else runs on the machine makes gaps as well."""
     with run.folder("silence") as folder:
-        yield asyncio.run(_measured(run, ground.prepared(folder / "data", {"ann": ("main",)}).data))
+        yield asyncio.run(_measured(run, data_folders.prepared(folder / "data", {"ann": ("main",)}).data))
 
 
 async def _measured(run: Run, data: Path) -> Figure:

@@ -9,9 +9,9 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bench import ground, servers, wire
+from bench import data_folders, servers, wire
 from bench.figures import Figure
-from bench.measure import in_ms, p50
+from bench.measurements import in_ms, p50
 from bench.run import ROOT, Run
 
 LIMIT = 1.5
@@ -23,7 +23,7 @@ WAIT_S = 30.0
 def measure(run: Run) -> Iterator[Figure]:
     """Both are started in turns, files in the page cache, byte code compiled; medians of wall time."""
     with run.folder("start") as folder:
-        data = ground.prepared(folder / "data", {"ann": ("main",)}).data
+        data = data_folders.prepared(folder / "data", {"ann": ("main",)}).data
         with run.told("cold start over stdio"):
             _answered(data), _imported()  # warm
             pairs = [(_answered(data), _imported()) for _ in range(run.sized(RUNS, 3))]

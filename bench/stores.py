@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 
-from bench import bare, ground, servers, wire
+from bench import baseline, data_folders, servers, wire
 from bench.figures import Figure
-from bench.measure import blocks, in_ms, p50, p99
+from bench.made_up_text import Writer
+from bench.measurements import blocks, in_ms, p50, p99
 from bench.run import Run
-from bench.text import Writer
 from bench.wire import Door, Driven, Line, Load, result_of
 
 ALONE, RATE, TAIL = 1.5, 0.85, 8.0
@@ -20,11 +20,11 @@ CLIENTS, BURST, ROUNDS = 32, 960, 4
 def measure(run: Run) -> Iterator[Figure]:
     """Texts are made up, 14 words on average; every one is new."""
     writer = Writer(seed=3)
-    with run.folder("remember") as folder, bare.beside() as pool, wire.driver() as driver:
-        ready = ground.prepared(folder / "data", {"ann": ("main",), "bob": ("other", "many")})
+    with run.folder("remember") as folder, baseline.beside() as pool, wire.driver() as driver:
+        ready = data_folders.prepared(folder / "data", {"ann": ("main",), "bob": ("other", "many")})
         with servers.running(servers.SERVE, ready.data) as server:
             door = Door(server.port, "main", ready.tokens["ann"])
-            pool.submit(bare.open_for_writing, ready.data / "vaults" / "other").result()
+            pool.submit(baseline.open_for_writing, ready.data / "vaults" / "other").result()
             with run.told("remember, one client"):
                 yield _alone(pool, door, [writer.sentence() for _ in range(WARM + run.sized(STORES, 40))])
             many = Door(server.port, "many", ready.tokens["bob"])
@@ -36,14 +36,14 @@ def _alone(pool: ProcessPoolExecutor, door: Door, texts: Sequence[str]) -> Figur
     with Line(door.port) as line:
         for text in texts[:WARM]:
             line.ask(door.call("remember", {"content": f"{text} Here."}))
-        pool.submit(bare.remember_all, texts[:WARM]).result()
+        pool.submit(baseline.remember_all, texts[:WARM]).result()
         fresh, through, alone = texts[WARM:], [], []
         for some in blocks(len(fresh), BLOCK):
             for number in some:
                 seconds, body = line.timed(door.call("remember", {"content": fresh[number]}))
                 _check(result_of(body))
                 through.append(seconds)
-            alone += pool.submit(bare.remember_all, [fresh[number] for number in some]).result()
+            alone += pool.submit(baseline.remember_all, [fresh[number] for number in some]).result()
     base = p50([row["all"] for row in alone])
     parts = ", ".join(f"{stage} {in_ms(p50([row[stage] for row in alone]))}" for stage in ("embed", "commit"))
     raw = f"p50 {in_ms(p50(through))} (p99 {in_ms(p99(through))}) ÷ {in_ms(base)} ({parts}); {len(fresh)} stores"
@@ -75,7 +75,7 @@ def _together(
         if driven.failures:
             raise RuntimeError(f"{driven.failures} stores failed: {driven.bodies[0][:300]!r}")
         stored |= {str(result_of(body)["id"]): text for body, text in zip(driven.bodies, texts, strict=True)}
-        rounds.append((driven, pool.submit(bare.embed_together, texts, CLIENTS).result()))
+        rounds.append((driven, pool.submit(baseline.embed_together, texts, CLIENTS).result()))
     yield from _rates(rounds)
     yield _lost(door, stored, len(rounds) * len(texts))
 

@@ -8,18 +8,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-from bench import ground, servers, wire
+from bench import data_folders, servers, wire
 from bench.figures import Figure
-from bench.measure import in_ms, p50, p99
+from bench.made_up_text import Writer
+from bench.measurements import in_ms, p50, p99
 from bench.run import Run
-from bench.text import Writer
 from bench.wire import Door, Load, result_of
 from server.services import CONTROL
 from vaults import registry
 from vaults.db.connection import Database, open_raw
 from vaults.db.sql import Writer as Rows
-from vaults.domain import storing
-from vaults.domain.memory import MemoryFields
+from vaults.domain.memories import storage
+from vaults.domain.memories.memory_model import MemoryFields
 from vaults.settings import StorageSettings
 
 VAULTS, OPEN, EACH, CALLS, CLIENTS = 1_000, 64, 20, 3_000, 4
@@ -56,13 +56,13 @@ def _right(body: bytes, name: str) -> bool:
     return [hit.get("external_id") for hit in hits] == [name]
 
 
-def _made(data: Path, count: int) -> tuple[ground.Ground, list[str]]:
+def _made(data: Path, count: int) -> tuple[data_folders.Ground, list[str]]:
     """One vault is made by the server's own code; the others are copies of its file with an identity and a memory of
     their own, which is what a thousand separate starts would leave."""
-    ready = ground.prepared(data, {"ann": ("*",), "bob": (TEMPLATE,)})
+    ready = data_folders.prepared(data, {"ann": ("*",), "bob": (TEMPLATE,)})
     writer = Writer(seed=9)
-    items = [ground.Item(MemoryFields(content=writer.sentence()), vector) for vector in _some_vectors()]
-    ground.fill(data, TEMPLATE, items)
+    items = [data_folders.Item(MemoryFields(content=writer.sentence()), vector) for vector in _some_vectors()]
+    data_folders.fill(data, TEMPLATE, items)
     names = [f"team-{number:04d}" for number in range(count)]
     held = {name: _copied(data / "vaults", name, number) for number, name in enumerate(names)}
     asyncio.run(_registered(data, held))
@@ -73,7 +73,7 @@ def _some_vectors() -> Iterator[bytes]:
     import numpy as np
 
     real = np.random.default_rng(9).standard_normal((EACH, 384), dtype=np.float32)
-    yield from ground.mixtures(real, EACH)
+    yield from data_folders.mixtures(real, EACH)
 
 
 def _copied(vaults: Path, name: str, number: int) -> str:
@@ -86,7 +86,9 @@ def _copied(vaults: Path, name: str, number: int) -> str:
         vault_id = f"00000000-0000-7000-8000-{number:012d}"
         raw.execute("UPDATE vault_info SET value = ? WHERE key = 'vault_id'", (vault_id,))
         fields = MemoryFields(content=f"The marker of {name}.", external_id=name)
-        storing.insert(Rows(raw), ground.ACTOR, storing.prepare(ground.Plain, ground.ACTOR, fields), None, None)
+        storage.insert(
+            Rows(raw), data_folders.ACTOR, storage.prepare(data_folders.Plain, data_folders.ACTOR, fields), None, None
+        )
         # Nothing is owed: the background work of 1,000 vaults is not what is measured.
         raw.execute("DELETE FROM embedding_queue")
         raw.execute("COMMIT")

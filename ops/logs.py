@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from ops.lines import as_json, as_text, failure
+from ops.log_lines import as_json, as_text, failure
 from ops.settings import OpsSettings
 from ops.sink import Sink
 

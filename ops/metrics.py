@@ -2,8 +2,8 @@
 
 Label values come from closed sets (the tool registry, the error tree, fixed lists), so what callers send can never
 grow the number of series. There is no vault label: vaults are many, and who may scrape need not know their names.
-With several workers each value lies in a file shared with the supervisor (``ops.shared``); ``mode`` says how gauges
-of several processes become one.
+With several workers each value lies in a file shared with the supervisor (``ops.worker_metrics``); ``mode`` says how
+gauges of several processes become one.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def outcomes() -> frozenset[str]:
 
 
 class Metrics:
-    """Records into one registry; implements ``vaults.observe.Observer``. Any thread; nothing here blocks or raises.
+    """Records into one registry; implements ``vaults.observer.Observer``. Any thread; nothing here blocks or raises.
 
     ``tools`` are the registry's names; any other counts as ``unknown``. A tool call costs about 1 µs here, 3 µs where
     values are shared between workers.

@@ -14,7 +14,7 @@ import select
 import threading
 from collections.abc import Callable
 
-from ops.lines import as_json
+from ops.log_lines import as_json
 
 
 def _nobody(count: int) -> None:

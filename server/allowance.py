@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from auth.days import DayCounters, Share, Taken
+from auth.daily_usage import DayCounters, Share, Taken
 from auth.plans import Bound, Held, Scope, What
 from auth.principal import Principal
 from server.call import Call
 from vaults.db.sql import Reader
-from vaults.domain import holdings
-from vaults.domain.holdings import Holdings
+from vaults.domain.memories import stored_totals
+from vaults.domain.memories.stored_totals import Holdings
 from vaults.vault import Vault
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Storer:
             memories, size = held.bound("memories"), held.bound("size")
             if memories is None and size is None:
                 continue
-            there = holdings.of_vault(tx) if held.scope == "vault" else holdings.of_caller(tx, self.identity)
+            there = stored_totals.of_vault(tx) if held.scope == "vault" else stored_totals.of_caller(tx, self.identity)
             if size is not None:
                 size.fitting(there.size, 0)
             if memories is not None:
@@ -136,8 +136,8 @@ class Storer:
         return self._counter(bound.scope) if whole else self._own_counter
 
     def _holdings(self, tx: Reader) -> dict[Scope, Holdings]:
-        vault = holdings.of_vault(tx) if self.principal.is_owner else holdings.seen_by(tx, self.identity)
-        return {"vault": vault, "principal": holdings.of_caller(tx, self.identity)}
+        vault = stored_totals.of_vault(tx) if self.principal.is_owner else stored_totals.seen_by(tx, self.identity)
+        return {"vault": vault, "principal": stored_totals.of_caller(tx, self.identity)}
 
     def _allowance(self, bound: Bound, held: Mapping[Scope, Holdings], today: Mapping[str, int]) -> Allowance:
         resets_at = None

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from auth.addresses import addresses_of
+from auth.handoff_addresses import addresses_of
 from auth.principal import Principal
 from auth.roles import Role
-from vaults.domain.handoffs import Taker
-from vaults.domain.memory import Actor, workspace_key
-from vaults.ledger.visiting import Session
+from vaults.activity_log.sessions import Session
+from vaults.domain.continuity.handoffs import Taker
+from vaults.domain.memories.memory_model import Actor, workspace_key
 from vaults.vault import Vault
 
 if TYPE_CHECKING:

@@ -19,13 +19,13 @@ from auth.roles import Role
 from server import consent, errors
 from server.audience import audience_of, with_warnings_for
 from server.call import Call, Caller, Form
-from server.chronicle import Chronicle, Page, session_of
+from server.call_log import Chronicle, Page, session_of
 from server.mcp_bridge.views import view_of
-from server.rendering import answer as rendering
+from server.rendering import answers as rendering
 from server.tools._spec import Arguments, ResourceLink, ToolSpec
 from vaults.advice import Audience
 from vaults.context import CallContext, bound, run_in
-from vaults.domain.misfits import plain
+from vaults.domain.text.validation_messages import plain
 from vaults.errors import (
     Forbidden,
     Internal,

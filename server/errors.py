@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vaults.advice import Audience, worded
-from vaults.domain.disarming import visible
+from vaults.domain.text.sanitize import visible
 from vaults.errors import StrongroomError
 
 HTTP_STATUS = {

@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from server.transcripts import Work, work_in
+from server.transcript_tail import Work, work_in
 from vaults.domain.packs import rendering
 from vaults.errors import InvalidArgument
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from server.audience import audience_of
 from server.call import Caller
-from server.fencing import fenced
-from server.inquiry import inquire
+from server.fences import fenced
+from server.internal_calls import inquire
 from server.mcp_bridge.views import View, view_of
 from server.services import Services
 from server.tools._spec import Registry

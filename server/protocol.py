@@ -48,13 +48,13 @@ from mcp_types import (
 from server import consent, prompts, resources
 from server.call import Caller
 from server.dispatch import Outcome, dispatch
-from server.inquiry import Refused
-from server.mcp_bridge import asking
+from server.internal_calls import Refused
+from server.mcp_bridge import elicitation
 from server.mcp_bridge.catalogue import Catalogue
-from server.mcp_bridge.instructing import instructing
-from server.mcp_bridge.listening import Listening
+from server.mcp_bridge.error_wall import printable, refused, wall
+from server.mcp_bridge.instructions_middleware import instructing
+from server.mcp_bridge.subscriptions import Listening
 from server.mcp_bridge.views import view_of
-from server.mcp_bridge.wall import printable, refused, wall
 from server.services import Services
 from server.version import version
 from vaults.errors import NotFound
@@ -116,7 +116,7 @@ def make_protocol(
     )
     if not traced:
         server.middleware.clear()  # a new server has one: tracing
-    server.middleware += [wall, instructing(services.registry, identify), asking.boundary(services, identify)]
+    server.middleware += [wall, instructing(services.registry, identify), elicitation.boundary(services, identify)]
     if extend is not None:
         extend(server)
     return Protocol(server, listening, handlers.call, handlers.may_call, handlers.asks, traced)
@@ -143,14 +143,14 @@ class _Handlers:
             return self._catalogue.page(view_of(caller), params.cursor if params else None, caller.form)
 
     async def call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
-        caller = replace(self._identify(ctx), person=asking.person_of(ctx, params))
+        caller = replace(self._identify(ctx), person=elicitation.person_of(ctx, params))
         if ctx.meta is not None and "progress_token" in ctx.meta:
             caller = replace(caller, progress=ctx.session.report_progress)
         outcome = await self.call(caller, params.name, params.arguments or {})
         if outcome.unknown_tool:
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {printable(params.name[:100])}")
         if outcome.question is not None:
-            return asking.as_request(outcome.question)
+            return elicitation.as_request(outcome.question)
         return CallToolResult.model_validate(
             {
                 "content": outcome.blocks(caller.form),

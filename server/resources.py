@@ -16,9 +16,9 @@ from urllib.parse import parse_qs, unquote
 
 from server.call import Caller
 from server.dispatch import dispatch
-from server.inquiry import Refused, inquire
+from server.internal_calls import Refused, inquire
 from server.services import Services
-from vaults.domain.graph import pictures
+from vaults.domain.graph.svg import pictures
 from vaults.errors import InvalidArgument, NotFound, TooLarge
 from vaults.files.paths import SCHEME, address, is_note, key, note_path
 

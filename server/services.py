@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from auth.board import AccessBoard
-from auth.days import DayCounters
+from auth.access_cache import AccessBoard
+from auth.daily_usage import DayCounters
 from auth.licence_file import LicenceFile
 from auth.plans import Plans
 from auth.principal import Principal
@@ -25,22 +25,23 @@ from server.tools._spec import Registry
 from vaults import heap
 from vaults import registry as vault_registry
 from vaults.db.connection import Database
-from vaults.db.migrate import migrate
-from vaults.domain import lifecycle, reindexing
-from vaults.domain.graph import scoring, understanding
-from vaults.domain.hygiene import sweeping
-from vaults.domain.insights import daily
-from vaults.domain.links import embedding, proactive
-from vaults.domain.notes import keeping, recovery, tending
+from vaults.db.migration import migrate
+from vaults.domain.graph import graph_jobs, link_resolution_job
+from vaults.domain.graph.links import entity_vector_job, proactive_links
+from vaults.domain.insights import daily_counts_job
+from vaults.domain.maintenance import reindexing, retention
+from vaults.domain.memories import lifecycle
+from vaults.domain.notes.commit import git_commits, recovery
+from vaults.domain.notes.sync import sync_loop
 from vaults.embed.backend import Embedder
-from vaults.embed.cross import CrossEncoderService
-from vaults.embed.cross_model import CrossOptions
+from vaults.embed.cross_encoder import CrossEncoderService
+from vaults.embed.cross_encoder_model import CrossOptions
 from vaults.embed.service import EmbeddingService
-from vaults.files.private import FOLDER, private_folder, tighten
-from vaults.observe import NullObserver, Observer
+from vaults.files.permissions import FOLDER, private_folder, tighten
+from vaults.observer import NullObserver, Observer
 from vaults.pool import Pool
-from vaults.roster import Roster
-from vaults.search.endpoint import Expander
+from vaults.registry_cache import Roster
+from vaults.search.expansion_endpoint import Expander
 from vaults.settings import LinkSettings
 from vaults.vault import Chore, Heard, Shared
 
@@ -51,14 +52,14 @@ CONTROL = "control.db"
 CHORES = (
     reindexing.REINDEX,
     reindexing.RECUT,
-    tending.COMPLETE,
-    scoring.SCORE,
-    keeping.KEEP,
-    sweeping.SWEEP,
-    understanding.UNDERSTAND,
-    daily.WRITE_DOWN,
-    proactive.LEARN,
-    embedding.EMBED,
+    sync_loop.COMPLETE,
+    graph_jobs.SCORE,
+    git_commits.KEEP,
+    retention.SWEEP,
+    link_resolution_job.UNDERSTAND,
+    daily_counts_job.WRITE_DOWN,
+    proactive_links.LEARN,
+    entity_vector_job.EMBED,
     lifecycle.ERASE,
 )
 SEARCH_THREADS = 4
@@ -76,7 +77,7 @@ class Upkeep:
 
     def chores(self) -> tuple[Chore, ...]:
         """What a vault does unasked."""
-        return CHORES if self.vectors else tuple(chore for chore in CHORES if chore is not embedding.EMBED)
+        return CHORES if self.vectors else tuple(chore for chore in CHORES if chore is not entity_vector_job.EMBED)
 
 
 LASTING = Upkeep(vectors=True, rounds=True)
@@ -176,7 +177,7 @@ async def open_services(
         control, roster, board, licence = await _open_control(stack, data, settings, observer, upkeep.followers)
         plans = Plans(settings.limits, settings.plans, lambda: board.current.holders, licence.current)
         days = await _counting(stack, control)
-        embedder = EmbeddingService(settings.embedding, observer, load_model, pays_unasked=upkeep.vectors)
+        embedder = EmbeddingService(settings.embedding, observer, load_model, loads_for_backfill=upkeep.vectors)
         stack.push_async_callback(embedder.close)
         heralds = Heralds()
         shared = _shared(stack, settings, embedder, observer, heralds.tell)
@@ -244,9 +245,9 @@ def _shared(
         expander=expander,
         pool=threads,
         observer=observer,
-        resident=tending.tend,
+        resident=sync_loop.tend,
         mending=recovery.MEND,
-        parting=keeping.flush,
+        parting=git_commits.flush,
         heard=heard,
         sessions=settings.sessions,
         telemetry=settings.telemetry,

@@ -29,8 +29,8 @@ from uuid_utils import uuid7
 
 from auth.principal import Principal
 from server.call import Caller
-from server.chronicle import session_of
-from server.mcp_bridge.unanswered import Message, Unanswered, parsed, refusal
+from server.call_log import session_of
+from server.mcp_bridge.pending_requests import Message, Unanswered, parsed, refusal
 from server.mcp_bridge.views import first_preset, strictest
 from server.protocol import Context, make_protocol
 from server.services import Services

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from vaults.db.connection import Database
-from vaults.db.migrate import migrate
+from vaults.db.migration import migrate
 from vaults.registry import folder_of
 from vaults.settings import StorageSettings
 from vaults.vault import DATABASE

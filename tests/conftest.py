@@ -20,7 +20,7 @@ from server.dispatch import Outcome, dispatch
 from server.services import Services, open_services
 from server.settings import load
 from server.tools import discover
-from server.tools._schema import published
+from server.tools._json_schema import published
 from server.tools._spec import ToolSpec
 from tests.blanks import lay_out
 from tests.fakes import HashEmbedder

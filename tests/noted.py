@@ -9,7 +9,7 @@ from pathlib import Path
 from server.services import Services
 from tests.work import PATIENCE_S
 from vaults.db.sql import Reader
-from vaults.domain.graph.scoring import rescore
+from vaults.domain.graph.graph_jobs import rescore
 from vaults.index import embeddings
 
 

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from vaults import heap
 from vaults.context import run_in
+from vaults.damage_inspection import Inspector
 from vaults.db.failures import damaged
-from vaults.domain import pulse
-from vaults.domain.pulse import Figures
+from vaults.disk_reserve import Reserve
+from vaults.domain.continuity import live_status
+from vaults.domain.continuity.live_status import Figures
 from vaults.errors import Overloaded, StrongroomError, VaultQuarantined
 from vaults.index import embeddings
-from vaults.inspection import Inspector
 from vaults.registry import VaultEntry, folder_of
-from vaults.reserve import Reserve
 from vaults.vault import DATABASE, Shared, Vault
 
 QUARANTINE_S = 15.0
@@ -297,12 +297,12 @@ class Pool:
                 slot.opening.result().attend()
                 pending += await _tend(slot.opening.result())
                 with contextlib.suppress(StrongroomError):
-                    slot.figures = await pulse.figures(slot.opening.result())
+                    slot.figures = await live_status.figures(slot.opening.result())
         self._shared.observer.index_drift(pending)
         self._tell_figures()
 
     def _tell_figures(self) -> None:
-        found, observer = pulse.together([slot.figures for slot in self._slots.values()]), self._shared.observer
+        found, observer = live_status.together([slot.figures for slot in self._slots.values()]), self._shared.observer
         observer.at_work(found.sessions, found.claims)
         observer.held(found.memories, found.size)
         observer.healthy(1.0 if found.health is None else found.health)

@@ -14,13 +14,17 @@ from typing import Any, TypeAlias
 
 from uuid_utils import uuid7
 
-from vaults import clock, soundness
+from vaults import clock, database_checks
+from vaults.activity_log import access_counts as reads
+from vaults.activity_log.log_writer import Ledger
+from vaults.activity_log.shown_texts import Retrieved
 from vaults.context import run_in
 from vaults.db.connection import Database
 from vaults.db.lease import Lease
-from vaults.db.migrate import migrate
+from vaults.db.migration import migrate
 from vaults.db.sql import Reader, Writer
-from vaults.embed.cross import CrossEncoderService
+from vaults.disk_reserve import MB, Reserve, free_bytes
+from vaults.embed.cross_encoder import CrossEncoderService
 from vaults.embed.service import EmbeddingService
 from vaults.errors import (
     EmbeddingUnavailable,
@@ -32,19 +36,15 @@ from vaults.errors import (
     VaultUnavailable,
 )
 from vaults.files.notebook import Notebook
-from vaults.files.private import FOLDER, private_folder, tighten
-from vaults.graph.atlas import Atlas
+from vaults.files.permissions import FOLDER, private_folder, tighten
+from vaults.graph.graph_cache import Atlas
 from vaults.index import backfill, embeddings
 from vaults.index.projection import Projection
-from vaults.ledger import accesses as reads
-from vaults.ledger.ledger import Ledger
-from vaults.ledger.retrieved import Retrieved
-from vaults.observe import Observer
+from vaults.observer import Observer
 from vaults.registry import VaultEntry
-from vaults.reserve import MB, Reserve, free_bytes
-from vaults.search.endpoint import Expander
+from vaults.search.expansion_endpoint import Expander
 from vaults.search.pipeline import Engines
-from vaults.search.rankings import Rankings
+from vaults.search.ranking_cache import Rankings
 from vaults.search.vocabulary import Vocabulary
 from vaults.settings import (
     EmbeddingSettings,
@@ -169,17 +169,17 @@ class Vault:
     async def open(self) -> None:
         """Check and migrate. Raises ``VaultQuarantined`` (reason missing, damaged, foreign, future) or
         ``VaultUnavailable``; then nothing stays open."""
-        self._file = soundness.identity(self.db.path, self.name)
+        self._file = database_checks.identity(self.db.path, self.name)
         tighten(self.folder, FOLDER)
         if self.is_marked():
-            await run_in(self.shared.pool, soundness.look_again, self.db.path, self.shared.storage)
+            await run_in(self.shared.pool, database_checks.look_again, self.db.path, self.shared.storage)
         try:
             alone = self.lease.try_acquire()
-            unclean = alone and soundness.is_left_open(self.db.path)
-            await self.db.read(soundness.refuse_harmed)
+            unclean = alone and database_checks.is_left_open(self.db.path)
+            await self.db.read(database_checks.refuse_harmed)
             await migrate(self.db, "vault")
             if unclean:
-                await self.db.exclusively(soundness.quick_check)
+                await self.db.exclusively(database_checks.quick_check)
             held = await self.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = 'vault_id'"))
             if held != self.entry.vault_id:
                 raise VaultQuarantined(f"the files of vault {self.name} belong to another vault", reason="foreign")
@@ -357,7 +357,7 @@ class Vault:
 
     def is_marked(self) -> bool:
         """Whether damage was found in the database, by whatever process."""
-        return soundness.is_marked(self.db.path)
+        return database_checks.is_marked(self.db.path)
 
     def _in_place(self) -> bool:
         try:

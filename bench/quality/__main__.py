@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from bench import machine
-from bench.quality import asking, linking, measuring, notes, scoring, sets, table
-from bench.quality.measuring import Block
-from bench.quality.prepared import Shelf
-from bench.quality.scoring import Scorer
+from bench.quality import linking, notes, queries, runs, scores, sets, table
+from bench.quality.runs import Block
+from bench.quality.scores import Scorer
+from bench.quality.stored_sets import Shelf
 from bench.run import OUT, ROOT
 
 OWN: Mapping[str, Callable[[Path], int]] = {
@@ -46,8 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not sets.present(data, task):
             print(f"skipped: {task.title}: its files are not in {data / task.folder}")
     judged = [sets.read(data, task, quick=given.quick) for task in chosen if sets.present(data, task)]
-    shelf, scorer = Shelf(given.out / "stored", given.fresh), Scorer(data / scoring.SCORER, given.out / "runs")
-    blocks = list(measuring.measure(judged, shelf, scorer, ablate=given.ablate))
+    shelf, scorer = Shelf(given.out / "stored", given.fresh), Scorer(data / scores.SCORER, given.out / "runs")
+    blocks = list(runs.measure(judged, shelf, scorer, ablate=given.ablate))
     about = _about(given, time.monotonic() - began)
     table.write_json(given.out / "quality.json", blocks, about)
     if given.misses:
@@ -66,19 +66,19 @@ def _judge_own(given: argparse.Namespace) -> int:
 def _cannot(data: Path) -> str | None:
     if not data.is_dir():
         return f"the judged sets are not here (no {data}); --data names their folder"
-    return scoring.missing(data)
+    return scores.missing(data)
 
 
 def _about(given: argparse.Namespace, seconds: float) -> dict[str, Any]:
-    from vaults.embed.prepared import find_prepared
+    from vaults.embed.prepared_model import find_prepared
     from vaults.settings import EmbeddingSettings
 
     model = find_prepared(EmbeddingSettings())
     return {
         "machine": machine.described(),
         "model": model.identity.name if model else EmbeddingSettings().model,
-        "tool": asking.TOOL,
-        "depth": asking.DEPTH,
+        "tool": queries.TOOL,
+        "depth": queries.DEPTH,
         "seconds": seconds,
         "quick": given.quick,
     }

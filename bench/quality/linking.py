@@ -38,8 +38,8 @@ from bench.run import OUT, ROOT
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from vaults.graph.layers.gathering import Candidate
-    from vaults.graph.layers.table import Strictness
+    from vaults.graph.suggestions.link_candidates import Candidate
+    from vaults.graph.suggestions.scoring_layers import Strictness
     from vaults.vault import Vault
 
 PLACES = (ROOT.parent / "shared" / "vaults", ROOT / "shared" / "vaults")
@@ -110,7 +110,7 @@ def read(folder: Path, *, development: bool = False, lowered: bool = False) -> T
 
 def stripped(text: str, *, lowered: bool = False) -> str:
     """A note as it might have been typed without links."""
-    from vaults.markdown.note import parse
+    from vaults.markdown.parser import parse
 
     parts, at = [], 0
     for link in parse(text).links:
@@ -130,15 +130,15 @@ def _plain(link: Any, *, lowered: bool) -> str:
 @asynccontextmanager
 async def opened(task: Task, data: Path) -> AsyncIterator[Vault]:
     """The vault, indexed, every vector and score made."""
-    from bench import ground
+    from bench import data_folders
     from server import vault_admin
     from server.services import open_services
     from server.tools import discover
-    from vaults.domain.graph import scoring
-    from vaults.domain.links import embedding
+    from vaults.domain.graph import graph_jobs
+    from vaults.domain.graph.links import entity_vector_job
     from vaults.graph import entity_vectors
 
-    loaded = ground.settings_of(data)
+    loaded = data_folders.settings_of(data)
     async with open_services(loaded.settings, data, discover()) as services:
         await vault_admin.create(services, "main")
         folder = data / "vaults" / "main" / "notes"
@@ -152,8 +152,8 @@ async def opened(task: Task, data: Path) -> AsyncIterator[Vault]:
             await services.embedder.warm()
             await vault.adopt_model()
             while await vault.db.read(entity_vectors.owed):
-                await embedding.embed(vault)
-            await scoring.rescore(vault)
+                await entity_vector_job.embed(vault)
+            await graph_jobs.rescore(vault)
             yield vault
 
 
@@ -177,7 +177,7 @@ class Looked:
 
     def figures(self, mode: Strictness, without: Collection[str] = (), related: int = 0) -> Figures:
         """How many suggestions are links in truth, and how many of the links were suggested."""
-        from vaults.domain.links.suggesting import Ask, chosen
+        from vaults.domain.graph.links.link_suggestions import Ask, chosen
 
         ask = Ask(mode, MOST, related, frozenset(without))
         pairs = {
@@ -191,11 +191,11 @@ class Looked:
 
 async def looked(task: Task) -> Looked:
     """Lay the vault out, index it, and ask."""
-    from vaults.domain.links import suggesting
+    from vaults.domain.graph.links import link_suggestions
 
     with tempfile.TemporaryDirectory(prefix="strongroom-bench-linking-", ignore_cleanup_errors=True) as made:
         async with opened(task, Path(made)) as vault:
-            found = {path: await suggesting.weigh(vault, task.notes[path], path) for path in task.gold}
+            found = {path: await link_suggestions.weigh(vault, task.notes[path], path) for path in task.gold}
     if any(each.warnings for each in found.values()):
         raise RuntimeError(
             f"asked without the model: {next(each.warnings for each in found.values() if each.warnings)}"
@@ -205,8 +205,8 @@ async def looked(task: Task) -> Looked:
 
 def table(plain: Looked, lowered: Looked) -> Iterator[str]:
     """A row for each way of asking, precision, recall and F1 of each mode in it."""
-    from vaults.domain.links.suggesting import RELATED
-    from vaults.graph.layers.table import LAYERS
+    from vaults.domain.graph.links.link_suggestions import RELATED
+    from vaults.graph.suggestions.scoring_layers import LAYERS
 
     wanted = sum(map(len, plain.task.gold.values()))
     yield f"Suggested links, {NAME}: {len(plain.task.gold)} of {len(plain.task.notes)} notes asked, {wanted} links"

@@ -21,7 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bench import ground
+from bench import data_folders
 from bench.run import ROOT
 from server import vault_admin
 from server.services import open_services
@@ -32,7 +32,7 @@ from vaults.db.sql import Reader
 from vaults.search.filters import Filter
 from vaults.search.pipeline import search
 from vaults.search.question import Question, Ranking
-from vaults.search.timing import Timings
+from vaults.search.stage_timings import Timings
 from vaults.vault import Vault
 
 VAULT = "shared/vaults/silverbullet-docs"
@@ -105,7 +105,7 @@ async def _measured(data: Path, fold: int) -> dict[str, list[Found]]:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, target)
                 number += 1
-        loaded = ground.settings_of(Path(folder), **{"storage.reserve_mb": 0})
+        loaded = data_folders.settings_of(Path(folder), **{"storage.reserve_mb": 0})
         async with open_services(loaded.settings, Path(folder), discover()) as services:
             await vault_admin.create(services, "main")
             async with services.pool.lease(services.roster.entry("main")) as vault:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.machine import one_line
-from bench.quality.measuring import Block
-from bench.quality.scoring import MEASURES, Scored
+from bench.quality.runs import Block
+from bench.quality.scores import MEASURES, Scored
 from bench.quality.sets import Goal
 
 WIDTH, NAME, CELL = 100, 36, 8

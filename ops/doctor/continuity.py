@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from ops.doctor.check import Check
-from vaults.domain import logbook
-from vaults.domain.logbook import LooseEnds
+from vaults.domain.continuity import activity_report
+from vaults.domain.continuity.activity_report import LooseEnds
 from vaults.vault import Vault
 
 
@@ -45,7 +45,7 @@ async def events(vault: Vault) -> Check:
 
 async def _ends(vault: Vault) -> LooseEnds:
     cutoffs, keep = vault.ledger.cutoffs(), vault.shared.telemetry.keep
-    return await vault.db.read(lambda tx: logbook.loose_ends(tx, cutoffs, keep))
+    return await vault.db.read(lambda tx: activity_report.loose_ends(tx, cutoffs, keep))
 
 
 CONTINUITY: tuple[Callable[[Vault], Awaitable[Check]], ...] = (sessions, claims, ledger, events)

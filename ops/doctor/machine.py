@@ -13,9 +13,9 @@ from ops.doctor.check import Check
 from vaults.db.connection import open_raw
 from vaults.db.engine import is_safe, sqlite
 from vaults.db.failures import translated
-from vaults.embed.choose import model_info
+from vaults.embed.engines import model_info
 from vaults.errors import StrongroomError
-from vaults.files.mounts import network_disk
+from vaults.files.watch.mounts import network_disk
 from vaults.settings import EmbeddingSettings, StorageSettings
 
 MB = 1024 * 1024

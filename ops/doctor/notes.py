@@ -11,12 +11,13 @@ from pathlib import Path
 from ops.doctor.check import Check
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.notes import keeping, seeing
-from vaults.domain.notes.intake import LeftOut
+from vaults.domain.notes.commit import git_commits
+from vaults.domain.notes.index.extraction import LeftOut
+from vaults.domain.notes.verify import disk_state
 from vaults.errors import VaultUnavailable
-from vaults.files.mounts import network_disk
-from vaults.files.temporary import is_temporary
 from vaults.files.tree import Walk
+from vaults.files.watch.mounts import network_disk
+from vaults.files.writes.temporary_files import is_temporary
 from vaults.history.errors import HistoryUnavailable
 from vaults.vault import Vault
 
@@ -70,7 +71,7 @@ def _known(tx: Reader) -> tuple[set[str], dict[str, str]]:
 
 
 def _odd(vault: Vault, paths: list[str]) -> list[LeftOut]:
-    return [LeftOut(each.path, each.left_out) for each in seeing.look_at_all(vault, paths) if each.left_out]
+    return [LeftOut(each.path, each.left_out) for each in disk_state.look_at_all(vault, paths) if each.left_out]
 
 
 def _all_odd(walk: Walk, reasons: dict[str, str], odd: list[LeftOut]) -> Iterator[LeftOut]:
@@ -127,7 +128,7 @@ async def history(vault: Vault) -> Check:
         return Check(name, "ok", f"no Git history; the last {settings.versions:,} changes can be undone")
     try:
         async with vault.notes.history_turn:
-            kept = await keeping.readable(vault)
+            kept = await git_commits.readable(vault)
             if kept is not None:
                 await run_in(vault.shared.pool, kept.log, None, 1)
     except HistoryUnavailable as failure:

@@ -16,9 +16,9 @@ from ops.doctor.check import Check
 from ops.doctor.continuity import CONTINUITY
 from ops.doctor.notes import NOTES
 from vaults.db.sql import Reader
-from vaults.domain.memory import Actor
-from vaults.domain.notes import auditing
-from vaults.domain.status import status
+from vaults.domain.maintenance.vault_status import status
+from vaults.domain.memories.memory_model import Actor
+from vaults.domain.notes.verify import journal_check
 from vaults.errors import StrongroomError, VaultQuarantined
 from vaults.index import embeddings
 from vaults.pool import Pool
@@ -65,7 +65,7 @@ async def vectors(vault: Vault, viewer: Actor | None = None) -> Check:
 
 async def changes(vault: Vault) -> Check:
     """Whether every change a tool began was ended."""
-    if count := await auditing.unfinished(vault):
+    if count := await journal_check.unfinished(vault):
         message = f"{count:,} changes of notes were begun and not ended"
         return Check("changes", "error", message, f"run: strongroom doctor --repair --vault {vault.name}")
     return Check("changes", "ok", "every change was ended")

@@ -10,12 +10,12 @@ from typing import Annotated, Literal
 import typer
 from typer._click.exceptions import NoArgsIsHelpError, UsageError
 
-from server.cli.argv import GLOBAL, hoisted
-from server.cli.session import Globals
+from server.cli.global_options import GLOBAL, hoisted
+from server.cli.runtime import Globals
 
 MODULES = {
     "serve": "serve",
-    "stdio": "solo",
+    "stdio": "stdio",
     "init": "project",
     "hook": "hook",
     "vault": "vaults",
@@ -24,14 +24,14 @@ MODULES = {
     "plan": "plans",
     "licence": "licence",
     "call": "calls",
-    "import": "moving",
-    "export": "moving",
-    "verify": "upkeep",
-    "reindex": "upkeep",
+    "import": "transfer",
+    "export": "transfer",
+    "verify": "maintenance",
+    "reindex": "maintenance",
     "doctor": "doctor",
     "model": "models",
     "config": "configuration",
-    "version": "about",
+    "version": "version",
 }
 """Which module makes which command; each has ``add_to(app)``. Only the one that is asked for is imported."""
 
@@ -54,7 +54,7 @@ def run(argv: Sequence[str]) -> int:
 
 def _fail(failure: Exception, args: Sequence[str]) -> int:
     """One line, whatever was typed; for a command that is none by itself, its help."""
-    from server.cli import usage
+    from server.cli import usage_errors
     from server.cli.output import note
     from vaults.errors import InvalidArgument, StrongroomError
 
@@ -62,9 +62,9 @@ def _fail(failure: Exception, args: Sequence[str]) -> int:
         failure.show()
         return 2
     if isinstance(failure, UsageError):
-        message = usage.refusal(failure)
+        message = usage_errors.refusal(failure)
     elif isinstance(failure, StrongroomError):
-        message = usage.said(failure, args)
+        message = usage_errors.said(failure, args)
     else:
         message = _readable(failure)
     note("strongroom: " + "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in message))
@@ -107,7 +107,7 @@ def _command(args: Sequence[str]) -> str | None:
 
 def _say_version(wanted: bool) -> None:
     if wanted:
-        from server.cli.about import show_version
+        from server.cli.version import show_version
 
         show_version()
         raise typer.Exit

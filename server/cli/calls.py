@@ -28,7 +28,7 @@ def call(
 ) -> None:
     """Run a tool and print its result as JSON. Exit code 1: the tool answered with an error."""
     from server.cli.output import note, say_json
-    from server.cli.session import load_settings, run_async
+    from server.cli.runtime import load_settings, run_async
 
     given = _arguments(arguments)
     outcome = run_async(_call(load_settings(ctx), vault, subject, tool, given))
@@ -64,7 +64,7 @@ def _arguments(text: str) -> dict[str, Any]:
 
 
 async def _call(loaded: Loaded, vault: str, subject: str | None, tool: str, given: dict[str, Any]) -> Outcome:
-    from server.cli.session import open_all
+    from server.cli.runtime import open_all
     from server.dispatch import dispatch
 
     async with open_all(loaded) as services:

@@ -24,7 +24,7 @@ def show(
 ) -> None:
     """Show every setting as it holds now. Also where it was set; secrets are masked."""
     from server.cli.output import say, say_json, say_table
-    from server.cli.session import load_settings
+    from server.cli.runtime import load_settings
 
     if markdown:
         from server.cli.reference import settings_table
@@ -42,7 +42,7 @@ def show(
 
 def effective(loaded: Loaded) -> dict[str, dict[str, Any]]:
     """Dotted name → value and source."""
-    from server.masking import masked
+    from server.redaction import masked
 
     values = loaded.settings.model_dump(mode="json")
     return {
@@ -65,7 +65,7 @@ def check(ctx: typer.Context) -> None:
     """Check whether a server would start. Exit code 2 and one line if these settings keep it from it."""
     from auth.settings import refuse_open_bind
     from server.cli.output import say
-    from server.cli.session import load_settings
+    from server.cli.runtime import load_settings
     from server.http.options import ServeOptions
     from vaults.errors import InvalidArgument
 

@@ -39,7 +39,7 @@ def doctor(
 
     from ops.doctor.check import is_well
     from server.cli.output import note, say_json
-    from server.cli.session import run_async
+    from server.cli.runtime import run_async
 
     checks, repaired = run_async(_doctor(ctx, vault, repair=repair))
     if as_json:
@@ -54,7 +54,7 @@ def doctor(
 async def _doctor(ctx: typer.Context, vault: str | None, *, repair: bool) -> tuple[list[Check], list[str]]:
     from ops.doctor.check import Check
     from ops.doctor.machine import Machine, examine_machine
-    from server.cli.session import load_settings
+    from server.cli.runtime import load_settings
     from vaults.errors import InvalidArgument
 
     try:
@@ -75,7 +75,7 @@ async def _doctor(ctx: typer.Context, vault: str | None, *, repair: bool) -> tup
 async def _vaults(loaded: Loaded, vault: str | None, *, repair: bool) -> tuple[list[Check], list[str]]:
     from ops.doctor import limits
     from ops.doctor.vaults import examine_vault
-    from server.cli.session import open_all
+    from server.cli.runtime import open_all
     from vaults.errors import NotFound
 
     async with open_all(loaded) as services:
@@ -107,7 +107,7 @@ def _ending(tx: Reader) -> list[TokenRecord]:
 
 
 async def _repair(services: Services, entry: VaultEntry) -> list[str]:
-    from ops.doctor.repairing import repair
+    from ops.doctor.repairs import repair
     from vaults.errors import StrongroomError
 
     try:

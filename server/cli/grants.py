@@ -40,7 +40,7 @@ def set_one(
 ) -> None:
     """Give exactly this role. A running server follows within 5 seconds."""
     from server.cli.output import say
-    from server.cli.session import load_settings, run_async
+    from server.cli.runtime import load_settings, run_async
 
     whose = run_async(_set(load_settings(ctx), subject, vault, role, issuer))
     say(f"{subject} ({whose}) is {role} of {vault}")
@@ -49,7 +49,7 @@ def set_one(
 async def _set(loaded: Loaded, subject: str, vault: str, role: str, issuer: str | None) -> str:
     from auth.grants import set_grant
     from auth.roles import parse_role
-    from server.cli.session import open_control
+    from server.cli.runtime import open_control
     from server.cli.tokens import require_vaults
 
     async with open_control(loaded) as control:
@@ -73,7 +73,7 @@ def show_list(
 ) -> None:
     """List every grant."""
     from server.cli.output import say_json, say_table
-    from server.cli.session import load_settings, run_async
+    from server.cli.runtime import load_settings, run_async
 
     grants = run_async(_grants(load_settings(ctx)))
     rows = [(each.subject, each.issuer, each.vault, each.role.label, each.created_at) for each in grants]
@@ -86,7 +86,7 @@ def show_list(
 
 async def _grants(loaded: Loaded) -> list[Grant]:
     from auth.grants import list_grants
-    from server.cli.session import open_control
+    from server.cli.runtime import open_control
 
     async with open_control(loaded) as control:
         return await control.read(list_grants)
@@ -95,7 +95,7 @@ async def _grants(loaded: Loaded) -> list[Grant]:
 def remove(ctx: typer.Context, subject: Subject, vault: VaultName, issuer: Issuer = None) -> None:
     """Take a grant away. A running server follows within 5 seconds."""
     from server.cli.output import say
-    from server.cli.session import load_settings, run_async
+    from server.cli.runtime import load_settings, run_async
 
     whose = run_async(_remove(load_settings(ctx), subject, vault, issuer))
     say(f"{subject} ({whose}) has no grant for {vault} any more")
@@ -103,7 +103,7 @@ def remove(ctx: typer.Context, subject: Subject, vault: VaultName, issuer: Issue
 
 async def _remove(loaded: Loaded, subject: str, vault: str, issuer: str | None) -> str:
     from auth.grants import remove_grant
-    from server.cli.session import open_control
+    from server.cli.runtime import open_control
 
     async with open_control(loaded) as control:
         whose = issuer if issuer is not None else await control.read(lambda tx: _held(tx, loaded, subject, vault))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from server.call import Caller
     from server.hooks import Ask, Said, Talk
-    from server.remote_call import Door
+    from server.remote_vault.single_call import Door
     from server.services import Services
     from server.settings import Loaded
 
@@ -51,7 +51,7 @@ def hook(
 ) -> None:
     """Answer a hook of Claude Code. Its JSON stands on stdin; whatever goes wrong, the session goes on."""
     from server.cli.output import note, say
-    from server.cli.session import run_async
+    from server.cli.runtime import run_async
     from vaults.errors import StrongroomError
 
     try:
@@ -84,7 +84,7 @@ async def _answered(event: str, limit: float, talk: AbstractAsyncContextManager[
 @asynccontextmanager
 async def _over_there(said: Said, limit: float, place: tuple[str, str, str]) -> AsyncIterator[Talk]:
     from server.hooks import Talk
-    from server.remote_call import call_tool
+    from server.remote_vault.single_call import call_tool
 
     door = _door(said, limit, *place)
 
@@ -95,9 +95,9 @@ async def _over_there(said: Said, limit: float, place: tuple[str, str, str]) -> 
 
 
 def _door(said: Said, limit: float, url: str, vault: str, token_file: str) -> Door:
-    from server.endpoint import endpoint_of, token_in
     from server.hooks import CLIENT
-    from server.remote_call import Door
+    from server.remote_vault.endpoint import endpoint_of, token_in
+    from server.remote_vault.single_call import Door
     from vaults.errors import InvalidArgument
 
     if not token_file:
@@ -108,9 +108,9 @@ def _door(said: Said, limit: float, url: str, vault: str, token_file: str) -> Do
 
 @asynccontextmanager
 async def _here(ctx: typer.Context, said: Said, vault: str) -> AsyncIterator[Talk]:
-    from server.cli.session import load_settings
+    from server.cli.runtime import load_settings
     from server.hooks import Talk
-    from server.project import find_project, state_of
+    from server.setup.project_vaults import find_project, state_of
 
     project = None if vault else find_project(said.folder)
     # Without the model: to load it takes longer than to search by words, and each hook is a process of its own.
@@ -122,10 +122,10 @@ async def _here(ctx: typer.Context, said: Said, vault: str) -> AsyncIterator[Tal
 @asynccontextmanager
 async def _opened(loaded: Loaded, said: Said, vault: str, project: Path | None) -> AsyncIterator[Ask]:
     """The vault on disk; never makes one."""
-    from server.cli.session import open_all
+    from server.cli.runtime import open_all
     from server.dispatch import dispatch
-    from server.first_start import FIRST
     from server.hooks import MODULES
+    from server.setup.first_start import FIRST
     from vaults.errors import NotFound, StrongroomError
 
     nothing = NotFound("there is no vault here; strongroom init makes one")
@@ -147,8 +147,8 @@ async def _opened(loaded: Loaded, said: Said, vault: str, project: Path | None) 
 
 
 async def _name_of(loaded: Loaded, project: Path) -> str:
-    from server.cli.session import open_control
-    from server.project import project_vault
+    from server.cli.runtime import open_control
+    from server.setup.project_vaults import project_vault
 
     async with open_control(loaded) as control:
         return (await project_vault(control, loaded, project)).name

@@ -31,7 +31,7 @@ def show(
     """Show whether the licence holds. Also the id of this installation, to sign one for. Exit code 1: there is a
     licence and it does not hold."""
     from server.cli.output import say, say_json
-    from server.cli.session import load_settings, run_async
+    from server.cli.runtime import load_settings, run_async
 
     found = run_async(_show(load_settings(ctx)))
     if as_json:
@@ -47,7 +47,7 @@ async def _show(loaded: Loaded) -> dict[str, Any]:
     from datetime import UTC, datetime
 
     from auth.licence_file import LicenceFile
-    from server.cli.session import open_control
+    from server.cli.runtime import open_control
     from vaults.registry import instance_id
 
     async with open_control(loaded) as control:

@@ -17,10 +17,10 @@ def add_to(app: typer.Typer) -> None:
 def prepare(ctx: typer.Context) -> None:
     """Make the serving copy of the model. It is verified against the original; nothing is done where it is there."""
     from server.cli.output import say
-    from server.cli.session import load_settings
+    from server.cli.runtime import load_settings
 
     loaded = load_settings(ctx)
-    from vaults.embed.prepare import prepare as prepared
+    from vaults.embed.preparation import prepare as prepared
 
     made = prepared(loaded.settings.embedding)
     say(f"{made.identity.name} is ready in {made.folder}")
@@ -33,10 +33,10 @@ def info(
     from dataclasses import asdict
 
     from server.cli.output import say, say_json
-    from server.cli.session import load_settings
+    from server.cli.runtime import load_settings
 
     loaded = load_settings(ctx)
-    from vaults.embed.choose import model_info
+    from vaults.embed.engines import model_info
 
     found = asdict(model_info(loaded.settings.embedding))
     if as_json:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from auth.holders import Holder, Holding
+    from auth.plan_holders import Holder, Holding
     from server.settings import Loaded
     from vaults.db.connection import Database
 
@@ -34,7 +34,7 @@ def show_list(
 ) -> None:
     """List plans and who is on which. With the numbers of each plan."""
     from server.cli.output import say, say_json, say_table
-    from server.cli.session import load_settings, run_async
+    from server.cli.runtime import load_settings, run_async
 
     loaded = load_settings(ctx)
     holdings = run_async(_holdings(loaded))
@@ -80,8 +80,8 @@ def _number(number: int | None) -> str:
 
 
 async def _holdings(loaded: Loaded) -> list[Holding]:
-    from auth.holders import list_holdings
-    from server.cli.session import open_control
+    from auth.plan_holders import list_holdings
+    from server.cli.runtime import open_control
 
     async with open_control(loaded) as control:
         return await control.read(list_holdings)
@@ -96,7 +96,7 @@ def set_one(
 ) -> None:
     """Put a vault or a caller on a plan. A running server follows within 5 seconds."""
     from server.cli.output import say
-    from server.cli.session import load_settings, run_async
+    from server.cli.runtime import load_settings, run_async
     from vaults.errors import InvalidArgument
 
     loaded = load_settings(ctx)
@@ -108,8 +108,8 @@ def set_one(
 
 
 async def _set(loaded: Loaded, plan: str, vault: str | None, subject: str | None, issuer: str | None) -> Holder:
-    from auth.holders import set_plan
-    from server.cli.session import open_control
+    from auth.plan_holders import set_plan
+    from server.cli.runtime import open_control
 
     async with open_control(loaded) as control:
         holder = await _holder(control, loaded, vault, subject, issuer)
@@ -120,7 +120,7 @@ async def _set(loaded: Loaded, plan: str, vault: str | None, subject: str | None
 def unset(ctx: typer.Context, vault: VaultName = None, subject: Subject = None, issuer: Issuer = None) -> None:
     """Put a vault or a caller back on the default plan."""
     from server.cli.output import say
-    from server.cli.session import load_settings, run_async
+    from server.cli.runtime import load_settings, run_async
 
     loaded = load_settings(ctx)
     holder = run_async(_unset(loaded, vault, subject, issuer))
@@ -128,8 +128,8 @@ def unset(ctx: typer.Context, vault: VaultName = None, subject: Subject = None, 
 
 
 async def _unset(loaded: Loaded, vault: str | None, subject: str | None, issuer: str | None) -> Holder:
-    from auth.holders import list_holdings, remove_plan
-    from server.cli.session import open_control
+    from auth.plan_holders import list_holdings, remove_plan
+    from server.cli.runtime import open_control
 
     async with open_control(loaded) as control:
         if subject is not None and issuer is None:
@@ -144,7 +144,7 @@ async def _holder(
     control: Database, loaded: Loaded, vault: str | None, subject: str | None, issuer: str | None
 ) -> Holder:
     from auth.grants import check_subject
-    from auth.holders import Holder
+    from auth.plan_holders import Holder
     from server.cli.grants import issuer_of
     from server.cli.tokens import require_vaults
     from vaults.errors import InvalidArgument

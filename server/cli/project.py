@@ -24,18 +24,18 @@ def init(
     no_agents: Annotated[bool, typer.Option("--no-agents", help="leave AGENTS.md and CLAUDE.md alone")] = False,
 ) -> None:
     """Make a vault for a project. It lies in DIR/.strongroom, and AGENTS.md tells agents of it. Safe to run again."""
-    from server import guidance
     from server.cli.output import say
-    from server.cli.session import load_settings, run_async
-    from server.connecting import over_stdio
-    from server.project import state_of
+    from server.cli.runtime import load_settings, run_async
+    from server.setup import agent_guides
+    from server.setup.client_config import over_stdio
+    from server.setup.project_vaults import state_of
 
     state = state_of(folder)
     name, agents = run_async(_make(load_settings(ctx, state), folder))
     say(f"vault {name} of this project lies in {state}")
-    written = [guidance.write_guide(state, agents), guidance.ignore_state(folder)]
+    written = [agent_guides.write_guide(state, agents), agent_guides.ignore_state(folder)]
     if not no_agents:
-        written += guidance.point_agents(folder, agents)
+        written += agent_guides.point_agents(folder, agents)
     for path in written:
         if path is not None:
             say(f"wrote {path}")
@@ -43,9 +43,9 @@ def init(
 
 
 async def _make(loaded: Loaded, folder: Path) -> tuple[str, Audience]:
-    from server.cli.session import open_all, open_control
-    from server.guidance import agents_of, welcome
-    from server.project import project_vault
+    from server.cli.runtime import open_all, open_control
+    from server.setup.agent_guides import agents_of, welcome
+    from server.setup.project_vaults import project_vault
 
     async with open_control(loaded) as control:
         name = (await project_vault(control, loaded, folder)).name

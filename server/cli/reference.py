@@ -70,7 +70,7 @@ def costs_table() -> str:
 
 def _cost(registry: Registry, view: View) -> str:
     from server.mcp_bridge.catalogue import Catalogue
-    from vaults.search import budget
+    from vaults.search import tokenizer
 
     page = Catalogue(registry).page(view, None)
     tools = page.model_dump(mode="json", by_alias=True, exclude_none=True)["tools"]
@@ -78,7 +78,7 @@ def _cost(registry: Registry, view: View) -> str:
     sizes = [len(json.dumps(each, ensure_ascii=False, separators=(",", ":")).encode()) for each in (bare, tools)]
     shown = ("name", "description", "inputSchema")  # what clients put before a model
     tokens = [
-        budget.count(json.dumps([{key: tool[key] for key in keys} for tool in tools], ensure_ascii=False))
+        tokenizer.count(json.dumps([{key: tool[key] for key in keys} for tool in tools], ensure_ascii=False))
         for keys in (shown, (*shown, "outputSchema"))
     ]
     return " | ".join(f"{number:,}" for number in (len(tools), *sizes, *tokens))

@@ -9,8 +9,8 @@ import typer
 
 if TYPE_CHECKING:
     from auth.tokens import IssuedToken
-    from server.first_start import FirstStart
     from server.settings import Loaded
+    from server.setup.first_start import FirstStart
 
 
 def add_to(app: typer.Typer) -> None:
@@ -33,7 +33,7 @@ def serve(
     no_first_token: Annotated[bool, typer.Option("--no-first-token", help="the first start makes no token")] = False,
 ) -> None:
     """Run the HTTP server. The first start makes vault main and prints how to connect."""
-    from server.cli.session import load_settings
+    from server.cli.runtime import load_settings
     from vaults.errors import InvalidArgument
 
     if no_first_token and first_token_ttl is not None:
@@ -56,7 +56,7 @@ def _creating(ctx: typer.Context) -> str:
     """The command that makes tokens for this server, as it is typed here."""
     import shlex
 
-    from server.cli.session import Globals
+    from server.cli.runtime import Globals
 
     given: Globals = ctx.find_root().obj or Globals()
     data = f" --data {shlex.quote(str(given.data))}" if given.data is not None else ""
@@ -66,11 +66,11 @@ def _creating(ctx: typer.Context) -> str:
 def _serve(loaded: Loaded, creating: str) -> int:
     from auth.settings import refuse_open_bind
     from server.cli.output import say
-    from server.cli.session import run_async
+    from server.cli.runtime import run_async
     from server.http.app import Application, public_url
     from server.http.serve import ServeOptions, address, bind, run_server
+    from server.running_server import announced
     from server.version import version
-    from server.whereabouts import announced
     from vaults.errors import InvalidArgument
 
     server, ops = loaded.settings.server, loaded.settings.ops
@@ -100,8 +100,8 @@ def _serve(loaded: Loaded, creating: str) -> int:
 
 
 async def _first_start(loaded: Loaded) -> FirstStart | None:
-    from server.cli.session import open_control
-    from server.first_start import first_start
+    from server.cli.runtime import open_control
+    from server.setup.first_start import first_start
 
     async with open_control(loaded) as control:
         return await first_start(control, loaded)
@@ -109,8 +109,8 @@ async def _first_start(loaded: Loaded) -> FirstStart | None:
 
 def welcome(url: str, token: IssuedToken | None, creating: str) -> str:
     """What a new owner pastes into a client, and the line that makes tokens for others. ``creating``: the command."""
-    from server.connecting import over_http
-    from server.first_start import FIRST, OWNER
+    from server.setup.client_config import over_http
+    from server.setup.first_start import FIRST, OWNER
 
     if token is None:
         return f"""Vault {FIRST} is ready. No token was made; this makes one for you, and others like it:

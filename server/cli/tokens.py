@@ -36,7 +36,7 @@ def create(
     from auth.roles import parse_role
     from auth.tokens import TokenRequest
     from server.cli.output import note, say, say_json
-    from server.cli.session import load_settings, run_async
+    from server.cli.runtime import load_settings, run_async
 
     loaded = load_settings(ctx)
     seconds = _seconds(ttl or loaded.settings.auth.token_ttl)
@@ -56,11 +56,11 @@ def _how_to_connect(loaded: Loaded, issued: IssuedToken) -> str:
 
     from auth.access import EVERY_VAULT
     from auth.roles import Role
-    from server.connecting import AGENTS_LINES, READERS_LINES, over_http
-    from server.endpoint import endpoint_of
-    from server.first_start import FIRST
     from server.http.app import public_url
-    from server.whereabouts import served_at
+    from server.remote_vault.endpoint import endpoint_of
+    from server.running_server import served_at
+    from server.setup.client_config import AGENTS_LINES, READERS_LINES, over_http
+    from server.setup.first_start import FIRST
 
     named = [name for name in issued.vaults if name != EVERY_VAULT] or [FIRST]
     server = loaded.settings.server
@@ -101,8 +101,8 @@ async def _create(loaded: Loaded, request: Any) -> IssuedToken:
 
     from auth.keys import open_keys
     from auth.tokens import create_token
-    from server.cli.session import open_control
-    from server.first_start import KEYS
+    from server.cli.runtime import open_control
+    from server.setup.first_start import KEYS
     from vaults import registry
 
     async with open_control(loaded) as control:
@@ -129,7 +129,7 @@ async def require_vaults(control: Database, names: Any) -> None:
 def show_list(ctx: typer.Context, as_json: Json = False) -> None:
     """List every token ever issued. The tokens themselves are never shown."""
     from server.cli.output import say_json, say_table
-    from server.cli.session import load_settings, run_async
+    from server.cli.runtime import load_settings, run_async
 
     records = run_async(_records(load_settings(ctx)))
     if as_json:
@@ -150,7 +150,7 @@ def _recorded(record: TokenRecord) -> dict[str, Any]:
 
 async def _records(loaded: Loaded) -> list[TokenRecord]:
     from auth.tokens import list_tokens
-    from server.cli.session import open_control
+    from server.cli.runtime import open_control
 
     async with open_control(loaded) as control:
         return await control.read(list_tokens)
@@ -161,7 +161,7 @@ def revoke(
 ) -> None:
     """End a token. A running server refuses it within 5 seconds."""
     from server.cli.output import say
-    from server.cli.session import load_settings, run_async
+    from server.cli.runtime import load_settings, run_async
 
     run_async(_revoke(load_settings(ctx), token_id))
     say(f"token {token_id} is revoked")
@@ -169,7 +169,7 @@ def revoke(
 
 async def _revoke(loaded: Loaded, token_id: str) -> None:
     from auth.tokens import revoke_token
-    from server.cli.session import open_control
+    from server.cli.runtime import open_control
 
     async with open_control(loaded) as control:
         await control.write(lambda tx: revoke_token(tx, token_id))

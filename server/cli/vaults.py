@@ -41,7 +41,7 @@ def create(
 ) -> None:
     """Make a vault. A running server serves it within seconds."""
     from server.cli.output import say
-    from server.cli.session import load_settings, run_async
+    from server.cli.runtime import load_settings, run_async
     from vaults.registry import Rules
 
     entry = run_async(_create(load_settings(ctx), name, path, Rules(write_mode, destructive)))
@@ -50,7 +50,7 @@ def create(
 
 async def _create(loaded: Loaded, name: str, path: Path | None, rules: Rules) -> VaultEntry:
     from server import vault_admin
-    from server.cli.session import open_control
+    from server.cli.runtime import open_control
     from vaults import registry
     from vaults.errors import InvalidArgument
 
@@ -65,7 +65,7 @@ async def _create(loaded: Loaded, name: str, path: Path | None, rules: Rules) ->
 def show_list(ctx: typer.Context, as_json: Json = False) -> None:
     """List every vault, archived ones too."""
     from server.cli.output import say_json, say_table
-    from server.cli.session import load_settings, run_async
+    from server.cli.runtime import load_settings, run_async
 
     entries = run_async(_entries(load_settings(ctx)))
     if as_json:
@@ -76,7 +76,7 @@ def show_list(ctx: typer.Context, as_json: Json = False) -> None:
 
 
 async def _entries(loaded: Loaded) -> list[VaultEntry]:
-    from server.cli.session import open_control
+    from server.cli.runtime import open_control
     from vaults import registry
 
     async with open_control(loaded) as control:
@@ -98,7 +98,7 @@ def _line(entry: VaultEntry) -> dict[str, Any]:
 def info(ctx: typer.Context, name: Name, as_json: Json = False) -> None:
     """Show what a vault holds and how well it is."""
     from server.cli.output import say, say_json
-    from server.cli.session import load_settings, run_async
+    from server.cli.runtime import load_settings, run_async
 
     found = run_async(_info(load_settings(ctx), name))
     if as_json:
@@ -118,12 +118,12 @@ def info(ctx: typer.Context, name: Name, as_json: Json = False) -> None:
 async def _info(loaded: Loaded, name: str) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from server.cli.session import open_vault
-    from vaults.domain.notes import settling
-    from vaults.domain.status import status
+    from server.cli.runtime import open_vault
+    from vaults.domain.maintenance.vault_status import status
+    from vaults.domain.notes.sync import readiness
 
     async with open_vault(loaded, name) as vault:
-        await settling.settled(vault)
+        await readiness.settled(vault)
         return {
             **_line(vault.entry),
             **asdict(await status(vault, None)),
@@ -135,7 +135,7 @@ async def _info(loaded: Loaded, name: str) -> dict[str, Any]:
 def update(ctx: typer.Context, name: Name, write_mode: Mode = None, destructive: Destructive = None) -> None:
     """Change how writing goes in a vault. Holds on a running server within seconds."""
     from server.cli.output import say
-    from server.cli.session import load_settings, run_async
+    from server.cli.runtime import load_settings, run_async
     from vaults.errors import InvalidArgument
     from vaults.registry import Rules
 
@@ -146,7 +146,7 @@ def update(ctx: typer.Context, name: Name, write_mode: Mode = None, destructive:
 
 
 async def _update(loaded: Loaded, name: str, rules: Rules) -> VaultEntry:
-    from server.cli.session import open_control
+    from server.cli.runtime import open_control
     from vaults import registry
 
     async with open_control(loaded) as control:
@@ -156,14 +156,14 @@ async def _update(loaded: Loaded, name: str, rules: Rules) -> VaultEntry:
 def archive(ctx: typer.Context, name: Name) -> None:
     """Take a vault out of service. Its files stay."""
     from server.cli.output import say
-    from server.cli.session import load_settings, run_async
+    from server.cli.runtime import load_settings, run_async
 
     run_async(_archive(load_settings(ctx), name))
     say(f"vault {name} is archived; its files stay")
 
 
 async def _archive(loaded: Loaded, name: str) -> None:
-    from server.cli.session import open_control
+    from server.cli.runtime import open_control
     from vaults import registry
 
     async with open_control(loaded) as control:

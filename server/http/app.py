@@ -23,25 +23,25 @@ from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from auth.authenticate import Authenticator, TokenAuthenticator
+from auth.external_issuer import OutsideAuthenticator
 from auth.jwks import IssuerKeys
 from auth.keys import FOLDER, KeyRing, open_keys
-from auth.local import LocalAuthenticator
-from auth.outside import OutsideAuthenticator
+from auth.local_issuer import LocalAuthenticator
 from auth.roles import Role
 from auth.settings import refuse_open_bind
 from auth.tokens import TOKEN_SEEN
-from ops import telemetry
+from ops import tracing
 from ops.loop_lag import LoopLag
 from ops.metrics import Metrics
 from ops.refusals import RefusalLog
 from server.call import Caller
 from server.http.certificate import certificate_names
-from server.http.envelope import Refusal, line_of, respond
 from server.http.gate import Gate, GatePolicy
 from server.http.health import health_routes
-from server.http.mcp import McpRoute
+from server.http.mcp_route import McpRoute
 from server.http.metadata import metadata_routes
 from server.http.options import Instruments
+from server.http.request_head import Refusal, line_of, respond
 from server.protocol import Context, Extend, Protocol, make_protocol
 from server.services import LASTING, Recorders, Services, open_services
 from server.settings import Loaded, Settings
@@ -115,7 +115,7 @@ class _Site:
     @asynccontextmanager
     async def _open(self, _app: object) -> AsyncIterator[dict[str, Any]]:
         async with AsyncExitStack() as stack:
-            stop = telemetry.start(self._settings.ops.otlp_endpoint, version=version())
+            stop = tracing.start(self._settings.ops.otlp_endpoint, version=version())
             if stop is not None:
                 stack.push_async_callback(asyncio.to_thread, stop)
             ring = await asyncio.to_thread(_keys, self._application.loaded)

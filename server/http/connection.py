@@ -16,9 +16,9 @@ from typing import Any, Final
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from ops.refusals import RefusalLine
-from server.http.crowd import Crowd
-from server.http.envelope import Refusal, headers_of
+from server.http.connection_limiter import Crowd
 from server.http.framing import LIMIT, Framing
+from server.http.request_head import Refusal, headers_of
 
 LINGER_S = 2.0
 """Seconds for which what a refused client still sends is read and dropped: closing at once would reset the connection

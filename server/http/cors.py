@@ -10,7 +10,7 @@ import re
 
 from starlette.types import Message, Scope, Send
 
-from server.http.envelope import Headers
+from server.http.request_head import Headers
 
 MAX_AGE_S = 600
 """Seconds a browser may skip the preflight."""

@@ -22,16 +22,16 @@ from starlette.authentication import AuthCredentials
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from auth.access import Access
+from auth.access_cache import AccessBoard
 from auth.authenticate import Authenticator
 from auth.authorize import Allowed, decide
 from auth.bearer import bearer_token, challenge
-from auth.board import AccessBoard
 from auth.errors import TokenInvalid
 from auth.principal import Principal, owner
 from auth.roles import Role
 from ops.refusals import RefusalLine, RefusalReason
 from server.http import cors
-from server.http.envelope import Envelope, Refusal, called_tools, line_of, respond
+from server.http.request_head import Envelope, Refusal, called_tools, line_of, respond
 from vaults.errors import StrongroomError
 
 METADATA_PATH = "/.well-known/oauth-protected-resource"

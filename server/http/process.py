@@ -21,10 +21,10 @@ from typing import Any, cast
 import structlog
 import uvicorn
 
+from server.http.body_timeout import BodyTimeout
 from server.http.connection import Bounds, Connection
-from server.http.crowd import Crowd
+from server.http.connection_limiter import Crowd
 from server.http.options import BACKLOG, AppFactory, ASGIApp, Instruments, ServeOptions
-from server.http.timeouts import BodyTimeout
 
 OK, UNCLEAN, START_FAILED = 0, 1, 3
 CLOSING_SHARE = 0.2  # of the grace period, kept for the application to close in

@@ -21,7 +21,7 @@ from pathlib import Path
 import structlog
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from ops import shared
+from ops import worker_metrics
 from ops.exposition import MetricsServer
 from ops.logs import CallLog, configure
 from ops.metrics import RESTARTS
@@ -79,7 +79,7 @@ def _serve_with_workers(
     folder = Path(tempfile.mkdtemp(prefix="strongroom-metrics-"))
     restarts = RESTARTS.made(None)
     supervisor = Supervisor(Work(make_app, options, folder), listener, restarts)
-    registry = shared.summed(folder, supervisor.pids)
+    registry = worker_metrics.summed(folder, supervisor.pids)
     registry.register(restarts)
     exposed = MetricsServer(registry, metrics) if metrics is not None else None
     try:

@@ -23,7 +23,7 @@ from types import FrameType
 import structlog
 from prometheus_client import CollectorRegistry, Counter
 
-from ops import shared
+from ops import worker_metrics
 from ops.logs import configure
 from server.http.options import AppFactory, Instruments, ServeOptions
 from server.http.process import OK, START_FAILED, UNCLEAN, WorkerServer, serve_here
@@ -56,7 +56,7 @@ class _Seat:
 def run_worker(work: Work, listener: socket.socket, seat: int) -> None:
     """The main function of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    shared.record_into(work.shared, seat)
+    worker_metrics.record_into(work.shared, seat)
     calls = configure(work.options.ops)
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
     try:
@@ -152,7 +152,7 @@ class Supervisor:
                 self._failed = True  # it would fail the same way again
             elif time.monotonic() - seat.started >= RESTART_PAUSE_S:
                 log.warning("worker_died", seat=number, code=code)
-                shared.forget_levels(self._work.shared, number)
+                worker_metrics.forget_levels(self._work.shared, number)
                 self._restarts.inc()
                 self._start(number, first=False)
 

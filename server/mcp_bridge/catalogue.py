@@ -10,7 +10,7 @@ from mcp_types import ListToolsResult, Tool, ToolAnnotations
 
 from server.call import Form
 from server.mcp_bridge.views import View
-from server.tools._schema import published
+from server.tools._json_schema import published
 from server.tools._spec import Registry, ToolSpec
 from vaults.errors import InvalidArgument
 

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 from server.call import Call
 from server.tools._spec import Arguments
 from vaults import clock
-from vaults.domain.memory import GLOBAL, AppliesTo, Label, MemoryType, Tag, Text, Tier, workspace_key
+from vaults.domain.memories.memory_model import GLOBAL, AppliesTo, Label, MemoryType, Tag, Text, Tier, workspace_key
 from vaults.index.facets import field_text
 from vaults.search.filters import Filter
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from vaults.domain.disarming import one_line
+from vaults.domain.text.sanitize import one_line
 
 LONGEST = 500
 """Characters told of a title: as many as it may have."""

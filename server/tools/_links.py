@@ -9,18 +9,18 @@ from pydantic import Field
 
 from server.tools._lines import ONLY_SHOWN, SO_ALREADY
 from server.tools._spec import Arguments, MaxTokens
-from vaults.domain.links import suggesting
-from vaults.domain.links.applying import LinkIn
-from vaults.domain.links.broken import Broken
-from vaults.domain.links.health import Health
-from vaults.domain.links.opinions import Opinion, Verdict
-from vaults.domain.links.stubs import Stub
-from vaults.domain.links.suggesting import Suggestion
-from vaults.domain.links.unlinked import Unlinked
-from vaults.domain.memory import Text
-from vaults.domain.wording import many
-from vaults.graph.happenings import Happening
-from vaults.graph.layers.table import Strictness
+from vaults.domain.graph.links import link_suggestions
+from vaults.domain.graph.links.broken_links import Broken
+from vaults.domain.graph.links.bulk_links import LinkIn
+from vaults.domain.graph.links.link_health import Health
+from vaults.domain.graph.links.link_suggestions import Suggestion
+from vaults.domain.graph.links.opinions import Opinion, Verdict
+from vaults.domain.graph.links.stubs import Stub
+from vaults.domain.graph.links.unlinked_mentions import Unlinked
+from vaults.domain.memories.memory_model import Text
+from vaults.domain.text.plurals import many
+from vaults.graph.link_feedback.link_events import Happening
+from vaults.graph.suggestions.scoring_layers import Strictness
 
 Action = Literal["suggest", "apply", "feedback", "unlinked", "validate", "stubs", "dashboard", "unsuppress", "timeline"]
 Name = Annotated[Text | None, Field(min_length=1, max_length=1024)]
@@ -30,7 +30,8 @@ class LinksArguments(Arguments):
     action: Annotated[Action, Field(description="what to do")] = "suggest"
     path: Annotated[Name, Field(description="the note; of a text, where it will be")] = None
     text: Annotated[
-        Text | None, Field(min_length=1, max_length=suggesting.LONGEST, description="suggest: a text instead of a note")
+        Text | None,
+        Field(min_length=1, max_length=link_suggestions.LONGEST, description="suggest: a text instead of a note"),
     ] = None
     strictness: Annotated[Strictness | None, Field(description="suggest: how sure; default as the server says")] = None
     detail: Annotated[bool, Field(description="suggest: points of each layer")] = False

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Protocol
 from pydantic import Field
 
 from server.call import Call
+from vaults.activity_log.entries import Noted
 from vaults.context import run_in
-from vaults.domain.hygiene import secrets
-from vaults.domain.memory import Text
-from vaults.ledger.entries import Noted
+from vaults.domain.memories.memory_model import Text
+from vaults.domain.secrets import redaction
 
 Etag = Annotated[Text | None, Field(max_length=64, description="of the version you read")]
 DryRun = Annotated[bool, Field(description="only show the diff")]
@@ -44,4 +44,4 @@ async def warned(call: Call, written: Mapping[str, Any]) -> list[str]:
     texts = {name: value[:READ] if isinstance(value, str) else value for name, value in written.items() if value}
     if not texts:
         return []
-    return await run_in(call.vault.shared.pool, secrets.warned, texts, call.vault.shared.hygiene)
+    return await run_in(call.vault.shared.pool, redaction.warned, texts, call.vault.shared.hygiene)

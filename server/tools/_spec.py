@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar, U
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from auth.roles import Role
-from server.tools._schema import inlined, shown, simplified, without_required
-from vaults.ledger.entries import Noted
+from server.tools._json_schema import inlined, shown, simplified, without_required
+from vaults.activity_log.entries import Noted
 
 if TYPE_CHECKING:
-    from server.rendering.text import Answer
+    from server.rendering.plain_text import Answer
 
 Preset = Literal["agent", "notes", "full"]
 PRESETS: tuple[Preset, ...] = ("agent", "notes", "full")

@@ -16,12 +16,12 @@ from server.tools._notes import warned
 from server.tools._spec import Arguments
 from server.tools.notes_files import DeleteArguments, MoveArguments
 from server.tools.notes_write import EditArguments, FrontmatterArguments, TasksArguments, WriteArguments, edit_of
-from vaults.domain.misfits import plain
-from vaults.domain.notes import deleting, editing, fronting, moving, tasking, writing
-from vaults.domain.notes.drafting import Draft
-from vaults.domain.notes.terms import Amendment
-from vaults.domain.policies import places
-from vaults.domain.policies.checking import Act, Done
+from vaults.domain.notes.edit import deletions, frontmatter_edits, moves, section_edits, task_changes, whole_notes
+from vaults.domain.notes.edit.amendments import Amendment
+from vaults.domain.notes.edit.drafts import Draft
+from vaults.domain.policies import policy_paths
+from vaults.domain.policies.plans import Act, Done
+from vaults.domain.text.validation_messages import plain
 from vaults.errors import Forbidden, InvalidArgument
 
 NOT_IN_STEPS = frozenset(
@@ -43,35 +43,35 @@ async def _amended(draft: Draft, amendment: Amendment) -> Done:
 
 
 async def _write(draft: Draft, args: Any) -> Done:
-    asked = writing.Asked(args.path, args.content, args.frontmatter, args.mode, args.template)
-    return await _amended(draft, await writing.planned(draft, asked))
+    asked = whole_notes.Asked(args.path, args.content, args.frontmatter, args.mode, args.template)
+    return await _amended(draft, await whole_notes.planned(draft, asked))
 
 
 async def _edit(draft: Draft, args: Any) -> Done:
-    asked = editing.Asked(args.path, edit_of(args, draft.vault.notes.settings.guardrails), args.format)
-    return await _amended(draft, await editing.planned(draft, asked))
+    asked = section_edits.Asked(args.path, edit_of(args, draft.vault.notes.settings.guardrails), args.format)
+    return await _amended(draft, await section_edits.planned(draft, asked))
 
 
 async def _set(draft: Draft, args: Any) -> Done:
-    asked = fronting.Asked(args.path, args.set, args.unset, args.only_if_missing)
-    return await _amended(draft, await fronting.planned(draft, asked))
+    asked = frontmatter_edits.Asked(args.path, args.set, args.unset, args.only_if_missing)
+    return await _amended(draft, await frontmatter_edits.planned(draft, asked))
 
 
 async def _task(draft: Draft, args: Any) -> Done:
     if args.path is None:
         raise InvalidArgument("path", "is needed: the note of the task")
     if args.action == "toggle":
-        wanted = tasking.Toggle(args.path, args.line, args.text, args.status)
-        return await _amended(draft, await tasking.toggling(draft.vault, wanted))
-    new = tasking.New(args.path, args.text or "", args.section, args.due, args.status or "open")
-    asked, warnings = tasking.edit_of(new, draft.vault.notes.settings.guardrails)
-    done = await _amended(draft, await editing.planned(draft, asked))
+        wanted = task_changes.Toggle(args.path, args.line, args.text, args.status)
+        return await _amended(draft, await task_changes.toggling(draft.vault, wanted))
+    new = task_changes.New(args.path, args.text or "", args.section, args.due, args.status or "open")
+    asked, warnings = task_changes.edit_of(new, draft.vault.notes.settings.guardrails)
+    done = await _amended(draft, await section_edits.planned(draft, asked))
     done.warnings.extend(warnings)
     return done
 
 
 async def _move(draft: Draft, args: Any) -> Done:
-    plan = await moving.planned(draft, moving.Asked(args.path, args.to, args.update_backlinks))
+    plan = await moves.planned(draft, moves.Asked(args.path, args.to, args.update_backlinks))
     for file in plan.files:
         draft.put(file)
     paths = (plan.to, plan.note.path, *(each.path for each in plan.files))
@@ -79,7 +79,7 @@ async def _move(draft: Draft, args: Any) -> Done:
 
 
 async def _delete(draft: Draft, args: Any) -> Done:
-    removal = await deleting.planned(draft, args.path)
+    removal = await deletions.planned(draft, args.path)
     draft.put(removal.file)
     return Done(removal.note.path, True, (removal.note.path,), list(removal.warnings))
 
@@ -108,7 +108,7 @@ class StepTools:
     role: Role | None = None
 
     def check(self, tool: str, arguments: Mapping[str, Any], later: Set[str]) -> None:
-        """As ``vaults.domain.policies.checking.Tools``."""
+        """As ``vaults.domain.policies.plans.Tools``."""
         known = _known(tool)
         _check_names(tool, known.arguments, arguments)
         given = {name: value for name, value in arguments.items() if name not in later}
@@ -122,7 +122,7 @@ class StepTools:
         _check_place(self.call, given)
 
     def bound(self, tool: str, arguments: Mapping[str, Any]) -> Act:
-        """As ``vaults.domain.policies.checking.Tools``."""
+        """As ``vaults.domain.policies.plans.Tools``."""
         known, spec = _known(tool), self.call.services.registry.get(tool)
         _check_names(tool, known.arguments, arguments)
         _check_action(tool, arguments, frozenset())
@@ -161,7 +161,7 @@ def _check_place(call: Call, arguments: Mapping[str, Any]) -> None:
     folder = call.vault.notes.settings.policies
     for name in ("path", "to"):
         said = arguments.get(name)
-        if isinstance(said, str) and places.holds(folder, said):
+        if isinstance(said, str) and policy_paths.holds(folder, said):
             raise InvalidArgument(name, "lies in the folder of policies, where no policy writes")
 
 

@@ -11,16 +11,16 @@ from auth.roles import Role
 from server import allowance, vault_admin
 from server.allowance import Allowances
 from server.call import Call
-from server.choosing import ranking, vectors
-from server.choosing.ranking import Choice
+from server.tool_discovery import ranking, similarity
+from server.tool_discovery.ranking import Choice
 from server.tools._spec import PRESETS, REMOVES, Arguments, tool
 from server.version import version
-from vaults.domain import feedback
-from vaults.domain import pulse as pulses
-from vaults.domain import status as vault_status
-from vaults.domain.memory import Text
-from vaults.domain.pulse import Claims, Doing, Sessions
-from vaults.domain.status import EmbeddingStatus, IndexStatus, MemoryCounts, NotesStatus
+from vaults.domain.continuity import feedback
+from vaults.domain.continuity import live_status as pulses
+from vaults.domain.continuity.live_status import Claims, Doing, Sessions
+from vaults.domain.maintenance import vault_status
+from vaults.domain.maintenance.vault_status import EmbeddingStatus, IndexStatus, MemoryCounts, NotesStatus
+from vaults.domain.memories.memory_model import Text
 from vaults.errors import Forbidden, InvalidArgument, NotFound
 
 
@@ -193,7 +193,7 @@ async def discover_tools(call: Call, args: DiscoverArguments) -> Advice:
     """Find the tool for a job, also one this connection does not show. Use it when none of yours fits; it advises only,
     and names arguments that are taken but not shown."""
     specs = [spec for spec in call.services.registry if call.role >= min(spec.actions.values(), default=spec.role)]
-    near = await vectors.nearness(call.services.embedder, specs, args.query)
+    near = await similarity.nearness(call.services.embedder, specs, args.query)
     right = await call.vault.db.read(feedback.posteriors)
     return Advice([_advice(call, each) for each in ranking.chosen(specs, args.query, near, right)])
 

@@ -11,15 +11,15 @@ from auth.roles import Role
 from server.allowance import storer
 from server.call import Call
 from server.tools._spec import EDITS, Arguments, tool
+from vaults.activity_log.entries import Noted
 from vaults.context import run_in
-from vaults.domain import corrections as domain
-from vaults.domain import portions
-from vaults.domain.corrections import Correction, Draft, Kind
-from vaults.domain.hygiene import secrets
-from vaults.domain.memory import Filled
-from vaults.domain.wording import many
+from vaults.domain.memories import corrections as domain
+from vaults.domain.memories.corrections import Correction, Draft, Kind
+from vaults.domain.memories.memory_model import Filled
+from vaults.domain.paging import token_budget
+from vaults.domain.secrets import redaction
+from vaults.domain.text.plurals import many
 from vaults.errors import InvalidArgument
-from vaults.ledger.entries import Noted
 
 ACTIONS = {"record": Role.WRITER, "list": Role.READER, "resolve": Role.WRITER, "undo": Role.WRITER}
 
@@ -79,7 +79,7 @@ async def corrections(call: Call, args: CorrectionsArguments) -> Corrections:
     corrects you. Open ones are told in briefs and beside what they are about; resolve one when it is put right."""
     if args.action == "list":
         page = await domain.listed(call.vault, call.actor, args.status, args.subject, (args.limit, args.cursor))
-        fits = len(await portions.fitted(call.vault, page.corrections, args.max_tokens))
+        fits = len(await token_budget.fitted(call.vault, page.corrections, args.max_tokens))
         if fits < len(page.corrections):
             page = await domain.listed(call.vault, call.actor, args.status, args.subject, (fits, args.cursor))
         return Corrections(page.corrections, page.total, page.cursor is not None, page.cursor)
@@ -90,7 +90,7 @@ async def corrections(call: Call, args: CorrectionsArguments) -> Corrections:
     if args.action == "undo":
         return Corrections([await domain.undo(call.vault, call.actor, args.id)], 1)
     fields = {"resolution": args.resolution}
-    guarded = await run_in(call.vault.shared.pool, secrets.guard, fields, call.vault.shared.hygiene)
+    guarded = await run_in(call.vault.shared.pool, redaction.guard, fields, call.vault.shared.hygiene)
     done = await domain.resolve(call.vault, call.actor, args.id, guarded.fields["resolution"])
     return Corrections([done], 1, warnings=guarded.warnings)
 
@@ -100,6 +100,6 @@ async def _record(call: Call, args: CorrectionsArguments) -> Corrections:
         raise InvalidArgument("wrong" if args.wrong is None else "right", "is needed to record a correction")
     await storer(call).check_size()
     given = {"wrong": args.wrong, "right": args.right, "subject": args.subject}
-    guarded = await run_in(call.vault.shared.pool, secrets.guard, given, call.vault.shared.hygiene)
+    guarded = await run_in(call.vault.shared.pool, redaction.guard, given, call.vault.shared.hygiene)
     draft = Draft(args.kind, **guarded.fields)
     return Corrections([await domain.record(call.vault, call.actor, draft)], 1, warnings=guarded.warnings)

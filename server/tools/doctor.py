@@ -12,16 +12,16 @@ from pydantic import Field
 
 from auth.roles import Role
 from ops.doctor.check import Check, is_well
-from ops.doctor.repairing import repair
+from ops.doctor.repairs import repair
 from ops.doctor.vaults import examine_open
-from server import masking, vault_admin
+from server import redaction, vault_admin
 from server.call import Call
 from server.tools._spec import ADDS, Arguments, tool
-from vaults.domain import logbook, pulse, reindexing
-from vaults.domain import status as vault_status
-from vaults.domain.logbook import Event
-from vaults.domain.status import EmbeddingStatus, IndexStatus, MemoryCounts, NotesStatus
-from vaults.ledger.entries import Noted
+from vaults.activity_log.entries import Noted
+from vaults.domain.continuity import activity_report, live_status
+from vaults.domain.continuity.activity_report import Event
+from vaults.domain.maintenance import reindexing, vault_status
+from vaults.domain.maintenance.vault_status import EmbeddingStatus, IndexStatus, MemoryCounts, NotesStatus
 
 Action = Literal["health", "diagnosis", "stats", "pipeline", "config", "log", "repair"]
 ACTIONS: dict[str, Role] = dict.fromkeys(Action.__args__, Role.ADMIN)  # type: ignore[attr-defined]
@@ -114,7 +114,7 @@ async def _examined(call: Call, action: str, *, every: bool, repaired: list[str]
     await call.vault.ledger.flush()
     checks = await examine_open(call.vault, call.actor)
     told = [_short(each) for each in checks if every or each.status != "ok"]
-    return Doctor(action, is_well(checks), await call.vault.db.read(pulse.health), told, repaired=repaired or [])
+    return Doctor(action, is_well(checks), await call.vault.db.read(live_status.health), told, repaired=repaired or [])
 
 
 def _short(check: Check) -> Check:
@@ -126,7 +126,7 @@ def _short(check: Check) -> Check:
 async def _stats(call: Call, args: DoctorArguments) -> Doctor:
     await call.vault.ledger.flush()
     found = await vault_status.status(call.vault, call.actor)
-    rows = await call.vault.db.read(logbook.rows)
+    rows = await call.vault.db.read(activity_report.rows)
     index, size = found.index, found.storage_bytes
     return Doctor(
         args.action, stats=Stats(found.memories, found.notes.notes, index.passages, index.vectors, size, rows)
@@ -150,12 +150,14 @@ async def _pipeline(call: Call, args: DoctorArguments) -> Doctor:
 
 async def _config(call: Call, args: DoctorArguments) -> Doctor:
     everything = vault_admin.over_all(call.services, call.caller.principal)
-    shown = masking.shown(call.services.settings, None if everything else OF_VAULTS)
+    shown = redaction.shown(call.services.settings, None if everything else OF_VAULTS)
     return Doctor(args.action, config=dict(shown))
 
 
 async def _log(call: Call, args: DoctorArguments) -> Doctor:
-    return Doctor(args.action, events=await logbook.latest(call.vault, call.actor, args.limit, failed=args.failed))
+    return Doctor(
+        args.action, events=await activity_report.latest(call.vault, call.actor, args.limit, failed=args.failed)
+    )
 
 
 async def _repair(call: Call, args: DoctorArguments) -> Doctor:

@@ -13,17 +13,17 @@ from server.call import Call
 from server.tools._lines import became
 from server.tools._notes import DryRun, Etag
 from server.tools._spec import EDITS, Arguments, MaxTokens, tool
-from vaults.domain import portions
-from vaults.domain.entities import aliasing, merging, proposing
-from vaults.domain.entities import listing as domain
-from vaults.domain.entities.duplicates import Pair
-from vaults.domain.entities.listing import Entity, Kind, SortBy
-from vaults.domain.entities.naming_ideas import Idea
-from vaults.domain.memory import Label, Text
-from vaults.domain.notes.terms import Terms
-from vaults.domain.wording import many
+from vaults.activity_log.entries import Noted
+from vaults.domain.graph.entities import entity_lists as domain
+from vaults.domain.graph.entities import merge_proposals, note_aliases, note_merges
+from vaults.domain.graph.entities.alias_ideas import Idea
+from vaults.domain.graph.entities.duplicates import Pair
+from vaults.domain.graph.entities.entity_lists import Entity, Kind, SortBy
+from vaults.domain.memories.memory_model import Label, Text
+from vaults.domain.notes.edit.amendments import Terms
+from vaults.domain.paging import token_budget
+from vaults.domain.text.plurals import many
 from vaults.errors import InvalidArgument
-from vaults.ledger.entries import Noted
 
 Action = Literal[
     "list", "alias", "suggest_aliases", "merge", "suggest_merges", "dismiss_merge", "dismiss_prospect"
@@ -156,8 +156,8 @@ def _needed(value: str | None, name: str, what: str) -> str:
 async def _alias(call: Call, args: EntitiesArguments) -> Entities:
     name = _needed(args.alias, "alias", "the name to add or take away")
     terms = Terms("entities", args.etag, args.dry_run, session=call.session.id)
-    asked = aliasing.Asked(_needed(args.entity, "entity", "the note to name"), name, args.remove, terms)
-    done = await aliasing.change(call.vault, call.actor, asked)
+    asked = note_aliases.Asked(_needed(args.entity, "entity", "the note to name"), name, args.remove, terms)
+    done = await note_aliases.change(call.vault, call.actor, asked)
     return Entities(
         path=done.path,
         etag=done.etag,
@@ -169,15 +169,15 @@ async def _alias(call: Call, args: EntitiesArguments) -> Entities:
 
 
 async def _suggest_aliases(call: Call, args: EntitiesArguments) -> Entities:
-    found = await aliasing.suggest(call.vault, call.actor, args.entity, args.limit + 1)
-    kept = await portions.fitted(call.vault, found[: args.limit], args.max_tokens)
+    found = await note_aliases.suggest(call.vault, call.actor, args.entity, args.limit + 1)
+    kept = await token_budget.fitted(call.vault, found[: args.limit], args.max_tokens)
     return Entities(aliases=kept, truncated=len(kept) < len(found))
 
 
 async def _merge(call: Call, args: EntitiesArguments) -> Entities:
     gone, into = _needed(args.entity, "entity", "the note that goes"), _needed(args.into, "into", "the note that stays")
-    asked = merging.Asked(gone, into, args.keep_text, args.dry_run, args.etag, args.entity_etag, call.session.id)
-    merged = await merging.merge(call.vault, call.actor, asked)
+    asked = note_merges.Asked(gone, into, args.keep_text, args.dry_run, args.etag, args.entity_etag, call.session.id)
+    merged = await note_merges.merge(call.vault, call.actor, asked)
     done = merged.done
     return Entities(
         path=merged.path,
@@ -192,8 +192,8 @@ async def _merge(call: Call, args: EntitiesArguments) -> Entities:
 
 
 async def _suggest_merges(call: Call, args: EntitiesArguments) -> Entities:
-    found, total = await proposing.merges(call.vault, call.actor, args.entity, args.limit)
-    kept = await portions.fitted(call.vault, [_proposal(each) for each in found], args.max_tokens)
+    found, total = await merge_proposals.merges(call.vault, call.actor, args.entity, args.limit)
+    kept = await token_budget.fitted(call.vault, [_proposal(each) for each in found], args.max_tokens)
     return Entities(merges=kept, total=total, truncated=total > len(kept))
 
 
@@ -205,13 +205,13 @@ def _proposal(pair: Pair) -> Proposal:
 
 async def _dismiss_merge(call: Call, args: EntitiesArguments) -> Entities:
     names = _needed(args.entity, "entity", "one of the two"), _needed(args.into, "into", "the other")
-    await proposing.dismiss_merge(call.vault, call.actor, names, undo=args.undo)
+    await merge_proposals.dismiss_merge(call.vault, call.actor, names, undo=args.undo)
     return Entities(dismissed=not args.undo)
 
 
 async def _dismiss_prospect(call: Call, args: EntitiesArguments) -> Entities:
     name = _needed(args.entity, "entity", "the name that is to have no note")
-    await proposing.dismiss_prospect(call.vault, call.actor, name, undo=args.undo)
+    await merge_proposals.dismiss_prospect(call.vault, call.actor, name, undo=args.undo)
     return Entities(dismissed=not args.undo)
 
 

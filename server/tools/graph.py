@@ -11,14 +11,15 @@ from pydantic import Field
 from auth.roles import Role
 from server.call import Call
 from server.tools._spec import READS, Arguments, MaxTokens, ResourceLink, tool
-from vaults.domain.graph import analysing, exporting, following, pictures, relating, walking
-from vaults.domain.graph.analysing import Analysis, Scope
-from vaults.domain.graph.answer import Answer, Page
-from vaults.domain.graph.asked import Which
-from vaults.domain.graph.walking import Around
-from vaults.domain.memory import Filled, Text
+from vaults.domain.graph import analyses, graph_exports, link_lists, neighbourhoods, relatedness
+from vaults.domain.graph.analyses import Analysis, Scope
+from vaults.domain.graph.graph_answers import Answer, Page
+from vaults.domain.graph.neighbourhoods import Around
+from vaults.domain.graph.note_references import Which
+from vaults.domain.graph.svg import pictures
+from vaults.domain.memories.memory_model import Filled, Text
 from vaults.errors import InvalidArgument
-from vaults.graph.walks import Direction
+from vaults.graph.traversal import Direction
 
 Action = Literal[
     "backlinks", "forward_links", "neighbors", "path", "strength", "strong_connections", "cooccurrence_gaps",
@@ -98,8 +99,8 @@ class GraphArguments(Arguments):
         return self.depth or 1
 
     @property
-    def wanted(self) -> exporting.Wanted:
-        return exporting.Wanted(self.format, self.folder, self._depth(), self.limit or EXPORT, self.max_tokens)
+    def wanted(self) -> graph_exports.Wanted:
+        return graph_exports.Wanted(self.format, self.folder, self._depth(), self.limit or EXPORT, self.max_tokens)
 
 
 def _cut_off(args: GraphArguments) -> int:
@@ -107,20 +108,18 @@ def _cut_off(args: GraphArguments) -> int:
 
 
 _DOES: Mapping[Action, Callable[[Call, GraphArguments], Awaitable[Answer]]] = {
-    "backlinks": lambda call, args: following.backlinks(call.vault, call.actor, args.which, args.page),
-    "forward_links": lambda call, args: following.forward_links(call.vault, args.which, args.page),
-    "neighbors": lambda call, args: walking.neighbors(call.vault, args.which, args.around),
-    "path": lambda call, args: walking.path(call.vault, args.ends, _cut_off(args), args.direction or "out"),
-    "strength": lambda call, args: relating.strength(call.vault, args.ends),
-    "strong_connections": lambda call, args: relating.strong_connections(call.vault, args.which, args.page),
-    "cooccurrence_gaps": lambda call, args: relating.gaps(call.vault, args.which_if_any, args.folder, args.page),
-    "analyse": lambda call, args: analysing.analyse(
-        call.vault, args.analysis, Scope(args.folder, args.days), args.page
-    ),
+    "backlinks": lambda call, args: link_lists.backlinks(call.vault, call.actor, args.which, args.page),
+    "forward_links": lambda call, args: link_lists.forward_links(call.vault, args.which, args.page),
+    "neighbors": lambda call, args: neighbourhoods.neighbors(call.vault, args.which, args.around),
+    "path": lambda call, args: neighbourhoods.path(call.vault, args.ends, _cut_off(args), args.direction or "out"),
+    "strength": lambda call, args: relatedness.strength(call.vault, args.ends),
+    "strong_connections": lambda call, args: relatedness.strong_connections(call.vault, args.which, args.page),
+    "cooccurrence_gaps": lambda call, args: relatedness.gaps(call.vault, args.which_if_any, args.folder, args.page),
+    "analyse": lambda call, args: analyses.analyse(call.vault, args.analysis, Scope(args.folder, args.days), args.page),
     "export": lambda call, args: (
         pictures.export(call.vault, args.which_if_any, args.folder, args.depth)
         if args.format == pictures.FORMAT
-        else exporting.export(call.vault, args.which_if_any, args.wanted)
+        else graph_exports.export(call.vault, args.which_if_any, args.wanted)
     ),
 }
 

@@ -7,19 +7,19 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from auth.addresses import is_address
+from auth.handoff_addresses import is_address
 from auth.roles import Role
 from server.call import Call
 from server.tools._spec import ADDS, EDITS, TAKEN_BY_ALL, Arguments, MaxTokens, tool
-from vaults.domain import claims as claiming
-from vaults.domain import handovers
-from vaults.domain.claims import Claim, Resource
-from vaults.domain.handoffs import Draft, Handoff
-from vaults.domain.hygiene import secrets
-from vaults.domain.memory import GLOBAL, Filled, Text
-from vaults.domain.wording import many
+from vaults.activity_log.entries import Noted
+from vaults.domain.continuity import claims as claiming
+from vaults.domain.continuity import handoff_transfer
+from vaults.domain.continuity.claims import Claim, Resource
+from vaults.domain.continuity.handoffs import Draft, Handoff
+from vaults.domain.memories.memory_model import GLOBAL, Filled, Text
+from vaults.domain.secrets import redaction
+from vaults.domain.text.plurals import many
 from vaults.errors import InvalidArgument
-from vaults.ledger.entries import Noted
 
 Point = Annotated[Filled, Field(max_length=500)]
 Resources = Annotated[list[Resource], Field(max_length=50)]
@@ -68,8 +68,8 @@ async def handoff_create(call: Call, args: CreateArguments) -> Given:
     """Hand your work over to another agent or person. Use it when you stop and somebody else is to go on; one who knows
     nothing must be able to."""
     workspace = call.actor.workspace or GLOBAL
-    guarded = secrets.guard(args.model_dump(exclude=set(TAKEN_BY_ALL)), call.vault.shared.hygiene)
-    left = await handovers.create(call.vault, call.session, workspace, Draft(**guarded.fields))
+    guarded = redaction.guard(args.model_dump(exclude=set(TAKEN_BY_ALL)), call.vault.shared.hygiene)
+    left = await handoff_transfer.create(call.vault, call.session, workspace, Draft(**guarded.fields))
     return Given(left, guarded.warnings)
 
 
@@ -119,8 +119,8 @@ async def handoff_load(call: Call, args: LoadArguments) -> Loaded:
     that nobody else does."""
     taker = call.taker
     if not args.accept:
-        return Loaded(await handovers.load(call.vault, taker, args.id))
-    done = await handovers.accept(call.vault, taker, call.session, args.id)
+        return Loaded(await handoff_transfer.load(call.vault, taker, args.id))
+    done = await handoff_transfer.accept(call.vault, taker, call.session, args.id)
     return Loaded(done.handoff, done.claims)
 
 
@@ -171,7 +171,7 @@ async def claims(call: Call, args: ClaimsArguments) -> Claims:
         raise InvalidArgument("resources", "must name at least one")
     elif args.action == "claim":
         said = {"resources": args.resources, "description": args.description}
-        told = secrets.guard(said, call.vault.shared.hygiene).fields
+        told = redaction.guard(said, call.vault.shared.hygiene).fields
         held = await claiming.claim(call.vault, call.session, told["resources"], told["description"])
     else:
         held = await claiming.release(call.vault, call.session, args.resources)

@@ -12,16 +12,16 @@ from auth.roles import Role
 from server.call import Call
 from server.tools._spec import READS, Arguments, MaxTokens, tool
 from vaults import clock
-from vaults.domain import portions
-from vaults.domain.insights import ageing, around, evolving, growing, knowing
-from vaults.domain.insights.ageing import Stale
-from vaults.domain.insights.around import Found
-from vaults.domain.insights.evolving import Evolution
-from vaults.domain.insights.growing import Period
-from vaults.domain.insights.knowing import Near, NoteFacts
+from vaults.domain.insights import date_context, entity_evolution, note_facts, stale_notes, vault_growth
+from vaults.domain.insights.date_context import Found
+from vaults.domain.insights.entity_evolution import Evolution
+from vaults.domain.insights.note_facts import Near, NoteFacts
 from vaults.domain.insights.periods import By
-from vaults.domain.memory import Label, Text
-from vaults.domain.notes.finding import lag
+from vaults.domain.insights.stale_notes import Stale
+from vaults.domain.insights.vault_growth import Period
+from vaults.domain.memories.memory_model import Label, Text
+from vaults.domain.notes.read.note_listing import lag
+from vaults.domain.paging import token_budget
 from vaults.errors import InvalidArgument
 
 Action = Literal["evolution", "staleness", "context", "note_intelligence", "growth"]
@@ -91,41 +91,41 @@ def _entity(args: InsightsArguments) -> str:
 
 
 async def _evolution(call: Call, args: InsightsArguments) -> Insights:
-    found = await evolving.evolution(call.vault, call.actor, _entity(args), args.by, args.limit)
-    kept = await portions.fitted(call.vault, found.happenings, args.max_tokens)
+    found = await entity_evolution.evolution(call.vault, call.actor, _entity(args), args.by, args.limit)
+    kept = await token_budget.fitted(call.vault, found.happenings, args.max_tokens)
     cut = len(kept) < len(found.happenings) or len(found.happenings) == args.limit
     return Insights(evolution=replace(found, happenings=kept), truncated=cut)
 
 
 async def _staleness(call: Call, args: InsightsArguments) -> Insights:
     days = STALE_DAYS if args.days is None else args.days
-    found, total = await ageing.staleness(call.vault, ageing.Scope(args.folder, days), args.limit)
-    kept = await portions.fitted(call.vault, found, args.max_tokens)
+    found, total = await stale_notes.staleness(call.vault, stale_notes.Scope(args.folder, days), args.limit)
+    kept = await token_budget.fitted(call.vault, found, args.max_tokens)
     return Insights(stale=kept, total=total, truncated=len(kept) < total)
 
 
 async def _context(call: Call, args: InsightsArguments) -> Insights:
     days = AROUND_DAYS if args.days is None else args.days
-    when = around.window(args.date or clock.now()[:10], days)
-    found = await around.around(call.vault, call.actor, call.taker, when, args.limit)
-    kept = await portions.fitted(call.vault, found.items, args.max_tokens)
+    when = date_context.window(args.date or clock.now()[:10], days)
+    found = await date_context.around(call.vault, call.actor, call.taker, when, args.limit)
+    kept = await token_budget.fitted(call.vault, found.items, args.max_tokens)
     total = sum(found.counts.values())
     return Insights(context=replace(found, items=kept), total=total, truncated=len(kept) < total)
 
 
 async def _note_intelligence(call: Call, args: InsightsArguments) -> Insights:
     if args.mode == "semantic_links":
-        path, near, warnings = await knowing.semantic_links(call.vault, _entity(args), args.limit)
-        kept = await portions.fitted(call.vault, near, args.max_tokens)
+        path, near, warnings = await note_facts.semantic_links(call.vault, _entity(args), args.limit)
+        kept = await token_budget.fitted(call.vault, near, args.max_tokens)
         return Insights(path=path, near=kept, truncated=len(kept) < len(near), warnings=warnings)
-    note, warnings = await knowing.note_facts(call.vault, call.actor, _entity(args))
+    note, warnings = await note_facts.note_facts(call.vault, call.actor, _entity(args))
     return Insights(note=note, warnings=warnings)
 
 
 async def _growth(call: Call, args: InsightsArguments) -> Insights:
-    found = await growing.growth(call.vault, call.actor, args.by, args.periods)
-    kept = await portions.fitted(call.vault, found[::-1], args.max_tokens)
-    return Insights(growth=kept[::-1], change=growing.change(found), truncated=len(kept) < len(found))
+    found = await vault_growth.growth(call.vault, call.actor, args.by, args.periods)
+    kept = await token_budget.fitted(call.vault, found[::-1], args.max_tokens)
+    return Insights(growth=kept[::-1], change=vault_growth.change(found), truncated=len(kept) < len(found))
 
 
 _ACTIONS: Mapping[str, Callable[[Call, InsightsArguments], Awaitable[Insights]]] = {

@@ -11,14 +11,14 @@ from auth.roles import Role
 from server.allowance import storer
 from server.call import Call
 from server.tools._links import Links, LinksArguments, head
-from server.tools._links_care import CARE
+from server.tools._links_upkeep import CARE
 from server.tools._spec import EDITS, tool
-from vaults.domain import portions
-from vaults.domain.links import applying, suggesting
-from vaults.domain.links.suggesting import Ask
-from vaults.domain.notes.finding import folder_of
-from vaults.domain.notes.opening import opened
-from vaults.domain.notes.rewriting import Bulk
+from vaults.domain.graph.links import bulk_links, link_suggestions
+from vaults.domain.graph.links.link_suggestions import Ask
+from vaults.domain.notes.edit.many_notes import Bulk
+from vaults.domain.notes.read.note_listing import folder_of
+from vaults.domain.notes.read.note_lookup import opened
+from vaults.domain.paging import token_budget
 from vaults.errors import InvalidArgument
 from vaults.files.paths import located
 
@@ -73,9 +73,9 @@ async def _suggest(call: Call, args: LinksArguments) -> Links:
     if args.text is None:
         note = await opened(call.vault, args.path or "")
         text, source, warnings = note.text, note.path, note.warnings
-    found = await suggesting.suggested(call.vault, call.actor, text, source, ask)
+    found = await link_suggestions.suggested(call.vault, call.actor, text, source, ask)
     several = found.suggestions if args.detail else [replace(each, layers={}) for each in found.suggestions]
-    shown = await portions.fitted(call.vault, several, args.max_tokens)
+    shown = await token_budget.fitted(call.vault, several, args.max_tokens)
     warnings += found.warnings
     return Links(shown, total=found.total, truncated=len(shown) < found.total, warnings=warnings)
 
@@ -87,11 +87,11 @@ async def _apply(call: Call, args: LinksArguments) -> Links:
     if args.path is not None:
         paths = [(await opened(vault, args.path)).path]
     else:
-        paths = await vault.db.read(partial(applying.within, vault=vault, folder=folder_of(args.folder)))
+        paths = await vault.db.read(partial(bulk_links.within, vault=vault, folder=folder_of(args.folder)))
     await storer(call).check_size()
     bulk = Bulk("links", f"linked names in {args.path or args.folder}"[:200], args.dry_run, call.session.id)
-    done = await applying.link_notes(vault, call.actor, paths, bulk, Ask(args.strictness))
-    shown = await portions.fitted(vault, done.links, args.max_tokens)
+    done = await bulk_links.link_notes(vault, call.actor, paths, bulk, Ask(args.strictness))
+    shown = await token_budget.fitted(vault, done.links, args.max_tokens)
     rest = [f"{done.rest} more notes were not looked at: go on by smaller folders"] if done.rest else []
     return Links(
         applied=shown, changed=done.done.paths, change=done.done.change, diff=done.done.diff,

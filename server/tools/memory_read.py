@@ -8,24 +8,25 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from auth.roles import Role
-from server.across import answer_across
 from server.call import Call
-from server.rendering import counting
-from server.rendering.text import Answer, Item, more_after, own_title, written
+from server.federated_search import answer_across
+from server.rendering import token_counts
+from server.rendering.plain_text import Answer, Item, more_after, own_title, written
 from server.tools._filters import Mode, Narrowing
 from server.tools._memories import Ids
 from server.tools._spec import Arguments, MaxTokens, tool
 from vaults import clock
-from vaults.domain import lifecycle, listing, recalling
-from vaults.domain.disarming import disarm
-from vaults.domain.hits import Hit
-from vaults.domain.lifecycle import Opened
-from vaults.domain.listing import Page
-from vaults.domain.memory import GLOBAL, Label, Memory, Text
-from vaults.domain.portions import set_fields
-from vaults.domain.recalling import Ask, Recalled
-from vaults.domain.wording import many
-from vaults.ledger.entries import Noted
+from vaults.activity_log.entries import Noted
+from vaults.domain.memories import lifecycle, listings
+from vaults.domain.memories.lifecycle import Opened
+from vaults.domain.memories.listings import Page
+from vaults.domain.memories.memory_model import GLOBAL, Label, Memory, Text
+from vaults.domain.paging.token_budget import set_fields
+from vaults.domain.retrieval import hybrid_search
+from vaults.domain.retrieval.hybrid_search import Ask, Recalled
+from vaults.domain.retrieval.search_hits import Hit
+from vaults.domain.text.plurals import many
+from vaults.domain.text.sanitize import disarm
 
 
 class RecallArguments(Narrowing):
@@ -77,9 +78,9 @@ async def recall(call: Call, args: RecallArguments) -> Recalled:
         max_tokens=args.max_tokens,
         group_by=args.group_by,
     )
-    found = await (answer_across(call, ask, args.vaults) if args.vaults else recalling.answer(call.vault, ask))
+    found = await (answer_across(call, ask, args.vaults) if args.vaults else hybrid_search.answer(call.vault, ask))
     hits = [_briefly(each.hit, "" if not args.vaults else each.hit.vault) for each in found.shown]
-    fits = await counting.fitting(call.vault.shared.pool, _HITS, hits, args.max_tokens) if hits else 0
+    fits = await token_counts.fitting(call.vault.shared.pool, _HITS, hits, args.max_tokens) if hits else 0
     return Recalled(hits[:fits], found.total, found.mode_used, fits < min(found.total, args.limit), found.warnings)
 
 
@@ -133,7 +134,7 @@ async def memory_get(call: Call, args: GetArguments) -> Opened:
 
 
 class ListArguments(Narrowing):
-    order: Annotated[listing.Order, Field(description="parent: by conversation, then as stored")] = "newest"
+    order: Annotated[listings.Order, Field(description="parent: by conversation, then as stored")] = "newest"
     limit: Annotated[int, Field(ge=1, le=200, description="memories per page")] = 20
     cursor: Annotated[str | None, Field(max_length=500, description="from the page before")] = None
     max_tokens: MaxTokens = 4000
@@ -157,7 +158,7 @@ def _listing_text(listing: Listing) -> Answer:
 @tool(role=Role.READER, preset="notes", text=_listing_text)
 async def memory_list(call: Call, args: ListArguments) -> Listing:
     """Page through memories by filter, without a question. To find something, use recall."""
-    page: Page = await listing.listed(
+    page: Page = await listings.listed(
         call.vault, args.as_filter(call), args.order, args.limit, args.cursor, args.max_tokens
     )
     return Listing(page.memories, page.total, page.cursor is not None, page.cursor)

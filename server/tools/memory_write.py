@@ -11,13 +11,14 @@ from pydantic import Field, model_validator
 from auth.roles import Role
 from server.allowance import storer
 from server.call import Call
-from server.rendering.text import Answer, outline
+from server.rendering.plain_text import Answer, outline
 from server.tools._lines import told
 from server.tools._memories import Id, Ids
 from server.tools._spec import ADDS, EDITS, REMOVES, TAKEN_BY_ALL, Arguments, tool
-from vaults.domain import lifecycle, relations, remembering
-from vaults.domain.lifecycle import Change, Replacement
-from vaults.domain.memory import (
+from vaults.activity_log.entries import Noted
+from vaults.domain.memories import creation, lifecycle, relations
+from vaults.domain.memories.lifecycle import Change, Replacement
+from vaults.domain.memories.memory_model import (
     AppliesTo,
     Commit,
     Confidence,
@@ -37,8 +38,7 @@ from vaults.domain.memory import (
     Visibility,
     workspace_key,
 )
-from vaults.domain.storing import Stored
-from vaults.ledger.entries import Noted
+from vaults.domain.memories.storage import Stored
 
 Reason = Annotated[Text | None, Field(max_length=500, description="why, for whoever reads later")]
 
@@ -85,7 +85,7 @@ async def remember(call: Call, args: RememberArguments) -> Stored:
     """Keep what later sessions need: use it when a decision fell, a fix worked, a fact or preference came up. One
     thing per memory, understandable on its own. Names near duplicates, to supersede instead of repeating."""
     fields = MemoryFields.model_validate(args.model_dump(include=set(MemoryFields.model_fields)))
-    return await remembering.remember(
+    return await creation.remember(
         call.vault,
         call.actor,
         fields,

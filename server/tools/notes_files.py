@@ -12,13 +12,14 @@ from server.call import Call
 from server.tools._lines import ONLY_SHOWN, became
 from server.tools._notes import DryRun, Etag, noted
 from server.tools._spec import EDITS, REMOVES, Arguments, tool
-from vaults.domain import portions
-from vaults.domain.memory import Text
-from vaults.domain.notes import deleting, moving, past, undoing
-from vaults.domain.notes.changed import Changed
-from vaults.domain.notes.dated import path_of
-from vaults.domain.notes.past import Past
-from vaults.domain.wording import many
+from vaults.domain.memories.memory_model import Text
+from vaults.domain.notes.edit import deletions, moves, reversals
+from vaults.domain.notes.edit.edit_results import Changed
+from vaults.domain.notes.read import change_history
+from vaults.domain.notes.read.change_history import Past
+from vaults.domain.notes.read.dated_notes import path_of
+from vaults.domain.paging import token_budget
+from vaults.domain.text.plurals import many
 
 Path = Annotated[Text, Field(min_length=1, max_length=1024, description="the note")]
 
@@ -50,8 +51,8 @@ async def note_move(call: Call, args: MoveArguments) -> Changed:
     """Move or rename a note, and every link to it in the vault with it: use it instead of writing the note anew.
     Headings, block ids and aliases of links stay, and so do links by title. One change, which `history` undoes as a
     whole. Nothing is overwritten."""
-    asked = moving.Asked(args.path, args.to, args.update_backlinks, args.dry_run, args.etag, call.session.id)
-    return await moving.move(call.vault, call.actor, asked)
+    asked = moves.Asked(args.path, args.to, args.update_backlinks, args.dry_run, args.etag, call.session.id)
+    return await moves.move(call.vault, call.actor, asked)
 
 
 class DeleteArguments(Arguments):
@@ -77,8 +78,8 @@ def _deleted_head(done: Changed) -> str:
 async def note_delete(call: Call, args: DeleteArguments) -> Changed:
     """Delete a note. Use it only when a person wants it gone. Says which links pointed to it; `history` with action
     undo brings it back."""
-    asked = deleting.Asked(args.path, args.confirmed, args.dry_run, args.etag, call.session.id)
-    return await deleting.delete(call.vault, call.actor, asked)
+    asked = deletions.Asked(args.path, args.confirmed, args.dry_run, args.etag, call.session.id)
+    return await deletions.delete(call.vault, call.actor, asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +137,16 @@ async def history(call: Call, args: HistoryArguments) -> History:
     restore writes a note as it was around ref, deleted ones too."""
     path = await path_of(call.vault, args.path) if args.path is not None else None
     if args.action == "log":
-        listed = await past.log(call.vault, path, args.limit, args.before)
-        shown = await portions.fitted(call.vault, listed.changes, args.max_tokens)
+        listed = await change_history.log(call.vault, path, args.limit, args.before)
+        shown = await token_budget.fitted(call.vault, listed.changes, args.max_tokens)
         cursor = listed.cursor if len(shown) == len(listed.changes) else shown[-1].id
         return History(changes=shown, cursor=cursor, truncated=cursor is not None or None, warnings=listed.warnings)
     if args.action == "diff":
-        found = await past.diff(call.vault, args.ref, path, args.max_tokens)
+        found = await change_history.diff(call.vault, args.ref, path, args.max_tokens)
         return History(ref=found.ref, diff=found.diff, truncated=found.truncated)
     governs = call.role >= Role.ADMIN
-    asked = undoing.Asked(args.ref, path, args.version, args.dry_run, args.etag, call.session.id, governs)
-    act = undoing.undo if args.action == "undo" else undoing.restore
+    asked = reversals.Asked(args.ref, path, args.version, args.dry_run, args.etag, call.session.id, governs)
+    act = reversals.undo if args.action == "undo" else reversals.restore
     done = await act(call.vault, call.actor, asked)
     return History(
         path=done.path,

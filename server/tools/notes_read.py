@@ -9,15 +9,15 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.rendering.text import Answer, Item, more_after, own_title, written
+from server.rendering.plain_text import Answer, Item, more_after, own_title, written
 from server.tools._filters import Moment, Where
 from server.tools._spec import Arguments, MaxTokens, tool
 from vaults import clock
-from vaults.domain import corrections
-from vaults.domain.memory import Label, Tag
-from vaults.domain.notes import finding, reading
-from vaults.domain.notes.finding import FoundNotes, Order, SortBy
-from vaults.domain.notes.reading import NoteRead, Part
+from vaults.domain.memories import corrections
+from vaults.domain.memories.memory_model import Label, Tag
+from vaults.domain.notes.read import note_listing, note_parts
+from vaults.domain.notes.read.note_listing import FoundNotes, Order, SortBy
+from vaults.domain.notes.read.note_parts import NoteRead, Part
 from vaults.errors import InvalidArgument
 
 NotePath = Annotated[str, Field(max_length=3200, description="projects/plan.md, @daily, @weekly:2026-W47, @memory")]
@@ -59,8 +59,8 @@ def _read_text(read: NoteRead) -> Answer:
 @tool(role=Role.READER, text=_read_text)
 async def note_read(call: Call, args: NoteReadArguments) -> NoteRead:
     """Read a Markdown note: its outline, a section, some lines or all. Use it before you edit: edits take its etag."""
-    wanted = reading.Wanted(args.part, args.heading, args.pattern, args.from_line, args.max_lines, args.max_tokens)
-    found = await reading.read(call.vault, args.path, wanted)
+    wanted = note_parts.Wanted(args.part, args.heading, args.pattern, args.from_line, args.max_lines, args.max_tokens)
+    found = await note_parts.read(call.vault, args.path, wanted)
     for text in (found.text, *(section.text for section in found.sections or ())):
         call.vault.retrieved.note_parts(call.actor.identity, text or "", found.path)
     call.vault.atlas.together.opened(call.session.id, [found.path])
@@ -85,7 +85,7 @@ class FindNotesArguments(Arguments):
     cursor: Annotated[str | None, Field(min_length=1, max_length=3000, description="from the page before")] = None
     max_tokens: MaxTokens = 4000
 
-    def as_wanted(self) -> finding.Wanted:
+    def as_wanted(self) -> note_listing.Wanted:
         """The question for the domain. Raises ``InvalidArgument`` for a time that is none."""
 
         def moment(name: str) -> str | None:
@@ -93,9 +93,9 @@ class FindNotesArguments(Arguments):
             return clock.parsed(value, name) if value else None
 
         tags = (*((self.has_tag,) if self.has_tag else ()), *self.has_all)
-        if any(not finding.tag_key(tag) for tag in (*tags, *self.has_any)):
+        if any(not note_listing.tag_key(tag) for tag in (*tags, *self.has_any)):
             raise InvalidArgument("has_tag", "must name a tag")
-        return finding.Wanted(
+        return note_listing.Wanted(
             folder=self.folder,
             fields=tuple(
                 (name, tuple(said) if isinstance(said, list) else (said,)) for name, said in self.where.items()
@@ -127,4 +127,4 @@ def _found_text(found: FoundNotes) -> Answer:
 @tool(role=Role.READER, preset="notes", text=_found_text)
 async def find_notes(call: Call, args: FindNotesArguments) -> FoundNotes:
     """List notes by folder, tags, frontmatter, title or dates, sorted and in pages. Use search for what notes say."""
-    return await finding.found(call.vault, args.as_wanted(), args.limit, args.max_tokens, args.cursor)
+    return await note_listing.found(call.vault, args.as_wanted(), args.limit, args.max_tokens, args.cursor)

@@ -14,11 +14,12 @@ from server.call import Call
 from server.tools._lines import became
 from server.tools._notes import DryRun, Etag, noted, warned
 from server.tools._spec import EDITS, Arguments, Effect, MaxTokens, tool
-from vaults.domain.memory import Text
-from vaults.domain.notes import editing, fronting, tasking, tasklist, writing
-from vaults.domain.notes.changed import Changed, LinkSet
-from vaults.domain.notes.tasklist import TaskLine
-from vaults.domain.notes.terms import Terms
+from vaults.domain.memories.memory_model import Text
+from vaults.domain.notes.edit import frontmatter_edits, section_edits, task_changes, whole_notes
+from vaults.domain.notes.edit.amendments import Terms
+from vaults.domain.notes.edit.edit_results import Changed, LinkSet
+from vaults.domain.notes.read import task_listing
+from vaults.domain.notes.read.task_listing import TaskLine
 from vaults.errors import InvalidArgument
 from vaults.markdown.edit.draft import Action, Edit, Format, Guardrails
 
@@ -63,7 +64,7 @@ Properties = Annotated[dict[str, Any], Field(max_length=100)]
 class WriteArguments(Linking):
     content: Annotated[Text | None, Field(max_length=LONGEST, description="Markdown")] = None
     frontmatter: Annotated[Properties, Field(description="properties to set")] = {}
-    mode: Annotated[writing.Mode, Field(description="overwrite replaces the whole note")] = "create"
+    mode: Annotated[whole_notes.Mode, Field(description="overwrite replaces the whole note")] = "create"
     template: Annotated[Text | None, Field(max_length=1100, description="template note to begin with")] = None
 
 
@@ -86,10 +87,10 @@ async def note_write(call: Call, args: WriteArguments) -> Changed:
     """Make a new note, or overwrite a whole one. To change a part, use note_edit. Names notes about the same, to add
     to one of them instead."""
     await storer(call).check_size()
-    asked = writing.Asked(
+    asked = whole_notes.Asked(
         args.path, args.content, args.frontmatter, args.mode, args.template, args.auto_link, args.suggest_links
     )
-    changed = await writing.write(call.vault, call.actor, asked, _terms(call, args, "note_write"))
+    changed = await whole_notes.write(call.vault, call.actor, asked, _terms(call, args, "note_write"))
     told = await warned(call, {"content": args.content, "frontmatter": args.frontmatter})
     changed.warnings.extend(told)
     return changed
@@ -147,8 +148,8 @@ async def note_edit(call: Call, args: EditArguments) -> Changed:
     if args.action == "add":
         await storer(call).check_size()
     edit = edit_of(args, call.vault.notes.settings.guardrails)
-    asked = editing.Asked(args.path, edit, args.format, args.auto_link, args.suggest_links)
-    changed = await editing.edit(call.vault, call.actor, asked, _terms(call, args, "note_edit"))
+    asked = section_edits.Asked(args.path, edit, args.format, args.auto_link, args.suggest_links)
+    changed = await section_edits.edit(call.vault, call.actor, asked, _terms(call, args, "note_edit"))
     told = await warned(call, {"content": args.content, "replacement": args.replacement})
     changed.warnings.extend(told)
     return changed
@@ -171,8 +172,8 @@ class FrontmatterArguments(Changing):
 async def frontmatter_update(call: Call, args: FrontmatterArguments) -> Changed:
     """Set and remove properties of a note's frontmatter: use it instead of writing the note anew. Comments, order,
     quotes and every other line stay as they are; a note without frontmatter gets one."""
-    asked = fronting.Asked(args.path, args.set, args.unset, args.only_if_missing)
-    changed = await fronting.update(call.vault, call.actor, asked, _terms(call, args, "frontmatter_update"))
+    asked = frontmatter_edits.Asked(args.path, args.set, args.unset, args.only_if_missing)
+    changed = await frontmatter_edits.update(call.vault, call.actor, asked, _terms(call, args, "frontmatter_update"))
     changed.warnings.extend(await warned(call, {"set": args.set}))
     return changed
 
@@ -203,7 +204,7 @@ class TasksArguments(Arguments):
     due: Annotated[Day | None, Field(description="add: the day, YYYY-MM-DD")] = None
     due_after: Annotated[Day | None, Field(description="list: due from this day on")] = None
     due_before: Annotated[Day | None, Field(description="list: due before this day")] = None
-    sort_by: Annotated[tasklist.SortBy, Field(description="list: order")] = "path"
+    sort_by: Annotated[task_listing.SortBy, Field(description="list: order")] = "path"
     limit: Annotated[int, Field(ge=1, le=500, description="list: tasks per page")] = 50
     cursor: Annotated[str | None, Field(max_length=500, description="list: from the page before")] = None
     max_tokens: MaxTokens = 4000
@@ -253,18 +254,18 @@ async def tasks(call: Call, args: TasksArguments) -> TaskResult:
         raise InvalidArgument("path", "is needed: the note of the task")
     terms = Terms("tasks", args.etag, args.dry_run, session=call.session.id)
     if args.action == "add":
-        new = tasking.New(args.path, args.text or "", args.section, args.due, args.status or "open")
-        changed = await tasking.add(call.vault, call.actor, new, terms)
+        new = task_changes.New(args.path, args.text or "", args.section, args.due, args.status or "open")
+        changed = await task_changes.add(call.vault, call.actor, new, terms)
         changed.warnings.extend(await warned(call, {"text": args.text}))
     else:
-        meant = tasking.Toggle(args.path, args.line, args.text, args.status)
-        changed = await tasking.toggle(call.vault, call.actor, meant, terms)
+        meant = task_changes.Toggle(args.path, args.line, args.text, args.status)
+        changed = await task_changes.toggle(call.vault, call.actor, meant, terms)
     shared = {each.name for each in fields(Changed)} & {each.name for each in fields(TaskResult)}
     return TaskResult(**{name: getattr(changed, name) for name in shared})
 
 
 async def _list(call: Call, args: TasksArguments) -> TaskResult:
-    wanted = tasklist.Wanted(
+    wanted = task_listing.Wanted(
         path=args.path,
         folder=args.folder,
         status=args.status or "open",
@@ -274,5 +275,5 @@ async def _list(call: Call, args: TasksArguments) -> TaskResult:
         due_before=args.due_before,
         sort_by=args.sort_by,
     )
-    page = await tasklist.listed(call.vault, wanted, args.limit, args.max_tokens, args.cursor)
+    page = await task_listing.listed(call.vault, wanted, args.limit, args.max_tokens, args.cursor)
     return TaskResult(page.tasks, page.total, page.truncated, page.cursor, warnings=page.warnings)

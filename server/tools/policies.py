@@ -13,22 +13,22 @@ from server.allowance import storer
 from server.call import Call
 from server.tools._notes import DryRun, Etag
 from server.tools._spec import Arguments, Effect, tool
+from vaults.activity_log.entries import Noted
 from vaults.advice import Advice, way
 from vaults.context import run_in
-from vaults.domain.memory import Text
-from vaults.domain.notes import moving
-from vaults.domain.policies import places
-from vaults.domain.policies.outcome import Did, Order, Ran
-from vaults.domain.policies.places import MAX_BYTES
-from vaults.domain.wording import many
+from vaults.domain.memories.memory_model import Text
+from vaults.domain.notes.edit import moves
+from vaults.domain.policies import policy_paths
+from vaults.domain.policies.policy_paths import MAX_BYTES
+from vaults.domain.policies.results import Did, Order, Ran
+from vaults.domain.text.plurals import many
 from vaults.errors import ConfirmationRequired, InvalidArgument
-from vaults.ledger.entries import Noted
 
 if TYPE_CHECKING:
     from server.tools._steps import StepTools
-    from vaults.domain.policies.checking import Plan
-    from vaults.domain.policies.form import Policy
-    from vaults.domain.policies.shelf import Kept, Listed
+    from vaults.domain.policies.definitions import Policy
+    from vaults.domain.policies.plans import Plan
+    from vaults.domain.policies.storage import Kept, Listed
 
 
 class PoliciesArguments(Arguments):
@@ -185,15 +185,15 @@ def _tools(call: Call, *, writing: bool = False) -> StepTools:
 
 
 async def _kept(call: Call, args: PoliciesArguments) -> Kept:
-    from vaults.domain.policies import shelf
+    from vaults.domain.policies import storage
 
-    return await shelf.opened(call.vault, _named(args))
+    return await storage.opened(call.vault, _named(args))
 
 
 async def _list(call: Call) -> PoliciesResult:
-    from vaults.domain.policies import shelf
+    from vaults.domain.policies import storage
 
-    return PoliciesResult(policies=[_told(each) for each in await shelf.listed(call.vault, _tools(call))])
+    return PoliciesResult(policies=[_told(each) for each in await storage.listed(call.vault, _tools(call))])
 
 
 def _told(listed: Listed) -> PolicyEntry:
@@ -224,22 +224,22 @@ async def _validate(call: Call, args: PoliciesArguments) -> PoliciesResult:
 
 
 async def _plan(call: Call, data: bytes, name: str | None) -> Plan:
-    from vaults.domain.policies import shelf
+    from vaults.domain.policies import storage
 
-    return await run_in(call.vault.shared.pool, shelf.plan_of, data, name, _tools(call))
+    return await run_in(call.vault.shared.pool, storage.plan_of, data, name, _tools(call))
 
 
 async def _run(call: Call, args: PoliciesArguments, kept: Kept) -> PoliciesResult:
-    from vaults.domain.policies import running
+    from vaults.domain.policies import runner
 
     plan = await _plan(call, kept.data, kept.name)
     only_shown = args.dry_run or args.action == "preview"
     if not only_shown:
         await storer(call).check_size()
     if call.vault.lease.held and any(step.tool == "note_move" for step in plan.policy.steps):
-        await call.vault.notes.settled(moving.PATIENCE_S)  # links of notes that nobody has read cannot follow
+        await call.vault.notes.settled(moves.PATIENCE_S)  # links of notes that nobody has read cannot follow
     order = Order(args.variables, only_shown, args.confirmed, call.session.id)
-    ran: Ran = await running.run(call.vault, call.actor, plan, order, _tools(call, writing=not only_shown))
+    ran: Ran = await runner.run(call.vault, call.actor, plan, order, _tools(call, writing=not only_shown))
     return PoliciesResult(
         name=ran.name,
         steps=ran.steps,
@@ -261,37 +261,37 @@ async def _checked(call: Call, args: PoliciesArguments, name: str) -> str:
 
 
 async def _author(call: Call, args: PoliciesArguments) -> PoliciesResult:
-    from vaults.domain.policies import shelf
+    from vaults.domain.policies import storage
 
     name = _named(args)
-    places.check_name(name)
+    policy_paths.check_name(name)
     content = await _checked(call, args, name)
     if args.dry_run:
         return PoliciesResult(name=name, valid=True)
-    kept, change = await shelf.author(call.vault, call.actor, name, content, call.session.id)
+    kept, change = await storage.author(call.vault, call.actor, name, content, call.session.id)
     return PoliciesResult(name=name, path=kept.path, etag=kept.etag, change=change, changed=True)
 
 
 async def _revise(call: Call, args: PoliciesArguments, kept: Kept) -> PoliciesResult:
-    from vaults.domain.policies import shelf
+    from vaults.domain.policies import storage
 
-    shelf.check_etag(kept, args.etag)
+    storage.check_etag(kept, args.etag)
     content = await _checked(call, args, kept.name)
     if args.dry_run:
         return PoliciesResult(name=kept.name, valid=True)
-    now, change = await shelf.revise(call.vault, call.actor, kept, content, call.session.id)
+    now, change = await storage.revise(call.vault, call.actor, kept, content, call.session.id)
     return PoliciesResult(name=kept.name, path=now.path, etag=now.etag, change=change, changed=change is not None)
 
 
 async def _delete(call: Call, args: PoliciesArguments, kept: Kept) -> PoliciesResult:
-    from vaults.domain.policies import shelf
+    from vaults.domain.policies import storage
 
     if args.etag is not None:
-        shelf.check_etag(kept, args.etag)
+        storage.check_etag(kept, args.etag)
     if args.dry_run:
         return PoliciesResult(name=kept.name, path=kept.path, etag=kept.etag, changed=False)
     if not args.confirmed:
         hint = Advice(way("history brings it back afterwards", "history restore"))
         raise ConfirmationRequired(f"{kept.name} is only deleted with confirmed: true", hint=hint, etag=kept.etag)
-    change = await shelf.remove(call.vault, call.actor, kept, call.session.id)
+    change = await storage.remove(call.vault, call.actor, kept, call.session.id)
     return PoliciesResult(name=kept.name, path=kept.path, change=change, changed=True)

@@ -12,20 +12,20 @@ from auth.roles import Role
 from server.call import Call
 from server.tools._lines import ONLY_SHOWN, SO_ALREADY
 from server.tools._spec import EDITS, Arguments, MaxTokens, tool
-from vaults.domain.memory import Label, Text, bounded_json
-from vaults.domain.schema import migrating, reading, renaming
+from vaults.activity_log.entries import Noted
+from vaults.domain.memories.memory_model import Label, Text, bounded_json
+from vaults.domain.schema import renames, reports, value_migration
+from vaults.domain.schema.bulk_edits import Asked, Tidied
 from vaults.domain.schema.conventions import Convention
-from vaults.domain.schema.migrating import Migration, Target
 from vaults.domain.schema.overview import Field as FieldUse
 from vaults.domain.schema.overview import Folder, TagCount
-from vaults.domain.schema.reading import Portion, Span
-from vaults.domain.schema.renaming import OnConflict
+from vaults.domain.schema.renames import OnConflict
+from vaults.domain.schema.reports import Portion, Span
 from vaults.domain.schema.spellings import Spelt
-from vaults.domain.schema.tidying import Asked, Tidied
-from vaults.domain.schema.validating import Violation
-from vaults.domain.wording import many
+from vaults.domain.schema.value_migration import Migration, Target
+from vaults.domain.schema.violations import Violation
+from vaults.domain.text.plurals import many
 from vaults.errors import InvalidArgument
-from vaults.ledger.entries import Noted
 
 Action = Literal[
     "overview", "field_values", "conventions", "folders", "rename_field", "rename_tag", "migrate", "validate"
@@ -164,7 +164,7 @@ async def schema(call: Call, args: SchemaArguments) -> Schema:
 
 
 async def _overview(call: Call, _: SchemaArguments, span: Span) -> Schema:
-    named, tagged = await reading.fields(call.vault, span)
+    named, tagged = await reports.fields(call.vault, span)
     return Schema(
         notes=named.notes,
         fields=named.rows,
@@ -176,20 +176,20 @@ async def _overview(call: Call, _: SchemaArguments, span: Span) -> Schema:
 
 
 async def _folders(call: Call, _: SchemaArguments, span: Span) -> Schema:
-    found = await reading.folders(call.vault, span)
+    found = await reports.folders(call.vault, span)
     return _page(found, "folders", [replace(row, folder=row.folder or "/") for row in found.rows])
 
 
 async def _values(call: Call, args: SchemaArguments, span: Span) -> Schema:
-    return _page(await reading.values(call.vault, span, _needed(args.field, "field")), "values")
+    return _page(await reports.values(call.vault, span, _needed(args.field, "field")), "values")
 
 
 async def _validate(call: Call, args: SchemaArguments, span: Span) -> Schema:
-    return _page(await reading.violations(call.vault, span, args.rules), "violations")
+    return _page(await reports.violations(call.vault, span, args.rules), "violations")
 
 
 async def _conventions(call: Call, _: SchemaArguments, span: Span) -> Schema:
-    found = await reading.inferred(call.vault, span)
+    found = await reports.inferred(call.vault, span)
     return _page(found, "conventions", [_habit_of(each) for each in found.rows])
 
 
@@ -222,17 +222,17 @@ def _page(found: Portion[Any], name: str, rows: list[Any] | None = None) -> Sche
 
 async def _rename_field(call: Call, args: SchemaArguments, _: Span) -> Schema:
     names = _needed(args.field, "field"), _needed(args.to, "to")
-    return _tidied(await renaming.rename_field(call.vault, call.actor, names, args.on_conflict, _asked(call, args)))
+    return _tidied(await renames.rename_field(call.vault, call.actor, names, args.on_conflict, _asked(call, args)))
 
 
 async def _rename_tag(call: Call, args: SchemaArguments, _: Span) -> Schema:
     names = _needed(args.tag, "tag"), _needed(args.to, "to")
-    return _tidied(await renaming.rename_tag(call.vault, call.actor, names, _asked(call, args)))
+    return _tidied(await renames.rename_tag(call.vault, call.actor, names, _asked(call, args)))
 
 
 async def _migrate(call: Call, args: SchemaArguments, _: Span) -> Schema:
     wanted = Migration(_needed(args.field, "field"), args.mapping, args.to_type, args.separator)
-    return _tidied(await migrating.migrate(call.vault, call.actor, wanted, _asked(call, args)))
+    return _tidied(await value_migration.migrate(call.vault, call.actor, wanted, _asked(call, args)))
 
 
 def _asked(call: Call, args: SchemaArguments) -> Asked:

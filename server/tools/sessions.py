@@ -10,13 +10,14 @@ from pydantic import Field
 from auth.roles import Role
 from server.call import Call
 from server.tools._spec import EDITS, Arguments, MaxTokens, tool
-from vaults.domain import portions, resumption, sessions
-from vaults.domain.activity import Event
-from vaults.domain.handoffs import Handoff
-from vaults.domain.hygiene import secrets
-from vaults.domain.memory import Filled, Label, Metadata
-from vaults.domain.sessions import Ending, Saved, SessionView, Span, Status
-from vaults.ledger.entries import Noted
+from vaults.activity_log.entries import Noted
+from vaults.domain.continuity import resume_brief, sessions
+from vaults.domain.continuity.handoffs import Handoff
+from vaults.domain.continuity.session_events import Event
+from vaults.domain.continuity.sessions import Ending, Saved, SessionView, Span, Status
+from vaults.domain.memories.memory_model import Filled, Label, Metadata
+from vaults.domain.paging import token_budget
+from vaults.domain.secrets import redaction
 
 Line = Annotated[Filled, Field(max_length=500)]
 Lines = Annotated[list[Line], Field(max_length=50)]
@@ -54,7 +55,7 @@ class Resumed:
 async def session_resume(call: Call, args: ResumeArguments) -> Resumed:
     """What earlier sessions did and left, who is at work now, and your session's handle. Use it when you begin."""
     found = await sessions.look_around(call.vault, call.taker, call.session, args.limit)
-    told = resumption.in_brief(found, args.max_tokens)
+    told = resume_brief.in_brief(found, args.max_tokens)
     return Resumed(
         told.session,
         told.sessions,
@@ -99,7 +100,7 @@ async def session_save(call: Call, args: SaveArguments) -> Kept:
     given: dict[str, Any] = args.model_dump(
         include={"summary", "goal", "actions", "outcomes", "where_left_off", "metadata"}
     )
-    kept = secrets.guard(given, call.vault.shared.hygiene).fields
+    kept = redaction.guard(given, call.vault.shared.hygiene).fields
     return Kept(await sessions.save(call.vault, call.actor, call.session, Saved(**kept), args.status))
 
 
@@ -124,5 +125,5 @@ class History:
 async def session_history(call: Call, args: HistoryArguments) -> History:
     """Sessions of this vault by time and status, with what each did by tool. Use it to find out who did what when."""
     found, total = await sessions.history(call.vault, call.actor, Span(args.status, args.since, args.until), args.limit)
-    shown = await portions.fitted(call.vault, found, args.max_tokens)
+    shown = await token_budget.fitted(call.vault, found, args.max_tokens)
     return History(shown, total, len(shown) < total)

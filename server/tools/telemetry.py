@@ -13,22 +13,22 @@ from auth.roles import Role
 from server.call import Call
 from server.tools._spec import ADDS, EDITS, Arguments, Registry, tool
 from vaults import clock
+from vaults.activity_log.entries import Noted
 from vaults.context import run_in
-from vaults.domain import feedback as opinions
-from vaults.domain import growth as growing
-from vaults.domain import usage as spending
-from vaults.domain.feedback import Feedback, Type
-from vaults.domain.growth import Day
-from vaults.domain.hygiene import findings as hygiene
-from vaults.domain.hygiene import secrets
-from vaults.domain.hygiene.findings import Findings
-from vaults.domain.memory import Filled, Label, Text
-from vaults.domain.usage import CallerUse, Savings, ToolUse
-from vaults.domain.wording import many
+from vaults.domain.continuity import feedback as opinions
+from vaults.domain.continuity import usage_report as spending
+from vaults.domain.continuity.feedback import Feedback, Type
+from vaults.domain.continuity.usage_report import CallerUse, Savings, ToolUse
+from vaults.domain.maintenance import growth as growing
+from vaults.domain.maintenance.growth import Day
+from vaults.domain.memories import cleanup as hygiene
+from vaults.domain.memories.cleanup import Findings
+from vaults.domain.memories.memory_model import Filled, Label, Text
+from vaults.domain.secrets import redaction
+from vaults.domain.text.plurals import many
 from vaults.durations import parse_duration
 from vaults.errors import InvalidArgument
-from vaults.ledger.entries import Noted
-from vaults.search import budget
+from vaults.search import tokenizer
 
 USAGE_ACTIONS = {"report": Role.READER, "archive": Role.WRITER}
 
@@ -138,7 +138,7 @@ def schema_tokens(registry: Registry, role: Role, preset: str, write_mode: str) 
         }
         for spec in registry.visible(role, preset, write_mode)
     ]
-    return budget.count(json.dumps(shown, ensure_ascii=False))
+    return tokenizer.count(json.dumps(shown, ensure_ascii=False))
 
 
 class FeedbackArguments(Arguments):
@@ -171,6 +171,6 @@ async def feedback(call: Call, args: FeedbackArguments) -> Received:
     if args.tool is not None and call.services.registry.get(args.tool) is None:
         raise InvalidArgument("tool", "is not a tool of this server", hint="discover_tools names them")
     given = {"message": args.message, "call_id": args.call_id}
-    kept = secrets.guard(given, call.vault.shared.hygiene).fields
+    kept = redaction.guard(given, call.vault.shared.hygiene).fields
     said = Feedback(args.type, kept["message"], args.tool, kept["call_id"])
     return Received(await opinions.give(call.vault, call.actor, call.session, said), args.type, args.tool)

@@ -12,16 +12,16 @@ from server.allowance import storer
 from server.call import Call
 from server.tools._spec import EDITS, READS, Arguments, MaxTokens, tool
 from vaults import clock
+from vaults.activity_log.entries import Noted
 from vaults.context import run_in
-from vaults.domain import checkpoints
-from vaults.domain import threads as domain
-from vaults.domain.checkpoints import STATE_KB, Checkpoint, Difference, Saved, Version
-from vaults.domain.hygiene import secrets
-from vaults.domain.memory import GLOBAL, Filled, Label, bounded_json, workspace_key
-from vaults.domain.threads import Filed, Part, Thread, Visit
-from vaults.domain.wording import many
+from vaults.domain.continuity import checkpoints
+from vaults.domain.continuity import threads as domain
+from vaults.domain.continuity.checkpoints import STATE_KB, Checkpoint, Difference, Saved, Version
+from vaults.domain.continuity.threads import Filed, Part, Thread, Visit
+from vaults.domain.memories.memory_model import GLOBAL, Filled, Label, bounded_json, workspace_key
+from vaults.domain.secrets import redaction
+from vaults.domain.text.plurals import many
 from vaults.errors import InvalidArgument
-from vaults.ledger.entries import Noted
 from vaults.search.filters import Filter
 
 
@@ -116,6 +116,6 @@ async def checkpoint(call: Call, args: CheckpointArguments) -> Saved:
     await storer(call).check_size()
     workspace = workspace_key(args.workspace) if args.workspace else call.actor.workspace or GLOBAL
     given = {"reason": args.reason, "state": args.state}
-    guarded = await run_in(call.vault.shared.pool, secrets.guard, given, call.vault.shared.hygiene)
+    guarded = await run_in(call.vault.shared.pool, redaction.guard, given, call.vault.shared.hygiene)
     draft = checkpoints.Draft(workspace, args.thread, guarded.fields["reason"], guarded.fields["state"])
     return replace(await checkpoints.save(call.vault, call.session, draft), warnings=guarded.warnings)

@@ -6,7 +6,7 @@ import pytest
 from auth.keys import KeyRing, open_keys
 from tests.auth.forge import Door
 from vaults.db.connection import Database
-from vaults.db.migrate import migrate
+from vaults.db.migration import migrate
 from vaults.settings import StorageSettings
 
 

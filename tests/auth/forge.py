@@ -10,16 +10,16 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
+from auth.access_cache import AccessBoard
 from auth.authenticate import Authenticator
-from auth.board import AccessBoard
 from auth.errors import TokenInvalid
+from auth.external_issuer import OutsideAuthenticator
 from auth.keys import KeyRing
-from auth.local import LocalAuthenticator
-from auth.outside import OutsideAuthenticator
+from auth.local_issuer import LocalAuthenticator
 from auth.roles import Role
 from auth.settings import IssuerSettings
+from auth.token_claims import VerifyKey
 from auth.tokens import TokenRequest, create_token
-from auth.verify import VerifyKey
 from vaults.db.connection import Database
 
 INSTANCE = "abc"

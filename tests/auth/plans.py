@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from auth.holders import NO_HOLDERS, Holders
 from auth.licence import Licence
+from auth.plan_holders import NO_HOLDERS, Holders
 from auth.plans import Plans
 from auth.settings import LimitSettings, PlanSettings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from auth.addresses import addresses_of, is_address
+from auth.handoff_addresses import addresses_of, is_address
 from auth.principal import Principal, local_names, outside_names, owner
 from auth.roles import Role
 

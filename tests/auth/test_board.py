@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from auth.access import load_access
-from auth.awake import BEAT_S
-from auth.board import STALE_S, AccessBoard
+from auth.access_cache import STALE_S, AccessBoard
+from auth.awake_clock import BEAT_S
 from auth.grants import remove_grant, set_grant
 from auth.keys import KeyRing
 from auth.principal import LOCAL, Principal, local_names

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from auth.days import DayCounters, Share
+from auth.daily_usage import DayCounters, Share
 from auth.plans import Bound
 from vaults.db.connection import Database
 from vaults.errors import QuotaExceeded

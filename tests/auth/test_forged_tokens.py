@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from auth.errors import TokenInvalid
-from auth.outside import vaults_of_audience
+from auth.external_issuer import vaults_of_audience
 from auth.roles import Role
 from tests.auth.forge import (
     CURVE,

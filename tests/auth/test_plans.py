@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auth.holders import Holder, Holders, list_holdings, load_holders, remove_plan, set_plan
+from auth.plan_holders import Holder, Holders, list_holdings, load_holders, remove_plan, set_plan
 from auth.plans import BOUNDLESS, NUMBERS, Bound, Limits, most
 from auth.principal import LOCAL, Principal, local_names, outside_names, owner
 from auth.settings import LimitSettings, PlanSettings

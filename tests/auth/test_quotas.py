@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from auth.holders import Holders
+from auth.plan_holders import Holders
 from auth.principal import LOCAL, Principal, local_names
 from auth.quotas import Quotas
+from auth.rate_windows import SWEEP_AT, MonotonicWindows
 from auth.settings import LimitSettings
-from auth.windows import SWEEP_AT, MonotonicWindows
 from tests.auth.plans import plans_of
 from tests.work import python_steps
 from vaults.errors import Overloaded, RateLimited

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from auth.authenticate import Authenticator
-from auth.days import DayCounters
+from auth.daily_usage import DayCounters
 from auth.errors import TokenInvalid
 from auth.roles import Role
 from auth.tokens import TOKEN_SEEN, ending_tokens, revoke_token

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auth.errors import TokenInvalid
-from auth.verify import audiences_of, check_times, peek, subject_of
+from auth.token_claims import audiences_of, check_times, peek, subject_of
 
 NOW = 1_000_000.0
 

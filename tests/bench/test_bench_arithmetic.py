@@ -10,7 +10,7 @@ import pytest
 from bench import locomo, ranking, report
 from bench.figures import Figure
 from bench.lag import interpolated
-from bench.measure import blocks, cpu_seconds, quantile, resident_bytes
+from bench.measurements import blocks, cpu_seconds, quantile, resident_bytes
 from bench.wire import Door, result_of
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from bench import notes_edits, notes_index, notes_moves, notes_parts, notes_raw, notes_saves, notes_served, notes_vault
+from bench import notes_edits, notes_index, notes_moves, notes_parts, notes_saves, notes_vault, raw_files, served_notes
 from bench.notes_parts import Parts
-from bench.notes_served import Served
+from bench.served_notes import Served
 
 LINK = re.compile(r"\[\[([^\[\]|#\n]+)")
 
@@ -83,9 +83,9 @@ def test_a_long_note_has_its_lines_and_one_state_in_the_middle(lines: int) -> No
 def test_the_baseline_writes_what_it_read(tmp_path: Path) -> None:
     (tmp_path / "vault" / "a").mkdir(parents=True)
     (tmp_path / "vault" / "a" / "b.md").write_bytes(b"x\r\ny")
-    (copy,) = notes_raw.copied(tmp_path / "vault", ["a/b.md"], tmp_path / "raw")
+    (copy,) = raw_files.copied(tmp_path / "vault", ["a/b.md"], tmp_path / "raw")
     inode = copy.stat().st_ino
-    assert notes_raw.rewritten([copy]) > 0
+    assert raw_files.rewritten([copy]) > 0
     assert copy.read_bytes() == b"x\r\ny"
     assert copy.stat().st_ino != inode
     assert [path.name for path in copy.parent.iterdir()] == ["b.md"]
@@ -161,7 +161,7 @@ def test_an_index_counts_when_it_is_ready_and_whole() -> None:
 
 
 def test_an_index_that_never_agrees_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notes_served, "READY_S", 0.0)
+    monkeypatch.setattr(served_notes, "READY_S", 0.0)
     with pytest.raises(RuntimeError, match="not indexed"):
         answering({"state": "unavailable", "notes": 0}, {}).await_index(1)
 
@@ -187,9 +187,9 @@ def test_searches_beside_an_index_are_told(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("key", ["id", "path"])
 def test_a_hit_is_known_by_its_path(key: str) -> None:
     hit = {"id": "7", "url": "note://7"} | {key: "a/b.md"}
-    assert notes_served.names(hit, "a/b.md")
-    assert not notes_served.names(hit, "b.md")
-    assert notes_served.names({"id": "7", "url": "note://a/b.md"}, "a/b.md")
+    assert served_notes.names(hit, "a/b.md")
+    assert not served_notes.names(hit, "b.md")
+    assert served_notes.names({"id": "7", "url": "note://a/b.md"}, "a/b.md")
 
 
 def test_a_search_in_another_mode_is_no_answer() -> None:
@@ -199,8 +199,8 @@ def test_a_search_in_another_mode_is_no_answer() -> None:
 
 
 def test_calls_in_process_go_through_dispatch(tmp_path: Path) -> None:
-    ready, folder = notes_served.prepared(tmp_path / "data")
-    with notes_served.in_process(ready, notes_served.NO_VECTORS) as served:
+    ready, folder = served_notes.prepared(tmp_path / "data")
+    with served_notes.in_process(ready, served_notes.NO_VECTORS) as served:
         assert served.folder == folder
         seconds, stored = served.timed("remember", {"content": "The heron nests on the pier."})
         assert seconds > 0

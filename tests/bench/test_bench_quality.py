@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from bench.quality import __main__ as command
-from bench.quality import asking, baselines, measuring, prepared, scoring, sets, table
-from bench.quality.asking import Answered
-from bench.quality.measuring import Block
-from bench.quality.prepared import Shelf
-from bench.quality.scoring import Scored, Scorer
+from bench.quality import baselines, queries, runs, scores, sets, stored_sets, table
+from bench.quality.queries import Answered
+from bench.quality.runs import Block
+from bench.quality.scores import Scored, Scorer
 from bench.quality.sets import BY_NAME, Judged
+from bench.quality.stored_sets import Shelf
 
 TALK = ("The ferry leaves at noon", "I like the blue boat", "Did you see the heron?", "The heron was on the pier")
 STUB = """
@@ -62,7 +62,7 @@ def data(tmp_path: Path) -> Path:
     (folder / "qrels.tsv").write_text("\n".join(lines) + "\n")
     lines = ["query-id\tcorpus-id\tscore", "q0\tTalk-A:S0\t1", "q1\tTalk-B:S1\t1"]
     (folder / "qrels.sessions.tsv").write_text("\n".join(lines) + "\n")
-    (folder.parent / scoring.SCORER).write_text(STUB)
+    (folder.parent / scores.SCORER).write_text(STUB)
     return folder.parent
 
 
@@ -132,32 +132,32 @@ def test_comments_do_not_change_what_is_stored_and_code_does(tmp_path: Path) -> 
     code = tmp_path / "vaults" / "index" / "passages.py"
     code.parent.mkdir(parents=True)
     code.write_text('"""One."""\nSIZE = 1\n')
-    first = prepared.recipe(tmp_path)
+    first = stored_sets.recipe(tmp_path)
     code.write_text('"""Two."""\n# words\nSIZE = 1\n')
     (code.parent / "flat.py").write_text("K = 3\n")
-    assert prepared.recipe(tmp_path) == first
+    assert stored_sets.recipe(tmp_path) == first
     code.write_text("SIZE = 2\n")
-    assert prepared.recipe(tmp_path) != first
+    assert stored_sets.recipe(tmp_path) != first
 
 
 def test_kept_folders_are_told_apart_by_documents_and_settings(data: Path) -> None:
     judged = read(data, "locomo")
-    plain = prepared.key_of(judged, {})
+    plain = stored_sets.key_of(judged, {})
     assert plain.startswith("locomo.")
-    assert prepared.key_of(judged, {"search.fusion": "rrf"}) == plain
-    assert prepared.key_of(judged, {"index.passage_tokens": 100}) != plain
-    assert prepared.key_of(replace(judged, documents=judged.documents[1:]), {}) != plain
+    assert stored_sets.key_of(judged, {"search.fusion": "rrf"}) == plain
+    assert stored_sets.key_of(judged, {"index.passage_tokens": 100}) != plain
+    assert stored_sets.key_of(replace(judged, documents=judged.documents[1:]), {}) != plain
 
 
 def test_every_ablation_is_named_once_and_changes_the_server_alone() -> None:
-    assert len({label for label, _ in measuring.ABLATIONS}) == len(measuring.ABLATIONS)
-    for _, environment in measuring.ABLATIONS:
+    assert len({label for label, _ in runs.ABLATIONS}) == len(runs.ABLATIONS)
+    for _, environment in runs.ABLATIONS:
         assert all(name.startswith("STRONGROOM_") and "__" in name for name in environment)
-    assert measuring.flags_of({"STRONGROOM_SEARCH__NEAR_DUPLICATE": "1"}) == {"search.near_duplicate": "1"}
+    assert runs.flags_of({"STRONGROOM_SEARCH__NEAR_DUPLICATE": "1"}) == {"search.near_duplicate": "1"}
 
 
 def test_the_scorer_sees_ids_and_places_only(data: Path, tmp_path: Path) -> None:
-    scored = Scorer(data / scoring.SCORER, tmp_path / "runs").score(
+    scored = Scorer(data / scores.SCORER, tmp_path / "runs").score(
         read(data, "locomo"), "default", {"q0": ["Talk-A:2", "Talk-A:0"]}, intervals=True
     )
     assert (scored.values, scored.interval) == ({"R@5": 0.5}, {"R@5": (0.4, 0.6)})
@@ -169,19 +169,19 @@ def test_the_scorer_sees_ids_and_places_only(data: Path, tmp_path: Path) -> None
 
 
 def test_a_shortened_set_is_scored_on_its_own_questions(data: Path, tmp_path: Path) -> None:
-    scorer = Scorer(data / scoring.SCORER, tmp_path / "runs")
+    scorer = Scorer(data / scores.SCORER, tmp_path / "runs")
     scorer.score(sets.read(data, BY_NAME["locomo"], quick=True), "default", {"q0": ["Talk-A:0"]})
     assert (tmp_path / "runs" / "locomo.quick.qrels.tsv").read_text().splitlines()[1:] == ["q0\tTalk-A:0\t1"]
 
 
 def test_a_scorer_that_fails_is_no_figure(data: Path, tmp_path: Path) -> None:
-    (data / scoring.SCORER).write_text("import sys; sys.exit('the same doc twice')")
+    (data / scores.SCORER).write_text("import sys; sys.exit('the same doc twice')")
     with pytest.raises(RuntimeError, match="the same doc twice"):
-        Scorer(data / scoring.SCORER, tmp_path).score(read(data, "locomo"), "default", {})
+        Scorer(data / scores.SCORER, tmp_path).score(read(data, "locomo"), "default", {})
 
 
 def measured(data: Path, recall: float) -> Block:
-    values = dict.fromkeys(scoring.MEASURES, 0.9) | {"R@10": recall}
+    values = dict.fromkeys(scores.MEASURES, 0.9) | {"R@10": recall}
     scored = Scored(values, dict.fromkeys(values, (0.1, 0.95)), {"R@10": 0.5, "nDCG@10": 0.25})
     block = Block(read(data, "locomo"), rows=dict.fromkeys(table.SYSTEMS, scored))
     block.answered["default"] = Answered({"q0": ["Talk-A:0"], "q1": ["Talk-B:1", "Talk-B:0"]}, 0.01)
@@ -239,15 +239,15 @@ def test_without_data_or_scorer_it_says_so_and_ends_well(
 def test_a_set_is_stored_once_and_asked_through_the_server(data: Path, tmp_path: Path) -> None:
     turns, sessions = read(data, "locomo"), read(data, "sessions")
     shelf = Shelf(tmp_path / "stored")
-    with prepared.copied(shelf, turns, {}) as ready:
+    with stored_sets.copied(shelf, turns, {}) as ready:
         (kept,) = (tmp_path / "stored").iterdir()
         before = kept.stat().st_mtime_ns
-        with measuring.servers.running(measuring.servers.SERVE, ready.data) as server:
-            token = ready.tokens[prepared.SUBJECT]
-            asking.warm(server.port, token, "talk-a")
-            found = {run: asking.ask(turns, server.port, token, run).ranked for run in asking.MODES}
-            rolled = asking.ask(sessions, server.port, token, "default").ranked
-    with prepared.copied(shelf, sessions, {}):
+        with runs.servers.running(runs.servers.SERVE, ready.data) as server:
+            token = ready.tokens[stored_sets.SUBJECT]
+            queries.warm(server.port, token, "talk-a")
+            found = {run: queries.ask(turns, server.port, token, run).ranked for run in queries.MODES}
+            rolled = queries.ask(sessions, server.port, token, "default").ranked
+    with stored_sets.copied(shelf, sessions, {}):
         assert kept.stat().st_mtime_ns == before
-    assert {run: ranked["q0"][0] for run, ranked in found.items()} == dict.fromkeys(asking.MODES, "Talk-A:0")
+    assert {run: ranked["q0"][0] for run, ranked in found.items()} == dict.fromkeys(queries.MODES, "Talk-A:0")
     assert sorted(rolled["q1"]) == ["Talk-B:S0", "Talk-B:S1"]

@@ -62,17 +62,17 @@ def test_only_settings_reads_the_environment() -> None:
 
 ALLOWED_ENVIRONMENT = {
     "server/settings.py",
-    "ops/shared.py",  # writes one variable that prometheus_client takes from nowhere else; reads none
+    "ops/worker_metrics.py",  # writes one variable that prometheus_client takes from nowhere else; reads none
 }
 
 OUTBOUND = {"httpx", "httpx2", "requests", "urllib.request", "urllib3", "aiohttp", "http.client", "huggingface_hub"}
 ALLOWED_OUTBOUND = {
     "auth/jwks.py",  # keys of an outside issuer the operator configured
-    "server/remote.py",  # import and export against a remote server the operator names
-    "server/relay.py",  # a client's messages, to the server its user names
-    "server/remote_call.py",  # one tool call of a hook, to the server its user names
-    "vaults/search/endpoint.py",  # query variants from the endpoint the operator named
-    "vaults/embed/source.py",  # looks a model up in the local cache, local_files_only
+    "server/remote_vault/vault_client.py",  # import and export against a remote server the operator names
+    "server/remote_vault/stdio_relay.py",  # a client's messages, to the server its user names
+    "server/remote_vault/single_call.py",  # one tool call of a hook, to the server its user names
+    "vaults/search/expansion_endpoint.py",  # query variants from the endpoint the operator named
+    "vaults/embed/model_source.py",  # looks a model up in the local cache, local_files_only
 }
 
 

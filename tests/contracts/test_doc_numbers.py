@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from auth.board import POLL_S, STALE_S
+from auth.access_cache import POLL_S, STALE_S
 from server.tools import discover
-from vaults.domain.notes import intake, overwriting
+from vaults.domain.notes.commit import overwrites
+from vaults.domain.notes.index import extraction
 from vaults.files import notebook, paths
-from vaults.markdown import frontmatter, properties, property_values
-from vaults.markdown.edit import searching
+from vaults.markdown.edit import text_search
+from vaults.markdown.frontmatter import edits, parser, yaml_writer
 from vaults.settings import NotesSettings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,14 +35,14 @@ TRUE = (
     ("notes.md", f"files of more than `notes.max_note` ({NOTES.max_note // MIB} MiB)"),
     ("notes.md", f"paths of more than {paths.MAX_PATH_BYTES:,} bytes or {paths.MAX_SEGMENTS} folders"),
     ("notes.md", f"the last {NOTES.versions:,} changes, {NOTES.versions_mb} MB"),
-    ("notes.md", f"{frontmatter.MAX_CHARACTERS:,} characters, {frontmatter.MAX_DEPTH} levels"),
-    ("notes.md", f"{properties.MAX_KEYS} keys of {property_values.MAX_VALUE // KIB} KB each"),
-    ("notes.md", f"{searching.MAX_PATTERN:,} characters of RE2"),
+    ("notes.md", f"{parser.MAX_CHARACTERS:,} characters, {parser.MAX_DEPTH} levels"),
+    ("notes.md", f"{edits.MAX_KEYS} keys of {yaml_writer.MAX_VALUE // KIB} KB each"),
+    ("notes.md", f"{text_search.MAX_PATTERN:,} characters of RE2"),
     ("notes.md", f"who waits for {notebook.WAIT_S:.0f} s is told to come again"),
-    ("notes.md", f"(Notes of up to {overwriting.BYTES // MIB} MiB.)"),
-    ("promises.md", f"links and tasks of notes over {intake.LONG // KIB} KB"),
+    ("notes.md", f"(Notes of up to {overwrites.BYTES // MIB} MiB.)"),
+    ("promises.md", f"links and tasks of notes over {extraction.LONG // KIB} KB"),
     ("promises.md", f"more than {NOTES.versions:,} changes or {NOTES.versions_mb} MB ago"),
-    ("promises.md", f"notes over {overwriting.BYTES // MIB} MiB"),
+    ("promises.md", f"notes over {overwrites.BYTES // MIB} MiB"),
     ("promises.md", f"Revocation and role changes hold in {STALE_S:.0f} s"),
 )
 

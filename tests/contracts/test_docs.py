@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from server.cli.app import MODULES, make_app
-from server.cli.argv import FLAGS, GLOBAL, hoisted
+from server.cli.global_options import FLAGS, GLOBAL, hoisted
 from server.cli.reference import PARTS, written
 
 ROOT = Path(__file__).resolve().parents[2]

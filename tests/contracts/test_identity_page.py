@@ -15,11 +15,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from auth.errors import Reason, TokenInvalid
-from auth.outside import OutsideAuthenticator
+from auth.external_issuer import OutsideAuthenticator
 from auth.principal import Principal
 from auth.roles import Role
 from auth.settings import IssuerSettings
-from auth.verify import VerifyKey, peek
+from auth.token_claims import VerifyKey, peek
 from ops.refusals import HINTS, LINES_ALL, LINES_EACH, WINDOW_S
 from server.settings import Settings, load
 

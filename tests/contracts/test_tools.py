@@ -20,9 +20,9 @@ from server.dispatch import dispatch
 from server.mcp_bridge.catalogue import Catalogue
 from server.services import Services
 from server.tools import discover
-from server.tools._schema import WHOLE, published
+from server.tools._json_schema import WHOLE, published
 from server.tools._spec import CONFIRMED, PRESETS, TAKEN_BY_ALL, Registry, ToolSpec
-from vaults.search import budget
+from vaults.search import tokenizer
 
 TOOLS = list(discover())
 SNAPSHOTS = Path(__file__).resolve().parents[1] / "snapshots" / "tools"
@@ -132,7 +132,7 @@ def test_the_default_preset_costs_a_model_little(role: Role, write_mode: str) ->
         }
         for spec in discover().visible(role, "agent", write_mode)
     ]
-    assert budget.count(json.dumps(shown, ensure_ascii=False)) <= 4500
+    assert tokenizer.count(json.dumps(shown, ensure_ascii=False)) <= 4500
 
 
 LISTED = 24_000

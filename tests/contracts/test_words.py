@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from auth.roles import Role
-from server import connecting, guidance, prompts
+from server import prompts
 from server.audience import audience_of
 from server.instructions import instructions
 from server.mcp_bridge.views import WRITE_MODES, View
+from server.setup import agent_guides, client_config
 from server.tools import discover
 from server.tools._spec import PRESETS
 from vaults.advice import ELSEWHERE, Advice, Audience, Way, spoken, way
@@ -65,14 +66,14 @@ def test_every_prompt_names_what_is_listed(view: View) -> None:
 def test_what_init_writes_names_what_the_project_s_agents_are_shown(preset: str, write_mode: str) -> None:
     view = (Role.ADMIN, preset, write_mode)
     audience = audience_of(REGISTRY, view)
-    assert words_in(spoken(guidance.POINTER, audience)) <= listed(view)
-    assert words_in(spoken(guidance.GUIDE_TEXT, audience)) <= listed(view) | {"context"}
+    assert words_in(spoken(agent_guides.POINTER, audience)) <= listed(view)
+    assert words_in(spoken(agent_guides.GUIDE_TEXT, audience)) <= listed(view) | {"context"}
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_the_lines_for_agents_name_what_their_token_shows(preset: str) -> None:
-    assert words_in(connecting.READERS_LINES) <= listed((Role.READER, preset, "off"))
-    assert words_in(connecting.AGENTS_LINES) <= listed((Role.WRITER, preset, "auto"))
+    assert words_in(client_config.READERS_LINES) <= listed((Role.READER, preset, "off"))
+    assert words_in(client_config.AGENTS_LINES) <= listed((Role.WRITER, preset, "auto"))
 
 
 @each_view
@@ -95,16 +96,18 @@ SPOKEN = re.compile(
 
 SAID_BY = {
     "server/tools/entities.py": ("entities",),
-    "server/tools/_links_text.py": ("links",),
+    "server/tools/_links.py": ("links",),
     "server/tools/links.py": ("links",),
     "server/tools/doctor.py": ("doctor",),
     "server/tools/schema.py": ("schema",),
-    "vaults/domain/insights/knowing.py": ("insights",),
-    "vaults/domain/entities/naming.py": ("entities",),
+    "vaults/domain/insights/note_facts.py": ("insights",),
+    "vaults/domain/graph/entities/entity_lookup.py": ("entities",),
 }
 """Files whose words only certain tools say: whoever is shown these is shown what the words name."""
 
-ELSEWHERE_WORDED = re.compile(r"server/(cli|choosing)/|server/(guidance|instructions|connecting|prompts)\.py$")
+ELSEWHERE_WORDED = re.compile(
+    r"server/(cli|tool_discovery)/|server/(setup/agent_guides|instructions|setup/client_config|prompts)\.py$"
+)
 """Words for people, patterns, and texts that are checked as a whole above."""
 
 
@@ -182,7 +185,7 @@ def documented(tree: ast.Module) -> set[int]:
     bodies = [node.body for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list)]
     told = [each.value for body in bodies for each in body if isinstance(each, ast.Expr)]
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    told += [each.value for call in calls for each in call.keywords if each.arg in ("description", "deed")]
+    told += [each.value for call in calls for each in call.keywords if each.arg in ("description", "action_summary")]
     return {id(inner) for each in told for inner in ast.walk(each)}
 
 

@@ -20,7 +20,7 @@ from server.services import Services
 from tests.conftest import local
 from tests.crash.notes_work import PR_SET_PTRACER, opened
 from tests.work import PATIENCE_S
-from vaults.domain.hygiene import sweeping
+from vaults.domain.maintenance import retention
 
 PEOPLE = ("ann", "ben")
 QUIET = {"notes.watch": "off", "hygiene.sweep_s": 3600.0}
@@ -66,7 +66,7 @@ async def swept(services: Services) -> None:
     async with services.pool.lease(services.roster.entry("main")) as vault, asyncio.timeout(PATIENCE_S):
         vault.nudge()
         while True:
-            if not vault.busy and not await vault.db.read(sweeping.owed):
+            if not vault.busy and not await vault.db.read(retention.owed):
                 return
             await asyncio.sleep(0.01)
 

@@ -14,7 +14,7 @@ from typing import Any
 from server.services import Services
 from tests.crash.notes_work import ask, opened
 from tests.crash.small_disk import fill
-from vaults.reserve import NAME
+from vaults.disk_reserve import NAME
 
 FLAGS = {"storage.reserve_mb": 8, "notes.watch": "off"}
 WORDS = 400

@@ -12,13 +12,14 @@ from tests.conftest import asker
 from tests.crash.notes_work import opened
 from tests.work import PATIENCE_S
 from vaults.db.sql import Reader
-from vaults.domain.notes import intake, journal
-from vaults.domain.notes.intake import digest
-from vaults.domain.verify import verify
+from vaults.domain.maintenance.verification import verify
+from vaults.domain.notes.commit import journal
+from vaults.domain.notes.index import extraction
+from vaults.domain.notes.index.extraction import digest
 from vaults.files.tree import Content
-from vaults.graph import linking
-from vaults.graph.graph import Graph, caught_up
-from vaults.graph.titles import Meanings
+from vaults.graph.links import link_index
+from vaults.graph.names.note_names import Meanings
+from vaults.graph.note_graph import Graph, caught_up
 from vaults.markdown.link import Link
 from vaults.vault import Vault
 
@@ -84,7 +85,7 @@ async def agrees(vault: Vault, files: Files) -> None:
     for path, data in notes.items():
         stamp = vault.notes.tree.stamp(path)
         assert stamp is not None
-        fresh = intake.taken(path, Content(data, stamp), 0)
+        fresh = extraction.taken(path, Content(data, stamp), 0)
         links = [(link.line, link.target) for link in fresh.links or ()]
         assert rows[path][1:] == (fresh.title, links, [task.text for task in fresh.tasks or ()]), path
     await vault.db.read(lambda tx: linked_well(vault, tx))
@@ -93,7 +94,7 @@ async def agrees(vault: Vault, files: Files) -> None:
 def linked_well(vault: Vault, tx: Reader) -> None:
     """What links mean is what they mean when all is worked out anew, the graph in memory is that of the rows, and the
     history of links ends with those there are."""
-    assert not linking.owed(tx)
+    assert not link_index.owed(tx)
     meanings = Meanings(tx)
     links = tx.all("SELECT l.note, n.path, l.kind, l.target, l.meant FROM note_links l JOIN notes n ON n.seq = l.note")
     for note, path, kind, target, meant in links:

@@ -12,7 +12,7 @@ from server.services import Services
 from tests.conftest import asker
 from tests.crash.work import opened
 from tests.work import PATIENCE_S
-from vaults.domain.verify import verify
+from vaults.domain.maintenance.verification import verify
 
 
 async def settled(services: Services) -> None:

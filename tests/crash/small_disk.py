@@ -18,7 +18,8 @@ from server.services import Services
 from tests.crash.notes_oracle import agrees, files_of, notes_of
 from tests.crash.notes_work import ask, opened
 from tests.noted import folder, put
-from vaults.domain.notes import reconcile, recovery
+from vaults.domain.notes.commit import recovery
+from vaults.domain.notes.index import reconciliation
 
 LINKING = 5
 QUIET = {"notes.watch": "off"}
@@ -63,7 +64,7 @@ async def attempt(services: Services, data: Path, free: int, number: int) -> dic
     (data.parent / "ballast").unlink()
     async with services.pool.lease(services.roster.entry("main")) as vault:
         recovered = await recovery.recover(vault)
-        await reconcile.everything(vault)
+        await reconciliation.everything(vault)
         later = files_of(notes_of(data))
         await agrees(vault, later)
     kept = later == (before if outcome.code else after)

@@ -19,7 +19,7 @@ from tests.crash.notes_work import opened
 from tests.crash.oracle import settled
 from tests.work import PATIENCE_S
 from vaults.db.engine import sqlite
-from vaults.domain.verify import verify
+from vaults.domain.maintenance.verification import verify
 
 SWEEP = int(os.environ.get("STRONGROOM_CRASH_POINTS", "12"))
 DATABASE = Path("vaults", "main", "vault.db")

@@ -19,7 +19,7 @@ from tests.crash.child import Child, strace
 from tests.crash.notes_oracle import Files, agrees, check, files_of, notes_of
 from tests.crash.notes_work import CHANGES, HUB, MOVED, SEED, ask, opened, work
 from tests.noted import folder, put
-from vaults.graph import history
+from vaults.graph.links import link_history
 
 ROOT = Path(__file__).resolve().parents[2]
 SWEEP = int(os.environ.get("STRONGROOM_CRASH_POINTS", "12"))
@@ -106,7 +106,7 @@ async def test_what_is_known_of_a_note_follows_it_through_a_move_that_was_killed
     assert (await asyncio.to_thread(Child, work, data, "move", ("renameat2", 1))).killed
     async with opened(data) as services, services.pool.lease(services.roster.entry("main")) as vault:
         assert await _number(services, MOVED) == number, "its scores, vectors and passages stay its own"
-        assert await vault.db.read(lambda tx: history.edits(tx, MOVED)) == 2
+        assert await vault.db.read(lambda tx: link_history.edits(tx, MOVED)) == 2
         came = "SELECT target, added FROM link_history WHERE path = ? ORDER BY seq"
         assert ("log", 1) in await vault.db.read(lambda tx: tx.all(came, (MOVED,)))
         await agrees(vault, files_of(notes_of(data)))

@@ -18,7 +18,7 @@ from tests.noted import folder, put
 from tests.work import PATIENCE_S
 from vaults.db.connection import Database
 from vaults.db.engine import sqlite
-from vaults.db.migrate import migrate, steps
+from vaults.db.migration import migrate, steps
 from vaults.db.sql import Writer
 from vaults.settings import StorageSettings
 

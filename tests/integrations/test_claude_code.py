@@ -25,7 +25,7 @@ from tests.integrations.hooking import (
     transcript,
 )
 from tests.server.cli.command import Ran, Strongroom
-from vaults.search.budget import count
+from vaults.search.tokenizer import count
 
 
 def test_the_manifest_names_a_plugin_and_every_hook_is_a_command_there_is() -> None:

@@ -26,7 +26,7 @@ from tests.integrations.hooking import (
     transcript,
 )
 from tests.server.http.serving import Site, raw, served
-from vaults.search.budget import count
+from vaults.search.tokenizer import count
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
-from vaults.domain.verify import verify
+from vaults.domain.maintenance.verification import verify
 
 SECONDS = float(os.environ.get("STRONGROOM_LOAD_SECONDS", "15"))
 
@@ -94,7 +94,7 @@ async def test_writers_searchers_and_a_rebuilding_index_share_a_vault(opening: O
 @pytest.mark.load
 async def test_a_noisy_vault_leaves_a_paced_neighbour_its_pace(opening: Opening) -> None:
     from server.settings import export_environment
-    from vaults.embed.choose import load_embedder
+    from vaults.embed.engines import load_embedder
     from vaults.settings import EmbeddingSettings
 
     export_environment()

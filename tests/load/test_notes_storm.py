@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
-from vaults.domain.notes.intake import digest
+from vaults.domain.notes.index.extraction import digest
 
 FILES = int(os.environ.get("STRONGROOM_LOAD_FILES", "50000"))
 PER_FOLDER = 250

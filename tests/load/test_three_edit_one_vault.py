@@ -24,7 +24,7 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.noted import folder, put
 from tests.work import PATIENCE_S
 from vaults.db.connection import Database
-from vaults.domain.notes.intake import digest
+from vaults.domain.notes.index.extraction import digest
 from vaults.settings import StorageSettings
 
 ROOT = Path(__file__).parents[2]

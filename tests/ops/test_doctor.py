@@ -14,7 +14,7 @@ from ops.doctor import machine as machine_checks
 from ops.doctor import notes as note_checks
 from ops.doctor.check import Check, is_well
 from ops.doctor.machine import Machine, examine_machine
-from ops.doctor.repairing import repair
+from ops.doctor.repairs import repair
 from ops.doctor.vaults import VAULT, examine_vault
 from server.services import Services
 from tests.conftest import Opening, asker

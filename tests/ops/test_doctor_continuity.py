@@ -8,7 +8,7 @@ import pytest
 
 from ops.doctor import continuity
 from ops.doctor.check import is_well
-from ops.doctor.repairing import repair
+from ops.doctor.repairs import repair
 from server.services import Services
 from tests.conftest import asker
 from vaults import clock
@@ -67,9 +67,9 @@ async def test_calls_the_log_could_not_take_are_a_warning(
     async def full(_work: object) -> None:
         raise StorageFull("the disk is full")
 
-    from vaults.ledger import ledger
+    from vaults.activity_log import log_writer
 
-    monkeypatch.setattr(ledger, "WAITING", 1)
+    monkeypatch.setattr(log_writer, "WAITING", 1)
     with monkeypatch.context() as broken:
         broken.setattr(vault.db, "write", full)
         for _ in range(3):

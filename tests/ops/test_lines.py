@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.lines import LINE_LIMIT, as_json, as_text, failure
+from ops.log_lines import LINE_LIMIT, as_json, as_text, failure
 from vaults.errors import StorageFull
 
 HOSTILE = [

@@ -113,7 +113,7 @@ import sys
 from pathlib import Path
 from prometheus_client import CollectorRegistry
 from ops.metrics import Metrics
-from ops.shared import record_into
+from ops.worker_metrics import record_into
 record_into(Path(sys.argv[1]), int(sys.argv[2]))
 metrics = Metrics(CollectorRegistry(), tools=["recall"], version="1")
 metrics.called("recall", "ok", 0.01)
@@ -125,7 +125,7 @@ metrics.held(int(sys.argv[2]) + 10, 1)
 
 
 def test_seats_add_up_and_a_replaced_worker_goes_on_counting(tmp_path):
-    from ops.shared import forget_levels, summed
+    from ops.worker_metrics import forget_levels, summed
 
     def work(seat):
         subprocess.run(

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from ops import telemetry
+from ops import tracing
 from tests.work import PATIENCE_S
 from vaults.errors import InvalidArgument
 
 
 def test_without_an_endpoint_nothing_of_the_sdk_is_imported():
     code = (
-        "import sys; from ops import telemetry; assert telemetry.start(None, version='1') is None;"
+        "import sys; from ops import tracing; assert tracing.start(None, version='1') is None;"
         "assert not [m for m in sys.modules if m.startswith('opentelemetry')]"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[2], timeout=PATIENCE_S)
@@ -30,10 +30,10 @@ def test_a_missing_extra_is_named(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(InvalidArgument, match="telemetry extra") as refused:
-        telemetry.start("http://127.0.0.1:4318/v1/traces", version="1")
+        tracing.start("http://127.0.0.1:4318/v1/traces", version="1")
     assert "strongroom[telemetry]" in refused.value.hint
 
 
 def test_a_wrong_address_is_refused_before_anything_is_imported():
     with pytest.raises(InvalidArgument, match=r"ops\.otlp_endpoint"):
-        telemetry.start("collector:4317", version="1")
+        tracing.start("collector:4317", version="1")

@@ -16,8 +16,8 @@ from tests.conftest import Asking, Opening, asker, local
 from tests.noted import folder, indexed, put
 from tests.work import PATIENCE_S
 from vaults import pool as pools
-from vaults.domain import recalling
-from vaults.domain.recalling import Answer, Ask
+from vaults.domain.retrieval import hybrid_search
+from vaults.domain.retrieval.hybrid_search import Answer, Ask
 from vaults.files.notebook import Progress
 from vaults.vault import Vault
 
@@ -39,7 +39,7 @@ async def test_every_granted_vault_is_searched_and_other_tenants_are_served_mean
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = tuple(f"v{n}" for n in range(10))
-    searching, most, answer_of = 0, 0, recalling.answer
+    searching, most, answer_of = 0, 0, hybrid_search.answer
 
     async def watched(vault: Vault, ask: Ask) -> Answer:
         nonlocal searching, most
@@ -54,7 +54,7 @@ async def test_every_granted_vault_is_searched_and_other_tenants_are_served_mean
     async with opening({"storage.open_vaults": 4}, vaults=names) as services:
         await _fill(services, names, "alice")
         await services.board.write(lambda tx: set_grant(tx, "bob", LOCAL, "v9", Role.WRITER))
-        monkeypatch.setattr(recalling, "answer", watched)
+        monkeypatch.setattr(hybrid_search, "answer", watched)
         wide = [
             asyncio.ensure_future(_as(services, "alice", "v0")("recall", query="canary", vaults=["*"], limit=20))
             for _ in range(3)

@@ -10,7 +10,7 @@ from server.services import Services
 from tests.conftest import Asking, Opening, asker
 from tests.noted import folder, indexed, put
 from tests.server.rendering.answers import is_told
-from vaults.domain.links.offering import ended_with
+from vaults.domain.graph.links.link_offers import ended_with
 
 PEOPLE = {
     "people/Alice Smith.md": "---\naliases: [Ali]\n---\n# Alice Smith\n",

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from auth.roles import Role
-from server.choosing import patterns, ranking, vectors
-from server.choosing.patterns import matches
 from server.services import Services
+from server.tool_discovery import patterns, ranking, similarity
+from server.tool_discovery.patterns import matches
 from server.tools import discover
 from tests.conftest import Opening, asker
 from tests.fakes import HashEmbedder
 from tests.people import person, rewrite
 from tests.server.rendering.answers import is_told
 from tests.work import assert_linear
-from vaults.domain import feedback
-from vaults.embed.choose import load_embedder
+from vaults.domain.continuity import feedback
+from vaults.embed.engines import load_embedder
 from vaults.settings import EmbeddingSettings
 
 SPECS = list(discover())
@@ -86,7 +86,7 @@ def test_by_its_words_alone_a_task_finds_its_tool(task: str, tool: str) -> None:
 
 
 def test_every_pattern_names_a_tool_there_is_and_an_action_it_has() -> None:
-    from server.choosing.patterns import _rows
+    from server.tool_discovery.patterns import _rows
 
     known = {spec.name: spec for spec in SPECS}
     assert [(tool, action) for tool, action, _, _ in _rows() if tool not in known] == []
@@ -127,14 +127,14 @@ def test_no_text_makes_patterns_slow(words: str, monkeypatch: pytest.MonkeyPatch
     ("task", "enough"), [("ab", False), ("abcdefghijklmno", False), ("a b c", False), ("abcdef ghijkl", True)]
 )
 def test_short_tasks_are_not_compared_by_meaning(task: str, enough: bool) -> None:
-    assert vectors.says_enough(task) is enough
+    assert similarity.says_enough(task) is enough
 
 
 @pytest.fixture
 def _forgotten() -> Iterator[None]:
-    vectors._kept.clear()
+    similarity._kept.clear()
     yield
-    vectors._kept.clear()
+    similarity._kept.clear()
 
 
 class CountingEmbedder(HashEmbedder):
@@ -150,13 +150,13 @@ async def test_descriptions_are_made_vectors_once_for_each_model(opening: Openin
     spec = next(spec for spec in SPECS if spec.name == "claims")
     task = spec.description.split(". ")[0]
     async with opening(load_model=CountingEmbedder) as services:
-        first = await vectors.nearness(services.embedder, SPECS, task)
+        first = await similarity.nearness(services.embedder, SPECS, task)
         assert first["claims"] > 0.9
         made = CountingEmbedder.asked
-        assert await vectors.nearness(services.embedder, SPECS, task) == first
+        assert await similarity.nearness(services.embedder, SPECS, task) == first
         assert CountingEmbedder.asked == made
     async with opening(load_model=lambda: CountingEmbedder(revision="2")) as services:
-        assert await vectors.nearness(services.embedder, SPECS, task) == first
+        assert await similarity.nearness(services.embedder, SPECS, task) == first
         assert CountingEmbedder.asked > made + len(SPECS)
 
 
@@ -167,7 +167,7 @@ async def test_without_a_model_words_alone_tell(opening: Opening) -> None:
 
 
 async def test_a_model_that_hangs_is_not_waited_for(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "WAIT_S", 0.01)
+    monkeypatch.setattr(similarity, "WAIT_S", 0.01)
 
     async def never(*_: object) -> np.ndarray:
         await asyncio.Event().wait()
@@ -175,7 +175,7 @@ async def test_a_model_that_hangs_is_not_waited_for(opening: Opening, monkeypatc
 
     async with opening() as services:
         monkeypatch.setattr(services.embedder, "query", never)
-        assert await vectors.nearness(services.embedder, SPECS, "rename a tag everywhere") == {}
+        assert await similarity.nearness(services.embedder, SPECS, "rename a tag everywhere") == {}
 
 
 async def test_advice_says_what_a_caller_lacks_and_names_nothing_above_its_role(services: Services) -> None:
@@ -220,7 +220,7 @@ async def test_what_one_principal_says_of_a_tool_very_often_counts_little(servic
 async def test_the_bundled_model_finds_by_meaning_what_words_do_not_name(
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors, "WAIT_S", 60.0)
+    monkeypatch.setattr(similarity, "WAIT_S", 60.0)
     async with opening(load_model=lambda: load_embedder(EmbeddingSettings())) as services:
         full = await person(services, "full", preset="full")
         for task, tool in (

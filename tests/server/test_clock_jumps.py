@@ -16,7 +16,7 @@ from server.services import Services
 from tests.conftest import Asking, asker, local
 from tests.noted import PATIENCE_S, until
 from vaults import clock
-from vaults.domain.hygiene import sweeping
+from vaults.domain.maintenance import retention
 
 HOUR, YEAR = timedelta(hours=1), timedelta(days=366)
 
@@ -46,7 +46,7 @@ async def swept(services: Services) -> None:
     async with services.pool.lease(services.roster.entry("main")) as vault, asyncio.timeout(PATIENCE_S):
         vault.nudge()
         while True:
-            if not vault.busy and not await vault.db.read(sweeping.owed):
+            if not vault.busy and not await vault.db.read(retention.owed):
                 return
             await asyncio.sleep(0.01)
 

@@ -12,7 +12,7 @@ from tests.conftest import Asking, Opening
 from tests.noted import folder, indexed, put
 from tests.people import person, rewrite, rows
 from tests.server.rendering.answers import is_told
-from vaults.domain import corrections
+from vaults.domain.memories import corrections
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
 

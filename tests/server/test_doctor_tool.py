@@ -20,7 +20,7 @@ from tests.conftest import Asking, Opening, asker, local
 from tests.noted import folder, indexed, put, until
 from tests.server.rendering.answers import is_told
 from vaults.db.sql import Reader, Writer
-from vaults.domain import reindexing
+from vaults.domain.maintenance import reindexing
 
 
 def caller(subject: str, role: Role = Role.ADMIN, write_mode: str = "auto") -> Caller:

@@ -14,7 +14,7 @@ from server.services import Services
 from tests.conftest import Asking
 from tests.noted import folder, indexed, put
 from tests.people import person, rows
-from vaults.domain.entities import merging
+from vaults.domain.graph.entities import note_merges
 
 REAL = Path(__file__).resolve().parents[3] / "shared/vaults/silverbullet-docs/notes"
 
@@ -350,14 +350,14 @@ async def test_a_note_that_is_saved_meanwhile_is_read_again_and_loses_nothing(
 ) -> None:
     ann = await person(services, "ann")
     root = await _laid(services)
-    made_of, saved = merging.made_of, []
+    made_of, saved = note_merges.made_of, []
 
     async def racing(*args: Any) -> Any:
         if not saved:
             saved.append((root / "log.md").write_bytes(NOTES["log.md"] + b"saved meanwhile\n"))
         return await made_of(*args)
 
-    monkeypatch.setattr(merging, "made_of", racing)
+    monkeypatch.setattr(note_merges, "made_of", racing)
     done = await ann("entities", action="merge", entity=GONE, into="people/Ada.md")
     assert done.ok, done.text
     assert (root / "log.md").read_bytes().endswith(b"(people/Ada.md)\nsaved meanwhile\n")

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.fencing import fenced
+from server.fences import fenced
 
 WHOLE = re.compile(r'<(data-[0-9a-f]{8}) source="[\w.:/@~-]*"(?: flags="[a-z -]+")?>\n(.*)\n</\1>', re.DOTALL)
 PARTS = st.lists(st.sampled_from(["<", "</data-", "12345678", ">", '"', "\n", "§", " x"]) | st.text(max_size=5))

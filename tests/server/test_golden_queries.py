@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.conftest import Opening, asker
-from vaults.embed.choose import load_embedder
+from vaults.embed.engines import load_embedder
 from vaults.settings import EmbeddingSettings
 
 CONVERSATION = (

@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import desk_in
-from vaults.domain.notes import keeping
+from vaults.domain.notes.commit import git_commits
 
 
 async def test_a_commit_that_the_log_shows_stands_for_its_change(opening: Opening) -> None:
@@ -29,7 +29,7 @@ async def test_a_commit_of_several_changes_names_their_ids(opening: Opening, act
     async with desk_in(opening, {"notes.history": "batch"}) as desk:
         for text in ("one\n", "two\n"):
             await desk.done("note_write", path="a.md", content=text, mode="overwrite")
-        await keeping.flush(desk.vault)
+        await git_commits.flush(desk.vault)
         first, second = (await desk.done("history"))["changes"]
         assert first["git"] == second["git"]
         refused = await desk.ask("history", action=action, ref=first["git"])

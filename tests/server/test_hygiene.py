@@ -14,8 +14,8 @@ from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
 from tests.noted import folder, indexed, put
 from tests.vaults.domain.hygiene.texts import made
-from vaults.domain import transfer
-from vaults.domain.memory import Actor
+from vaults.domain.import_export import imports
+from vaults.domain.memories.memory_model import Actor
 
 TOKEN = "ghp_" + made(36)
 
@@ -93,7 +93,7 @@ async def test_an_import_leaves_out_lines_with_secrets_and_says_which(services: 
         "".join(json.dumps({"content": text}) + "\n" for text in ("plain one", f"key {TOKEN}", "plain two"))
     )
     async with services.pool.lease(services.roster.entry("main")) as vault:
-        tally = await transfer.import_jsonl(vault, Actor("owner", "owner"), file)
+        tally = await imports.import_jsonl(vault, Actor("owner", "owner"), file)
     assert (tally.stored, tally.rejected) == (2, 1)
     report = (tmp_path / "memories.jsonl.rejected.jsonl").read_text()
     assert "GitHub token" in report

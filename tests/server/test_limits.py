@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from auth.grants import set_grant
-from auth.holders import Holder, set_plan
 from auth.licence_sign import LicenceRequest, make_keys, sign_licence
+from auth.plan_holders import Holder, set_plan
 from auth.principal import owner
 from auth.roles import Role
 from auth.settings import PlanSettings
@@ -21,8 +21,8 @@ from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
 from tests.noted import PATIENCE_S
-from vaults.domain.memory import Actor
-from vaults.domain.transfer import Tally, import_jsonl
+from vaults.domain.import_export.imports import Tally, import_jsonl
+from vaults.domain.memories.memory_model import Actor
 from vaults.errors import QuotaExceeded
 
 

@@ -13,15 +13,17 @@ import pytest
 
 from server.services import Services
 from tests.conftest import Asking
-from vaults.domain.notes import reconcile
+from vaults.domain.notes.index import reconciliation
 
 LONG = 16_000
 """Characters of a text that nothing on the loop's thread may go through."""
 
 READERS = (
-    "vaults/markdown/", "vaults/index/", "vaults/graph/", "vaults/history/", "vaults/search/", "vaults/domain/links/",
-    "vaults/domain/notes/regions.py", "vaults/domain/notes/lines.py", "vaults/domain/notes/intake.py",
-    "vaults/domain/notes/reading.py", "vaults/domain/notes/templating.py",
+    "vaults/markdown/", "vaults/index/", "vaults/graph/", "vaults/history/", "vaults/search/",
+    "vaults/domain/graph/links/",
+    "vaults/domain/notes/edit/changed_lines.py", "vaults/domain/notes/read/line_ranges.py",
+    "vaults/domain/notes/index/extraction.py",
+    "vaults/domain/notes/read/note_parts.py", "vaults/domain/notes/edit/note_templates.py",
 )  # fmt: skip
 """Where texts are gone through."""
 
@@ -105,7 +107,7 @@ async def test_nor_does_what_follows_the_files(services: Services, ask: Asking) 
             for name, text in NOTES.items():
                 (vault.notes.root / f"{name}.md").write_text(text)
             await vault.notes.settled(30)
-            await reconcile.everything(vault)
+            await reconciliation.everything(vault)
     assert set(found) == set()
 
 

@@ -12,8 +12,8 @@ from server.services import Services
 from tests.conftest import Asking, Opening
 from tests.noted import folder, indexed, put
 from tests.people import person
-from vaults.domain import exports, transfer
-from vaults.domain.memory import Actor
+from vaults.domain.import_export import exports, imports
+from vaults.domain.memories.memory_model import Actor
 
 
 async def _stored(ask: Asking, content: str, **more: Any) -> str:
@@ -112,7 +112,7 @@ async def test_an_export_carries_what_memories_speak_of(opening: Opening, tmp_pa
         async with services.pool.lease(services.roster.entry("main")) as vault:
             await exports.export(vault, tmp_path / "out", ["jsonl"])
         async with services.pool.lease(services.roster.entry("copy")) as vault:
-            await transfer.import_jsonl(vault, who, tmp_path / "out" / exports.JSONL)
+            await imports.import_jsonl(vault, who, tmp_path / "out" / exports.JSONL)
         there = await person(services, "ann", vault="copy")
         copied = (await there("memory_list")).content["memories"][0]["id"]
         assert await _links(there, copied) == [("about", "entity", "Ada")]

@@ -10,7 +10,7 @@ import pytest
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
 from tests.noted import folder, indexed, put
-from vaults.domain.notes import journal
+from vaults.domain.notes.commit import journal
 
 NOTE = "---\ntitle: Plan # why\n---\n# Plan\n\n## Log\n- one\n\n## Rest\ntext\n"
 

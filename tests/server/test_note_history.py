@@ -11,9 +11,9 @@ from auth.roles import Role
 from server.call import Caller
 from tests.conftest import Opening, asker, local
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
-from vaults.domain.memory import Actor
-from vaults.domain.notes.committing import commit
-from vaults.domain.notes.journal import Change, FileChange
+from vaults.domain.memories.memory_model import Actor
+from vaults.domain.notes.commit.journal import Change, FileChange
+from vaults.domain.notes.commit.transaction import commit
 
 
 @pytest.fixture
@@ -221,12 +221,12 @@ async def test_a_reader_sees_history_and_changes_nothing(desk: Desk) -> None:
 
 
 async def test_a_change_that_a_program_wrote_over_is_marked(desk: Desk) -> None:
-    from vaults.domain.notes import overwriting
+    from vaults.domain.notes.commit import overwrites
 
     await desk.put({"a.md": "old\n"})
     change = await edit(desk, {"a.md": "old\nadded by a tool\n"})
     await desk.put({"a.md": "old\nby hand\n"})
-    await overwriting.notice(desk.vault, ["a.md"])
+    await overwrites.notice(desk.vault, ["a.md"])
     assert (await listed(desk, path="a"))[0]["overwritten"] == ["a.md"]
     await desk.done("history", action="restore", ref=change)
     assert desk.text("a.md") == "old\nadded by a tool\n"

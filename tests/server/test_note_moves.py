@@ -12,12 +12,12 @@ from tests.conftest import Opening
 from tests.server.rendering.answers import is_told, outside
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from vaults.db.sql import Reader
-from vaults.domain.notes import moving
-from vaults.domain.notes.committing import commit
+from vaults.domain.notes.commit.transaction import commit
+from vaults.domain.notes.edit import moves
 from vaults.files.notebook import Progress
-from vaults.graph.linking import LinkRow
-from vaults.graph.titles import candidates
-from vaults.markdown.resolve import Candidate, name_key, resolve_link
+from vaults.graph.links.link_index import LinkRow
+from vaults.graph.names.note_names import candidates
+from vaults.markdown.link_resolution import Candidate, name_key, resolve_link
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 GOLD = REPOSITORY.parent / "shared" / "vaults" / "silverbullet-docs"
@@ -70,7 +70,7 @@ async def test_where_a_note_goes(desk: Desk, to: str, wanted: str) -> None:
     assert moved["path"] == wanted
     assert {each for each in desk.digests() if each != "x.md"} == {wanted}
     assert f"({wanted})" in desk.text("x.md")
-    links = await desk.vault.db.read(lambda tx: moving.links_to(tx, wanted))
+    links = await desk.vault.db.read(lambda tx: moves.links_to(tx, wanted))
     assert len(links) == 2
 
 
@@ -126,12 +126,12 @@ async def test_links_of_others_stay_where_that_is_asked(desk: Desk) -> None:
 
 
 async def test_a_note_that_no_index_knows_moves_with_a_warning(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moving, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(moves, "PATIENCE_S", 0.01)
     await desk.put({"x.md": "[[Foo]]"})
     (desk.root / "Foo.md").write_text("# New\n")
     desk.vault.notes.tell(Progress("scanning"))
     moved = await desk.done("note_move", path="Foo.md", to="Bar.md")
-    assert moved["warnings"] == [moving.UNREAD]
+    assert moved["warnings"] == [moves.UNREAD]
     assert desk.text("x.md") == "[[Bar]]"
 
 
@@ -174,7 +174,7 @@ async def test_a_file_that_is_saved_while_links_are_spelled_is_read_once_more(
             (desk.root / "x.md").write_text(next(saves))
         return await commit(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("vaults.domain.notes.moving.commit", slow)
+    monkeypatch.setattr("vaults.domain.notes.edit.moves.commit", slow)
     await desk.done("note_move", path="Foo", to="Bar")
     assert desk.text("x.md") == "first\n[[Bar]]"
     most = 2
@@ -232,7 +232,7 @@ async def test_a_note_is_only_deleted_when_that_is_confirmed(desk: Desk) -> None
     assert not (desk.root / "a/Foo.md").exists()
     await desk.done("history", action="undo")
     assert desk.text("a/Foo.md") == "# Called so\n"
-    assert len(await desk.vault.db.read(lambda tx: moving.links_to(tx, "a/Foo.md"))) == 3
+    assert len(await desk.vault.db.read(lambda tx: moves.links_to(tx, "a/Foo.md"))) == 3
 
 
 @pytest.mark.skipif(not GOLD.is_dir(), reason="the real notes are not here")

@@ -17,8 +17,8 @@ from server.services import Services
 from tests.conftest import Asking, Opening, asker
 from tests.noted import folder, indexed, put
 from vaults.db.sql import Reader
-from vaults.domain.notes import journal
-from vaults.domain.notes.intake import digest, etag_of
+from vaults.domain.notes.commit import journal
+from vaults.domain.notes.index.extraction import digest, etag_of
 
 NAMES = ("a.md", "deep/b.md", "Größe 🗻.md")
 LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")

@@ -13,9 +13,9 @@ from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, asker, local
 from tests.noted import folder, put
-from vaults.domain.notes import amending
-from vaults.domain.notes.committing import Committed, commit
-from vaults.domain.notes.journal import Change
+from vaults.domain.notes.commit.journal import Change
+from vaults.domain.notes.commit.transaction import Committed, commit
+from vaults.domain.notes.edit import single_note
 from vaults.vault import Vault
 
 
@@ -76,7 +76,7 @@ async def test_a_save_from_outside_in_between_is_a_conflict(
             put(root, {"plan.md": saves.pop(0)})
         return await commit(vault, actor, change, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(amending, "commit", after_a_save)
+    monkeypatch.setattr(single_note, "commit", after_a_save)
     refused = await ask("note_edit", path="plan", content="mine")
     assert refused.code == "conflict"
     details = refused.content["error"]["details"]
@@ -97,7 +97,7 @@ async def test_a_file_from_outside_at_a_new_name_stays(
         put(root, {"plan.md": "theirs\n"})
         return await commit(vault, actor, change, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(amending, "commit", after_a_save)
+    monkeypatch.setattr(single_note, "commit", after_a_save)
     refused = await ask("note_write", path="plan", content="mine")
     assert refused.code == "already_exists"
     assert len(refused.content["error"]["details"]["etag"]) == 16

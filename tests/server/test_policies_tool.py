@@ -14,10 +14,10 @@ from server.services import Services
 from tests.conftest import Asking
 from tests.noted import folder, indexed, put
 from tests.people import person, rows
-from vaults.domain.memory import Actor
-from vaults.domain.notes.committing import Committed, commit
-from vaults.domain.notes.journal import Change
-from vaults.domain.policies import running
+from vaults.domain.memories.memory_model import Actor
+from vaults.domain.notes.commit.journal import Change
+from vaults.domain.notes.commit.transaction import Committed, commit
+from vaults.domain.policies import runner
 from vaults.vault import Vault
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "policies"
@@ -216,7 +216,7 @@ async def test_a_save_outside_has_the_run_begun_again_once(
             put(root, {"log.md": saves.pop()})
         return await commit(vault, actor, change)
 
-    monkeypatch.setattr(running, "commit", after_a_save)
+    monkeypatch.setattr(runner, "commit", after_a_save)
     done = await ask("policies", action="execute", name="chore", variables={"word": "one"})
     assert done.ok, done.text
     assert (root / "log.md").read_text() == "theirs\n\n## Log\n- [[one]] by owner\n"

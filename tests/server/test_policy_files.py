@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from server.tools._steps import TOOLS, StepTools
 from tests.work import python_steps
-from vaults.domain.policies import shelf, variables
-from vaults.domain.policies.checking import Plan
+from vaults.domain.policies import storage, variables
+from vaults.domain.policies.plans import Plan
 from vaults.errors import InvalidArgument
 
 HEAD = 'version: "1.0"\nname: chore\ndescription: A procedure\n'
@@ -23,7 +23,7 @@ ANYBODY = StepTools(SimpleNamespace(vault=SimpleNamespace(notes=NOTES)))  # type
 
 
 def plan(text: str | bytes) -> Plan:
-    return shelf.plan_of(text if isinstance(text, bytes) else text.encode(), "chore", ANYBODY)
+    return storage.plan_of(text if isinstance(text, bytes) else text.encode(), "chore", ANYBODY)
 
 
 def step(more: str, tool: str = "note_edit") -> str:
@@ -211,4 +211,4 @@ def test_whatever_stands_in_a_file_it_is_a_policy_or_refused_by_us(values: dict[
 def test_the_example_in_the_documentation_is_a_policy() -> None:
     page = (Path(__file__).parents[2] / "docs" / "policies.md").read_text()
     text = page.partition("```yaml\n")[2].partition("```")[0]
-    assert shelf.plan_of(text.encode(), "meeting-note", ANYBODY).policy.steps
+    assert storage.plan_of(text.encode(), "meeting-note", ANYBODY).policy.steps

@@ -12,7 +12,7 @@ from server.services import Services
 from server.tools._steps import StepTools
 from tests.conftest import Asking
 from tests.noted import folder, indexed, put
-from vaults.domain.policies import running
+from vaults.domain.policies import runner
 from vaults.errors import Forbidden
 
 HEAD = 'version: "1.0"\nname: chore\ndescription: A procedure\n'
@@ -136,7 +136,7 @@ async def test_a_run_that_is_too_long_is_stopped(ask: Asking, root: Path, monkey
     many = await ask("policies", action="execute", name="chore", variables={"rest": ["x"] * 101})
     assert many.code == "invalid_argument"
     assert "more than 200 calls" in many.text
-    monkeypatch.setattr(running, "MOST_S", 0.0)
+    monkeypatch.setattr(runner, "MOST_S", 0.0)
     late = await ask("policies", action="execute", name="chore", variables={"rest": ["x"]})
     assert late.code == "timeout"
     assert files_of(root) == before

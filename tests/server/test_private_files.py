@@ -12,9 +12,9 @@ import pytest
 
 from auth.keys import open_keys
 from server import vault_admin
-from server.project import state_of
 from server.services import Services, open_services
 from server.settings import load
+from server.setup.project_vaults import state_of
 from server.tools import discover
 from tests.conftest import asker
 from tests.fakes import HashEmbedder

@@ -13,12 +13,12 @@ from auth.roles import Role
 from server import prompts
 from server.audience import audience_of
 from server.call import Caller
-from server.inquiry import Refused
 from server.instructions import instructions
+from server.internal_calls import Refused
 from server.tools._spec import TAKEN_BY_ALL
 from tests.conftest import asker, local
 from vaults.errors import InvalidArgument, NotFound
-from vaults.search.budget import count
+from vaults.search.tokenizer import count
 
 OWNER = Caller(owner("cli"), "main", Role.ADMIN, "http")
 WRITER_PROMPTS = ["resume", "handoff", "save_session", "onboard"]

@@ -6,9 +6,9 @@ import pytest
 
 from auth.roles import Role
 from server.mcp_bridge.catalogue import Catalogue
-from server.mcp_bridge.unanswered import Unanswered, parsed
+from server.mcp_bridge.error_wall import printable
+from server.mcp_bridge.pending_requests import Unanswered, parsed
 from server.mcp_bridge.views import first_preset, strictest
-from server.mcp_bridge.wall import printable
 from server.tools import discover
 from vaults.errors import InvalidArgument
 

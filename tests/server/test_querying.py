@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.querying import KEPT, MOST, estimated_tokens, query_context
+from server.query_context import KEPT, MOST, estimated_tokens, query_context
 
 VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.text(), max_size=3)
 ARGUMENTS = st.dictionaries(st.sampled_from((*KEPT, "content", "path", "session")) | st.text(max_size=8), VALUES)

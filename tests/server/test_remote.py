@@ -11,9 +11,9 @@ from typing import Any, cast
 
 import pytest
 
-from server import remote
-from server.endpoint import endpoint_of
-from server.remote import Refused, Remote, connect
+from server.remote_vault import vault_client
+from server.remote_vault.endpoint import endpoint_of
+from server.remote_vault.vault_client import Refused, Remote, connect
 from vaults.errors import InvalidArgument, VaultUnavailable
 
 
@@ -52,7 +52,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
             waited.append(seconds)
         await really(0)
 
-    monkeypatch.setattr(remote.asyncio, "sleep", sleep)
+    monkeypatch.setattr(vault_client.asyncio, "sleep", sleep)
     return waited
 
 
@@ -68,14 +68,14 @@ async def test_a_server_that_is_busy_is_asked_again_when_it_said(waits: list[flo
     source = tmp_path / "in.jsonl"
     source.write_text('{"content": "x"}\n')
     tally = await far.push(source, lambda _: None)
-    assert (tally.stored, client.calls, waits) == (1, 3, [2.5, remote.LONGEST_WAIT_S])
+    assert (tally.stored, client.calls, waits) == (1, 3, [2.5, vault_client.LONGEST_WAIT_S])
 
 
 async def test_a_server_that_stays_busy_is_given_up(waits: list[float]) -> None:
     far, client = made(lambda *_: busy("overloaded", 0.5))
     with pytest.raises(Refused, match="later"):
         await far._call("remember", {})
-    assert client.calls == remote.ATTEMPTS == len(waits)
+    assert client.calls == vault_client.ATTEMPTS == len(waits)
 
 
 async def test_a_refused_line_is_listed_and_the_others_go_on(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ async def test_a_refused_line_is_listed_and_the_others_go_on(tmp_path: Path) -> 
     assert (tally.stored, tally.rejected, tally.owed) == (99, 1, 99)
     report = json.loads((tmp_path / "in.jsonl.rejected.jsonl").read_text())
     assert report == {"line": 1, "reason": "not this one", "text": '{"content": "bad"}'}
-    assert client.most == remote.AT_ONCE
+    assert client.most == vault_client.AT_ONCE
 
 
 async def test_the_same_line_always_has_the_same_key(tmp_path: Path) -> None:

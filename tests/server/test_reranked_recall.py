@@ -11,8 +11,8 @@ import pytest
 from server.services import Services
 from tests.conftest import Opening, asker
 from tests.vaults.embed import tiny_cross
-from vaults.embed.cross_model import CrossOptions, load_cross
-from vaults.search.rerank import blend
+from vaults.embed.cross_encoder_model import CrossOptions, load_cross
+from vaults.search.rerank_blend import blend
 
 QUERY = "the cat on the mat"
 TEXTS = [

@@ -12,8 +12,8 @@ from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, asker, local
-from vaults.domain import sealing
-from vaults.search import pages
+from vaults.domain.paging import sealed_cursors
+from vaults.search import page_cursors
 
 
 @pytest.fixture
@@ -100,10 +100,17 @@ async def test_a_forged_cursor_costs_nothing(services: Services, ask: Asking) ->
         await ask("remember", content=f"lamp {n}")
     cursor = (await ask("search", query="lamp", limit=1)).content["cursor"]
     async with services.pool.lease(services.roster.entry("main")) as vault:
-        inner = await sealing.opened(vault, cursor)
+        inner = await sealed_cursors.opened(vault, cursor)
         digest = json.loads(zlib.decompress(base64.urlsafe_b64decode(inner + "=" * (-len(inner) % 4))))[0]
-        many = pages.Cursor(digest, 3, frozenset(("memory", n) for n in range(pages.MOST + 1)))
-        for forged in (many.text(), await sealing.sealed(vault, many.text()), "x", "é", "=" * 20_000, cursor[:-2]):
+        many = page_cursors.Cursor(digest, 3, frozenset(("memory", n) for n in range(page_cursors.MOST + 1)))
+        for forged in (
+            many.text(),
+            await sealed_cursors.sealed(vault, many.text()),
+            "x",
+            "é",
+            "=" * 20_000,
+            cursor[:-2],
+        ):
             assert (await ask("search", query="lamp", cursor=forged)).code == "invalid_argument"
 
 

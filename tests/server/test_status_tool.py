@@ -22,8 +22,8 @@ from tests.fakes import HashEmbedder
 from tests.server.rendering.answers import inside, is_told, outside
 from vaults import clock
 from vaults.db.sql import Reader, Writer
-from vaults.domain import pulse
-from vaults.domain.pulse import Figures
+from vaults.domain.continuity import live_status
+from vaults.domain.continuity.live_status import Figures
 
 
 async def people(services: Services, *names: str) -> Sequence[Asking]:
@@ -95,7 +95,7 @@ async def test_claims_are_counted_and_the_newest_named(services: Services) -> No
     )
     said = await alice("status")
     claims = said.content["claims"]
-    assert (claims["held"], len(claims["first"])) == (9, pulse.HELD)
+    assert (claims["held"], len(claims["first"])) == (9, live_status.HELD)
     assert claims["first"][0] == {
         "resource": "src/9.py", "who": "alice", "since": "2026-11-22T00:00:09.000Z", "description": "mending",
     }  # fmt: skip
@@ -161,8 +161,8 @@ async def test_status_is_a_screen_whatever_goes_on(services: Services, ask: Aski
         assert (await each("recall", query="x")).ok
     said = await ask("status")
     assert said.content["sessions"]["active"] == 31
-    assert len(said.content["sessions"]["present"]) == pulse.PRESENT
-    assert len(said.content["recent"]) <= pulse.LINES
+    assert len(said.content["sessions"]["present"]) == live_status.PRESENT
+    assert len(said.content["recent"]) <= live_status.LINES
     assert len(said.text) < 2500
 
 
@@ -203,9 +203,9 @@ async def test_each_round_of_the_pool_publishes_figures_of_the_open_vaults(tmp_p
 
 
 def test_vaults_together_are_as_well_as_the_worst() -> None:
-    both = pulse.together([Figures(1, 2, 3, 4, 0.9), Figures(10, 20, 30, 40, None), Figures(health=0.4)])
+    both = live_status.together([Figures(1, 2, 3, 4, 0.9), Figures(10, 20, 30, 40, None), Figures(health=0.4)])
     assert both == Figures(11, 22, 33, 44, 0.4)
-    assert pulse.together([]).health is None
+    assert live_status.together([]).health is None
 
 
 async def test_memories_are_counted_in_the_figures_whosever_they_are(services: Services) -> None:
@@ -215,7 +215,7 @@ async def test_memories_are_counted_in_the_figures_whosever_they_are(services: S
     gone = (await alice("remember", content="gone")).content["id"]
     assert (await alice("memory_forget", ids=[gone])).ok
     async with services.pool.lease(services.roster.entry("main")) as vault:
-        assert (await pulse.figures(vault)).memories == 2
+        assert (await live_status.figures(vault)).memories == 2
 
 
 @pytest.mark.parametrize("viewer", ["owner", "local|bob"])
@@ -224,7 +224,7 @@ async def test_events_of_others_about_nothing_private_are_seen(services: Service
     assert (await alice("recall", query="x")).ok
 
     def read(tx: Reader) -> int:
-        return int(tx.value(f"SELECT COUNT(*) FROM events e WHERE {pulse.SEEN}", {"viewer": viewer}))
+        return int(tx.value(f"SELECT COUNT(*) FROM events e WHERE {live_status.SEEN}", {"viewer": viewer}))
 
     async with services.pool.lease(services.roster.entry("main")) as vault:
         await vault.ledger.flush()

@@ -13,7 +13,7 @@ from server.tools.telemetry import schema_tokens
 from tests.conftest import Asking, Opening, asker, local
 from tests.server.rendering.answers import is_told
 from vaults.db.sql import Writer
-from vaults.search import budget
+from vaults.search import tokenizer
 
 
 async def grant(services: Services, subject: str, role: Role) -> Asking:
@@ -77,7 +77,7 @@ async def test_schemas_are_counted_exactly_as_the_caller_is_shown_them(services:
         {"name": spec.name, "description": spec.description, "inputSchema": spec.input_schema_for(Role.READER, "agent")}
         for spec in registry.visible(Role.READER, "agent", "auto")
     ]
-    exact = budget.count(json.dumps(shown, ensure_ascii=False))
+    exact = tokenizer.count(json.dumps(shown, ensure_ascii=False))
     reader = await grant(services, "rita", Role.READER)
     assert (await reader("usage")).content["tokens"]["schemas"] == exact
     assert exact < schema_tokens(registry, Role.WRITER, "agent", "auto")

@@ -14,7 +14,7 @@ from tests.conftest import Asking, Opening
 from tests.noted import folder, indexed, put, until
 from tests.people import person, rewrite, rows
 from tests.server.rendering.answers import inside, is_told, outside
-from vaults.db import migrate as migrations
+from vaults.db import migration as migrations
 
 
 async def _named(ask: Asking) -> list[str]:

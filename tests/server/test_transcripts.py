@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.transcripts import Work, work_in
+from server.transcript_tail import Work, work_in
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

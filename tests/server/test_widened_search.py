@@ -16,11 +16,11 @@ from tests.conftest import Opening, asker, local
 from tests.vaults.search.rephraser import Rephraser
 from tests.work import PATIENCE_S
 from vaults import clock
-from vaults.observe import NullObserver
+from vaults.observer import NullObserver
 from vaults.search.filters import Filter
 from vaults.search.pipeline import search
 from vaults.search.question import Mode, Question, Ranking
-from vaults.search.timing import Timings
+from vaults.search.stage_timings import Timings
 
 TEXTS = {
     "timetable": "The ferry leaves at nine when the pilot says the lagoon is calm",

@@ -11,12 +11,12 @@ from uuid_utils import uuid7
 from server.services import Services
 from tests.conftest import Opening, asker
 from tests.noted import until
+from vaults.activity_log import log_writer as ledgers
+from vaults.activity_log import session_rows
+from vaults.activity_log.entries import Entry, Noted
+from vaults.activity_log.log_writer import Ledger
 from vaults.db.sql import Writer
 from vaults.errors import ReadOnly, StorageFull, VaultUnavailable
-from vaults.ledger import ledger as ledgers
-from vaults.ledger import rows
-from vaults.ledger.entries import Entry, Noted
-from vaults.ledger.ledger import Ledger
 from vaults.vault import Vault
 
 
@@ -122,7 +122,7 @@ async def test_a_session_that_another_process_began_first_keeps_what_was_done_me
     assert (await ask("recall", query="gate")).ok
     (own,) = ledger._touched.values()
     other = replace(own, id=str(uuid7()))
-    await vault.db.write(lambda tx: rows.put(tx, [other]))
+    await vault.db.write(lambda tx: session_rows.put(tx, [other]))
 
     async def write_while_calls_go_on(work: Callable[[Writer], object]) -> object:
         monkeypatch.undo()

@@ -21,10 +21,10 @@ from server import vault_admin
 from tests.conftest import Asking, Opening, asker
 from tests.fakes import HashEmbedder
 from tests.work import PATIENCE_S
-from vaults.db import files
+from vaults.db import database_files
 from vaults.db.connection import Database
 from vaults.db.engine import sqlite
-from vaults.db.migrate import Step, migrate, steps
+from vaults.db.migration import Step, migrate, steps
 from vaults.errors import ReadOnly, VaultUnavailable
 from vaults.settings import StorageSettings
 
@@ -39,7 +39,7 @@ def locked(monkeypatch: pytest.MonkeyPatch) -> None:
             raise _denied()
         return real(target, *args, **options)
 
-    monkeypatch.setattr(files, "is_writable", lambda _folder: False)
+    monkeypatch.setattr(database_files, "is_writable", lambda _folder: False)
     monkeypatch.setattr(sqlite, "connect", connect)
     monkeypatch.setattr("vaults.db.lease.Lease.try_acquire", lambda _lease: False)
 

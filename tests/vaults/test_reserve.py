@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from vaults import reserve
-from vaults.reserve import MB, NAME, Reserve
+from vaults import disk_reserve
+from vaults.disk_reserve import MB, NAME, Reserve
 from vaults.settings import StorageSettings
 
 
@@ -15,7 +15,7 @@ from vaults.settings import StorageSettings
 def free(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many bytes the disk says are free: its last item."""
     told = [100 * MB]
-    monkeypatch.setattr(reserve, "free_bytes", lambda _: told[-1])
+    monkeypatch.setattr(disk_reserve, "free_bytes", lambda _: told[-1])
     return told
 
 

@@ -19,12 +19,12 @@ from typing import Any, Generic, TypeVar
 
 import aiosqlite
 
-from vaults.db import files
+from vaults.db import database_files
 from vaults.db.engine import sqlite
 from vaults.db.failures import translated
 from vaults.db.sql import Reader, Writer
 from vaults.errors import ReadOnly, VaultUnavailable
-from vaults.observe import NullObserver, Observer
+from vaults.observer import NullObserver, Observer
 from vaults.settings import StorageSettings
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ class Database:
         self._observer = observer or NullObserver()
         self._writer: aiosqlite.Connection | None = None
         self._free_readers: list[aiosqlite.Connection] = []
-        self._frozen: dict[aiosqlite.Connection, files.Files] = {}
+        self._frozen: dict[aiosqlite.Connection, database_files.Files] = {}
         self._watcher: aiosqlite.Connection | None = None
         self._watches = 0
         self._watching = asyncio.Lock()
@@ -192,7 +192,11 @@ class Database:
 
     def _explained(self, failure: Exception) -> Exception:
         """A file system that turned read-only under an open database answers writes with plain I/O errors."""
-        if isinstance(failure, VaultUnavailable) and self.path.exists() and not files.is_writable(self.path.parent):
+        if (
+            isinstance(failure, VaultUnavailable)
+            and self.path.exists()
+            and not database_files.is_writable(self.path.parent)
+        ):
             return _read_only()
         return failure
 
@@ -206,7 +210,7 @@ class Database:
 
     def _is_outdated(self, connection: aiosqlite.Connection) -> bool:
         """Whether a connection that takes its file for unchanging is wrong about it by now."""
-        return connection in self._frozen and self._frozen[connection] != files.look(self.path)
+        return connection in self._frozen and self._frozen[connection] != database_files.look(self.path)
 
     async def _forget(self, connection: aiosqlite.Connection) -> None:
         self._frozen.pop(connection, None)
@@ -215,7 +219,7 @@ class Database:
     async def _open_writer(self) -> aiosqlite.Connection:
         async with self._opening:
             if self._writer is None:
-                if self.path.exists() and not files.is_writable(self.path.parent):
+                if self.path.exists() and not database_files.is_writable(self.path.parent):
                     raise _read_only()
                 self._writer = await self._connect(writer=True)
             return self._writer
@@ -225,7 +229,7 @@ class Database:
             lambda: open_raw(self.path, self._settings, writer=writer), iter_chunk_size=64
         )
         connection._thread.name = f"sqlite-{'w' if writer else 'r'}"
-        before = files.look(self.path)
+        before = database_files.look(self.path)
         try:
             with translated():
                 await connection
@@ -240,11 +244,11 @@ class Database:
 def open_raw(path: Path, settings: StorageSettings, *, writer: bool) -> sqlite.Connection:
     """A driver connection with every pragma set. Blocking; used by the async side, migrations and checks. Where the
     folder cannot be written, a writer too can only read."""
-    found = files.look(path)
+    found = database_files.look(path)
     fixed = found.database is not None and not found.writable
-    target = files.readable_uri(path, found) if fixed else path
+    target = database_files.readable_uri(path, found) if fixed else path
     if not fixed:
-        files.keep_private(path, found)
+        database_files.keep_private(path, found)
     raw = sqlite.connect(target, uri=fixed, isolation_level=None, check_same_thread=False, cached_statements=64)
     try:
         raw.execute(f"PRAGMA busy_timeout={settings.busy_timeout_ms}")

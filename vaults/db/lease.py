@@ -6,7 +6,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from vaults.files.private import FILE, tighten
+from vaults.files.permissions import FILE, tighten
 
 
 class Lease:

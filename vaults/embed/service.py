@@ -15,11 +15,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from vaults.embed.backend import Embedder, ModelIdentity
-from vaults.embed.lanes import Lane, Ticket
+from vaults.embed.priority_queue import Lane, Ticket
 from vaults.embed.state import EmbeddingState, unavailable
 from vaults.embed.worker import Worker
 from vaults.errors import EmbeddingUnavailable
-from vaults.observe import Observer
+from vaults.observer import Observer
 from vaults.settings import EmbeddingSettings
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ _CLOSE_WAIT_S = 2.0
 
 
 class EmbeddingService:
-    """Belongs to one event loop. The model is loaded by the first call that needs it, never before. ``pays_unasked``:
-    whether vectors that are owed are a reason too; a process that ends with its command would load it for nothing.
+    """Belongs to one event loop. The model is loaded by the first call that needs it, never before.
+    ``loads_for_backfill``: whether vectors that are owed are a reason too; a process that ends with its command would load it for nothing.
 
     Every method raises EmbeddingUnavailable when there is no model to ask (off, absent, failed, hung, closing) and
     Overloaded when too many texts wait.
@@ -44,9 +44,9 @@ class EmbeddingService:
         load: Callable[[], Embedder] | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
-        pays_unasked: bool = True,
+        loads_for_backfill: bool = True,
     ) -> None:
-        self.pays_unasked = pays_unasked
+        self.loads_for_backfill = loads_for_backfill
         self._settings = settings
         self._worker = Worker(settings, observer, load or functools.partial(_load, settings), clock)
         self._cache: OrderedDict[str, np.ndarray] = OrderedDict()
@@ -174,6 +174,6 @@ def _wake(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
 
 
 def _load(settings: EmbeddingSettings) -> Embedder:
-    from vaults.embed.choose import load_embedder
+    from vaults.embed.engines import load_embedder
 
     return load_embedder(settings)

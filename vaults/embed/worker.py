@@ -15,10 +15,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from vaults.embed.backend import Embedder, ModelIdentity
-from vaults.embed.lanes import Lane, Lanes, Ticket
-from vaults.embed.rows import embed_rows
+from vaults.embed.priority_queue import Lane, Lanes, Ticket
 from vaults.embed.state import EmbeddingState, Status, plain_reason, unavailable
-from vaults.observe import Observer
+from vaults.embed.vector_checks import embed_rows
+from vaults.observer import Observer
 from vaults.settings import EmbeddingSettings
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import unicodedata
 
 from vaults.errors import InvalidArgument
 from vaults.files.failures import blocked, clash, occupied, typed
+from vaults.files.file_stamps import status_at
 from vaults.files.folders import Root, enter, segments
 from vaults.files.paths import joined, key
-from vaults.files.stamps import status_at
 
 
 def find_collision(root: Root, path: str) -> str | None:

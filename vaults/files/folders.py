@@ -19,7 +19,7 @@ from pathlib import Path
 
 from vaults.errors import InvalidArgument, VaultUnavailable
 from vaults.files.failures import unavailable
-from vaults.files.stamps import status_at
+from vaults.files.file_stamps import status_at
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOCK_WAIT_S = 1.0

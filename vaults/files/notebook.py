@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from vaults.errors import Overloaded, ReadOnly, VaultUnavailable
-from vaults.files.late import LateWrites
 from vaults.files.tree import Tree
-from vaults.files.watching import NOT_YET, Watcher, Watching
+from vaults.files.watch.folder_watcher import NOT_YET, Watcher, Watching
+from vaults.files.writes.late_writes import LateWrites
 from vaults.settings import NotesSettings
 
 Phase = Literal["unread", "scanning", "ready", "unavailable"]

@@ -16,19 +16,19 @@ from pathlib import Path
 from vaults.errors import InvalidArgument, NotFound, ReadOnly
 from vaults.files.collisions import find_collision, refuse_collision
 from vaults.files.failures import changed, gone, typed
+from vaults.files.file_content import read_file
+from vaults.files.file_stamps import Content, Stamp, regular_at, stamp_of
 from vaults.files.folders import Folder, Folders, Root, enter, segments
-from vaults.files.ignoring import Rules
-from vaults.files.late import LateWrites, still_open
+from vaults.files.ignore_rules import Rules
+from vaults.files.note_walk import Found, Reason, Skipped, Walk, walk
 from vaults.files.paths import is_note
-from vaults.files.placing import Creation, Moving, NewName, Removal
-from vaults.files.publishing import Prepared
-from vaults.files.reading import read_file
-from vaults.files.replacing import Replacement
-from vaults.files.stamps import Content, Stamp, regular_at, stamp_of
-from vaults.files.swap import Place
-from vaults.files.sweeping import Swept, sweep
-from vaults.files.temporary import make_folder, write_new, write_successor
-from vaults.files.walking import Found, Reason, Skipped, Walk, walk
+from vaults.files.writes.late_writes import LateWrites, still_open
+from vaults.files.writes.name_changes import Creation, Moving, NewName, Removal
+from vaults.files.writes.orphans import Swept, sweep
+from vaults.files.writes.prepared_changes import Prepared
+from vaults.files.writes.renames import Place
+from vaults.files.writes.replacement import Replacement
+from vaults.files.writes.temporary_files import make_folder, write_new, write_successor
 
 __all__ = ["Content", "Found", "Prepared", "Reason", "Skipped", "Stamp", "Swept", "Tree", "Walk"]
 

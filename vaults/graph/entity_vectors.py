@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vaults.db.sql import Reader, Writer
-from vaults.graph.graph import Node
+from vaults.graph.note_graph import Node
 
 if TYPE_CHECKING:
     import numpy as np

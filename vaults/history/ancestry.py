@@ -9,12 +9,12 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from vaults.history import place
+from vaults.history import locations
+from vaults.history.commit_walk import Bounds
 from vaults.history.errors import HistoryUnavailable, guarded
-from vaults.history.objects import Objects
-from vaults.history.place import Place
+from vaults.history.locations import Place
+from vaults.history.object_store import Objects
 from vaults.history.refs import Refs
-from vaults.history.walking import Bounds
 
 BOUNDS = Bounds(commits=50_000, seconds=2.0)
 
@@ -32,7 +32,7 @@ def open_repository(folder: Path) -> Repository | None:
     """The repository whose worktree holds ``folder``; None where there is none. Blocking. Raises
     ``HistoryUnavailable`` for one that is damaged or another user's."""
     with guarded("opening the repository"):
-        around = place.surrounding(folder)
+        around = locations.surrounding(folder)
     return Repository(around) if around else None
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Literal
 
 from vaults.errors import InvalidArgument, TooLarge
-from vaults.history import commits, packing, place
-from vaults.history.commits import Record
+from vaults.history import commit_objects, locations, pack_files
+from vaults.history.commit_objects import Record
+from vaults.history.commit_walk import Bounds, Line, Step, Walk
 from vaults.history.diffs import unified
 from vaults.history.errors import HistoryUnavailable, ObjectMissing, guarded
-from vaults.history.objects import Objects
+from vaults.history.object_store import Objects
 from vaults.history.refs import Refs, own_ref
 from vaults.history.trees import EMPTY_TREE, Trees, keepable
-from vaults.history.walking import Bounds, Line, Step, Walk
 
 _ATTEMPTS = 20  # each loses to a commit of another process
 _LARGEST_NOTE = 16 * 1024 * 1024
@@ -65,13 +65,13 @@ def open_history(root: Path, state: Path, ref_name: str, bounds: Bounds | None =
     """
     ref = own_ref(ref_name)
     with guarded("opening the repository"):
-        around = place.surrounding(root)
+        around = locations.surrounding(root)
         branch = _repository(around) if around else None
-        kept = branch if branch and not place.has_own(state) else _repository(place.own(state))
+        kept = branch if branch and not locations.has_own(state) else _repository(locations.own(state))
         return GitHistory(kept, branch, ref, bounds or Bounds())
 
 
-def _repository(where: place.Place) -> _Repository:
+def _repository(where: locations.Place) -> _Repository:
     if where.prefix and not keepable(where.prefix[:-1]):
         raise HistoryUnavailable("git cannot keep the name of the vault's folder")
     objects = Objects(where.common / "objects")
@@ -164,7 +164,7 @@ class GitHistory:
         """Pack the history's loose objects; returns how many. Seconds for thousands of commits; safe to kill."""
         with guarded("packing the history"):
             tip = self._kept.refs.read(self._ref)
-            return packing.pack(self._kept.objects, self._kept.trees, tip) if tip else 0
+            return pack_files.pack(self._kept.objects, self._kept.trees, tip) if tip else 0
 
     def _path(self, path: str) -> str:
         if not keepable(path):
@@ -175,13 +175,13 @@ class GitHistory:
         """One attempt on top of the present tip; None when another process moved it meanwhile."""
         kept = self._kept
         tip = kept.refs.read(self._ref)
-        base = commits.decoded(kept.objects.get(tip, "commit")).tree if tip else EMPTY_TREE
+        base = commit_objects.decoded(kept.objects.get(tip, "commit")).tree if tip else EMPTY_TREE
         tree, touched = kept.trees.updated(base, blobs)
         if tip and tree == base:
             return tip
         paths = tuple(path.removeprefix(kept.prefix) for path in touched)
         record = Record(tree, (tip,) if tip else (), author, when, message, paths)
-        made = kept.objects.write("commit", commits.encoded(record))
+        made = kept.objects.write("commit", commit_objects.encoded(record))
         kept.objects.settle()
         return made if kept.refs.move(self._ref, tip, made) else None
 
@@ -207,7 +207,7 @@ class GitHistory:
         whole = repository.prefix + path
         try:
             now = repository.trees.note(record.tree, whole)
-            parents = [commits.decoded(repository.objects.get(oid, "commit")).tree for oid in record.parents]
+            parents = [commit_objects.decoded(repository.objects.get(oid, "commit")).tree for oid in record.parents]
             before = [repository.trees.note(tree, whole) for tree in parents] or [None]
         except ObjectMissing:
             if step.line.source == "history":

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from vaults.errors import InvalidArgument
 from vaults.history.errors import HistoryUnavailable
-from vaults.history.objects import Objects
+from vaults.history.object_store import Objects
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 DEEPEST = 100  # folder levels; each costs an object a commit

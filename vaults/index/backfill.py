@@ -37,7 +37,7 @@ async def pay(db: Database, embedder: EmbeddingService) -> int:
     ``EmbeddingUnavailable`` when the model is down: what is still owed stays owed. A text the model has no vector for
     counts one attempt and, after a few, is left to keyword search."""
     paid = 0
-    if embedder.state().status == "off" or not embedder.pays_unasked:
+    if embedder.state().status == "off" or not embedder.loads_for_backfill:
         return 0  # what is owed is not even read
     while batch := await db.read(lambda tx: embeddings.owed(tx, WINDOW)):
         rows = await embedder.each([owed.text for owed in batch], urgent=False)

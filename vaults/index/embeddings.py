@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vaults.db.sql import Reader, Writer
-from vaults.index.vectors import VectorChange
+from vaults.index.vector_index import VectorChange
 
 if TYPE_CHECKING:
     import numpy as np

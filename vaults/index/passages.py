@@ -12,8 +12,8 @@ from vaults.index import embeddings, facets
 from vaults.index.chunker import cut, estimate
 from vaults.index.items import Item
 from vaults.index.neighbours import Spot, retell
-from vaults.index.scripts import grams
 from vaults.index.traits import is_adversarial, is_question
+from vaults.index.unspaced_scripts import grams
 
 QUESTION, ADVERSARIAL = 1, 2
 """Bits of a passage's ``traits``."""

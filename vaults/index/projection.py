@@ -14,7 +14,7 @@ from vaults.db.connection import Database
 from vaults.embed.backend import ModelIdentity
 from vaults.index import embeddings, snapshot
 from vaults.index.snapshot import SnapshotInvalid
-from vaults.index.vectors import Stamp, VectorIndex
+from vaults.index.vector_index import Stamp, VectorIndex
 from vaults.settings import IndexSettings
 
 if TYPE_CHECKING:

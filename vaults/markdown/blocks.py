@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from vaults.markdown.containers import Containers
-from vaults.markdown.elements import element_at
+from vaults.markdown.html_blocks import element_at
 from vaults.markdown.lines import Pieces, matches
 
 _CANDIDATE = re.compile(

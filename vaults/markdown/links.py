@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from vaults.markdown.destinations import definitions, inline_links
 from vaults.markdown.lines import LineCounter, matches
 from vaults.markdown.link import Kind, Link
+from vaults.markdown.markdown_links import definitions, inline_links
 from vaults.markdown.scan import Scan
 
 _WIKI = re.compile(

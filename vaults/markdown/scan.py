@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from vaults.markdown.blocks import blocks
-from vaults.markdown.frontmatter import fenced
-from vaults.markdown.inline import inline
-from vaults.markdown.source import unified
+from vaults.markdown.code_spans import inline
+from vaults.markdown.encoding import unified
+from vaults.markdown.frontmatter.parser import fenced
 
 FILL = "\0"
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from vaults.errors import InvalidArgument, NotFound
-from vaults.markdown.likeness import nearest
-from vaults.markdown.note import Heading, Note
-from vaults.markdown.resolve import folded
+from vaults.markdown.fuzzy import nearest
+from vaults.markdown.link_resolution import folded
+from vaults.markdown.parser import Heading, Note
 
 CLOSEST = 5
 LISTED = 50

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from vaults.markdown.frontmatter.renames import respelt
 from vaults.markdown.links import links
-from vaults.markdown.property_spelling import respelt
 from vaults.markdown.scan import scan
 from vaults.markdown.tags import TAG, is_tag, tag_spans
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from vaults.errors import Conflict, InvalidArgument, NotFound
-from vaults.markdown.likeness import nearest
+from vaults.markdown.fuzzy import nearest
 from vaults.markdown.scan import scan
 from vaults.markdown.tasks import Task, tasks
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 
 from vaults.errors import InvalidArgument, TooLarge
-from vaults.markdown.dates import formatted
+from vaults.markdown.date_formats import formatted
 
 MAX_FILLED = 5_000_000
 """Characters, as many as a note may have by default."""

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vaults.db.sql import Reader
-from vaults.index import scripts
+from vaults.index import unspaced_scripts
 from vaults.index.passages import WORDS
-from vaults.search import facts, private
-from vaults.search.facts import Facts
+from vaults.search import passage_facts, private_text
 from vaults.search.filters import Filter
-from vaults.search.private import TextIndex
+from vaults.search.passage_facts import Facts
+from vaults.search.private_text import TextIndex
 from vaults.search.query import Query
 from vaults.settings import SearchSettings
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from vaults.index.vectors import VectorIndex
+    from vaults.index.vector_index import VectorIndex
 
 TITLE, BODY, LABELS = 2.0, 1.0, 0.5
 """bm25 weights of the full-text columns; those of the text around a passage are settings."""
@@ -54,10 +54,10 @@ PAIRS = TextIndex("passages_pairs", "private_pairs", ())
 def by_word(tx: Reader, query: Query, limit: int, only: Filter, weights: SearchSettings) -> Found:
     """The best ``limit`` passages by bm25 over the words, and over the pairs of scripts without spaces."""
     found = _by_words(tx, query, limit, only, weights)
-    pairs = scripts.match(query.unspaced) if query.unspaced and query.must is None else None
+    pairs = unspaced_scripts.match(query.unspaced) if query.unspaced and query.must is None else None
     if pairs is None:
         return found
-    more = _ranked(tx, PAIRS, _Expression(pairs, tuple(private.phrases_of(pairs))), limit, only)
+    more = _ranked(tx, PAIRS, _Expression(pairs, tuple(private_text.phrases_of(pairs))), limit, only)
     scores = dict(found.scores)
     for passage, score in more.scores.items():
         scores[passage] = scores.get(passage, 0.0) + score
@@ -77,10 +77,10 @@ def _by_words(tx: Reader, query: Query, limit: int, only: Filter, weights: Searc
     match = query.match
     if match is None:
         return NOTHING
-    phrases = private.phrases_of(match)
+    phrases = private_text.phrases_of(match)
     if query.must is not None:
         match = f"({OWN} : ({query.must})) AND ({match})"
-        phrases += [f"{OWN} : ({phrase})" for phrase in private.phrases_of(query.must)]
+        phrases += [f"{OWN} : ({phrase})" for phrase in private_text.phrases_of(query.must)]
     words = TextIndex(*WORDS, (TITLE, BODY, LABELS, float(weights.before), float(weights.after)))
     return _ranked(tx, words, _Expression(match, tuple(phrases), query.must is not None), limit, only)
 
@@ -89,7 +89,9 @@ def _ranked(tx: Reader, index: TextIndex, asked: _Expression, limit: int, only: 
     """Shared passages, and those that the caller keeps private: these stand apart, because what one keeps private may
     not weigh in what another is told."""
     found = _shared(tx, index, asked.match, limit, only)
-    own = private.scored(tx, index, asked.phrases, only.viewer) if private.keeps_some(tx, only.viewer) else None
+    own = (
+        private_text.scored(tx, index, asked.phrases, only.viewer) if private_text.keeps_some(tx, only.viewer) else None
+    )
     if own is None:
         return found
     mine = _passing(tx, index, asked, own.scores, Wanted(limit, only))
@@ -118,7 +120,7 @@ def _passing(tx: Reader, index: TextIndex, asked: _Expression, scores: Scores, w
         best = [passage for passage in best if passage in matching]
     found: dict[int, Facts] = {}
     for start in range(0, len(best), wanted.limit):
-        known = facts.of(tx, best[start : start + wanted.limit], wanted.only)
+        known = passage_facts.of(tx, best[start : start + wanted.limit], wanted.only)
         found |= {passage: known[passage] for passage in best[start : start + wanted.limit] if passage in known}
         if len(found) >= wanted.limit:
             break
@@ -138,15 +140,15 @@ def _shared(tx: Reader, index: TextIndex, match: str, limit: int, only: Filter) 
     params |= {"match": match, "limit": limit, "over": limit + SPARE}
     if not only.narrows:
         rows = tx.all(
-            f"SELECT {facts.COLUMNS}, f.seq, f.score, {where} FROM (SELECT rowid AS seq, {ranked}"
+            f"SELECT {passage_facts.COLUMNS}, f.seq, f.score, {where} FROM (SELECT rowid AS seq, {ranked}"
             f" WHERE {table} MATCH :match ORDER BY score LIMIT :over) f JOIN passages p ON p.seq = f.seq",
             params,
         )
-        seen = [row for row in rows if row[facts.WIDTH + 2]]
+        seen = [row for row in rows if row[passage_facts.WIDTH + 2]]
         if len(rows) < params["over"] or len(seen) >= limit:
             return _found(seen, limit)
     rows = tx.all(
-        f"SELECT {facts.COLUMNS}, p.seq, {ranked} JOIN passages p ON p.seq = {table}.rowid"
+        f"SELECT {passage_facts.COLUMNS}, p.seq, {ranked} JOIN passages p ON p.seq = {table}.rowid"
         f" WHERE {table} MATCH :match AND {where} ORDER BY score LIMIT :limit",
         params,
     )
@@ -154,9 +156,11 @@ def _shared(tx: Reader, index: TextIndex, match: str, limit: int, only: Filter) 
 
 
 def _found(rows: list[Any], limit: int) -> Found:
-    ordered = sorted(rows, key=lambda row: (row[facts.WIDTH + 1], row[facts.WIDTH]))[:limit]
-    scores = {int(row[facts.WIDTH]): -float(row[facts.WIDTH + 1]) for row in ordered}
-    return Found(scores, {int(row[facts.WIDTH]): facts.from_row(row) for row in ordered}, len(ordered) >= limit)
+    ordered = sorted(rows, key=lambda row: (row[passage_facts.WIDTH + 1], row[passage_facts.WIDTH]))[:limit]
+    scores = {int(row[passage_facts.WIDTH]): -float(row[passage_facts.WIDTH + 1]) for row in ordered}
+    return Found(
+        scores, {int(row[passage_facts.WIDTH]): passage_facts.from_row(row) for row in ordered}, len(ordered) >= limit
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +184,11 @@ def by_meaning(tx: Reader, index: VectorIndex, sought: Sought) -> Found:
         over = limit * share + SPARE
         near = index.search(vector, over)
         unread = [passage for passage, score in near if score >= sought.floor and passage not in sought.known]
-        known = sought.known | facts.of(tx, unread, only)
+        known = sought.known | passage_facts.of(tx, unread, only)
         if len(near) < over or near[-1][1] < sought.floor or sum(passage in known for passage, _ in near) >= limit:
             return _nearest(near, known, limit)
     near = index.search(vector, limit, allowed(tx, only, must))
-    return _nearest(near, facts.of(tx, [passage for passage, _ in near], only), limit)
+    return _nearest(near, passage_facts.of(tx, [passage for passage, _ in near], only), limit)
 
 
 def _nearest(near: list[tuple[int, float]], known: dict[int, Facts], limit: int) -> Found:

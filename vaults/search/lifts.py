@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 from vaults.index.items import name_key
-from vaults.search.facts import Facts
+from vaults.search.passage_facts import Facts
 from vaults.search.stopwords import STOPWORDS
 
 Known: TypeAlias = Mapping[int, Facts]

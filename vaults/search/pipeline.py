@@ -9,30 +9,30 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from vaults.db.connection import Database
 from vaults.db.sql import Reader
-from vaults.embed.cross import CrossEncoderService
+from vaults.embed.cross_encoder import CrossEncoderService
 from vaults.embed.service import EmbeddingService
 from vaults.errors import EmbeddingUnavailable, Overloaded
 from vaults.index import embeddings
 from vaults.index.projection import Projection
-from vaults.observe import Observer
-from vaults.search import ranking, reading, widening
-from vaults.search.boxed import by_word_in_time
+from vaults.observer import Observer
+from vaults.search import interpretation, query_expansion, ranking
 from vaults.search.candidates import NOTHING, Found, Sought, by_meaning
-from vaults.search.endpoint import Expander
+from vaults.search.expansion_endpoint import Expander
 from vaults.search.fusion import span_of
 from vaults.search.query import Query, parse
+from vaults.search.query_expansion import UNASKED, Reach, Rephrased, Rephrasing
 from vaults.search.question import Meant, Mode, Question, Ranking
-from vaults.search.rankings import Kept, Rankings
+from vaults.search.ranking_cache import Kept, Rankings
 from vaults.search.smoothing import smoothed
-from vaults.search.timing import Timings
+from vaults.search.stage_timings import Timings
+from vaults.search.time_limited import by_word_in_time
 from vaults.search.vocabulary import Vocabulary
-from vaults.search.widening import UNASKED, Reach, Rephrased, Rephrasing
 from vaults.settings import ExpansionSettings, RerankSettings, SearchSettings
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from vaults.index.vectors import VectorIndex
+    from vaults.index.vector_index import VectorIndex
 
 T = TypeVar("T")
 
@@ -145,14 +145,16 @@ def _meant(engines: Engines, query: Query) -> Meant:
     """The question as it is read with the words at hand. The read that follows looks all of them up: a word that is
     new and weighs differently has the model asked again, once in a vault's life."""
     vocabulary = engines.vocabulary
-    return reading.meant(query, vocabulary.known(reading.words_of(query)), vocabulary.passages, engines.settings)
+    return interpretation.meant(
+        query, vocabulary.known(interpretation.words_of(query)), vocabulary.passages, engines.settings
+    )
 
 
 async def _by_word(run: _Run, mode: Mode, depth: int) -> _Words:
     engines, asked = run.engines, run.asked
 
     def read(tx: Reader) -> _Words:
-        meant, known = reading.look(engines.vocabulary, tx, run.query, engines.settings, asked.only.viewer)
+        meant, known = interpretation.look(engines.vocabulary, tx, run.query, engines.settings, asked.only.viewer)
         wanted = mode != "semantic"
         strict = meant.query.must is not None
         found, late = NOTHING, None
@@ -161,7 +163,7 @@ async def _by_word(run: _Run, mode: Mode, depth: int) -> _Words:
             number = depth if wanted else 1
             found, late = by_word_in_time(tx, meant, known, number, asked.only, engines.settings)
         if strict and not found.scores and late is None:
-            meant = reading.loosened(meant)
+            meant = interpretation.loosened(meant)
             found, late = by_word_in_time(tx, meant, known, depth, asked.only, engines.settings)
         found = found if wanted else NOTHING
         owed = embeddings.owes(tx, asked.only.viewer)
@@ -261,7 +263,7 @@ def _ranked(tx: Reader, run: _Run, words: _Words, index: VectorIndex | None, dep
         return found
     with run.timings.stage("expand"):
         reach = Reach(run.asked, depth, index, run.engines.vocabulary, settings)
-        return widening.widened(tx, found, variants, expansion, reach)
+        return query_expansion.widened(tx, found, variants, expansion, reach)
 
 
 def _is_provisional(run: _Run, words: _Words) -> bool:

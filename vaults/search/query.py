@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from vaults.index import scripts
+from vaults.index import unspaced_scripts
 from vaults.search import syntax
-from vaults.search.expression import Operand, beginning, quoted, words
+from vaults.search.fts_expression import Operand, beginning, quoted, words
 from vaults.search.stopwords import STOPWORDS
 
 MAX_TERMS = 48
@@ -21,8 +21,8 @@ MAX_QUERY = 10_000
 class Query:
     """``text`` as given, ``terms`` lower-cased without stop words (all of them if there is nothing else) and without
     what NOT takes away. ``must``: an FTS5 expression over the word index, where operators were used. ``unspaced``:
-    what the words are not split in, for ``scripts.match``. ``prefixes``: those of ``terms`` that only begin a word.
-    ``phrases``: words that rank higher side by side."""
+    what the words are not split in, for ``unspaced_scripts.match``. ``prefixes``: those of ``terms`` that only begin a
+    word. ``phrases``: words that rank higher side by side."""
 
     text: str
     terms: tuple[str, ...]
@@ -72,5 +72,5 @@ def _query(text: str, operands: Iterable[Operand], must: str | None = None, warn
     every = list(dict.fromkeys(word for operand in several for word in operand.words))
     telling = [word for word in every if word not in STOPWORDS or word in prefixes]
     terms = tuple((telling or every)[:MAX_TERMS])
-    unspaced = dict.fromkeys(run for word in every for run in scripts.runs(word))
+    unspaced = dict.fromkeys(run for word in every for run in unspaced_scripts.runs(word))
     return Query(text, terms, must, tuple(unspaced), warnings, frozenset(prefixes.intersection(terms)))

@@ -8,12 +8,12 @@ from typing import Literal
 
 from vaults.search.candidates import Found, Scores
 from vaults.search.diversity import Dropped
-from vaults.search.facts import Facts, Key
 from vaults.search.filters import Filter
 from vaults.search.fusion import Span
+from vaults.search.item_groups import GroupBy
 from vaults.search.lifts import Lift
+from vaults.search.passage_facts import Facts, Key
 from vaults.search.query import Query
-from vaults.search.rolling import GroupBy
 
 Mode = Literal["hybrid", "keyword", "semantic"]
 Rerank = Literal["auto", "on", "off"]

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from vaults.db.connection import Database
 from vaults.db.sql import Reader
-from vaults.embed.cross import CrossEncoderService
+from vaults.embed.cross_encoder import CrossEncoderService
 from vaults.errors import EmbeddingUnavailable
-from vaults.search import entities, fusion, lifts, links, rerank, rolling
+from vaults.search import fusion, graph_lifts, item_groups, lifts, name_lift, rerank_blend
 from vaults.search.candidates import Found, Scores
 from vaults.search.lifts import Lift
 from vaults.search.question import Mode, Question, Ranking
@@ -30,7 +30,7 @@ def lifted(tx: Reader, found: Ranking, asked: Question, settings: SearchSettings
     known = found.facts
     applied = {name: lift for name, lift in found.lifts.items() if name != "links"} | {
         "named": lifts.named(known, found.meant.names, settings.named),
-        "entity": entities.called(tx, known, asked.text, settings.entity),
+        "entity": name_lift.called(tx, known, asked.text, settings.entity),
         "question": lifts.question(known, settings.question),
         "adversarial": lifts.adversarial(known, settings.adversarial),
         "thread": lifts.thread(known, found.meant.query.terms, settings.thread),
@@ -38,7 +38,7 @@ def lifted(tx: Reader, found: Ranking, asked: Question, settings: SearchSettings
     if asked.recent:
         applied["recency"] = lifts.recency(known, asked.only.now, settings.recency, settings.recency_days)
     before = _ordered(found.fused, applied)
-    applied["links"] = links.linked(tx, known, before, settings.links, settings.hub)
+    applied["links"] = graph_lifts.linked(tx, known, before, settings.links, settings.hub)
     order = _ordered(found.fused, applied) if applied["links"] else before
     return replace(found, lifts={name: lift for name, lift in applied.items() if lift}, order=order)
 
@@ -65,7 +65,7 @@ async def reranked(db: Database, cross: CrossEncoderService, found: Ranking, hea
     except EmbeddingUnavailable as failure:
         return replace(found, warnings=(*found.warnings, f"not reranked: {failure.message}"), provisional=True)
     said = dict(zip(first, opinions, strict=True))
-    return replace(found, order=rerank.blend(found.order, said, head), opinions=said)
+    return replace(found, order=rerank_blend.blend(found.order, said, head), opinions=said)
 
 
 def texts(tx: Reader, passages: Sequence[int]) -> dict[int, str]:
@@ -79,8 +79,8 @@ def settled(found: Ranking, asked: Question, settings: SearchSettings) -> Rankin
     """One place for each item, or parent, without repeats, and without what was shown already or is asked about. What
     was shown still stands in for what repeats it."""
     order = [(passage, score) for passage, score in found.order if found.facts[passage].item != asked.like]
-    items = rolling.rolled(order, found.facts, asked.group_by, settings.several)
-    kept, repeats = rolling.distinct(items, found.facts)
-    shown = {rolling.whole(facts, asked.group_by) for facts in found.facts.values() if facts.item in asked.without}
-    left = [pair for pair in kept if rolling.whole(found.facts[pair[0]], asked.group_by) not in shown]
+    items = item_groups.rolled(order, found.facts, asked.group_by, settings.several)
+    kept, repeats = item_groups.distinct(items, found.facts)
+    shown = {item_groups.whole(facts, asked.group_by) for facts in found.facts.values() if facts.item in asked.without}
+    left = [pair for pair in kept if item_groups.whole(found.facts[pair[0]], asked.group_by) not in shown]
     return replace(found, items=left, repeats=repeats, top=max(1.0, kept[0][1]) if kept else 1.0)

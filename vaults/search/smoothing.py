@@ -14,7 +14,7 @@ from vaults.search.candidates import Found
 if TYPE_CHECKING:
     import numpy as np
 
-    from vaults.index.vectors import VectorIndex
+    from vaults.index.vector_index import VectorIndex
 
 STEPS = (0.5, 1.0, 1.0, 0.5)
 """How much of the weight a neighbour gets at -2, -1, +1, +2."""

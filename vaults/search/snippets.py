@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from vaults.search.wordforms import Mark, marks
+from vaults.search.word_forms import Mark, marks
 
 LENGTH = 700
 """Characters of a snippet."""

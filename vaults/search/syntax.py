@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, islice
 
-from vaults.search.expression import Operand, Operator, Reading, Token, evaluate, is_word, words
+from vaults.search.fts_expression import Operand, Operator, Reading, Token, evaluate, is_word, words
 
 COLUMNS = {
     "title": "title",

@@ -14,9 +14,9 @@ from vaults.db.sql import Reader
 from vaults.index import embeddings
 from vaults.search import languages, spelling
 from vaults.search.candidates import OWN
-from vaults.search.expression import beginning, quoted
-from vaults.search.private import text_size
-from vaults.search.wordforms import folded
+from vaults.search.fts_expression import beginning, quoted
+from vaults.search.private_text import text_size
+from vaults.search.word_forms import folded
 
 EXACT = 2_000
 """Passages up to which any change counts; above, one in twenty."""

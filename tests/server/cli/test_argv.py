@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.cli.argv import hoisted
+from server.cli.global_options import hoisted
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from server.masking import masked
+from server.redaction import masked
 from server.version import ROOT, commit
 from tests.server.cli.command import Strongroom
 

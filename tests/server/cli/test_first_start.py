@@ -10,10 +10,10 @@ import pytest
 
 from auth.grants import list_grants
 from auth.tokens import list_tokens
+from server.cli.runtime import open_control
 from server.cli.serve import welcome
-from server.cli.session import open_control
-from server.first_start import FirstStart, first_start
 from server.settings import Loaded, load
+from server.setup.first_start import FirstStart, first_start
 from vaults.errors import InvalidArgument
 
 

@@ -12,13 +12,13 @@ import pytest
 from tests.server.cli.command import ENVIRONMENT, ROOT, Strongroom
 from vaults import pool
 from vaults.db.engine import sqlite
-from vaults.embed import choose
+from vaults.embed import engines
 from vaults.errors import EmbeddingUnavailable
 
 AT_WORK = """
 import sys, threading
 from server.settings import load
-from vaults.embed.choose import load_embedder
+from vaults.embed.engines import load_embedder
 
 model = load_embedder(load(environment={}).settings.embedding)
 begun = threading.Event()
@@ -54,7 +54,7 @@ def test_short_commands_load_no_model_for_vectors_that_are_owed(
         raw.execute("INSERT INTO vault_info VALUES ('recut', '1')")  # a chore, so that work begins with the opening
     monkeypatch.setattr(pool, "SWEEP_AFTER_S", 0.0)
     loads = mock.Mock(side_effect=EmbeddingUnavailable("not here"))
-    monkeypatch.setattr(choose, "load_embedder", loads)
+    monkeypatch.setattr(engines, "load_embedder", loads)
     for words in (
         ["vault", "info", "main"], ["verify"], ["call", "status", "--vault", "main"],
         ["export", "--vault", "main", "--to", str(strongroom.data / "out")], ["doctor"],

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
-from server.guidance import AGENTS, BEGIN, CLAUDE, END
+from server.setup.agent_guides import AGENTS, BEGIN, CLAUDE, END
 from tests.server.cli.command import Strongroom
 from tests.work import PATIENCE_S
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from server.whereabouts import LOCK, URL, announced, served_at
+from server.running_server import LOCK, URL, announced, served_at
 from tests.server.cli.command import Strongroom
 
 

@@ -11,21 +11,21 @@ from typing import Any
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
+from auth.access_cache import AccessBoard
 from auth.authenticate import Authenticator
-from auth.board import AccessBoard
+from auth.external_issuer import OutsideAuthenticator
 from auth.grants import set_grant
 from auth.keys import KeyRing, open_keys
-from auth.local import LocalAuthenticator
-from auth.outside import OutsideAuthenticator
+from auth.local_issuer import LocalAuthenticator
 from auth.principal import LOCAL
 from auth.roles import Role
 from auth.settings import IssuerSettings
+from auth.token_claims import VerifyKey
 from auth.tokens import TokenRequest, create_token
-from auth.verify import VerifyKey
 from ops.refusals import RefusalLine
 from server.http.gate import Admission, Gate, GatePolicy
 from vaults.db.connection import Database
-from vaults.db.migrate import migrate
+from vaults.db.migration import migrate
 from vaults.settings import StorageSettings
 
 URL = "https://mem.example"

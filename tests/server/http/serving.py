@@ -32,7 +32,7 @@ from tests.blanks import lay_out
 from tests.work import PATIENCE_S
 from vaults import registry
 from vaults.db.connection import Database
-from vaults.db.migrate import migrate
+from vaults.db.migration import migrate
 
 MODERN = "2026-07-28"
 LATEST_HANDSHAKE = "2025-11-25"

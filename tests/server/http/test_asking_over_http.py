@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitResult
 
 from auth.roles import Role
-from server.remote import connect
+from server.remote_vault.vault_client import connect
 from tests.server.http.serving import LATEST_HANDSHAKE, MODERN, raw, served
 from tests.work import PATIENCE_S
 from vaults import registry

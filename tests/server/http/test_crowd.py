@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from server.http.crowd import Crowd
+from server.http.connection_limiter import Crowd
 from tests.server.http.wired import ADMIT, GET, Client, Wire, wired
 
 

@@ -11,7 +11,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from auth.roles import Role
-from server.http.envelope import STRUCTURE
+from server.http.request_head import STRUCTURE
 from tests.server.http.house import IDP, open_house, outside
 from tests.server.http.serving import ERAS, LATEST_HANDSHAKE, MODERN, enveloped, raw, served
 

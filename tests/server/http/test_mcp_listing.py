@@ -7,7 +7,7 @@ import json
 import pytest
 
 from auth.roles import Role
-from server.http.listing import ListingCache, question
+from server.http.listing_cache import ListingCache, question
 from tests.server.http.serving import BOTH, ERAS, MODERN, enveloped, raw, served
 
 VIEW = (Role.READER, "agent", "auto")

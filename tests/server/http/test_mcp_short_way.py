@@ -11,8 +11,8 @@ import pytest_asyncio
 from pydantic_core import from_json
 
 from auth.roles import Role
-from server.http import mcp
-from server.http.short_way import tool_call
+from server.http import mcp_route
+from server.http.fast_path import tool_call
 from tests.server.http.serving import BOTH, LATEST_HANDSHAKE, MODERN, enveloped, raw, served
 from tests.work import PATIENCE_S
 
@@ -43,13 +43,13 @@ async def site(tmp_path_factory):
 def ways(monkeypatch):
     """The way each request took: True for the short one."""
     taken = []
-    knows = mcp.ShortWay.knows
+    knows = mcp_route.ShortWay.knows
 
     def noted(self, call):
         taken.append(knows(self, call))
         return taken[-1]
 
-    monkeypatch.setattr(mcp.ShortWay, "knows", noted)
+    monkeypatch.setattr(mcp_route.ShortWay, "knows", noted)
     return taken
 
 
@@ -89,7 +89,7 @@ async def test_both_ways_answer_alike(site, ways, monkeypatch, name, arguments, 
             assert short.json()["error"]["code"] == -32700
             return
         assert ways[-1] is True
-        monkeypatch.setattr(mcp.ShortWay, "knows", lambda self, call: False)
+        monkeypatch.setattr(mcp_route.ShortWay, "knows", lambda self, call: False)
         long = await owner.post(message, era=era)
     assert short.status_code == long.status_code == 200
     left, right = short.json(), long.json()

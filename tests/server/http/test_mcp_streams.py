@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from auth.roles import Role
-from server.mcp_bridge import listening
+from server.mcp_bridge import subscriptions
 from tests.server.http.serving import BOTH, MODERN, enveloped, raw, served
 from tests.work import PATIENCE_S
 from vaults.errors import VaultUnavailable
@@ -17,7 +17,7 @@ from vaults.errors import VaultUnavailable
 
 @pytest.fixture
 async def site(tmp_path, monkeypatch):
-    monkeypatch.setattr(listening, "CHECK_S", 0.05)
+    monkeypatch.setattr(subscriptions, "CHECK_S", 0.05)
     async with served(tmp_path / "data", vaults=("main", "other")) as running:
         running.tokens["second"] = await running.ground.token("second", Role.ADMIN, "main")
         running.tokens["stranger"] = await running.ground.token("stranger", Role.WRITER, "other")
@@ -110,7 +110,7 @@ async def test_a_write_stands_when_listeners_cannot_be_told(site, monkeypatch):
         wanted = [f"memory://{mine}"]
         async with listen(owner, resourceSubscriptions=wanted, resourcesListChanged=True) as heard:
             await heard.next()
-            monkeypatch.setattr(listening.visibility, "seen_by", unavailable)
+            monkeypatch.setattr(subscriptions.visibility, "seen_by", unavailable)
             assert not (await owner.call("memory_update", {"id": mine, "title": "x"}))["isError"]
             assert (await heard.next())["method"] == "notifications/resources/list_changed"
 

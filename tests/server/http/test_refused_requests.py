@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from auth import board
+from auth import access_cache
 from auth.roles import Role
 from tests.server.http.serving import Ground, Site, served
 from tests.server.http.wired import Wire
@@ -134,7 +134,7 @@ async def test_an_address_written_with_percent_signs_is_nowhere(site: Site, path
 async def test_a_loop_that_stood_still_refuses_nobody(
     site: Site, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(board, "STALE_S", 0.6)
+    monkeypatch.setattr(access_cache, "STALE_S", 0.6)
     asked = asyncio.create_task(ask(site, request("/v/red/mcp", site.tokens["alice"], method="GET")))
     await asyncio.sleep(0)
     time.sleep(1.2)  # nothing else runs in this process: no poll can look at the grants  # noqa: ASYNC251

@@ -16,7 +16,7 @@ import pytest
 
 from server.http.app import allowed_hosts, public_url
 from server.http.certificate import certificate_names
-from server.http.envelope import Envelope, Refusal
+from server.http.request_head import Envelope, Refusal
 from tests.server.http.certified import write_pair
 from tests.server.http.serving import settings_of
 from vaults.errors import InvalidArgument

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from vaults.search import budget
+from vaults.search import tokenizer
 
 FENCE = re.compile(r"Up to </(\d{9})>")
 
@@ -22,7 +22,7 @@ NOT_WORDED = frozenset(
 
 def tokens_of_json(content: dict[str, Any]) -> int:
     """Tokens of the JSON as a client writes it for its model."""
-    return budget.count(json.dumps(content, ensure_ascii=False))
+    return tokenizer.count(json.dumps(content, ensure_ascii=False))
 
 
 def facts(value: Any, name: str = "") -> Iterator[str]:

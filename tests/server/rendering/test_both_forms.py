@@ -15,7 +15,7 @@ from tests.conftest import Asking, asker
 from tests.noted import folder, indexed, put
 from tests.server.http.examples import EXAMPLES
 from tests.server.rendering.answers import inside, outside, tokens_of_json, unsaid
-from vaults.search import budget
+from vaults.search import tokenizer
 
 PLAN = "---\nstatus: open\ntags: [a]\n---\n# Plan\n\nGo with [[Trip]].\n\n## Log\n\n- [ ] pack\n"
 
@@ -97,7 +97,7 @@ async def test_no_answer_exceeds_its_budget_in_either_form(services: Services, r
             found = await ask(
                 tool, **{**arguments, "max_tokens": room} | ({"budget_tokens": room} if tool == "context" else {})
             )
-            sizes = tokens_of_json(found.content), budget.count(found.text)
+            sizes = tokens_of_json(found.content), tokenizer.count(found.text)
             if found.ok and max(sizes) > room:
                 over[f"{tool} {arguments}"] = sizes
     assert not over

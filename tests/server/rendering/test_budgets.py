@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from server import dispatch as dispatching
 from server import vault_admin
 from server.dispatch import Outcome
-from server.rendering.answer import CUT
+from server.rendering.answers import CUT
 from server.services import Services, open_services
 from server.settings import load
 from server.tools import discover
@@ -27,7 +27,7 @@ from tests.fakes import HashEmbedder
 from tests.noted import folder, indexed, put, settled
 from tests.server.http.examples import EXAMPLES
 from tests.server.rendering.answers import tokens_of_json
-from vaults.search import budget
+from vaults.search import tokenizer
 
 PLAN = "---\nstatus: open\ntags: [a]\n---\n# Plan\n\nGo with [[Trip]].\n\n## Log\n\n- [ ] pack\n"
 LONG = PLAN + "".join(f"\n## Part {n}\n\n[[plan]] {'says « ' * 60}\n" for n in range(12)) + "- [ ] do\n- [ ] go\n"
@@ -111,7 +111,7 @@ def test_both_forms_keep_to_any_budget(call: Call, wanted: tuple[str, dict[str, 
     if not found.ok:
         return  # an example that needs what another one made
     assert tokens_of_json(found.content) <= room, (tool, arguments, room)
-    assert budget.count(found.text) <= room, (tool, arguments, room)
+    assert tokenizer.count(found.text) <= room, (tool, arguments, room)
     assert found.text.count(CUT) <= 1, "said once"
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.rendering import counting
-from server.rendering.text import Answer, Item, render
-from vaults.search import budget
+from server.rendering import token_counts
+from server.rendering.plain_text import Answer, Item, render
+from vaults.search import tokenizer
 
 PIECES = (
     "word", " ", "harbour opens", "\n", "<!--", "<system>", "\u200b", "\x01", "§1 ", "!!", "]}", '"', "\\", "東京", "…",
@@ -37,9 +37,9 @@ def both(said: list[str]) -> tuple[dict[str, Any], str]:
 
 def check(said: list[str]) -> None:
     content, text = both(said)
-    written = counting.sent(content)
-    told = counting.tokens(content, written, text, ROOM)
-    assert max(budget.count(written), budget.count(text)) <= told
+    written = token_counts.sent(content)
+    told = token_counts.tokens(content, written, text, ROOM)
+    assert max(tokenizer.count(written), tokenizer.count(text)) <= told
 
 
 @given(rows)
@@ -50,18 +50,18 @@ def test_no_answer_takes_more_tokens_than_it_is_said_to(said: list[str]) -> None
 def test_a_text_that_says_less_is_not_counted(monkeypatch: Any) -> None:
     content, text = both(["The harbour opens at nine."] * 10)
     counted: list[str] = []
-    count = budget.count
-    monkeypatch.setattr(budget, "count", lambda each: counted.append(each) or count(each))
-    counting.tokens(content, counting.sent(content), text, ROOM)
+    count = tokenizer.count
+    monkeypatch.setattr(tokenizer, "count", lambda each: counted.append(each) or count(each))
+    token_counts.tokens(content, token_counts.sent(content), text, ROOM)
     assert text not in counted
 
 
 def test_what_does_not_fit_row_by_row_is_counted_whole() -> None:
     content, text = both(["The harbour opens at nine."] * 10)
-    written = counting.sent(content)
-    assert counting.tokens(content, written, text, 10) == budget.count(written)
+    written = token_counts.sent(content)
+    assert token_counts.tokens(content, written, text, 10) == tokenizer.count(written)
 
 
 def test_a_text_that_spells_out_more_is_counted() -> None:
     text = "a harbour opens " * 50
-    assert counting.tokens({"a": 1}, '{"a": 1}', text, ROOM) == budget.count(text)
+    assert token_counts.tokens({"a": 1}, '{"a": 1}', text, ROOM) == tokenizer.count(text)

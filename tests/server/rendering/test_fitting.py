@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.rendering.fitting import shorten, size
+from server.rendering.truncation import shorten, size
 
 
 @dataclass(frozen=True, slots=True)

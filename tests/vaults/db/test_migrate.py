@@ -9,7 +9,7 @@ import pytest
 
 from vaults.db.connection import Database
 from vaults.db.engine import sqlite
-from vaults.db.migrate import Step, migrate, steps
+from vaults.db.migration import Step, migrate, steps
 from vaults.errors import VaultQuarantined
 from vaults.settings import StorageSettings
 

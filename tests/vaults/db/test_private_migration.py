@@ -12,11 +12,11 @@ from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
 from tests.fakes import HashEmbedder
 from vaults.db.connection import Database
-from vaults.db.migrate import migrate, steps
+from vaults.db.migration import migrate, steps
 from vaults.db.sql import Reader, Writer
-from vaults.domain import indexing
-from vaults.domain.memory import derived_title
-from vaults.domain.verify import verify
+from vaults.domain.maintenance.verification import verify
+from vaults.domain.memories import indexing
+from vaults.domain.memories.memory_model import derived_title
 from vaults.index import passages
 from vaults.settings import StorageSettings
 

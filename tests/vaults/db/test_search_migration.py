@@ -15,11 +15,12 @@ from server.services import Services
 from tests.conftest import Opening, asker, local
 from tests.fakes import HashEmbedder
 from vaults.db.connection import Database
-from vaults.db.migrate import migrate, steps
+from vaults.db.migration import migrate, steps
 from vaults.db.sql import Reader, Row, Writer
-from vaults.domain import indexing, reindexing
-from vaults.domain.memory import derived_title
-from vaults.domain.verify import verify
+from vaults.domain.maintenance import reindexing
+from vaults.domain.maintenance.verification import verify
+from vaults.domain.memories import indexing
+from vaults.domain.memories.memory_model import derived_title
 from vaults.index import passages
 from vaults.settings import StorageSettings
 from vaults.vault import Vault

@@ -15,10 +15,10 @@ from server import vault_admin
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
-from vaults.domain import anchors
-from vaults.domain.exports import export
-from vaults.domain.memory import Actor
-from vaults.domain.transfer import import_jsonl
+from vaults.domain.import_export.exports import export
+from vaults.domain.import_export.imports import import_jsonl
+from vaults.domain.memories import commit_anchors
+from vaults.domain.memories.memory_model import Actor
 
 FULL = "0123456789abcdef0123456789abcdef01234567"
 
@@ -90,11 +90,11 @@ async def test_orphans_are_told_by_the_repository(services: Services, project: P
     first = committed(project, "first")
     second = committed(project, "second")
     async with services.pool.lease(services.roster.entry("project")) as vault:
-        assert await anchors.orphans(vault, [first, second, FULL], first) == {second, FULL}
-        assert await anchors.orphans(vault, [first], FULL) is None
-        assert await anchors.orphans(vault, [first] * 300 + [FULL], first) == {FULL}
-        beyond = [first, *(f"{number:040x}" for number in range(anchors.ASKED - 1)), FULL]
-        found = await anchors.orphans(vault, beyond, first)
+        assert await commit_anchors.orphans(vault, [first, second, FULL], first) == {second, FULL}
+        assert await commit_anchors.orphans(vault, [first], FULL) is None
+        assert await commit_anchors.orphans(vault, [first] * 300 + [FULL], first) == {FULL}
+        beyond = [first, *(f"{number:040x}" for number in range(commit_anchors.ASKED - 1)), FULL]
+        found = await commit_anchors.orphans(vault, beyond, first)
         assert found is not None
         assert FULL not in found
 
@@ -102,8 +102,8 @@ async def test_orphans_are_told_by_the_repository(services: Services, project: P
 async def test_a_vault_without_a_repository_has_no_orphans(services: Services, tmp_path: Path) -> None:
     committed(tmp_path, "a repository around the server's data is nobody's")
     async with services.pool.lease(services.roster.entry("main")) as vault:
-        assert await anchors.present(vault) is None
-        assert await anchors.orphans(vault, [FULL], FULL) is None
+        assert await commit_anchors.present(vault) is None
+        assert await commit_anchors.orphans(vault, [FULL], FULL) is None
 
 
 async def test_the_settings_may_name_a_repository(opening: Opening, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -113,7 +113,7 @@ async def test_the_settings_may_name_a_repository(opening: Opening, tmp_path_fac
         ask = asking(services, "main")
         assert await _anchor(ask, await _stored(ask, "of the code beside")) == first
         async with services.pool.lease(services.roster.entry("main")) as vault:
-            assert await anchors.orphans(vault, [first, FULL], first) == {FULL}
+            assert await commit_anchors.orphans(vault, [first, FULL], first) == {FULL}
 
 
 async def test_a_damaged_repository_hinders_no_memory(services: Services, project: Path) -> None:

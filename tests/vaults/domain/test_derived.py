@@ -13,8 +13,8 @@ import numpy as np
 from tests.conftest import Opening, asker
 from tests.fakes import HashEmbedder
 from tests.work import PATIENCE_S
-from vaults.domain.reindexing import reindex
-from vaults.domain.verify import verify
+from vaults.domain.maintenance.reindexing import reindex
+from vaults.domain.maintenance.verification import verify
 
 QUERIES = ("harbour", "ship number 7", "zebra", "a paragraph in the middle")
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.work import assert_linear
-from vaults.domain.disarming import disarm, nonce_for, one_line, quoted
+from vaults.domain.text.sanitize import disarm, nonce_for, one_line, quoted
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 
 from server.services import Services
 from tests.conftest import Asking
-from vaults.domain import fetching
-from vaults.domain.fetching import Portion
-from vaults.domain.memory import Actor
+from vaults.domain.memories.memory_model import Actor
+from vaults.domain.retrieval import full_texts
+from vaults.domain.retrieval.full_texts import Portion
 
 LINES = "".join(f"line {number} of it\n" for number in range(100))
 
@@ -35,5 +35,5 @@ async def test_what_cut_a_text_is_told(
         if portion.from_line > 1:
             pytest.skip("of a memory the lines before are told as missing")
     async with services.pool.lease(services.roster.entry("main")) as vault:
-        found = await fetching.one(vault, Actor("local:cli", "cli"), ref, portion)
+        found = await full_texts.one(vault, Actor("local:cli", "cli"), ref, portion)
     assert found.cut_by == cut_by

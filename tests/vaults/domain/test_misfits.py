@@ -7,8 +7,8 @@ from typing import Annotated
 import pytest
 from pydantic import BaseModel, Field, ValidationError
 
-from vaults.domain.memory import Label, Text
-from vaults.domain.misfits import plain
+from vaults.domain.memories.memory_model import Label, Text
+from vaults.domain.text.validation_messages import plain
 
 
 class _Given(BaseModel):

@@ -12,8 +12,8 @@ from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, asker, local
-from vaults.domain import transfer
-from vaults.domain.memory import Actor
+from vaults.domain.import_export import imports
+from vaults.domain.memories.memory_model import Actor
 
 TEXT = "The release train leaves every second Tuesday"
 
@@ -221,7 +221,7 @@ async def test_what_is_stored_already_takes_the_place_of_what_it_supersedes(ask:
 async def test_superseding_twice_by_the_same_memory_survives_an_export(
     services: Services, ask: Asking, tmp_path: Path
 ) -> None:
-    from vaults.domain import exports
+    from vaults.domain.import_export import exports
 
     first, second = await _told(ask, "Package manager: npm"), await _told(ask, "Package manager: bower")
     for old in (first, second):
@@ -232,15 +232,15 @@ async def test_superseding_twice_by_the_same_memory_survives_an_export(
         await exports.export(vault, folder, ["jsonl"])
         for one in (await ask("memory_list", include_archived=True)).content["memories"]:
             await ask("memory_forget", ids=[one["id"]], purge=True)
-        await transfer.import_jsonl(vault, Actor("owner", "owner"), folder / "memories.jsonl")
+        await imports.import_jsonl(vault, Actor("owner", "owner"), folder / "memories.jsonl")
     alive = (await ask("memory_list")).content["memories"]
     assert [memory["content"] for memory in alive] == ["Package manager: pnpm"]
 
 
-async def _imported(services: Services, path: Path, lines: list[dict[str, Any]]) -> transfer.Tally:
+async def _imported(services: Services, path: Path, lines: list[dict[str, Any]]) -> imports.Tally:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     async with services.pool.lease(services.roster.entry("main")) as vault:
-        return await transfer.import_jsonl(vault, Actor("owner", "owner"), path)
+        return await imports.import_jsonl(vault, Actor("owner", "owner"), path)
 
 
 async def test_lines_of_an_import_that_say_the_same_are_one_memory(
@@ -278,12 +278,12 @@ async def test_an_import_revives_nothing(services: Services, ask: Asking, tmp_pa
 
 
 async def test_a_memory_of_an_older_vault_is_known_by_its_former_key(services: Services, ask: Asking) -> None:
-    from vaults.domain import storing
-    from vaults.domain.memory import MemoryFields
+    from vaults.domain.memories import storage
+    from vaults.domain.memories.memory_model import MemoryFields
 
     one = await _told(ask)
     async with services.pool.lease(services.roster.entry("main")) as vault:
-        former = storing._former_key(Actor("owner", "owner"), MemoryFields(content=TEXT), "global")
+        former = storage._former_key(Actor("owner", "owner"), MemoryFields(content=TEXT), "global")
         await vault.db.write(lambda tx: tx.run("UPDATE memories SET duplicate_key = ?", (former,)))
     again = await _told(ask, tags=["x"])
     assert again["id"] == one["id"]

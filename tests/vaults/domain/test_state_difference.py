@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaults.domain.checkpoints import SHOWN, Difference, difference
+from vaults.domain.continuity.checkpoints import SHOWN, Difference, difference
 
 LEAF = st.none() | st.booleans() | st.integers(-3, 3) | st.floats(allow_nan=False) | st.text("ab/~", max_size=2)
 JSON = st.recursive(

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
-from vaults.domain.exports import STAGE, export, staged
-from vaults.domain.memory import Actor
-from vaults.domain.transfer import Tally, import_jsonl
+from vaults.domain.import_export.exports import STAGE, export, staged
+from vaults.domain.import_export.imports import Tally, import_jsonl
+from vaults.domain.memories.memory_model import Actor
 from vaults.errors import Conflict, EmbeddingUnavailable, InvalidArgument
 from vaults.vault import Vault
 

@@ -10,8 +10,8 @@ import pytest
 from server.services import Services
 from tests.conftest import Asking
 from vaults.db.sql import Reader
-from vaults.domain.reindexing import reindex
-from vaults.index.scripts import grams
+from vaults.domain.maintenance.reindexing import reindex
+from vaults.index.unspaced_scripts import grams
 from vaults.vault import Vault
 
 

@@ -18,8 +18,9 @@ from tests.conftest import asker, local
 from tests.work import sqlite_steps
 from vaults import clock
 from vaults.db.sql import Reader, Writer
-from vaults.domain import feedback, growth, usage
-from vaults.domain.usage import Spent, ToolUse
+from vaults.domain.continuity import feedback, usage_report
+from vaults.domain.continuity.usage_report import Spent, ToolUse
+from vaults.domain.maintenance import growth
 from vaults.vault import Vault
 
 LONG_AGO = "2000-01-01T00:00:00.000Z"
@@ -55,14 +56,14 @@ async def vault(services: Services) -> AsyncIterator[Vault]:
 
 async def counted(vault: Vault, events: Iterable[Event], since: str = LONG_AGO, *, by_caller: bool = False) -> Spent:
     await vault.db.write(lambda tx: write(tx, events))
-    return await usage.spent(vault, since, by_caller=by_caller)
+    return await usage_report.spent(vault, since, by_caller=by_caller)
 
 
 async def test_a_vault_nobody_called_cost_nothing(vault: Vault) -> None:
     found = await counted(vault, [])
     assert (found.sessions, found.tools, found.resumed, found.saved) == (0, [], 0, 0)
-    assert usage.savings(found, 4000).net == 0
-    assert usage.savings(found, 4000).percent is None
+    assert usage_report.savings(found, 4000).net == 0
+    assert usage_report.savings(found, 4000).percent is None
 
 
 async def test_calls_are_counted_by_tool_busiest_first(vault: Vault) -> None:
@@ -81,7 +82,7 @@ async def test_only_what_came_since_is_counted(vault: Vault) -> None:
     old, new = Event(at="2026-11-01T00:00:00.000Z"), Event(at="2026-11-02T00:00:00.000Z")
     found = await counted(vault, [old, old, new], "2026-11-02T00:00:00.000Z")
     assert [use.calls for use in found.tools] == [1]
-    assert (await usage.spent(vault, "2026-11-03T00:00:00.000Z", by_caller=True)).tools == []
+    assert (await usage_report.spent(vault, "2026-11-03T00:00:00.000Z", by_caller=True)).tools == []
 
 
 async def test_sessions_that_opened_something_are_what_is_spared(vault: Vault) -> None:
@@ -91,7 +92,7 @@ async def test_sessions_that_opened_something_are_what_is_spared(vault: Vault) -
     failed = replace(taken, type="tool_call", outcome="not_found", tokens_out=0)
     pack = Event("context", saved=12_000, tokens_out=2400)
     found = await counted(vault, [resumed, taken, nothing_there, failed, pack])
-    saved = usage.savings(replace(found, sessions=2), schemas=4000)
+    saved = usage_report.savings(replace(found, sessions=2), schemas=4000)
     assert (saved.cold_starts_avoided, saved.estimated, saved.overhead, saved.responses) == (2, 15_350, 8000, 3300)
     assert saved.net == 15_350 - 8000 - 3300
     assert saved.percent == round(100 * saved.net / 16_000, 1)
@@ -106,7 +107,7 @@ async def test_callers_are_named_as_people_know_them(services: Services, vault: 
     assert (await asker(services, Caller(owner("cli"), "main", Role.ADMIN, "cli"))("status")).ok
     found = await counted(vault, [Event(owner="local|gone")], by_caller=True)
     assert {use.who: use.calls for use in found.callers} == {"alice": 1, "owner": 1, "local|gone": 1}
-    assert (await usage.spent(vault, LONG_AGO, by_caller=False)).callers == []
+    assert (await usage_report.spent(vault, LONG_AGO, by_caller=False)).callers == []
 
 
 async def test_a_long_log_is_counted_in_steps_that_grow_with_its_length(vault: Vault) -> None:
@@ -117,11 +118,11 @@ async def test_a_long_log_is_counted_in_steps_that_grow_with_its_length(vault: V
         await vault.db.write(lambda tx, events=events: write(tx, events))  # type: ignore[misc]
         steps.append(
             await vault.db.read(
-                lambda tx: sqlite_steps(tx, lambda: usage.counted(tx, LONG_AGO, by_caller=True))  # type: ignore[misc]
+                lambda tx: sqlite_steps(tx, lambda: usage_report.counted(tx, LONG_AGO, by_caller=True))  # type: ignore[misc]
             )
         )
     assert steps[1] < 1.2 * 8 * steps[0]
-    found = await usage.spent(vault, LONG_AGO, by_caller=True)
+    found = await usage_report.spent(vault, LONG_AGO, by_caller=True)
     assert sum(use.calls for use in found.tools) == 50_000
     assert found.tools[0].p50_ms == pytest.approx(250, rel=0.02)
     assert found.tools[0].p95_ms == pytest.approx(475, rel=0.02)
@@ -130,11 +131,11 @@ async def test_a_long_log_is_counted_in_steps_that_grow_with_its_length(vault: V
 async def test_of_a_longer_log_the_newest_are_counted_and_it_says_since_when(
     vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(usage, "MOST", 10)
+    monkeypatch.setattr(usage_report, "MOST", 10)
     days = [f"2026-11-{day:02}T00:00:00.000Z" for day in range(1, 16)]
     found = await counted(vault, [Event(at=day) for day in days])
     assert (found.truncated, found.since, found.tools[0].calls) == (True, days[5], 10)
-    exact = await usage.spent(vault, days[5], by_caller=False)
+    exact = await usage_report.spent(vault, days[5], by_caller=False)
     assert (exact.truncated, exact.since, exact.tools[0].calls) == (False, days[5], 10)
 
 
@@ -146,7 +147,7 @@ def test_quantiles_are_of_the_calls_themselves_but_for_their_rounding(times: lis
     steps = sorted((step(ms), 1) for ms in times)
     rank = -(-len(times) * round(share * 100) // 100)
     exact = sorted(times)[rank - 1]
-    assert usage._quantile(steps, len(times), share) == pytest.approx(exact, abs=0.1 if exact < 100 else 1.0)
+    assert usage_report._quantile(steps, len(times), share) == pytest.approx(exact, abs=0.1 if exact < 100 else 1.0)
 
 
 async def test_what_was_said_of_a_tool_counts_from_fifteen_on(services: Services, vault: Vault) -> None:

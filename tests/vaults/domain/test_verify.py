@@ -10,12 +10,12 @@ import pytest
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
 from vaults.db.sql import Writer
-from vaults.domain import reindexing
-from vaults.domain.reindexing import reindex
-from vaults.domain.verify import verify
+from vaults.domain.maintenance import reindexing
+from vaults.domain.maintenance.reindexing import reindex
+from vaults.domain.maintenance.verification import verify
 from vaults.errors import EmbeddingUnavailable
 from vaults.index.projection import SNAPSHOT
-from vaults.index.vectors import Stamp, VectorChange
+from vaults.index.vector_index import Stamp, VectorChange
 from vaults.vault import Vault
 
 LONG = "\n\n".join(f"Paragraph {n} about the harbour, its tides and the {n} ships." for n in range(60))

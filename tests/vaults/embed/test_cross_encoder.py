@@ -15,8 +15,8 @@ import pytest
 from tests.vaults.embed import tiny_cross
 from tests.vaults.embed.tiny_cross import TOKENS
 from vaults.embed import bundled
-from vaults.embed.cross import CrossEncoderService
-from vaults.embed.cross_model import CrossOptions, load_cross
+from vaults.embed.cross_encoder import CrossEncoderService
+from vaults.embed.cross_encoder_model import CrossOptions, load_cross
 from vaults.errors import EmbeddingUnavailable
 
 OPTIONS = CrossOptions(model=None, device="cpu", threads=1, max_tokens=512, timeout_s=60, cache=100)

@@ -13,9 +13,9 @@ import pytest
 
 from tests.vaults.embed.scripted import Clock
 from tests.work import PATIENCE_S
-from vaults.embed.cross import CrossEncoderService
-from vaults.embed.cross_model import CrossOptions, Scorer
-from vaults.embed.cross_thread import PAUSE_S
+from vaults.embed.cross_encoder import CrossEncoderService
+from vaults.embed.cross_encoder_model import CrossOptions, Scorer
+from vaults.embed.cross_encoder_thread import PAUSE_S
 from vaults.errors import EmbeddingUnavailable
 
 

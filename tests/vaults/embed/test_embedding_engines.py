@@ -14,12 +14,12 @@ import pytest
 
 from vaults.embed import bundled
 from vaults.embed.backend import Embedder
-from vaults.embed.choose import load_embedder
-from vaults.embed.prepare import TOLERANCE, prepare
-from vaults.embed.prepared import TOKENIZER, find_prepared
-from vaults.embed.sentence import load_original
+from vaults.embed.engines import load_embedder
+from vaults.embed.preparation import TOLERANCE, prepare
+from vaults.embed.prepared_model import TOKENIZER, find_prepared
+from vaults.embed.torch_engine import load_original
 from vaults.errors import InvalidArgument
-from vaults.observe import NullObserver
+from vaults.observer import NullObserver
 from vaults.settings import EmbeddingSettings
 
 WORDS = "agents keep what they learn in vaults nobody else can open so that next week starts where this one ended"
@@ -94,7 +94,7 @@ def test_serving_with_onnx_imports_no_torch(prepared_settings: EmbeddingSettings
     code = (
         "import asyncio, sys\n"
         "from vaults.embed.service import EmbeddingService\n"
-        "from vaults.observe import NullObserver\n"
+        "from vaults.observer import NullObserver\n"
         "from vaults.settings import EmbeddingSettings\n"
         "async def main():\n"
         "    service = EmbeddingService(EmbeddingSettings(), NullObserver())\n"
@@ -109,7 +109,7 @@ def test_serving_with_onnx_imports_no_torch(prepared_settings: EmbeddingSettings
 
 
 def test_the_service_survives_a_text_the_tokenizer_refuses(onnx: Embedder) -> None:
-    from vaults.embed.rows import embed_rows
+    from vaults.embed.vector_checks import embed_rows
 
     rows = embed_rows(onnx.embed, ["fine", "lone \ud800 surrogate", "fine too"], onnx.identity.width)
     assert [row is None for row in rows] == [False, True, False]
@@ -171,10 +171,10 @@ def test_a_model_with_other_pooling_is_refused_and_leaves_nothing(tiny: Any, tmp
 def test_a_copy_that_gives_other_vectors_is_not_put_in_place(
     tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from vaults.embed import onnx
+    from vaults.embed import onnx_engine
 
-    pool = onnx._pool
-    monkeypatch.setattr(onnx, "_pool", lambda hidden, mask: pool(hidden, mask) + 2e-5)
+    pool = onnx_engine._pool
+    monkeypatch.setattr(onnx_engine, "_pool", lambda hidden, mask: pool(hidden, mask) + 2e-5)
     with pytest.raises(InvalidArgument, match="other vectors"):
         prepare(EmbeddingSettings(model=str(tiny("mean", 32)), models_dir=str(tmp_path)))
     assert {path.name for path in tmp_path.iterdir()} <= {".lock"}

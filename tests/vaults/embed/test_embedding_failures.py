@@ -17,7 +17,7 @@ from tests.vaults.embed.scripted import Clock, Gated, Scripted
 from tests.work import PATIENCE_S
 from vaults.embed.service import EmbeddingService
 from vaults.errors import EmbeddingUnavailable
-from vaults.observe import NullObserver
+from vaults.observer import NullObserver
 from vaults.settings import EmbeddingSettings
 
 

@@ -7,8 +7,8 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaults.embed.lanes import Lane, Lanes, Ticket
-from vaults.embed.slices import cut
+from vaults.embed.batches import cut
+from vaults.embed.priority_queue import Lane, Lanes, Ticket
 
 
 @given(st.lists(st.integers(0, 900), max_size=80), st.integers(1, 600), st.integers(1, 40))

@@ -17,7 +17,7 @@ from tests.vaults.embed.scripted import Gated, Scripted
 from tests.work import PATIENCE_S
 from vaults.embed.service import EmbeddingService
 from vaults.errors import EmbeddingUnavailable, Overloaded
-from vaults.observe import NullObserver
+from vaults.observer import NullObserver
 from vaults.settings import EmbeddingSettings
 
 
@@ -240,7 +240,7 @@ def test_importing_the_service_imports_nothing_heavy(module: str, imported: Call
 
 @pytest.fixture(scope="module")
 def imported() -> Callable[[], set[str]]:
-    code = "import sys, vaults.embed.service, vaults.embed.choose; print(*sys.modules)"
+    code = "import sys, vaults.embed.service, vaults.embed.engines; print(*sys.modules)"
     modules = set(
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     )

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from vaults.embed import bundled
-from vaults.embed.choose import load_embedder, model_info
 from vaults.embed.digests import sha256_of
-from vaults.embed.prepare import prepare
-from vaults.embed.prepared import (
+from vaults.embed.engines import load_embedder, model_info
+from vaults.embed.model_source import ModelSource, find_source, revision_of
+from vaults.embed.preparation import prepare
+from vaults.embed.prepared_model import (
     FORMAT,
     MANIFEST,
     Manifest,
@@ -21,7 +22,6 @@ from vaults.embed.prepared import (
     models_folder,
     original_marks,
 )
-from vaults.embed.source import ModelSource, find_source, revision_of
 from vaults.errors import EmbeddingUnavailable
 from vaults.settings import EmbeddingSettings
 

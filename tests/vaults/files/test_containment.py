@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from tests.work import PATIENCE_S
 from vaults.errors import InvalidArgument, StrongroomError
-from vaults.files.swap import Place, exchange
 from vaults.files.tree import Stamp, Tree
+from vaults.files.writes.renames import Place, exchange
 
 SECRET = b"canary 7f3a"
 NOBODY = Stamp(len(SECRET), 0, 0, 0)

@@ -17,8 +17,8 @@ from vaults.errors import (
     StrongroomError,
     VaultUnavailable,
 )
-from vaults.files import swap
 from vaults.files.tree import Tree
+from vaults.files.writes import renames
 
 
 def left(folder: Path) -> dict[str, bytes]:
@@ -92,18 +92,18 @@ def test_the_bytes_are_durable_before_the_exchange_and_the_name_after(
 ) -> None:
     tree = Tree(tmp_path)
     steps: list[str] = []
-    real_sync, real_rename = os.fsync, swap._rename
+    real_sync, real_rename = os.fsync, renames._rename
 
     def sync(descriptor: int) -> None:
         steps.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
         real_sync(descriptor)
 
-    def rename(source: swap.Place, target: swap.Place, flags: int) -> bool:
+    def rename(source: renames.Place, target: renames.Place, flags: int) -> bool:
         steps.append("rename")
         return real_rename(source, target, flags)
 
     monkeypatch.setattr(os, "fsync", sync)
-    monkeypatch.setattr(swap, "_rename", rename)
+    monkeypatch.setattr(renames, "_rename", rename)
 
     def done() -> list[str]:
         taken = steps.copy()
@@ -129,7 +129,7 @@ def test_the_bytes_are_durable_before_the_exchange_and_the_name_after(
 def test_without_renames_that_look_nothing_is_overwritten_either(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(swap, "_rename", lambda *_: False)
+    monkeypatch.setattr(renames, "_rename", lambda *_: False)
     tree = Tree(tmp_path)
     stamp = tree.create("note.md", b"one")
     stamp = tree.replace("note.md", b"two", stamp)

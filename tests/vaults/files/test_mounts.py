@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vaults.files import mounts
+from vaults.files.watch import mounts
 
 TABLE = """\
 22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw

@@ -14,7 +14,7 @@ from vaults.files.tree import Tree
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from vaults.files import replacing, placing, publishing, temporary
+from vaults.files.writes import replacement, name_changes, prepared_changes, temporary_files
 from vaults.files.tree import Tree
 
 root, moment, outside = Path(sys.argv[1]), sys.argv[2], sys.argv[3]

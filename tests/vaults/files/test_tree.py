@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from vaults.errors import AlreadyExists, Conflict, InvalidArgument, NotFound, ReadOnly, TooLarge, VaultUnavailable
-from vaults.files import replacing
-from vaults.files.late import LateWrites
 from vaults.files.tree import Stamp, Tree
+from vaults.files.writes import replacement
+from vaults.files.writes.late_writes import LateWrites
 
 LIMIT = 1_000_000
 
@@ -116,9 +116,9 @@ def test_a_note_removed_before_publishing_stays_removed(tree: Tree, vault: Path)
 def test_two_saves_during_the_exchange_are_both_kept(tree: Tree, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stamp = tree.create("note.md", b"ours")
     prepared = tree.prepare("note.md", b"new", stamp)
-    real, calls = replacing.exchange, 0
+    real, calls = replacement.exchange, 0
 
-    def exchange(one: replacing.Place, other: replacing.Place) -> bool:
+    def exchange(one: replacement.Place, other: replacement.Place) -> bool:
         nonlocal calls
         calls += 1
         if calls <= 2:
@@ -126,7 +126,7 @@ def test_two_saves_during_the_exchange_are_both_kept(tree: Tree, vault: Path, mo
             (vault / "saved").replace(vault / "note.md")
         return real(one, other)
 
-    monkeypatch.setattr(replacing, "exchange", exchange)
+    monkeypatch.setattr(replacement, "exchange", exchange)
     with pytest.raises(Conflict) as caught:
         prepared.publish()
     kept = caught.value.details["kept"]
@@ -138,7 +138,7 @@ def test_two_saves_during_the_exchange_are_both_kept(tree: Tree, vault: Path, mo
 def test_without_an_exchange_in_the_system_the_look_comes_before_the_rename(
     tree: Tree, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replacing, "exchange", lambda one, other: False)
+    monkeypatch.setattr(replacement, "exchange", lambda one, other: False)
     stamp = tree.create("note.md", b"one")
     stamp = tree.replace("note.md", b"two", stamp)
     prepared = tree.prepare("note.md", b"three", stamp)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from vaults.errors import InvalidArgument
-from vaults.files import walking
+from vaults.files import note_walk
 from vaults.files.paths import located
 from vaults.files.tree import Reason, Tree, Walk
 
@@ -161,14 +161,14 @@ def test_a_folder_that_cannot_be_listed_is_unread_and_the_others_are_found(
     vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(vault, "a/x.md", "b/y.md", "c/z.md")
-    real = walking.enter
+    real = note_walk.enter
 
     def enter(folder: int, name: str) -> int:
         if name == "b":
             raise PermissionError(13, "no")
         return real(folder, name)
 
-    monkeypatch.setattr(walking, "enter", enter)
+    monkeypatch.setattr(note_walk, "enter", enter)
     walk = Tree(vault).walk()
     assert found(walk) == {"a/x.md", "c/z.md"}
     assert walk.unread == ["b"]

@@ -13,7 +13,7 @@ import pytest
 
 from tests.work import PATIENCE_S
 from vaults.files.atomic import write_atomic
-from vaults.files.watching import Changed, Watcher
+from vaults.files.watch.folder_watcher import Changed, Watcher
 
 EVERYTHING = Changed(frozenset(), rescan=True)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.work import PATIENCE_S
-from vaults.files.watching import Changed, Watcher
+from vaults.files.watch.folder_watcher import Changed, Watcher
 
 # Another process, so that it runs between any two steps of the watcher.
 CHURN = """

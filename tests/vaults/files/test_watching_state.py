@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from tests.work import PATIENCE_S
-from vaults.files import native, watching
-from vaults.files.watching import Changed, Watcher
+from vaults.files.watch import folder_watcher, watchfiles_source
+from vaults.files.watch.folder_watcher import Changed, Watcher
 
 EVERYTHING = Changed(frozenset(), rescan=True)
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -136,7 +136,7 @@ async def test_polling_is_a_look_at_everything_at_intervals(root: Path) -> None:
 async def test_a_network_disk_is_polled_unless_events_are_asked_for(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watching, "network_disk", lambda _: "nfs4")
+    monkeypatch.setattr(folder_watcher, "network_disk", lambda _: "nfs4")
     for mode, chosen in (("auto", "polling"), ("events", "events")):
         watcher = Watcher(root, mode)  # type: ignore[arg-type]
         async with closing(watcher) as items:
@@ -164,7 +164,7 @@ async def test_descriptors_used_up_end_in_polling(root: Path) -> None:
 
 LIMITED = """
 import asyncio, pathlib, sys
-from vaults.files.watching import Watcher
+from vaults.files.watch.folder_watcher import Watcher
 async def main(root):
     watcher = Watcher(root, poll_s=0.05)
     items = watcher.changes()
@@ -261,7 +261,7 @@ def _watched_folders() -> int:
 
 
 async def test_the_source_of_other_systems_tells_the_same(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "_source", lambda: native.follow)
+    monkeypatch.setattr(folder_watcher, "_source", lambda: watchfiles_source.follow)
     before = resources()
     (root / ".git").mkdir()
     watcher = Watcher(root, check_s=0.05)

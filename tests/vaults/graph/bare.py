@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from vaults.db.engine import sqlite
-from vaults.db.migrate import steps
+from vaults.db.migration import steps
 from vaults.db.sql import Writer
-from vaults.graph import linking, titles
+from vaults.graph.links import link_index
+from vaults.graph.names import note_names
+from vaults.markdown.link_resolution import name_key
 from vaults.markdown.links import links
-from vaults.markdown.resolve import name_key
 from vaults.markdown.scan import scan
 
 AT = "2026-11-01T00:00:00.000Z"
@@ -29,9 +30,9 @@ def note(tx: Writer, path: str, text: str = "", aliases: Iterable[str] = ()) -> 
     stem = path.rpartition("/")[2].removesuffix(".md")
     held = tx.value("SELECT seq FROM notes WHERE path = ?", (path,))
     number = int(held) if held is not None else _made(tx, path, stem)
-    names = titles.store(tx, number, (stem, *aliases))
-    linking.store(tx, number, path, links(scan(text), text), elsewhere=False)
-    linking.names_changed(tx, number, names)
+    names = note_names.store(tx, number, (stem, *aliases))
+    link_index.store(tx, number, path, links(scan(text), text), elsewhere=False)
+    link_index.names_changed(tx, number, names)
     return number
 
 
@@ -47,6 +48,6 @@ def _made(tx: Writer, path: str, stem: str) -> int:
 def drop(tx: Writer, path: str) -> None:
     """A note is gone."""
     number = int(tx.value("SELECT seq FROM notes WHERE path = ?", (path,)))
-    keys = linking.keys_of(tx, [number])
+    keys = link_index.keys_of(tx, [number])
     tx.run("DELETE FROM notes WHERE seq = ?", (number,))
-    linking.gone(tx, keys)
+    link_index.gone(tx, keys)

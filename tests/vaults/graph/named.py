@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from vaults.graph.gazetteer import Gazetteer, gazetteer_of
-from vaults.graph.graph import Graph, Node
+from vaults.graph.names.gazetteer import Gazetteer, gazetteer_of
+from vaults.graph.note_graph import Graph, Node
 
 Called = tuple[str, str, tuple[str, ...]]
 

@@ -6,8 +6,9 @@ import pytest
 
 from tests.vaults.graph.bare import AT, drop, note, tables
 from vaults.db.sql import Writer
-from vaults.graph import applications, history, trust
-from vaults.graph.applications import Application, Source
+from vaults.graph.link_feedback import link_applications, link_trust
+from vaults.graph.link_feedback.link_applications import Application, Source
+from vaults.graph.links import link_history
 
 LINKED = "about [[Mercury]]"
 
@@ -21,18 +22,18 @@ def tx() -> Writer:
 
 def set_link(tx: Writer, source: Source = "auto", change: str | None = "change", text: str = LINKED) -> None:
     note(tx, "day.md", text)
-    applications.keep(tx, [Application("day.md", "Mercury", "mercury", source, "ann", change)])
+    link_applications.keep(tx, [Application("day.md", "Mercury", "mercury", source, "ann", change)])
 
 
 def edit(tx: Writer, text: str) -> None:
     number = note(tx, "day.md", text)
-    applications.look(tx, number, "day.md", history.edited(tx, "day.md"))
+    link_applications.look(tx, number, "day.md", link_history.edited(tx, "day.md"))
 
 
 def later(tx: Writer) -> None:
     """Time passes."""
     tx.run("UPDATE link_applications SET at = ?, gone = CASE WHEN gone IS NULL THEN NULL ELSE ? END", (AT, AT))
-    while applications.judge(tx):
+    while link_applications.judge(tx):
         pass
 
 
@@ -47,16 +48,16 @@ def verdicts(tx: Writer) -> list[str]:
 def test_a_link_that_is_taken_out_counts_against_its_entity(tx: Writer) -> None:
     set_link(tx)
     edit(tx, "about mercury")
-    assert (state(tx), applications.owed(tx), verdicts(tx)) == ("missing", True, [])
+    assert (state(tx), link_applications.owed(tx), verdicts(tx)) == ("missing", True, [])
     later(tx)
-    assert (state(tx), applications.owed(tx), verdicts(tx)) == ("removed", False, ["removed"])
-    assert trust.trust(tx, "").points["mercury"] < 0
+    assert (state(tx), link_applications.owed(tx), verdicts(tx)) == ("removed", False, ["removed"])
+    assert link_trust.trust(tx, "").points["mercury"] < 0
 
 
 def test_a_link_that_is_cut_and_put_elsewhere_is_no_refusal(tx: Writer) -> None:
     set_link(tx)
     edit(tx, "nothing")
-    applications.judge(tx)  # too soon
+    link_applications.judge(tx)  # too soon
     assert state(tx) == "missing"
     edit(tx, f"further down {LINKED}")
     later(tx)
@@ -86,13 +87,13 @@ def test_a_link_nobody_asked_for_counts_against_its_entity_when_it_is_undone(tx:
     edit(tx, "about mercury")
     later(tx)
     assert (state(tx), verdicts(tx)) == ("undone", ["removed"])
-    assert applications.untouchable(tx, ["day.md", "planets/Mercury.md"]) == {"day.md"}
+    assert link_applications.untouchable(tx, ["day.md", "planets/Mercury.md"]) == {"day.md"}
 
 
 def test_a_link_follows_its_note_by_another_name_and_is_no_refusal(tx: Writer) -> None:
     set_link(tx)
     number = note(tx, "planets/Mercury.md")
-    history.moved(tx, [("planets/Mercury.md", "planets/Hermes.md")])
+    link_history.moved(tx, [("planets/Mercury.md", "planets/Hermes.md")])
     tx.run("UPDATE notes SET path = 'planets/Hermes.md', title = 'Hermes' WHERE seq = ?", (number,))
     note(tx, "planets/Hermes.md")
     edit(tx, "about [[Hermes]]")
@@ -122,7 +123,7 @@ def test_a_link_that_outlasts_edits_and_a_day_counts_for_its_entity(tx: Writer) 
     edit(tx, f"{LINKED} at last")
     later(tx)
     assert (state(tx), verdicts(tx)) == ("kept", ["kept"])
-    assert trust.trust(tx, "").points["mercury"] > 0
+    assert link_trust.trust(tx, "").points["mercury"] > 0
 
 
 def test_what_somebody_agreed_to_counts_at_once_and_only_once(tx: Writer) -> None:
@@ -135,15 +136,15 @@ def test_what_somebody_agreed_to_counts_at_once_and_only_once(tx: Writer) -> Non
 def test_another_note_at_the_same_path_is_no_refusal(tx: Writer) -> None:
     set_link(tx)
     drop(tx, "day.md")
-    applications.look(tx, note(tx, "day.md", "another"), "day.md", None)
+    link_applications.look(tx, note(tx, "day.md", "another"), "day.md", None)
     later(tx)
     assert (state(tx), verdicts(tx)) == ("undone", [])
 
 
 def test_many_links_are_judged_in_steps(tx: Writer) -> None:
     note(tx, "day.md", " ".join(f"[[e{n}]]" for n in range(250)))
-    applications.keep(tx, [Application("day.md", f"e{n}", f"e{n}", "auto", "ann") for n in range(250)])
+    link_applications.keep(tx, [Application("day.md", f"e{n}", f"e{n}", "auto", "ann") for n in range(250)])
     edit(tx, "nothing")
     tx.run("UPDATE link_applications SET gone = ?", (AT,))
-    assert applications.judge(tx)
-    assert tx.value("SELECT COUNT(*) FROM link_applications WHERE state = 'removed'") == applications.BATCH
+    assert link_applications.judge(tx)
+    assert tx.value("SELECT COUNT(*) FROM link_applications WHERE state = 'removed'") == link_applications.BATCH

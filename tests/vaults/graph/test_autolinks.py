@@ -6,8 +6,8 @@ import pytest
 
 from tests.vaults.graph.named import gazetteer, note
 from tests.work import assert_linear
-from vaults.graph.autolinks import Chosen, Wish, autolinked, linked_at
-from vaults.graph.gazetteer import Gazetteer
+from vaults.graph.names.autolinks import Chosen, Wish, autolinked, linked_at
+from vaults.graph.names.gazetteer import Gazetteer
 
 KNOWN = gazetteer(
     note("people/Alice Smith.md", "Ali"),

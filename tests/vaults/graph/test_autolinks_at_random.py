@@ -9,13 +9,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.vaults.graph.named import gazetteer, note
-from vaults.graph.autolinks import Autolinked, Wish, autolinked
-from vaults.graph.implicit import PATTERNS
+from vaults.graph.names.autolinks import Autolinked, Wish, autolinked
+from vaults.graph.names.implicit_names import PATTERNS
 from vaults.markdown.link import Link
+from vaults.markdown.link_resolution import Candidate, resolve_link
 from vaults.markdown.links import links
-from vaults.markdown.resolve import Candidate, resolve_link
+from vaults.markdown.protected_spans import overlapping, protected, united
 from vaults.markdown.scan import scan
-from vaults.markdown.zones import overlapping, protected, united
 
 NOTES = (
     note("people/Alice Smith.md", "Ali", "Al"),

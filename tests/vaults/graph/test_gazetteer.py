@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.vaults.graph.named import Called, gazetteer, graph_of, note
 from tests.work import assert_linear, python_steps
-from vaults.graph.gazetteer import Gazetteer, gazetteer_of
-from vaults.graph.graph import Graph
+from vaults.graph.names.gazetteer import Gazetteer, gazetteer_of
+from vaults.graph.note_graph import Graph
 
 ODD = gazetteer(
     note("C++.md"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.vaults.graph.bare import note, tables
-from vaults.graph.graph import Graph, Node, caught_up
-from vaults.graph.habits import Habits, counted, sample
-from vaults.graph.lexicon import compiled
+from vaults.graph.names.lexicon import compiled
+from vaults.graph.note_graph import Graph, Node, caught_up
+from vaults.graph.suggestions.link_habits import Habits, counted, sample
 
 
 def graph_of(*names: str, out: dict[int, set[int]]) -> Graph:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.work import assert_linear
-from vaults.graph.implicit import PATTERNS, PROSE, found
-from vaults.markdown.zones import overlapping, protected
+from vaults.graph.names.implicit_names import PATTERNS, PROSE, found
+from vaults.markdown.protected_spans import overlapping, protected
 
 
 def terms(text: str) -> list[tuple[str, str]]:

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vaults.domain.links.suggesting import Ask, Suggestion, chosen
-from vaults.graph.graph import Node
-from vaults.graph.layers import table
-from vaults.graph.layers.evidence import Evidence, Saying
-from vaults.graph.layers.gathering import Candidate
-from vaults.graph.layers.standing import standing
-from vaults.graph.layers.table import LAYERS, points
-from vaults.graph.lexicon import Sighting
+from vaults.domain.graph.links.link_suggestions import Ask, Suggestion, chosen
+from vaults.graph.names.lexicon import Sighting
+from vaults.graph.note_graph import Node
+from vaults.graph.suggestions import scoring_layers
+from vaults.graph.suggestions.evidence import Evidence, Saying
+from vaults.graph.suggestions.link_candidates import Candidate
+from vaults.graph.suggestions.name_positions import standing
+from vaults.graph.suggestions.scoring_layers import LAYERS, points
 
 PLAIN = Saying("exact", 1.0, 1, 1, spelled=False, capital=False, alone=False, item=False, pointed=False, density=6.0)
 NAMED = Evidence(PLAIN, linked=5)
@@ -62,12 +62,12 @@ def test_a_layer_says_its_own_and_no_other_does(layer: str, better: Evidence, wo
     assert given_by(layer, better) > given_by(layer, worse)
     others = [name for name in LAYERS if name != layer]
     assert [given_by(name, better) for name in others] == [given_by(name, worse) for name in others]
-    if layer not in table.OF_KIND.values():
+    if layer not in scoring_layers.OF_KIND.values():
         assert layer not in (points(better, frozenset([layer])) or {})
 
 
 def test_who_finds_a_name_is_the_only_one_to_weigh_how() -> None:
-    for kind, layer in table.OF_KIND.items():
+    for kind, layer in scoring_layers.OF_KIND.items():
         found = points(said(kind=kind)) or {}
         assert [name for name in ("exact", "stem", "fuzzy") if name in found] == [layer]
         assert points(said(kind=kind), frozenset([layer])) is None
@@ -145,7 +145,7 @@ def paths(found: Sequence[Suggestion]) -> set[str]:
 @given(st.lists(evidences, max_size=8))
 def test_a_stricter_mode_finds_nothing_a_laxer_one_does_not(several: list[Evidence]) -> None:
     candidates = [candidate(number, each) for number, each in enumerate(several)]
-    found = {mode: chosen(candidates, "x" * 1000, Ask(limit=100), mode)[0] for mode in table.MODES}
+    found = {mode: chosen(candidates, "x" * 1000, Ask(limit=100), mode)[0] for mode in scoring_layers.MODES}
     assert paths(found["conservative"]) <= paths(found["balanced"]) <= paths(found["aggressive"])
     for each in found["aggressive"]:
         assert each.score == pytest.approx(sum(each.layers.values()), abs=0.11)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.vaults.graph.named import graph_of, note
 from tests.work import assert_linear
-from vaults.graph.lexicon import Lexicon, compiled, read, sightings, words_of
-from vaults.markdown.zones import protected
+from vaults.graph.names.lexicon import Lexicon, compiled, read, sightings, words_of
+from vaults.markdown.protected_spans import protected
 
 
 def lexicon(*names: str) -> Lexicon:

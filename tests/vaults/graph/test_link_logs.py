@@ -6,11 +6,11 @@ import pytest
 
 from tests.vaults.graph.bare import note, tables
 from vaults.db.sql import Writer
-from vaults.domain.links.stubs import stubs
-from vaults.graph import applications, dismissals, happenings, trust
-from vaults.graph.applications import Application
-from vaults.graph.tallies import tallies
-from vaults.graph.trust import Observation
+from vaults.domain.graph.links.stubs import stubs
+from vaults.graph.link_feedback import dismissals, link_applications, link_events, link_trust
+from vaults.graph.link_feedback.link_applications import Application
+from vaults.graph.link_feedback.link_stats import tallies
+from vaults.graph.link_feedback.link_trust import Observation
 
 
 @pytest.fixture
@@ -26,15 +26,15 @@ def test_what_happened_is_told_newest_first_over_all_logs_and_page_by_page(tx: W
     for n in range(1, 6):
         came(tx, f"2026-01-0{n}T00:00:00.000Z", "a.md", "x", n % 2)
     note(tx, "a.md", "[[x]]")
-    applications.keep(tx, [Application("a.md", "x", "x", "accepted", "ann", "c1")])
+    link_applications.keep(tx, [Application("a.md", "x", "x", "accepted", "ann", "c1")])
     tx.run("UPDATE link_applications SET at = '2026-01-02T12:00:00.000Z'")
     tx.run("UPDATE link_feedback SET at = '2026-01-04T12:00:00.000Z'")
-    whole = happenings.page(tx, None, None, 50)
+    whole = link_events.page(tx, None, None, 50)
     assert [each.what for each in whole.happenings] == ["added", "accepted", "gone", "added", "set", "gone", "added"]
     assert whole.next is None
-    paged, below = [], happenings.NEWEST
+    paged, below = [], link_events.NEWEST
     for _ in range(10):
-        found = happenings.page(tx, None, None, 2, below)
+        found = link_events.page(tx, None, None, 2, below)
         paged += found.happenings
         if found.next is None:
             break
@@ -45,9 +45,9 @@ def test_what_happened_is_told_newest_first_over_all_logs_and_page_by_page(tx: W
 def test_what_happened_can_be_asked_of_a_note_and_of_an_entity(tx: Writer) -> None:
     came(tx, "2026-01-01T00:00:00.000Z", "a.md", "x")
     came(tx, "2026-01-01T00:00:00.000Z", "b.md", "y")
-    assert [each.entity for each in happenings.page(tx, "a.md", None, 9).happenings] == ["x"]
-    assert [each.path for each in happenings.page(tx, None, ["y", "z"], 9).happenings] == ["b.md"]
-    assert happenings.page(tx, "a.md", ["y"], 9) == happenings.Page([], None)
+    assert [each.entity for each in link_events.page(tx, "a.md", None, 9).happenings] == ["x"]
+    assert [each.path for each in link_events.page(tx, None, ["y", "z"], 9).happenings] == ["b.md"]
+    assert link_events.page(tx, "a.md", ["y"], 9) == link_events.Page([], None)
 
 
 def test_names_that_several_notes_link_to_are_wanted(tx: Writer) -> None:
@@ -72,11 +72,11 @@ def test_links_are_counted_by_what_became_of_them(tx: Writer) -> None:
     note(tx, "x/Plan.md", "")
     note(tx, "y/Plan.md", "")
     note(tx, "a.md", "[[x/Plan]] [[Plan]] [[Nobody]] ![[pic.png]]")
-    applications.keep(tx, [Application("a.md", "plan", "plan", "auto", "ann")])
-    trust.observe(
+    link_applications.keep(tx, [Application("a.md", "plan", "plan", "auto", "ann")])
+    link_trust.observe(
         tx, [Observation("ann", "plan", "a.md", "accepted"), Observation("ann", "nobody", "a.md", "rejected")]
     )
-    trust.suppress(tx, "ann", "nobody", "x")
+    link_trust.suppress(tx, "ann", "nobody", "x")
     found = tallies(tx)
     assert (found.notes, found.links, found.resolved, found.broken, found.ambiguous) == (3, 4, 1, 1, 1)
     assert found.set_by_us == {"auto.standing": 1}

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from tests.vaults.graph.bare import tables
 from vaults.db.sql import Writer
-from vaults.domain.notes import catalogue
-from vaults.domain.notes.intake import Intake, taken
+from vaults.domain.notes.index import note_rows
+from vaults.domain.notes.index.extraction import Intake, taken
 from vaults.files.tree import Content, Stamp
-from vaults.graph.graph import Graph, caught_up
+from vaults.graph.note_graph import Graph, caught_up
 from vaults.markdown.link import Link
-from vaults.markdown.note import parse
-from vaults.markdown.resolve import Candidate, resolve_link
+from vaults.markdown.link_resolution import Candidate, resolve_link
+from vaults.markdown.parser import parse
 
 PATHS = ("a.md", "A.md", "b.md", "x/a.md", "x/b.md", "x/y/c.md", "y/a.md")
 NAMES = ("a", "A", "b", "x/a", "x/b", "c", "y/a", "Other", "Same", "alias", "../b", "gone", "")
@@ -52,7 +52,7 @@ class Model:
 
     def put(self, path: str, text: str, before: str | None = None) -> None:
         seq = self.number(before) if before is not None else None
-        catalogue.put(self.tx, _intake(path, text), None, 200, seq)
+        note_rows.put(self.tx, _intake(path, text), None, 200, seq)
         if before is not None:
             del self.texts[before]
         self.texts[path] = text
@@ -61,7 +61,7 @@ class Model:
         return int(self.tx.value("SELECT seq FROM notes WHERE path = ?", (path,)))
 
     def drop(self, path: str) -> None:
-        catalogue.drop(self.tx, [self.number(path)])
+        note_rows.drop(self.tx, [self.number(path)])
         del self.texts[path]
 
     def check(self) -> None:
@@ -99,7 +99,7 @@ def _step(model: Model, step: tuple[object, ...]) -> None:
     elif what == "move" and there and to not in model.texts:
         before, after = str(path), str(to)
         if not also and before.rpartition("/")[2] == after.rpartition("/")[2]:
-            catalogue.move(model.tx, model.number(before), after)
+            note_rows.move(model.tx, model.number(before), after)
             model.texts[after] = model.texts.pop(before)
         else:
             model.put(after, text if also else model.texts[before], before)

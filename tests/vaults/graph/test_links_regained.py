@@ -9,11 +9,12 @@ from tests import noted
 from tests.conftest import Opening
 from vaults.db.connection import Database
 from vaults.db.engine import sqlite
-from vaults.db.migrate import migrate, steps
+from vaults.db.migration import migrate, steps
 from vaults.db.sql import Reader, Row, Writer
-from vaults.domain.reindexing import reindex
-from vaults.graph import linking, pairs
-from vaults.graph.graph import Graph, caught_up
+from vaults.domain.maintenance.reindexing import reindex
+from vaults.graph import co_access_pairs
+from vaults.graph.links import link_index
+from vaults.graph.note_graph import Graph, caught_up
 from vaults.settings import StorageSettings
 from vaults.vault import Vault
 
@@ -55,7 +56,9 @@ async def test_links_and_graph_dropped_and_rebuilt_are_the_same(opening: Opening
             links, graph = await vault.db.read(lambda tx: (_links(tx), _graph(tx, vault.atlas.at(tx))))
             assert graph["a.md"] == {"b.md", "x/c.md"}
             assert graph["x/c.md"] == {"x/same.md"}
-            await vault.db.write_aside(lambda tx: pairs.note(tx, "found", ["a.md", "b.md"], "2026-11-01T00:00:00.000Z"))
+            await vault.db.write_aside(
+                lambda tx: co_access_pairs.note(tx, "found", ["a.md", "b.md"], "2026-11-01T00:00:00.000Z")
+            )
             await vault.db.write(_drop)
             assert (await vault.db.read(vault.atlas.at)).nodes == {}
             await reindex(vault)
@@ -77,7 +80,7 @@ async def test_links_of_an_earlier_version_are_understood_in_the_background(open
             await vault.db.write(lambda tx: tx.run("UPDATE notes SET read_ns = ?", (time.time_ns() + 10**9,)))
     await _migrated_to_the_fifth(path)
     async with opening() as services:
-        await noted.until(services, lambda tx: not linking.owed(tx))
+        await noted.until(services, lambda tx: not link_index.owed(tx))
         async with services.pool.lease(services.roster.entry("main")) as vault:
             assert await vault.db.read(_links) == links
             assert await vault.db.read(lambda tx: _consistent(tx, vault))

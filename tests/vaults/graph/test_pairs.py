@@ -10,55 +10,58 @@ import pytest
 from tests import noted
 from tests.conftest import Opening, asker
 from vaults.db.sql import Reader, Writer
-from vaults.graph import history, pairs
-from vaults.graph.together import WAITING, Together
+from vaults.graph import co_access_pairs
+from vaults.graph.co_access import WAITING, Together
+from vaults.graph.links import link_history
 
 NOW, WEEK_LATER = "2026-11-01T00:00:00.000Z", "2026-11-08T00:00:00.000Z"
 
 
 def test_a_pair_among_few_says_more_than_one_among_many() -> None:
-    assert pairs.among("found", ["b.md", "a.md"]) == {("a.md", "b.md", "found"): 1 / math.log(2)}
-    three = pairs.among("found", ["a.md", "b.md", "c.md", "a.md"])
+    assert co_access_pairs.among("found", ["b.md", "a.md"]) == {("a.md", "b.md", "found"): 1 / math.log(2)}
+    three = co_access_pairs.among("found", ["a.md", "b.md", "c.md", "a.md"])
     assert set(three.values()) == {1 / math.log(3)}
     assert len(three) == 3
 
 
 def test_only_the_first_ten_of_an_answer_count() -> None:
-    met = pairs.among("found", [f"{n:03}.md" for n in range(500)])
+    met = co_access_pairs.among("found", [f"{n:03}.md" for n in range(500)])
     assert len(met) == 45
     assert max(b for _, b, _ in met) == "009.md"
 
 
 def test_what_is_opened_makes_pairs_with_what_was_open_and_not_with_itself() -> None:
-    assert pairs.beside("read", "b.md", ["a.md", "b.md", "c.md"]) == {
+    assert co_access_pairs.beside("read", "b.md", ["a.md", "b.md", "c.md"]) == {
         ("a.md", "b.md", "read"): 1 / math.log(3),
         ("b.md", "c.md", "read"): 1 / math.log(3),
     }
-    assert pairs.beside("read", "a.md", ["a.md"]) == {}
+    assert co_access_pairs.beside("read", "a.md", ["a.md"]) == {}
 
 
 async def test_pairs_add_up_are_halved_in_a_week_and_follow_a_moved_note(opening: Opening) -> None:
     async with opening() as services, services.pool.lease(services.roster.entry("main")) as vault:
 
         def twice(tx: Writer) -> None:
-            pairs.note(tx, "found", ["a.md", "b.md"], NOW)
-            pairs.note(tx, "read", ["b.md", "c.md"], NOW)
-            pairs.note(tx, "found", ["a.md", "b.md"], WEEK_LATER)
+            co_access_pairs.note(tx, "found", ["a.md", "b.md"], NOW)
+            co_access_pairs.note(tx, "read", ["b.md", "c.md"], NOW)
+            co_access_pairs.note(tx, "found", ["a.md", "b.md"], WEEK_LATER)
 
         await vault.db.write_aside(twice)
         each = 1 / math.log(2)
-        found = await vault.db.read(lambda tx: pairs.weights(tx, "b.md", WEEK_LATER))
+        found = await vault.db.read(lambda tx: co_access_pairs.weights(tx, "b.md", WEEK_LATER))
         assert found == pytest.approx({"a.md": 1.5 * each, "c.md": 0.5 * each})
-        await vault.db.write(lambda tx: history.moved(tx, [("a.md", "z.md")]))
-        moved = await vault.db.read(lambda tx: pairs.weights(tx, "b.md", WEEK_LATER))
+        await vault.db.write(lambda tx: link_history.moved(tx, [("a.md", "z.md")]))
+        moved = await vault.db.read(lambda tx: co_access_pairs.weights(tx, "b.md", WEEK_LATER))
         assert moved == pytest.approx({"z.md": 1.5 * each, "c.md": 0.5 * each})
         # A year later what did not meet again is gone, and its rows with it.
-        await vault.db.write_aside(lambda tx: pairs.note(tx, "found", ["x.md", "y.md"], "2027-11-01T00:00:00.000Z"))
+        await vault.db.write_aside(
+            lambda tx: co_access_pairs.note(tx, "found", ["x.md", "y.md"], "2027-11-01T00:00:00.000Z")
+        )
         assert await vault.db.read(lambda tx: tx.all("SELECT a, b FROM note_pairs")) == [("x.md", "y.md")]
 
 
 def test_what_is_left_of_a_weight_never_grows_when_the_clock_is_set_back() -> None:
-    assert pairs.left(1.0, WEEK_LATER, NOW) == 1.0
+    assert co_access_pairs.left(1.0, WEEK_LATER, NOW) == 1.0
 
 
 async def test_searches_and_readings_are_counted_and_nothing_of_a_memory_is(opening: Opening) -> None:

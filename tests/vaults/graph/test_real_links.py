@@ -11,7 +11,7 @@ import pytest
 from tests import noted
 from tests.conftest import Asking, Opening, asker
 from vaults.db.sql import Reader, Row
-from vaults.graph import linking
+from vaults.graph.links import link_index
 
 DATA = Path(__file__).resolve().parents[4] / "shared/vaults/silverbullet-docs"
 
@@ -57,7 +57,7 @@ async def test_links_backlinks_orphans_and_dead_ends_are_those_of_the_table(open
             for source, line, target, page, *_ in table:
                 named[target][source, int(line), page] += page != ""
             for path in paths:
-                rows = await vault.db.read(lambda tx, path=path: linking.backlinks(tx, numbers[path]))
+                rows = await vault.db.read(lambda tx, path=path: link_index.backlinks(tx, numbers[path]))
                 found = Counter((row.source, row.line, row.target) for row in rows if row.kind != "markdown")
                 assert found == +named[path], path
 

@@ -7,9 +7,10 @@ import pytest
 from tests import noted
 from tests.conftest import Opening
 from vaults.db.sql import Reader
-from vaults.domain.graph import scoring
-from vaults.graph import clock, scores
-from vaults.graph.scores import Edge, centrality
+from vaults.domain.graph import graph_jobs
+from vaults.graph import centrality as scores
+from vaults.graph import graph_clock
+from vaults.graph.centrality import Edge, centrality
 
 
 def test_the_most_central_note_has_a_hundred_and_its_rays_are_alike() -> None:
@@ -44,10 +45,10 @@ def test_no_links_no_scores() -> None:
 
 
 async def test_scores_follow_the_graph_once_it_is_at_rest(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scoring, "QUIET_S", 0.02)
+    monkeypatch.setattr(graph_jobs, "QUIET_S", 0.02)
 
     def scored(tx: Reader) -> bool:
-        return scores.scored(tx) == clock.last(tx)
+        return scores.scored(tx) == graph_clock.last(tx)
 
     async with opening() as services:
         root = noted.folder(services.data)

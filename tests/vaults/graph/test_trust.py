@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.vaults.graph.bare import AT, tables
 from vaults.db.sql import Writer
-from vaults.graph import trust
-from vaults.graph.trust import Observation, Verdict
+from vaults.graph.link_feedback import link_trust
+from vaults.graph.link_feedback.link_trust import Observation, Verdict
 
 
 @pytest.fixture
@@ -23,28 +23,28 @@ def said(
     """The same on so many days; how often it counted."""
     counted = 0
     for _ in range(days):
-        counted += trust.observe(tx, [Observation(who, entity, path, verdict)])
+        counted += link_trust.observe(tx, [Observation(who, entity, path, verdict)])
         tx.run("UPDATE link_feedback SET at = ?", (AT,))  # that was long ago
     return counted
 
 
 def is_suppressed(tx: Writer, folder: str, entity: str = "mercury") -> bool:
-    return entity in trust.trust(tx, folder).suppressed
+    return entity in link_trust.trust(tx, folder).suppressed
 
 
 def worth(tx: Writer, folder: str, entity: str = "mercury") -> float:
-    return trust.trust(tx, folder).points.get(entity, 0.0)
+    return link_trust.trust(tx, folder).points.get(entity, 0.0)
 
 
 def test_nothing_is_known_of_what_nobody_spoke_of(tx: Writer) -> None:
-    assert trust.trust(tx, "work") == trust.Trust(frozenset(), {})
+    assert link_trust.trust(tx, "work") == link_trust.Trust(frozenset(), {})
 
 
 def test_agreement_raises_and_refusal_lowers_the_points_within_bounds(tx: Writer) -> None:
     said(tx, "ann", "accepted", days=50)
     said(tx, "ann", "rejected", entity="venus", days=50)
-    assert 4 < worth(tx, "work") <= trust.MOST
-    assert worth(tx, "work", "venus") == -trust.MOST
+    assert 4 < worth(tx, "work") <= link_trust.MOST
+    assert worth(tx, "work", "venus") == -link_trust.MOST
 
 
 def test_who_is_alone_in_a_vault_suppresses_by_refusing_on_four_days(tx: Writer) -> None:
@@ -54,12 +54,12 @@ def test_who_is_alone_in_a_vault_suppresses_by_refusing_on_four_days(tx: Writer)
     assert is_suppressed(tx, "work")
     assert is_suppressed(tx, "work/deep/down")
     assert not is_suppressed(tx, "home")
-    assert -trust.MOST < worth(tx, "home") < 0  # elsewhere it only counts for less
+    assert -link_trust.MOST < worth(tx, "home") < 0  # elsewhere it only counts for less
 
 
 def test_a_flood_in_one_day_counts_once_and_fills_no_table(tx: Writer) -> None:
     flood = [Observation("mallory", "mercury", f"work/{n}.md", "rejected") for n in range(2000)]
-    assert trust.observe(tx, flood) == 1
+    assert link_trust.observe(tx, flood) == 1
     assert tx.value("SELECT COUNT(*) FROM link_feedback") == 1
 
 
@@ -106,36 +106,36 @@ def test_a_suppression_is_lifted_by_agreement(tx: Writer) -> None:
 
 def test_an_entity_suggested_again_starts_anew_and_can_be_learned_again(tx: Writer) -> None:
     said(tx, "ann", "rejected", days=4)
-    assert trust.unsuppress(tx, "bob", "mercury", "work")
+    assert link_trust.unsuppress(tx, "bob", "mercury", "work")
     assert not is_suppressed(tx, "work")
     assert worth(tx, "work") == 0
-    assert not trust.owed(tx)
-    assert not trust.unsuppress(tx, "bob", "mercury", "work")
+    assert not link_trust.owed(tx)
+    assert not link_trust.unsuppress(tx, "bob", "mercury", "work")
     said(tx, "ann", "rejected", days=4)
     said(tx, "bob", "rejected", days=4)
     assert is_suppressed(tx, "work")
 
 
 def test_what_a_person_suppressed_is_not_lifted_by_what_is_learned(tx: Writer) -> None:
-    assert trust.suppress(tx, "ann", "mercury", "")
-    assert not trust.suppress(tx, "ann", "mercury", "")
+    assert link_trust.suppress(tx, "ann", "mercury", "")
+    assert not link_trust.suppress(tx, "ann", "mercury", "")
     said(tx, "bob", "accepted", days=20)
     assert is_suppressed(tx, "work/deep")
-    assert trust.unsuppress(tx, "bob", "mercury", "")
+    assert link_trust.unsuppress(tx, "bob", "mercury", "")
     assert not is_suppressed(tx, "work/deep")
 
 
 def test_what_is_derived_is_worked_out_anew(tx: Writer) -> None:
     said(tx, "ann", "rejected", days=4)
-    before = trust.trust(tx, "work")
-    assert not trust.owed(tx)
+    before = link_trust.trust(tx, "work")
+    assert not link_trust.owed(tx)
     tx.run("DELETE FROM link_trust")
-    assert trust.owed(tx)
-    trust.relearn(tx)
-    assert trust.trust(tx, "work") == before
+    assert link_trust.owed(tx)
+    link_trust.relearn(tx)
+    assert link_trust.trust(tx, "work") == before
 
 
 @given(st.floats(0, 1))
 def test_points_rise_with_the_posterior_and_stay_within_five(mean: float) -> None:
-    assert -trust.MOST <= trust.points(mean) <= trust.MOST
-    assert trust.points(mean) <= trust.points(min(1.0, mean + 0.1))
+    assert -link_trust.MOST <= link_trust.points(mean) <= link_trust.MOST
+    assert link_trust.points(mean) <= link_trust.points(min(1.0, mean + 0.1))

@@ -9,8 +9,8 @@ import rustworkx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vaults.graph import nearness, walks
-from vaults.graph.graph import Graph, Node
+from vaults.graph import shared_neighbours, traversal
+from vaults.graph.note_graph import Graph, Node
 
 LINKS = st.sets(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=40)
 
@@ -44,20 +44,20 @@ def _lengths(links: Iterable[tuple[int, int]], direction: str) -> dict[int, dict
 @settings(max_examples=60, deadline=None)
 @given(links=LINKS, direction=st.sampled_from(("out", "in", "both")), depth=st.integers(1, 11))
 def test_a_way_is_as_short_as_another_program_says(
-    links: set[tuple[int, int]], direction: walks.Direction, depth: int
+    links: set[tuple[int, int]], direction: traversal.Direction, depth: int
 ) -> None:
     graph, lengths = graph_of(links), _lengths(links, direction)
     for start in range(12):
-        rings = walks.rings(graph, start, depth, direction)
+        rings = traversal.rings(graph, start, depth, direction)
         assert {note: step for step, ring in enumerate(rings) for note in ring} == {
             note: steps for note, steps in lengths[start].items() if steps <= depth
         }
         for end in range(12):
-            way = walks.shortest(graph, start, end, depth, direction)
+            way = traversal.shortest(graph, start, end, depth, direction)
             steps = lengths[start].get(end, 99)
             assert (len(way) - 1 if way else None) == (steps if steps <= depth else None)
             for one, other in zip(way or [], (way or [])[1:], strict=False):
-                assert other in walks.beside(graph, one, direction)
+                assert other in traversal.beside(graph, one, direction)
 
 
 @settings(max_examples=60, deadline=None)
@@ -65,7 +65,7 @@ def test_a_way_is_as_short_as_another_program_says(
 def test_a_circle_leads_back_by_the_fewest_links(links: set[tuple[int, int]]) -> None:
     graph, lengths = graph_of(links), _lengths(links, "out")
     for start in range(12):
-        way = walks.circle(graph, start, frozenset(range(12)))
+        way = traversal.circle(graph, start, frozenset(range(12)))
         back = [1 + lengths[other][start] for other in graph.out.get(start, ()) if start in lengths[other]]
         assert (len(way) if way else None) == min(back, default=None)
         if way:
@@ -77,21 +77,21 @@ def test_a_circle_leads_back_by_the_fewest_links(links: set[tuple[int, int]]) ->
 def test_all_near_pairs_are_those_found_one_by_one(links: set[tuple[int, int]]) -> None:
     graph = graph_of(links)
     expected = {
-        (one, other): sum(nearness.shared(graph, one, other).values())
+        (one, other): sum(shared_neighbours.shared(graph, one, other).values())
         for one in range(12)
         for other in range(one + 1, 12)
-        if other not in walks.beside(graph, one) and nearness.shared(graph, one, other)
+        if other not in traversal.beside(graph, one) and shared_neighbours.shared(graph, one, other)
     }
-    found = {(one, other): score for one, other, score in nearness.nearest(graph, range(12), 1_000)}
+    found = {(one, other): score for one, other, score in shared_neighbours.nearest(graph, range(12), 1_000)}
     assert found.keys() == expected.keys()
     for pair, score in expected.items():
         assert abs(found[pair] - score) < 1e-9
-        assert abs(nearness.near(graph, pair[0])[pair[1]] - score) < 1e-9
+        assert abs(shared_neighbours.near(graph, pair[0])[pair[1]] - score) < 1e-9
 
 
 def test_a_hub_of_ten_thousand_says_nothing_of_any_two_and_takes_no_time() -> None:
     graph = graph_of([(0, ray) for ray in range(1, 10_001)], 10_001)
-    assert nearness.near(graph, 1) == {}
-    assert nearness.nearest(graph, range(10_001), 100) == []
-    assert walks.shortest(graph, 1, 2, 10, "both") == [1, 0, 2]
-    assert walks.shortest(graph, 1, 2, 10, "out") is None
+    assert shared_neighbours.near(graph, 1) == {}
+    assert shared_neighbours.nearest(graph, range(10_001), 100) == []
+    assert traversal.shortest(graph, 1, 2, 10, "both") == [1, 0, 2]
+    assert traversal.shortest(graph, 1, 2, 10, "out") is None

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 from vaults.errors import InvalidArgument
+from vaults.history.commit_walk import Bounds
 from vaults.history.errors import HistoryUnavailable
 from vaults.history.git import GitHistory
-from vaults.history.walking import Bounds
 
 REF = "refs/strongroom/vault-1"
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from tests.work import PATIENCE_S
-from vaults.history import packing
+from vaults.history import pack_files
 
 
 def _loose(folder: Path) -> int:
@@ -105,7 +105,7 @@ def test_libgit2_reads_nobodys_configuration_while_packing(tmp_path: Path) -> No
         "history = open_history(Path(sys.argv[1]), Path(sys.argv[1]), 'v')\n"
         "history.commit({'a.md': b'1'}, 'First', 'ann', 1); assert history.pack() == 3\n"
     )
-    repository = Path(packing.__file__).parents[2]
+    repository = Path(pack_files.__file__).parents[2]
     environment = {"HOME": str(home), "PATH": os.environ["PATH"]}
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)], cwd=repository, env=environment, timeout=PATIENCE_S, check=False

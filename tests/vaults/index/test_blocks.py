@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaults.domain.notes.intake import marks
+from vaults.domain.notes.index.extraction import marks
 from vaults.index.blocks import LONG, SEPARATOR, SHORT, SHORTEST, TINY, Block, Mark, blocks
-from vaults.markdown import note as markdown
+from vaults.markdown import parser as markdown
 
 LINES = st.one_of(
     st.sampled_from(

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from server.services import Services
 from tests.conftest import Asking, Opening
 from vaults.db.sql import Reader, Row
-from vaults.domain import lifecycle, remembering
-from vaults.domain.lifecycle import Change, Replacement
-from vaults.domain.memory import Actor, MemoryFields
-from vaults.domain.verify import verify
+from vaults.domain.maintenance.verification import verify
+from vaults.domain.memories import creation, lifecycle
+from vaults.domain.memories.lifecycle import Change, Replacement
+from vaults.domain.memories.memory_model import Actor, MemoryFields
 from vaults.index import neighbours
 from vaults.index.items import Item
 from vaults.index.neighbours import SIDE, Member, surroundings
@@ -68,7 +68,7 @@ class World:
         word, content = self.told(length)
         position = place if parent else None
         fields = MemoryFields(content=content, parent=parent, position=position, visibility=seen)
-        stored = await remembering.remember(self.vault, PEOPLE[who], fields)
+        stored = await creation.remember(self.vault, PEOPLE[who], fields)
         self.owners[stored.id], self.words[stored.id] = PEOPLE[who], word
 
     async def _update(self, chosen: str, actor: Actor, fields: dict[str, Any], archived: bool | None = None) -> None:

@@ -12,7 +12,7 @@ import pytest
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
 from vaults.db.sql import Reader
-from vaults.domain import reindexing
+from vaults.domain.maintenance import reindexing
 from vaults.index import embeddings, projection
 from vaults.vault import Vault
 

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vaults.db.engine import sqlite
-from vaults.db.migrate import steps
+from vaults.db.migration import steps
 from vaults.db.sql import Writer
-from vaults.domain.notes.intake import marks
-from vaults.index import embeddings, neighbours, passages, splicing
+from vaults.domain.notes.index.extraction import marks
+from vaults.index import embeddings, neighbours, passage_updates, passages
 from vaults.index.blocks import Block, blocks
 from vaults.index.items import Item
-from vaults.markdown import note as markdown
+from vaults.markdown import parser as markdown
 
 MODEL = "m" * 16
 TOKENS = 40
@@ -46,8 +46,8 @@ class Index:
     labels: str = ""
 
     def splice(self, found: Sequence[Block]) -> list[int]:
-        new = splicing.splice(self.tx, self.item, self.labels, found, TOKENS)
-        splicing.owe(self.tx, MODEL, new)
+        new = passage_updates.splice(self.tx, self.item, self.labels, found, TOKENS)
+        passage_updates.owe(self.tx, MODEL, new)
         return new
 
     def pay(self) -> None:
@@ -159,10 +159,10 @@ def apply(index: Index, text: Text, edit: tuple[str, object, object]) -> list[in
     return index.splice(text.blocks)
 
 
-@pytest.fixture(params=[splicing.ROOM, 3], ids=["room", "narrow"])
+@pytest.fixture(params=[passage_updates.ROOM, 3], ids=["room", "narrow"])
 def room(request: pytest.FixtureRequest) -> Iterator[int]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(splicing, "ROOM", request.param)
+        patch.setattr(passage_updates, "ROOM", request.param)
         yield request.param
 
 
@@ -300,10 +300,10 @@ def test_a_note_cut_down_to_one_passage_has_nothing_around_it() -> None:
 
 def test_without_a_known_model_every_new_passage_is_owed() -> None:
     index = Index()
-    new = splicing.splice(index.tx, NOTE, "", numbered(3), TOKENS)
-    assert splicing.owe(index.tx, None, new)
+    new = passage_updates.splice(index.tx, NOTE, "", numbered(3), TOKENS)
+    assert passage_updates.owe(index.tx, None, new)
     assert index.queued() == set(new)
-    assert not splicing.owe(index.tx, None, [])
+    assert not passage_updates.owe(index.tx, None, [])
 
 
 def test_a_vector_of_another_model_is_no_vector() -> None:

@@ -19,9 +19,9 @@ from vaults.errors import StorageFull
 from vaults.files import atomic
 from vaults.index import snapshot
 from vaults.index.engine import faiss
-from vaults.index.layers import merge
 from vaults.index.snapshot import SnapshotInvalid, Stamp
-from vaults.index.vectors import VectorChange, VectorIndex
+from vaults.index.vector_index import VectorChange, VectorIndex
+from vaults.index.vector_layers import merge
 from vaults.settings import IndexSettings
 
 SMALL = IndexSettings(flat_limit=1000)
@@ -190,7 +190,7 @@ def test_a_kill_between_writing_and_renaming_keeps_the_old_snapshot(saved: Path,
     shutil.copy(saved, path)
     script = (
         "import os, signal, sys, numpy; from pathlib import Path; from vaults.index.snapshot import Stamp\n"
-        "from vaults.index.vectors import VectorIndex; from vaults.settings import IndexSettings\n"
+        "from vaults.index.vector_index import VectorIndex; from vaults.settings import IndexSettings\n"
         "Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "VectorIndex(96, IndexSettings()).save(Path(sys.argv[1]), Stamp('vault-1', 'model-1', 96, 0))"
     )

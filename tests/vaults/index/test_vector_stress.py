@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.work import PATIENCE_S
-from vaults.index.vectors import Stamp, VectorChange, VectorIndex
+from vaults.index.vector_index import Stamp, VectorChange, VectorIndex
 from vaults.settings import IndexSettings
 
 WIDTH = 32

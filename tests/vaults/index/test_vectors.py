@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from vaults.errors import IndexUnavailable
-from vaults.index import layers, vectors
-from vaults.index.compressed import CompressedVectors
-from vaults.index.vectors import VectorChange, VectorIndex
+from vaults.index import vector_index, vector_layers
+from vaults.index.compressed_vectors import CompressedVectors
+from vaults.index.vector_index import VectorChange, VectorIndex
 from vaults.settings import IndexSettings
 
 SMALL = IndexSettings(flat_limit=1000)
@@ -100,7 +100,7 @@ def test_any_sequence_of_changes_answers_like_a_dictionary_of_vectors(steps: lis
         elif action == "seal":
             frozen = index._seal()
         elif action == "merge" and frozen:
-            merged = layers.merge(frozen, 8, 1000, 30, lambda: False)
+            merged = vector_layers.merge(frozen, 8, 1000, 30, lambda: False)
             index._swap(frozen, merged)
             frozen = []
         else:
@@ -272,7 +272,7 @@ def test_changes_and_searches_during_a_rebuild_are_neither_lost_nor_blocked(monk
     matrix, moved = clustered(3000, 96), clustered(300, 96, seed=9)
     index = VectorIndex(96, SMALL)
     index.apply(puts(range(3000), matrix), 1)
-    real = vectors.merge
+    real = vector_index.merge
 
     def interrupted(*arguments):
         merged = real(*arguments)
@@ -285,7 +285,7 @@ def test_changes_and_searches_during_a_rebuild_are_neither_lost_nor_blocked(monk
         assert index.search(moved[0], 1)[0][0] == 50
         return merged
 
-    monkeypatch.setattr(vectors, "merge", interrupted)
+    monkeypatch.setattr(vector_index, "merge", interrupted)
     assert index.rebuild()
     assert len(index) == 3000 - 50 + 9
     assert index.search(matrix[0], 1)[0][0] != 0
@@ -305,7 +305,7 @@ def test_a_failed_or_stopped_rebuild_changes_nothing(monkeypatch: pytest.MonkeyP
     def fail(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(vectors, "merge", fail)
+    monkeypatch.setattr(vector_index, "merge", fail)
     with pytest.raises(MemoryError):
         index.rebuild()
     monkeypatch.undo()

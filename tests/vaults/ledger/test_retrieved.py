@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.work import python_steps
-from vaults.ledger.retrieved import KEPT, LONGEST, Retrieved
+from vaults.activity_log.shown_texts import KEPT, LONGEST, Retrieved
 
 TEXT = "The deploy of the ledger runs every night at two"
 

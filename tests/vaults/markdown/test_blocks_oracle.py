@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from vaults.markdown.blocks import blocks
-from vaults.markdown.note import parse
-from vaults.markdown.source import unified
+from vaults.markdown.encoding import unified
+from vaults.markdown.parser import parse
 
 NOTES = Path(__file__).resolve().parents[4] / "shared/vaults/silverbullet-docs/notes"
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaults.errors import InvalidArgument
-from vaults.markdown.dates import formatted, literal, parsed
+from vaults.markdown.date_formats import formatted, literal, parsed
 
 SATURDAY = datetime(2026, 11, 21, 9, 5, 7)  # noqa: DTZ001
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vaults.errors import InvalidArgument, NotFound, TooLarge
-from vaults.markdown.edit import searching
+from vaults.markdown.edit import text_search
 from vaults.markdown.edit.draft import Edit, Edited
 from vaults.markdown.edit.pipeline import apply
 
@@ -109,10 +109,10 @@ def test_a_pattern_takes_linear_time() -> None:
 
 
 def test_a_result_stays_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searching, "MAX_TEXT", 1_000)
+    monkeypatch.setattr(text_search, "MAX_TEXT", 1_000)
     with pytest.raises(TooLarge):
         swap("a" * 100, None, "b" * 100, pattern="a", occurrence="all")
-    monkeypatch.setattr(searching, "MAX_MATCHES", 50)
+    monkeypatch.setattr(text_search, "MAX_MATCHES", 50)
     with pytest.raises(InvalidArgument, match="more than 50 times"):
         swap("a" * 100, "a", "b", occurrence="all")
 

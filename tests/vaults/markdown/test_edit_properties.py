@@ -16,7 +16,7 @@ from vaults.errors import InvalidArgument, NotFound, TooLarge
 from vaults.markdown.edit.draft import Draft, Edit
 from vaults.markdown.edit.outline import outline
 from vaults.markdown.edit.pipeline import STEPS, apply
-from vaults.markdown.note import parse
+from vaults.markdown.parser import parse
 
 NOW = datetime(2026, 11, 22, 14, 5)  # noqa: DTZ001
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vaults.markdown.note import parse
+from vaults.markdown.parser import parse
 
 Read = tuple[str, str, str]
 """Target, what follows ``#``, and the words of a link."""

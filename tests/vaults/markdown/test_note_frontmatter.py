@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.work import python_steps
-from vaults.markdown.frontmatter import MAX_CHARACTERS, _simple, load
-from vaults.markdown.note import parse
-from vaults.markdown.yaml_values import load_yaml
+from vaults.markdown.frontmatter.parser import MAX_CHARACTERS, _simple, load
+from vaults.markdown.frontmatter.yaml_reader import load_yaml
+from vaults.markdown.parser import parse
 
 
 def values(inner):

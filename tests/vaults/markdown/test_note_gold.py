@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from vaults.markdown.note import parse
-from vaults.markdown.resolve import Candidate, name_key, resolve
-from vaults.markdown.source import decode, encode
+from vaults.markdown.encoding import decode, encode
+from vaults.markdown.link_resolution import Candidate, name_key, resolve
+from vaults.markdown.parser import parse
 
 DATA = Path(__file__).resolve().parents[4] / "shared/vaults/silverbullet-docs"
 

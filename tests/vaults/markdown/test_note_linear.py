@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.work import assert_linear
-from vaults.markdown.note import parse
+from vaults.markdown.parser import parse
 
 SHAPES = {
     "brackets": lambda n: "[" * n,

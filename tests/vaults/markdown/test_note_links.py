@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from vaults.markdown.note import parse
-from vaults.markdown.resolve import Candidate, name_key, resolve, resolve_link
+from vaults.markdown.link_resolution import Candidate, name_key, resolve, resolve_link
+from vaults.markdown.parser import parse
 
 
 def read(text):

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaults.errors import InvalidArgument, NotFound
-from vaults.markdown.note import parse
+from vaults.markdown.encoding import NotText, Source, decode, dominant_newline, encode
+from vaults.markdown.parser import parse
 from vaults.markdown.scan import scan
 from vaults.markdown.sections import all_matching, find, find_one, outline, sections
-from vaults.markdown.source import NotText, Source, decode, dominant_newline, encode
 
 
 @given(

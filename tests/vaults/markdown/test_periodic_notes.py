@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaults.errors import InvalidArgument
-from vaults.markdown.periodic import DEFAULTS, Kind, Pattern, alias, inferred, path_for
+from vaults.markdown.periodic_notes import DEFAULTS, Kind, Pattern, alias, inferred, path_for
 
 TODAY = date(2026, 11, 21)
 

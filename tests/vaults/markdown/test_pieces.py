@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from vaults.markdown import lines
 from vaults.markdown.lines import matches
-from vaults.markdown.note import parse
+from vaults.markdown.parser import parse
 
 TEXTS = st.text(alphabet="[]|#ab \n`%<!->", max_size=200)
 PATTERNS = [

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from vaults.errors import Conflict, InvalidArgument, TooLarge
-from vaults.markdown.properties import updated
+from vaults.markdown.frontmatter.edits import updated
 
 NOTE = """---
 # made by hand

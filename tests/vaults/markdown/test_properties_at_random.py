@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from vaults.errors import Conflict
-from vaults.markdown.frontmatter import fenced, load
-from vaults.markdown.properties import updated
-from vaults.markdown.source import decode, unified
+from vaults.markdown.encoding import decode, unified
+from vaults.markdown.frontmatter.edits import updated
+from vaults.markdown.frontmatter.parser import fenced, load
 
 AWKWARD = (
     "", " ", "no", "Yes", "on", "null", "~", "1", "-1", "1e3", "0x1f", "0o17", "017", "1:30", "1_000", ".5",

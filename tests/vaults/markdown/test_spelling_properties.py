@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from tests.vaults.markdown.test_properties_at_random import ANY_NAME, NEWLINES, TEXT, notes, values
 from vaults.errors import Conflict, InvalidArgument
-from vaults.markdown.note import parse
-from vaults.markdown.properties import updated
-from vaults.markdown.property_spelling import renamed, respelt
-from vaults.markdown.property_values import written_key
+from vaults.markdown.frontmatter.edits import updated
+from vaults.markdown.frontmatter.renames import renamed, respelt
+from vaults.markdown.frontmatter.yaml_writer import written_key
+from vaults.markdown.parser import parse
 from vaults.markdown.tag_edits import is_whole, renamed_tag
 
 MARKED = """---

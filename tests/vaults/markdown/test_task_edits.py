@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaults.errors import Conflict, InvalidArgument, NotFound
-from vaults.markdown.note import parse
+from vaults.markdown.parser import parse
 from vaults.markdown.task_edits import toggled
 
 NOTE = """---

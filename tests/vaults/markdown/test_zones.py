@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.work import assert_linear
+from vaults.markdown.protected_spans import overlapping, protected, tables
 from vaults.markdown.scan import scan
-from vaults.markdown.zones import overlapping, protected, tables
 
 FREE = """---
 title: X

@@ -10,11 +10,11 @@ from server.services import Services
 from tests.conftest import Asking
 from vaults.db import sql
 from vaults.db.sql import Reader
-from vaults.search import boxed, reading, vocabulary
-from vaults.search.boxed import NONE_CAME, by_word_in_time
+from vaults.search import interpretation, time_limited, vocabulary
 from vaults.search.candidates import Found, by_word
 from vaults.search.filters import Filter
 from vaults.search.query import parse
+from vaults.search.time_limited import NONE_CAME, by_word_in_time
 from vaults.search.vocabulary import Vocabulary
 from vaults.settings import SearchSettings
 from vaults.vault import Vault
@@ -27,14 +27,14 @@ NO_TIME = SearchSettings.model_construct(keyword_ms=0)
 async def vault(services: Services, ask: Asking, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Vault]:
     for number in range(60):
         await ask("remember", content=f"the common harbour of number{number}, with {'rare' if number == 7 else 'many'}")
-    monkeypatch.setattr(boxed, "BIG", 0)
+    monkeypatch.setattr(time_limited, "BIG", 0)
     monkeypatch.setattr(sql, "STEPS", 1)
     async with services.pool.lease(services.roster.entry("main")) as held:
         yield held
 
 
 def _searched(tx: Reader, text: str, settings: SearchSettings) -> tuple[Found, str | None]:
-    meant, known = reading.look(Vocabulary(), tx, parse(text), SearchSettings())
+    meant, known = interpretation.look(Vocabulary(), tx, parse(text), SearchSettings())
     return by_word_in_time(tx, meant, known, 10, ONLY, settings)
 
 
@@ -56,7 +56,7 @@ async def test_the_rarest_words_are_tried_alone(vault: Vault, monkeypatch: pytes
             raise TimeoutError
         return real(tx, query, *rest)
 
-    monkeypatch.setattr(boxed, "by_word", slow)
+    monkeypatch.setattr(time_limited, "by_word", slow)
     found, late = await vault.db.read(lambda tx: _searched(tx, "common harbour rare number9", SearchSettings()))
     assert asked[1] == ("rare", "number9")
     assert len(found.scores) == 2
@@ -77,7 +77,7 @@ async def test_an_answer_without_words_is_no_error(
     def late(*_: object) -> Found:
         raise TimeoutError
 
-    monkeypatch.setattr(boxed, "by_word", late)
+    monkeypatch.setattr(time_limited, "by_word", late)
     outcome = await ask("recall", query=query, mode=mode)
     assert outcome.ok
     assert (NONE_CAME in outcome.content.get("warnings", ())) == (mode != "semantic")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vaults.search.dates import EARLIEST, LATEST, MAX_TEXT, understood
+from vaults.search.date_phrases import EARLIEST, LATEST, MAX_TEXT, understood
 
 NOW = datetime(2024, 5, 8, 15, 30, tzinfo=UTC)  # a Wednesday
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaults.search.expansion import WORDS, base, feedback
+from vaults.search.relevance_feedback import WORDS, base, feedback
 from vaults.search.stopwords import STOPWORDS
 
 TEXTS = [

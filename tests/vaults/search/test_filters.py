@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from vaults.db.engine import sqlite
-from vaults.db.migrate import steps
+from vaults.db.migration import steps
 from vaults.db.sql import Writer
 from vaults.index import facets, passages
 from vaults.index.items import Item, name_key
-from vaults.search import candidates, facts
+from vaults.search import candidates, passage_facts
 from vaults.search.filters import Filter
 from vaults.search.query import parse
 from vaults.settings import SearchSettings
@@ -162,7 +162,7 @@ def test_over_passages_in_facts_and_by_word_alike() -> None:
         where, params = only.over_passages()
         found = [items[row[0]] for row in tx.all(f"SELECT p.seq FROM passages p WHERE {where}", params)]
         assert sorted(found) == sorted(expected), only
-        assert {about.item for about in facts.of(tx, items, only).values()} == expected, only
+        assert {about.item for about in passage_facts.of(tx, items, only).values()} == expected, only
         by_word = candidates.by_word(tx, parse("harbour"), 400, only, SearchSettings())
         assert {items[passage] for passage in by_word.scores} == expected, only
         assert {items[int(passage)] for passage in candidates.allowed(tx, only)} == expected, only
@@ -187,7 +187,9 @@ def test_only_passages_there_were_at_a_moment() -> None:
     tx = _tx()
     _store(tx, rows)
     only = Filter("ann", "", include_archived=True, as_of=20)
-    assert {*facts.of(tx, range(1, 60), only)} == {row.number for row in rows if _passes(row, only)} & set(range(21))
+    assert {*passage_facts.of(tx, range(1, 60), only)} == {row.number for row in rows if _passes(row, only)} & set(
+        range(21)
+    )
 
 
 def test_without_what_one_stored_there_are_the_others_and_everything_that_is_no_memory() -> None:
@@ -201,7 +203,7 @@ def test_without_what_one_stored_there_are_the_others_and_everything_that_is_no_
     before = {items[int(passage)] for passage in candidates.allowed(tx, everything)}
     after = {items[int(passage)] for passage in candidates.allowed(tx, without)}
     assert after == before - {("memory", number) for number in stored} != before
-    assert {about.item for about in facts.of(tx, items, without).values()} == after
+    assert {about.item for about in passage_facts.of(tx, items, without).values()} == after
     where, params = without.over_memories()
     assert not stored & {row[0] for row in tx.all(f"SELECT m.seq FROM memories m WHERE {where}", params)}
     assert without.narrows
@@ -226,7 +228,7 @@ def test_facts_say_what_a_passage_is() -> None:
     for number, (title, text) in enumerate((("", "Who has the key?"), ("Titled", body), ("", "Plain.")), 1):
         item = Item("memory", number, "", NOW, NOW, "global", parent="talk", position=number, author="Ann Lee")
         passages.store(tx, item, passages.passages_of(title, text, [], 200))
-    found = facts.of(tx, [1, 2, 3, 99], Filter("ann", NOW))
+    found = passage_facts.of(tx, [1, 2, 3, 99], Filter("ann", NOW))
     assert [(about.asks, about.adversarial, about.titled) for about in found.values()] == [
         (True, False, False), (False, True, True), (False, False, False),
     ]  # fmt: skip

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from vaults.index.passages import ADVERSARIAL, QUESTION
-from vaults.index.vectors import VectorChange, VectorIndex
-from vaults.search import lifts, rolling
+from vaults.index.vector_index import VectorChange, VectorIndex
+from vaults.search import item_groups, lifts
 from vaults.search.candidates import Found
-from vaults.search.facts import Facts
+from vaults.search.passage_facts import Facts
 from vaults.search.smoothing import smoothed
 from vaults.settings import IndexSettings
 
@@ -69,14 +69,14 @@ def test_an_item_has_its_best_score_and_a_share_of_the_next_two() -> None:
     one, two = ("memory", 1), ("memory", 2)
     held = known(*(about(n, item=item) for n, item in enumerate((one, two, one, one, one), 1)))
     order = [(1, 0.5), (2, 0.5), (3, 0.4), (4, 0.3), (5, 0.2)]
-    assert rolling.rolled(order, held, "item", 0.1) == [(1, pytest.approx(0.57)), (2, 0.5)]
-    assert rolling.rolled([(2, 0.5), (3, 0.4), (4, -3.0)], held, "item", 0.1) == [(2, 0.5), (3, 0.4)]
+    assert item_groups.rolled(order, held, "item", 0.1) == [(1, pytest.approx(0.57)), (2, 0.5)]
+    assert item_groups.rolled([(2, 0.5), (3, 0.4), (4, -3.0)], held, "item", 0.1) == [(2, 0.5), (3, 0.4)]
 
 
 def test_a_parent_is_as_good_as_its_items() -> None:
     held = known(about(1), about(2, parent="talk"), about(3, parent="talk"), about(4, parent="walk"))
     order = [(1, 0.6), (2, 0.58), (3, 0.5), (4, 0.1)]
-    assert rolling.rolled(order, held, "parent", 0.1) == [(2, pytest.approx(0.63)), (1, 0.6), (4, 0.1)]
+    assert item_groups.rolled(order, held, "parent", 0.1) == [(2, pytest.approx(0.63)), (1, 0.6), (4, 0.1)]
 
 
 def test_only_what_stands_alone_repeats() -> None:
@@ -85,7 +85,7 @@ def test_only_what_stands_alone_repeats() -> None:
         about(1, text_hash="a"), about(2, text_hash="b"), about(3, text_hash="a"),
         about(4, text_hash="b", near=row), about(5, text_hash="b", near=row),
     )  # fmt: skip
-    kept, dropped = rolling.distinct([(n, 1 - n / 10) for n in range(1, 6)], held)
+    kept, dropped = item_groups.distinct([(n, 1 - n / 10) for n in range(1, 6)], held)
     assert [passage for passage, _ in kept] == [1, 2, 4, 5]
     assert [(each.item, each.of, each.why) for each in dropped] == [(3, 1, "repeats")]
 

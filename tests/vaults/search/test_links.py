@@ -12,9 +12,9 @@ from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, asker, local
 from vaults import clock
-from vaults.search import facts
+from vaults.search import passage_facts
 from vaults.search.filters import Filter
-from vaults.search.links import BACKWARD, SEEDS, linked
+from vaults.search.graph_lifts import BACKWARD, SEEDS, linked
 from vaults.vault import Vault
 
 TITLES = {1: "Kestrel Bridge", 2: "Mary's Garden", 3: None, 4: None, 5: "Port", 6: "Old Mill"}
@@ -46,7 +46,7 @@ async def ids(ask: Asking) -> dict[int, str]:
 async def _lift(vault: Vault, order: list[tuple[int, float]], **more: Any) -> dict[int, float]:
     only = Filter("nobody", clock.now())
     weight, hub, numbers = more.get("weight", 0.5), more.get("hub", 50), range(1, 50)
-    return await vault.db.read(lambda tx: linked(tx, facts.of(tx, numbers, only), order, weight, hub))
+    return await vault.db.read(lambda tx: linked(tx, passage_facts.of(tx, numbers, only), order, weight, hub))
 
 
 async def test_a_title_in_a_text_links_both_ways(vault: Vault, ids: dict[int, str]) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.work import assert_linear
-from vaults.search.mentions import mentioned, names_of, normal, words_of
+from vaults.search.title_mentions import mentioned, names_of, normal, words_of
 
 
 def _found(text: str, *titles: str) -> set[str]:

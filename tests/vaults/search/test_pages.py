@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import Asking
 from vaults.errors import InvalidArgument
-from vaults.search.pages import MOST, TEXT, Cursor, following, read
+from vaults.search.page_cursors import MOST, TEXT, Cursor, following, read
 
 KEYS = st.frozensets(st.tuples(st.sampled_from(["memory", "note"]), st.integers(0, 2**63 - 1)), max_size=30)
 
@@ -70,7 +70,7 @@ def test_anything_at_all_is_refused(text: str) -> None:
 
 def test_a_bomb_is_neither_unpacked_nor_read(monkeypatch: pytest.MonkeyPatch) -> None:
     bomb = packed(b'["q", 1, {"memory": [' + b"1," * 20_000_000 + b"1]}]")
-    monkeypatch.setattr("vaults.search.pages.json", None)
+    monkeypatch.setattr("vaults.search.page_cursors.json", None)
     tracemalloc.start()
     with pytest.raises(InvalidArgument):
         read(bomb, "q")

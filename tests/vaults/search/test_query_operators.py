@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vaults.db.engine import sqlite
-from vaults.search.expression import beginning
+from vaults.search.fts_expression import beginning
 from vaults.search.query import corrected, parse
 from vaults.search.spelling import stem
 from vaults.search.syntax import COLUMNS, MAX_DEPTH, MAX_TOKENS

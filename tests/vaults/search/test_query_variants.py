@@ -14,7 +14,7 @@ import pytest
 
 from tests.vaults.search.rephraser import Rephraser
 from tests.work import PATIENCE_S
-from vaults.search.endpoint import PAUSE_S, QUERY_LIMIT, SIZE_LIMIT, Expander, ExpansionUnavailable
+from vaults.search.expansion_endpoint import PAUSE_S, QUERY_LIMIT, SIZE_LIMIT, Expander, ExpansionUnavailable
 
 
 class Clock:

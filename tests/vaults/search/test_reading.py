@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vaults.search import reading
+from vaults.search import interpretation
 from vaults.search.query import parse
 from vaults.search.question import Meant
 from vaults.search.vocabulary import Word
@@ -16,7 +16,7 @@ SETTINGS = SearchSettings(common_from=1000)
 
 
 def meant(text: str, passages: int = 100, **words: Word) -> Meant:
-    return reading.meant(parse(text), words, passages, SETTINGS)
+    return interpretation.meant(parse(text), words, passages, SETTINGS)
 
 
 def test_words_that_stand_everywhere_are_kept_from_the_model_not_from_the_index() -> None:
@@ -73,12 +73,12 @@ def test_slips_are_corrected_in_the_index_and_said() -> None:
 
 
 def test_beginnings_of_words_are_not_looked_up_and_names_are() -> None:
-    assert reading.words_of(parse("config* of Will Smith")) == ("smith", "will")
+    assert interpretation.words_of(parse("config* of Will Smith")) == ("smith", "will")
 
 
 def test_loosened_is_the_same_words_without_what_operators_ask_for() -> None:
     strict = meant('"north harbour" AND tide')
-    loose = reading.loosened(strict)
+    loose = interpretation.loosened(strict)
     assert strict.query.must is not None
     assert loose.query.must is None
     assert set(loose.query.terms) >= {"north", "harbour", "tide"}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaults.search.rerank import blend, retrieval_share
+from vaults.search.rerank_blend import blend, retrieval_share
 
 scores = st.floats(-10, 10, allow_nan=False)
 orders = st.dictionaries(st.integers(1, 99), scores, max_size=60).map(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from vaults.domain.disarming import INSTRUCTIONS
+from vaults.domain.text.sanitize import INSTRUCTIONS
 
 TOKENIZER = "cl100k_base"
 Part = Literal["state", "rules", "brief", "memories", "passages", "links"]

@@ -13,8 +13,8 @@ from datetime import datetime
 from functools import cache, lru_cache
 from typing import Any
 
-from vaults.domain.disarming import MARK, nonce_for, one_line, quoted
 from vaults.domain.packs.pack import Bond, Evidence, Pack
+from vaults.domain.text.sanitize import MARK, nonce_for, one_line, quoted
 
 NOTHING = "Nothing is stored here yet that would help."
 TOO_LITTLE = "Nothing fits; ask with more budget_tokens."

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vaults.domain.handoffs import Taker
+from vaults.activity_log.sessions import Session
+from vaults.domain.continuity.handoffs import Taker
 from vaults.domain.packs.pack import Form
-from vaults.ledger.visiting import Session
 from vaults.search.filters import Filter
 
 TOTAL = 2500

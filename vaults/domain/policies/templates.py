@@ -9,8 +9,8 @@ from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from vaults.domain.policies import filters, grammar
+from vaults.domain.policies.definitions import MAX_TEXT
 from vaults.domain.policies.filters import MAX_OUTPUT, Budget, Refused, written
-from vaults.domain.policies.form import MAX_TEXT
 from vaults.errors import InvalidArgument
 
 if TYPE_CHECKING:

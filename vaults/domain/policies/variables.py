@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from vaults.domain.policies.form import MAX_ITEMS, MAX_TEXT, Policy, Variable
+from vaults.domain.policies.definitions import MAX_ITEMS, MAX_TEXT, Policy, Variable
 from vaults.domain.policies.templates import Compiled, compiled, is_template
 from vaults.errors import InvalidArgument
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
 
+from vaults.domain.schema.note_properties import Sheet
 from vaults.domain.schema.overview import TYPE
-from vaults.domain.schema.sheets import Sheet
 from vaults.domain.schema.spellings import TAGS
 
 SHARE = 0.8

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from vaults.domain.schema.sheets import Sheet
+from vaults.domain.schema.note_properties import Sheet
 
 EXAMPLES = 3
 """Different values of a field that are shown."""

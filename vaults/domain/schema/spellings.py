@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from vaults.domain.schema.sheets import Sheet
+from vaults.domain.schema.note_properties import Sheet
 from vaults.markdown.tags import listed
 
 TAGS = ("tags", "tag")

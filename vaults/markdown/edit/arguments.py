@@ -7,7 +7,7 @@ from dataclasses import replace
 from vaults.advice import Advice, way
 from vaults.errors import InvalidArgument
 from vaults.markdown.edit.draft import Draft, Edit
-from vaults.markdown.edit.lines import unified
+from vaults.markdown.edit.line_endings import unified
 
 _TEXTS = ("section", "content", "search", "pattern", "replacement")
 

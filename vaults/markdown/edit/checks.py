@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from vaults.advice import Advice, way
 from vaults.errors import InvalidArgument
-from vaults.markdown.edit import wording
+from vaults.markdown.edit import content_repairs
 from vaults.markdown.edit.draft import Draft
 from vaults.markdown.edit.outline import outline
 
@@ -35,7 +35,7 @@ def check(draft: Draft) -> Draft:
 
 
 def _heading(draft: Draft) -> str | None:
-    return "begins with the section's own heading" if wording.repeated_heading(draft) else None
+    return "begins with the section's own heading" if content_repairs.repeated_heading(draft) else None
 
 
 def _frontmatter(draft: Draft) -> str | None:
@@ -45,12 +45,12 @@ def _frontmatter(draft: Draft) -> str | None:
 def _time(draft: Draft) -> str | None:
     if draft.edit.format != "timestamp-bullet":
         return None
-    found = wording.TIME.match(wording.unmarked(draft.content.lstrip()))
+    found = content_repairs.TIME.match(content_repairs.unmarked(draft.content.lstrip()))
     return f"begins with a time of its own ({found[1]}), which stands for the present one" if found else None
 
 
 def _bullets(draft: Draft) -> str | None:
-    odd = wording.odd_bullets(draft.content)
+    odd = content_repairs.odd_bullets(draft.content)
     return f"has bullets that are not Markdown ({' '.join(odd)})" if odd else None
 
 

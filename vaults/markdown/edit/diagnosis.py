@@ -13,8 +13,8 @@ from typing import Any
 from vaults.advice import Advice, way
 from vaults.errors import NotFound
 from vaults.markdown.edit.draft import Draft
-from vaults.markdown.edit.lines import line_at, original, unified
-from vaults.markdown.likeness import nearest
+from vaults.markdown.edit.line_endings import line_at, original, unified
+from vaults.markdown.fuzzy import nearest
 
 MAX_LINES = 20_000
 """Lines of the section that are compared."""

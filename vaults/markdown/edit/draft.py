@@ -116,7 +116,7 @@ class Spot:
     loose: bool = False
     """The items of that list stand apart by blank lines."""
     before: str = ""
-    """Kind of the line before it: see ``spots.kind``."""
+    """Kind of the line before it: see ``insertion_points.kind``."""
     after: str = ""
     unit: str = ""
     """What the list's nested items are indented by."""

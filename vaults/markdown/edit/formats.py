@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from vaults.markdown.edit import lists
+from vaults.markdown.edit import list_items
+from vaults.markdown.edit.content_repairs import TIME
 from vaults.markdown.edit.draft import Draft, Item
-from vaults.markdown.edit.wording import TIME
 
 _TASK = re.compile(r"\[.\][ \t]+")
 _LAST_NUMBER = 999_999_999
@@ -23,7 +23,7 @@ def shape(draft: Draft) -> Draft:
     lines = draft.content.split("\n")
     if draft.edit.format != "plain":
         lines = _formatted(draft, lines)
-    if draft.spot.item and lists.item_of(lines[0]):
+    if draft.spot.item and list_items.item_of(lines[0]):
         lines = [_join(draft.spot.item.indent, line) for line in _with_unit(_dedented(lines), draft.spot.unit)]
     return replace(draft, content="\n".join(lines))
 
@@ -57,23 +57,23 @@ def _text(draft: Draft, text: str) -> str:
 
 def _items(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
     """First line without marker, and the lines that belong to it, indented less by what the marker took."""
-    found = lists.ITEM.match(lines[0])
-    if found is None or lists.item_of(lines[0]) is None:
+    found = list_items.ITEM.match(lines[0])
+    if found is None or list_items.item_of(lines[0]) is None:
         yield lines[0].strip(" \t"), lines[1:]
         return
-    base, starts = lists.columns(lines[0]), [0]
+    base, starts = list_items.columns(lines[0]), [0]
     for index, line in enumerate(lines[1:], 1):
-        if lists.item_of(line) and lists.columns(line) <= base:
+        if list_items.item_of(line) and list_items.columns(line) <= base:
             starts.append(index)
     for start, stop in zip(starts, [*starts[1:], len(lines)], strict=True):
-        item = lists.ITEM.match(lines[start])
+        item = list_items.ITEM.match(lines[start])
         assert item is not None
-        width = lists.content_column(lines[start])
+        width = list_items.content_column(lines[start])
         yield lines[start][item.end() :], [_less(line, width) for line in lines[start + 1 : stop]]
 
 
 def _dedented(lines: list[str]) -> list[str]:
-    base = lists.columns(lines[0])
+    base = list_items.columns(lines[0])
     return [_less(line, base) for line in lines] if base else lines
 
 
@@ -87,7 +87,7 @@ def _less(line: str, width: int) -> str:
 
 def _with_unit(lines: list[str], unit: str) -> list[str]:
     """Nested items indented by the list's own unit, a tab or some blanks, where they have another one."""
-    steps = [lists.columns(line) for line in lines if lists.item_of(line) and lists.columns(line)]
+    steps = [list_items.columns(line) for line in lines if list_items.item_of(line) and list_items.columns(line)]
     if not unit or not steps:
         return lines
     step = min(steps)
@@ -95,7 +95,7 @@ def _with_unit(lines: list[str], unit: str) -> list[str]:
 
 
 def _reindented(line: str, step: int, unit: str) -> str:
-    deep, rest = divmod(lists.columns(line), step)
+    deep, rest = divmod(list_items.columns(line), step)
     return unit * deep + " " * rest + line.lstrip(" \t")
 
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from vaults.markdown.blocks import blocks
-from vaults.markdown.edit.lines import before_ending
-from vaults.markdown.frontmatter import fenced
+from vaults.markdown.edit.line_endings import before_ending
+from vaults.markdown.encoding import unified
+from vaults.markdown.frontmatter.parser import fenced
 from vaults.markdown.lines import LineCounter
-from vaults.markdown.note import Heading, Note, heading_text
-from vaults.markdown.source import unified
+from vaults.markdown.parser import Heading, Note, heading_text
 
 _OPENING = re.compile(r"[^\n`~]*(`{3,}|~{3,})")
 _CLOSED = re.compile(r"\n[ \t>]*(`{3,}|~{3,})[ \t]*\Z")

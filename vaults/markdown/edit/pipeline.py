@@ -11,13 +11,13 @@ from datetime import datetime
 
 from vaults.markdown.edit.arguments import settle
 from vaults.markdown.edit.checks import check
+from vaults.markdown.edit.content_repairs import nest_headings, normalise
 from vaults.markdown.edit.draft import Draft, Edit, Edited
 from vaults.markdown.edit.formats import shape
-from vaults.markdown.edit.outcome import assemble, guard, report
-from vaults.markdown.edit.placing import place
-from vaults.markdown.edit.scopes import locate
-from vaults.markdown.edit.spots import find_spot
-from vaults.markdown.edit.wording import nest_headings, normalise
+from vaults.markdown.edit.insertion_points import find_spot
+from vaults.markdown.edit.placement import place
+from vaults.markdown.edit.results import assemble, guard, report
+from vaults.markdown.edit.section_lookup import locate
 
 STEPS: tuple[Callable[[Draft], Draft], ...] = (
     settle,  # which arguments go together

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from tests.vaults.domain.notes.test_relinking import bodies, paths
 from tests.work import assert_linear
-from vaults.domain.entities.joining import Joining
-from vaults.domain.notes.spelling import name
+from vaults.domain.graph.entities.merge_links import Joining
+from vaults.domain.notes.edit.link_spelling import name
 from vaults.files.paths import key
 from vaults.markdown.link import Link
-from vaults.markdown.note import parse
-from vaults.markdown.resolve import Candidate, resolve_link
+from vaults.markdown.link_resolution import Candidate, resolve_link
+from vaults.markdown.parser import parse
 
 
 @st.composite

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.work import assert_linear
-from vaults.domain.entities.duplicates import pairs
-from vaults.domain.entities.listing import Entity
-from vaults.domain.entities.naming_ideas import Named, acronyms, ideas, looks_like_a_name
-from vaults.domain.insights import around, periods
-from vaults.graph.categories import guessed
-from vaults.markdown.resolve import folded
+from vaults.domain.graph.entities.alias_ideas import Named, acronyms, ideas, looks_like_a_name
+from vaults.domain.graph.entities.duplicates import pairs
+from vaults.domain.graph.entities.entity_lists import Entity
+from vaults.domain.insights import date_context, periods
+from vaults.graph.names.categories import guessed
+from vaults.markdown.link_resolution import folded
 
 
 def _ideas(title: str, taken: tuple[str, ...] = (), said: dict[str, int] | None = None, kind: str = "") -> list[str]:
@@ -153,5 +153,5 @@ def test_periods_follow_each_other_up_to_the_day(last: date, by: periods.By, num
 
 @given(st.dates(), st.integers(0, 3650))
 def test_every_window_has_its_day(day: date, days: int) -> None:
-    window = around.window(day.isoformat(), days)
+    window = date_context.window(day.isoformat(), days)
     assert window.first <= day.isoformat() < window.end or window.end == "9999-12-31"

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.work import assert_linear
-from vaults.domain.graph.picturing import lettering, scene
-from vaults.domain.graph.picturing.drawing import FRAME, composed, draw
-from vaults.domain.graph.picturing.labels import Disc, labelled
-from vaults.graph.graph import Graph, Node
+from vaults.domain.graph.svg import scenes as scene
+from vaults.domain.graph.svg import text_metrics
+from vaults.domain.graph.svg.drawing import FRAME, composed, draw
+from vaults.domain.graph.svg.labels import Disc, labelled
+from vaults.graph.note_graph import Graph, Node
 
 SVG = "{http://www.w3.org/2000/svg}"
 TAGS = {"svg", "title", "desc", "style", "rect", "text", "tspan", "path", "circle", "g", "defs", "marker"}
@@ -227,10 +228,10 @@ def test_a_hub_of_ten_thousand_notes_is_drawn_in_linear_time_and_stays_small() -
 
 
 def test_text_is_cut_where_it_is_too_wide() -> None:
-    assert lettering.shortened("short", 10) == "short"
-    cut = lettering.shortened("a very long name indeed", 6)
+    assert text_metrics.shortened("short", 10) == "short"
+    cut = text_metrics.shortened("a very long name indeed", 6)
     assert cut.endswith("…")
-    assert lettering.width(cut, 1) <= 6
-    assert lettering.wrapped("Configuration Manager", 10) == ("Configuration", "Manager")
-    assert lettering.wrapped("Architecture/Space Lua", 10) == ("Architecture/", "Space Lua")
-    assert all(lettering.width(line, 1) <= 5 for line in lettering.wrapped("x" * 10_000, 5))
+    assert text_metrics.width(cut, 1) <= 6
+    assert text_metrics.wrapped("Configuration Manager", 10) == ("Configuration", "Manager")
+    assert text_metrics.wrapped("Architecture/Space Lua", 10) == ("Architecture/", "Space Lua")
+    assert all(text_metrics.width(line, 1) <= 5 for line in text_metrics.wrapped("x" * 10_000, 5))

@@ -9,8 +9,8 @@ import pytest
 
 from tests.vaults.domain.hygiene import pairs
 from tests.work import assert_linear
-from vaults.domain.hygiene.contradictions import Statement, contradicted
-from vaults.domain.hygiene.values import agree
+from vaults.domain.memories.contradictions.detection import Statement, contradicted
+from vaults.domain.memories.contradictions.value_comparison import agree
 
 Pairs = list[tuple[str, str]]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from server.services import Services
 from tests.conftest import Asking
 from vaults import clock
-from vaults.domain.hygiene.fading import effective
+from vaults.domain.memories.confidence_decay import effective
 from vaults.settings import HygieneSettings
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)

@@ -8,10 +8,10 @@ from server.services import Services
 from tests.conftest import Asking
 from tests.work import python_steps
 from vaults import clock
-from vaults.domain.hygiene import findings, likeness
-from vaults.domain.hygiene.findings import Findings
-from vaults.domain.hygiene.likeness import Candidate
-from vaults.domain.memory import Actor
+from vaults.domain.memories import cleanup, duplicate_groups
+from vaults.domain.memories.cleanup import Findings
+from vaults.domain.memories.duplicate_groups import Candidate
+from vaults.domain.memories.memory_model import Actor
 
 
 async def _id(ask: Asking, content: str, **more: object) -> str:
@@ -26,12 +26,12 @@ def _actor() -> Actor:
 
 async def _found(services: Services, actor: Actor) -> Findings:
     async with services.pool.lease(services.roster.entry("main")) as vault:
-        return await findings.findings(vault, actor)
+        return await cleanup.findings(vault, actor)
 
 
-async def _archived(services: Services, actor: Actor, kind: findings.Kind) -> list[str]:
+async def _archived(services: Services, actor: Actor, kind: cleanup.Kind) -> list[str]:
     async with services.pool.lease(services.roster.entry("main")) as vault:
-        return await findings.archive(vault, actor, kind)
+        return await cleanup.archive(vault, actor, kind)
 
 
 async def _age(services: Services, days: float) -> None:
@@ -83,7 +83,7 @@ async def test_what_nobody_read_for_a_month_is_reported_and_archived(still: Serv
     await _age(still, 31)
     await tell("memory_get", ids=[opened])
     found = await _found(still, _actor())
-    assert found.never_read == findings.Found(1, [unread])
+    assert found.never_read == cleanup.Found(1, [unread])
     assert await _archived(still, _actor(), "never_read") == [unread]
     assert "archived_at" not in (await tell("memory_get", ids=[turn])).content["memories"][0]
 
@@ -99,13 +99,13 @@ async def test_what_expired_and_was_not_swept_yet_is_reported(still: Services, t
     gone = await _id(tell, "Lunch is at one", ttl_days=1)
     async with still.pool.lease(still.roster.entry("main")) as vault:
         await vault.db.write(lambda tx: tx.run("UPDATE memories SET expires_at = ?", (clock.ago(1),)))
-    assert (await _found(still, _actor())).expired == findings.Found(1, [gone])
+    assert (await _found(still, _actor())).expired == cleanup.Found(1, [gone])
     assert await _archived(still, _actor(), "expired") == [gone]
 
 
 @pytest.mark.parametrize("kind", ["duplicates", "never_read", "expired"])
 async def test_private_memories_of_others_are_neither_counted_nor_archived(
-    still: Services, tell: Asking, kind: findings.Kind
+    still: Services, tell: Asking, kind: cleanup.Kind
 ) -> None:
     for _ in range(2):
         await _id(tell, "My own plan for the summer", visibility="private", on_duplicate="store", ttl_days=90)
@@ -127,5 +127,5 @@ def test_a_thousand_memories_are_compared_without_a_look_at_each_pair() -> None:
     rows = rng.standard_normal((1000, 384)).astype("<f4")
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     every = [Candidate(n, str(n), f"text {n} of many", None, "s", 0, rows[n].tobytes()) for n in range(1000)]
-    assert likeness.groups(every, 0.92) == []
-    assert python_steps(lambda: likeness.groups(every, 0.92)) < 80 * len(every)
+    assert duplicate_groups.groups(every, 0.92) == []
+    assert python_steps(lambda: duplicate_groups.groups(every, 0.92)) < 80 * len(every)

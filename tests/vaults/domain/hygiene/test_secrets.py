@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.vaults.domain.hygiene.texts import HEX, ORDINARY, PEM_BODY, SECRETS, made
 from tests.work import assert_linear
-from vaults.domain.hygiene.secrets import find, guard, redacted, warned
+from vaults.domain.secrets.redaction import find, guard, redacted, warned
 from vaults.errors import InvalidArgument
 from vaults.settings import HygieneSettings
 

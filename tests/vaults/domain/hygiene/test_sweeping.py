@@ -14,7 +14,7 @@ from tests.noted import until
 from vaults import clock
 from vaults.db.connection import Database
 from vaults.db.sql import Reader, Writer
-from vaults.domain.hygiene import sweeping
+from vaults.domain.maintenance import retention
 
 
 async def _id(ask: Asking, content: str, **more: object) -> str:
@@ -25,7 +25,7 @@ async def _id(ask: Asking, content: str, **more: object) -> str:
 
 async def _sweep(services: Services) -> None:
     async with services.pool.lease(services.roster.entry("main")) as vault:
-        await sweeping.sweep(vault)
+        await retention.sweep(vault)
 
 
 async def _run(services: Services, sql: str, *params: Any) -> None:
@@ -144,7 +144,7 @@ async def test_a_sweep_is_owed_hourly_at_once_for_what_expired_and_when_the_cloc
 ) -> None:
     async def owed() -> bool:
         async with still.pool.lease(still.roster.entry("main")) as vault:
-            return await vault.db.read(sweeping.owed)
+            return await vault.db.read(retention.owed)
 
     await _sweep(still)
     assert not await owed()
@@ -179,7 +179,7 @@ async def test_no_step_of_a_sweep_keeps_the_database_for_long(still: Services, m
     async with still.pool.lease(still.roster.entry("main")) as vault:
         await vault.db.write(lambda tx: _events(tx, 5_000, clock.ago(100 * 86_400), "old"))
         monkeypatch.setattr(Database, "write", counted)
-        await sweeping.sweep(vault)
+        await retention.sweep(vault)
         monkeypatch.undo()
     assert sum(sizes) >= 5_000
-    assert max(sizes) <= 2 * sweeping.ROWS, "rows of one transaction"
+    assert max(sizes) <= 2 * retention.ROWS, "rows of one transaction"

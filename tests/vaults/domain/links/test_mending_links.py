@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import desk_in
 from tests.work import assert_linear
-from vaults.domain.links import broken, embedding, mending
-from vaults.domain.links.mending import Right, mended
-from vaults.domain.links.targets import SURE, Guesser, Likely, nearest, sure
-from vaults.domain.memory import Actor
+from vaults.domain.graph.links import broken_links, entity_vector_job, link_repairs
+from vaults.domain.graph.links.link_repairs import Right, mended
+from vaults.domain.graph.links.target_guesses import SURE, Guesser, Likely, nearest, sure
+from vaults.domain.memories.memory_model import Actor
 from vaults.errors import InvalidArgument, NotFound
-from vaults.graph.graph import Graph, Node
-from vaults.markdown.frontmatter import load
+from vaults.graph.note_graph import Graph, Node
+from vaults.markdown.frontmatter.parser import load
 from vaults.markdown.link import Link
+from vaults.markdown.link_resolution import Candidate, name_key
 from vaults.markdown.links import links
-from vaults.markdown.resolve import Candidate, name_key
 from vaults.markdown.scan import scan
 
 ME = Actor("owner", "owner")
@@ -81,7 +81,7 @@ def test_a_name_is_compared_with_thousands_in_time_that_grows_with_their_number(
 RIGHT = Right("planets/Mercury.md", "Mercury", {"mercury": [Candidate("planets/Mercury.md", "Mercury")]})
 
 
-def plan(*written: tuple[str, str]) -> mending.Plan:
+def plan(*written: tuple[str, str]) -> link_repairs.Plan:
     return {("day.md", kind, target): RIGHT for kind, target in written}  # type: ignore[misc]
 
 
@@ -112,7 +112,7 @@ def test_frontmatter_that_could_not_be_read_any_more_stays_as_it_is() -> None:
     name = 'say "x": y'
     right = Right(f"{name}.md", name, {name_key(name): [Candidate(f"{name}.md", name)]})
     text = '---\nup: "[[Ab]]"\n---\n[[Ab]]'
-    both: mending.Plan = {("day.md", "wiki", "Ab"): right, ("day.md", "frontmatter", "Ab"): right}
+    both: link_repairs.Plan = {("day.md", "wiki", "Ab"): right, ("day.md", "frontmatter", "Ab"): right}
     assert mended("day.md", text, both) == f'---\nup: "[[Ab]]"\n---\n[[{name}]]'
 
 
@@ -165,7 +165,7 @@ NOTES: dict[str, str | bytes] = {
 async def test_links_that_lead_nowhere_are_found_with_the_reason(opening: Opening) -> None:
     async with desk_in(opening) as desk:
         await desk.put(NOTES)
-        found = await broken.broken(desk.vault, broken.Asked())
+        found = await broken_links.broken(desk.vault, broken_links.Asked())
         assert [(each.target or each.wanted, each.reason, each.line) for each in found.links] == [
             ("Merkury", "no note", 1),
             ("Plan", "ambiguous", 1),
@@ -178,25 +178,25 @@ async def test_links_that_lead_nowhere_are_found_with_the_reason(opening: Openin
         assert found.links[0].likely[0] == Likely("planets/Mercury.md", "Mercury", 0.86, "spelling")
         assert found.links[2].headings == ["Orbit"]
         assert found.cursor is None
-        first = await broken.broken(desk.vault, broken.Asked(limit=4))
-        rest = await broken.broken(desk.vault, broken.Asked(cursor=first.cursor))
+        first = await broken_links.broken(desk.vault, broken_links.Asked(limit=4))
+        rest = await broken_links.broken(desk.vault, broken_links.Asked(cursor=first.cursor))
         assert [*first.links, *rest.links] == found.links
         with pytest.raises(InvalidArgument):
-            await broken.broken(desk.vault, broken.Asked(cursor="nonsense"))
+            await broken_links.broken(desk.vault, broken_links.Asked(cursor="nonsense"))
 
 
 async def test_setting_links_right_is_one_change_that_is_undone_byte_for_byte(opening: Opening) -> None:
     async with desk_in(opening) as desk:
         await desk.put({**NOTES, "other.md": "\ufeff[[Merkury|x]]\r\n"})
         before = desk.digests()
-        shown = await mending.mend(desk.vault, ME, mending.Asked())
+        shown = await link_repairs.mend(desk.vault, ME, link_repairs.Asked())
         assert (shown.done.paths, shown.done.change, desk.digests()) == (["day.md", "other.md"], None, before)
         assert shown.done.diff is not None
         assert "+[[Mercury]] [[Plan]]" in shown.done.diff
-        done = await mending.mend(desk.vault, ME, mending.Asked(dry_run=False))
+        done = await link_repairs.mend(desk.vault, ME, link_repairs.Asked(dry_run=False))
         assert desk.text("other.md") == "\ufeff[[Mercury|x]]\r\n"
         assert [each.target for each in done.links] == ["Merkury", "Merkury"]
-        assert (await mending.mend(desk.vault, ME, mending.Asked())).done.paths == []
+        assert (await link_repairs.mend(desk.vault, ME, link_repairs.Asked())).done.paths == []
         await desk.done("history", action="undo", ref=done.done.change)
         assert desk.digests() == before
 
@@ -204,21 +204,21 @@ async def test_setting_links_right_is_one_change_that_is_undone_byte_for_byte(op
 async def test_a_person_may_say_which_note_is_meant(opening: Opening) -> None:
     async with desk_in(opening) as desk:
         await desk.put(NOTES)
-        await mending.mend(desk.vault, ME, mending.Asked(target="Plan", to="b/Plan", dry_run=False))
+        await link_repairs.mend(desk.vault, ME, link_repairs.Asked(target="Plan", to="b/Plan", dry_run=False))
         assert "[[b/Plan]]" in desk.text("day.md")
         assert "[[Merkury]]" in desk.text("day.md")
-        for asked in (mending.Asked(target="Plan"), mending.Asked(to="Plan")):
+        for asked in (link_repairs.Asked(target="Plan"), link_repairs.Asked(to="Plan")):
             with pytest.raises(InvalidArgument):
-                await mending.mend(desk.vault, ME, asked)
+                await link_repairs.mend(desk.vault, ME, asked)
         with pytest.raises(NotFound):
-            await mending.mend(desk.vault, ME, mending.Asked(target="Plan", to="nobody.md"))
+            await link_repairs.mend(desk.vault, ME, link_repairs.Asked(target="Plan", to="nobody.md"))
 
 
 async def test_a_note_that_is_renamed_meanwhile_is_not_broken_by_a_plan_made_before(opening: Opening) -> None:
     async with desk_in(opening) as desk:
         await desk.put(NOTES)
         async with desk.vault.notes.writing():
-            fixing = asyncio.create_task(mending.mend(desk.vault, ME, mending.Asked(dry_run=False)))
+            fixing = asyncio.create_task(link_repairs.mend(desk.vault, ME, link_repairs.Asked(dry_run=False)))
             await asyncio.wait({fixing}, timeout=0.05)  # it waits for whoever writes, and looks only then
             (desk.root / "planets/Mercury.md").rename(desk.root / "planets/Merkury.md")
             await desk.look()
@@ -227,8 +227,8 @@ async def test_a_note_that_is_renamed_meanwhile_is_not_broken_by_a_plan_made_bef
 
 
 def test_a_link_knows_itself_by_what_is_kept_of_it() -> None:
-    assert broken.Broken("a", 1, "markdown", "b%20c.md", "no note").link.page == "b c.md"
-    assert isinstance(broken.link_of("wiki", "x"), Link)
+    assert broken_links.Broken("a", 1, "markdown", "b%20c.md", "no note").link.page == "b c.md"
+    assert isinstance(broken_links.link_of("wiki", "x"), Link)
 
 
 async def test_a_name_that_is_spelled_like_none_is_looked_for_by_meaning_and_never_set_right_unasked(
@@ -242,11 +242,11 @@ async def test_a_name_that_is_spelled_like_none_is_looked_for_by_meaning_and_nev
             }
         )
         await desk.done("remember", content="so that there is a model")
-        await embedding.embed(desk.vault)
+        await entity_vector_job.embed(desk.vault)
         found = (await desk.done("links", action="validate"))["links"]
         assert [[(one["path"], one["by"]) for one in each.get("likely", ())] for each in found] == [
             [("Boats.md", "meaning")],
             [],
         ]
         assert found[0]["likely"][0]["confidence"] < SURE
-        assert (await mending.mend(desk.vault, ME, mending.Asked())).done.paths == []
+        assert (await link_repairs.mend(desk.vault, ME, link_repairs.Asked())).done.paths == []

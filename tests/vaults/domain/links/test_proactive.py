@@ -16,8 +16,8 @@ from tests.conftest import Opening
 from tests.noted import PATIENCE_S
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from vaults import registry
-from vaults.domain.links import proactive
-from vaults.graph import waiting
+from vaults.domain.graph.links import proactive_links
+from vaults.graph.link_feedback import proactive_queue
 from vaults.registry import Rules
 
 FLAGS = {"links.proactive": True, "links.proactive_idle_s": 600, "links.proactive_per_hour": 3}
@@ -33,7 +33,7 @@ async def idle_desk(opening: Opening, **flags: Any) -> AsyncIterator[Desk]:
     """A vault whose chores are run by hand."""
     async with desk_in(opening, {**FLAGS, **flags}) as desk:
         await desk.put({**PLACES, **LOGS})  # people link these names here
-        await desk.vault.db.write(waiting.clear)
+        await desk.vault.db.write(proactive_queue.clear)
         yield desk
 
 
@@ -57,7 +57,7 @@ async def chores(desk: Desk) -> None:
 
 
 async def queued(desk: Desk) -> list[str]:
-    return [path for path, _ in await desk.vault.db.read(lambda tx: waiting.due(tx, "9", 100))]
+    return [path for path, _ in await desk.vault.db.read(lambda tx: proactive_queue.due(tx, "9", 100))]
 
 
 async def states(desk: Desk) -> list[tuple[Any, ...]]:
@@ -106,7 +106,7 @@ async def test_a_note_is_left_alone_until_nobody_has_saved_it_for_a_while(openin
         # Another program saved it, which nothing has noticed yet.
         await desk.vault.db.write(lambda tx: tx.run("UPDATE proactive_queue SET at = ?", (LONG_AGO,)))
         await chores(desk)
-        assert await desk.vault.db.read(lambda tx: waiting.due(tx, LONG_AGO, 9)) == []
+        assert await desk.vault.db.read(lambda tx: proactive_queue.due(tx, LONG_AGO, 9)) == []
         assert await queued(desk) == ["day.md"]
         assert desk.text("day.md") == TEXT
 
@@ -116,14 +116,14 @@ async def test_a_note_that_is_saved_while_it_is_looked_at_waits_again(
 ) -> None:
     async with idle_desk(opening) as desk:
         await desk.done("note_write", path="day.md", content=TEXT)
-        found = proactive._found
+        found = proactive_links._found
 
         async def slowly(*args: Any) -> Any:
             seen = await found(*args)
             await desk.put({"day.md": f"{TEXT}and more"})
             return seen
 
-        monkeypatch.setattr(proactive, "_found", slowly)
+        monkeypatch.setattr(proactive_links, "_found", slowly)
         assert await rest(desk, "day.md") == []
         assert desk.text("day.md") == f"{TEXT}and more"
         assert await queued(desk) == ["day.md"]
@@ -153,7 +153,7 @@ async def test_a_note_that_does_not_want_links_gets_none(opening: Opening) -> No
 async def test_nothing_is_linked_unasked_where_that_is_not_wanted(opening: Opening, flags: dict[str, Any]) -> None:
     async with idle_desk(opening, **flags) as desk:
         await desk.done("note_write", path="day.md", content=TEXT)
-        await desk.vault.db.write(lambda tx: waiting.wait(tx, "day.md"))
+        await desk.vault.db.write(lambda tx: proactive_queue.wait(tx, "day.md"))
         assert await rest(desk, "day.md") == []
         assert (desk.text("day.md"), await queued(desk)) == (TEXT, [])
 

@@ -13,10 +13,11 @@ from tests.conftest import Opening
 from tests.fakes import HashEmbedder
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from tests.work import PATIENCE_S
-from vaults.domain.links import embedding, suggesting
-from vaults.domain.links.suggesting import NO_MODEL, Ask, Suggested, Suggestion
-from vaults.domain.memory import Actor
-from vaults.graph import entity_vectors, trust
+from vaults.domain.graph.links import entity_vector_job, link_suggestions
+from vaults.domain.graph.links.link_suggestions import NO_MODEL, Ask, Suggested, Suggestion
+from vaults.domain.memories.memory_model import Actor
+from vaults.graph import entity_vectors
+from vaults.graph.link_feedback import link_trust
 
 ME = Actor("owner", "me")
 NOTES = {
@@ -37,7 +38,7 @@ async def vault_of(opening: Opening, notes: dict[str, str] | None = None, **flag
 
 
 async def suggested(desk: Desk, text: str, source: str = "new.md", **ask: Any) -> Suggested:
-    return await suggesting.suggested(desk.vault, ME, text, source, Ask(**ask))
+    return await link_suggestions.suggested(desk.vault, ME, text, source, Ask(**ask))
 
 
 def by_title(found: Suggested) -> dict[str, Suggestion]:
@@ -94,7 +95,7 @@ async def test_of_two_notes_of_one_name_one_is_offered_the_nearer(opening: Openi
 
 async def test_what_nobody_wants_here_is_not_offered_here(opening: Opening) -> None:
     async with vault_of(opening) as desk:
-        await desk.vault.db.write(lambda tx: trust.suppress(tx, "owner", "space lua", "diary"))
+        await desk.vault.db.write(lambda tx: link_trust.suppress(tx, "owner", "space lua", "diary"))
         assert not (await suggested(desk, "We use Space Lua.", "diary/new.md")).suggestions
         assert (await suggested(desk, "We use Space Lua.", "elsewhere.md")).suggestions
 
@@ -118,7 +119,7 @@ async def test_any_text_is_answered(opening: Opening, text: str) -> None:
 async def test_of_an_endless_text_the_beginning_is_looked_at(opening: Opening) -> None:
     async with vault_of(opening) as desk:
         found = await suggested(desk, "We use Space Lua. " + "word " * 50_000)
-        assert found.warnings == [suggesting.CUT]
+        assert found.warnings == [link_suggestions.CUT]
         assert list(by_title(found)) == ["Space Lua"]
 
 
@@ -171,7 +172,7 @@ async def test_a_note_that_is_about_the_same_is_offered_though_it_is_not_named(o
         text = "A pump for fuel: a part that turns quickly. It turns. Turbopump-like: fuel pump part."
         found = await suggested(desk, text.replace("Turbopump-like: fuel pump", "turbopumplike fuel"), "", related=10)
         assert found.warnings == []
-        near = suggesting.weigh(desk.vault, "It turns quickly part pump fuel.", "")
+        near = link_suggestions.weigh(desk.vault, "It turns quickly part pump fuel.", "")
         assert any(each.evidence.likeness >= 0.3 and each.place is None for each in (await near).candidates)
 
 
@@ -233,7 +234,7 @@ async def test_without_a_model_names_and_links_still_count(opening: Opening, mon
 
 
 async def _unavailable(self: object, texts: object, *, urgent: bool) -> object:
-    raise embedding.EmbeddingUnavailable("down")
+    raise entity_vector_job.EmbeddingUnavailable("down")
 
 
 async def test_a_resting_vault_gives_what_it_learned_back(opening: Opening) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import desk_in
-from vaults.domain.links.unlinked import Asked, unlinked
+from vaults.domain.graph.links.unlinked_mentions import Asked, unlinked
 from vaults.errors import InvalidArgument, NotFound
 
 NOTES: dict[str, str | bytes] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import desk_in
-from vaults.domain.links import stubs
+from vaults.domain.graph.links import stubs
 
 
 async def test_a_name_that_is_also_written_unlinked_is_wanted_much(opening: Opening) -> None:

@@ -13,7 +13,7 @@ from server.dispatch import Outcome
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
 from tests.work import PATIENCE_S
-from vaults.domain.notes import reconcile
+from vaults.domain.notes.index import reconciliation
 from vaults.vault import Vault
 
 
@@ -35,7 +35,7 @@ class Desk:
         await self.look()
 
     async def look(self) -> None:
-        await reconcile.everything(self.vault, expected=10_000)
+        await reconciliation.everything(self.vault, expected=10_000)
 
     def text(self, path: str) -> str:
         return (self.root / path).read_bytes().decode()

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from tests.noted import put
-from vaults.domain.verify import Report, verify
+from vaults.domain.maintenance.verification import Report, verify
 from vaults.vault import Vault
 
 NOTES = {

@@ -15,11 +15,13 @@ import pytest
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from tests.work import PATIENCE_S
-from vaults.domain.memory import Actor
-from vaults.domain.notes import catalogue, committing, intake, tending
-from vaults.domain.notes.intake import digest
-from vaults.domain.notes.journal import Change, FileChange
-from vaults.domain.notes.placing import Placed
+from vaults.domain.memories.memory_model import Actor
+from vaults.domain.notes.commit import transaction
+from vaults.domain.notes.commit.file_placement import Placed
+from vaults.domain.notes.commit.journal import Change, FileChange
+from vaults.domain.notes.index import extraction, note_rows
+from vaults.domain.notes.index.extraction import digest
+from vaults.domain.notes.sync import sync_loop
 from vaults.errors import AlreadyExists, Conflict, StorageFull, StrongroomError
 from vaults.files import notebook
 from vaults.files.notebook import Notebook
@@ -72,7 +74,7 @@ def _state(root: Path) -> dict[str, tuple[bytes, int]]:
 
 async def _agrees(desk: Desk) -> None:
     files = {path: digest(data) for path, (data, _) in _state(desk.root).items()}
-    assert {each.path: each.hash for each in await desk.vault.db.read(catalogue.known)} == files
+    assert {each.path: each.hash for each in await desk.vault.db.read(note_rows.known)} == files
 
 
 async def _states(desk: Desk) -> list[str]:
@@ -83,7 +85,7 @@ async def _states(desk: Desk) -> list[str]:
 
 async def _commit(desk: Desk, change: Change) -> None:
     async with desk.vault.notes.writing():
-        await committing.commit(desk.vault, ACTOR, change)
+        await transaction.commit(desk.vault, ACTOR, change)
 
 
 async def _works(desk: Desk) -> None:
@@ -269,13 +271,13 @@ async def test_what_is_left_out_is_written_and_not_indexed(opening: Opening) -> 
         )
         assert desk.text("private/p.md") == "# P\n"
         assert desk.text("private/a.md") == "# A\n"
-        assert await desk.vault.db.read(catalogue.known) == []
+        assert await desk.vault.db.read(note_rows.known) == []
         await desk.look()
-        assert await desk.vault.db.read(catalogue.known) == []
+        assert await desk.vault.db.read(note_rows.known) == []
 
 
 async def _facts(desk: Desk, path: str) -> dict[str, Any]:
-    found = (await desk.vault.db.read(lambda tx: catalogue.known(tx, [path])))[0]
+    found = (await desk.vault.db.read(lambda tx: note_rows.known(tx, [path])))[0]
     count = "SELECT COUNT(*) FROM {} WHERE note = ?"
     links = await desk.vault.db.read(lambda tx: tx.value(count.format("note_links"), (found.seq,)))
     tasks = await desk.vault.db.read(lambda tx: tx.value(count.format("note_tasks"), (found.seq,)))
@@ -286,7 +288,7 @@ async def _facts(desk: Desk, path: str) -> dict[str, Any]:
 async def test_a_long_note_keeps_what_was_known_of_it_until_it_is_read_whole(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(intake, "LONG", 100)
+    monkeypatch.setattr(extraction, "LONG", 100)
     text = "# Log\n\n#tag [[a]]\n\n- [ ] task\n" + "words " * 30
     await desk.put({"log.md": text})
     known = {"links": 1, "tasks": 1, "tags": '["tag"]', "complete": True}
@@ -295,8 +297,8 @@ async def test_a_long_note_keeps_what_was_known_of_it_until_it_is_read_whole(
     longer = text + "\n\n#more [[b]]\n\n- [ ] other\n"
     await _commit(desk, Change("note_edit", "edited", [_edit(desk, "log.md", after=longer.encode())]))
     assert await _facts(desk, "log.md") == known | {"complete": False}
-    await tending.complete(desk.vault)
+    await sync_loop.complete(desk.vault)
     assert await _facts(desk, "log.md") == known | {"complete": False}, "it may be edited again at once"
-    monkeypatch.setattr(tending, "QUIET_S", 0)
-    await tending.complete(desk.vault)
+    monkeypatch.setattr(sync_loop, "QUIET_S", 0)
+    await sync_loop.complete(desk.vault)
     assert await _facts(desk, "log.md") == {"links": 2, "tasks": 2, "tags": '["tag", "more"]', "complete": True}

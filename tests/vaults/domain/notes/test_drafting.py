@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from server.services import Services
 from tests.noted import folder, indexed, put
-from vaults.domain.notes.drafting import Draft
-from vaults.domain.notes.journal import FileChange
-from vaults.domain.notes.terms import Amendment, Revision
+from vaults.domain.notes.commit.journal import FileChange
+from vaults.domain.notes.edit.amendments import Amendment, Revision
+from vaults.domain.notes.edit.drafts import Draft
 from vaults.errors import AlreadyExists, Conflict, InvalidArgument, NotFound
 from vaults.files.tree import Stamp
 

@@ -11,7 +11,7 @@ import pytest
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
 from tests.noted import folder, indexed, put
-from vaults.domain.notes import finding
+from vaults.domain.notes.read import note_listing
 from vaults.files.notebook import Progress
 
 NOTES = {
@@ -150,7 +150,7 @@ async def test_what_is_no_folder_time_tag_or_cursor_is_refused_by_name(notes: Se
 
 
 async def test_an_index_that_is_behind_says_so(notes: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finding, "SETTLING_S", 0.01)
+    monkeypatch.setattr(note_listing, "SETTLING_S", 0.01)
     ask = asker(notes)
     async with notes.pool.lease(notes.roster.entry("main")) as vault:
         vault.notes.tell(Progress("scanning", 3400, 10_000))

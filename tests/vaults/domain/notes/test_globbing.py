@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.work import assert_linear
-from vaults.domain.notes import globbing
-from vaults.domain.notes.patterns import LONGEST
+from vaults.domain.notes.read import path_globs
+from vaults.domain.text.regexes import LONGEST
 from vaults.errors import InvalidArgument
 
 PATHS = (
@@ -23,7 +23,7 @@ PATHS = (
 
 
 def matched(pattern: str) -> list[str]:
-    matches = globbing.matcher(pattern)
+    matches = path_globs.matcher(pattern)
     return [path for path in PATHS if matches(path)]
 
 
@@ -52,22 +52,22 @@ def test_a_pattern_matches_whole_paths_folder_by_folder(pattern: str, expected: 
 
 
 def test_normal_forms_do_not_count() -> None:
-    assert globbing.matcher("caf\u00e9-*.md")("cafe\u0301-1.md")
-    assert globbing.matcher("cafe\u0301-*.md")("caf\u00e9-1.md")
+    assert path_globs.matcher("caf\u00e9-*.md")("cafe\u0301-1.md")
+    assert path_globs.matcher("cafe\u0301-*.md")("caf\u00e9-1.md")
 
 
 @pytest.mark.parametrize("pattern", ["../*.md", "a/../*.md", "/*.md", "./*.md", "[z-a]*.md", "*" * (LONGEST + 1)])
 def test_what_leaves_the_vault_or_is_no_pattern_is_refused(pattern: str) -> None:
     with pytest.raises(InvalidArgument):
-        globbing.matcher(pattern)
+        path_globs.matcher(pattern)
 
 
 def test_names_with_odd_signs_alone_are_no_patterns() -> None:
-    assert not globbing.is_glob("a {b} (c).md")
-    assert globbing.is_glob("[draft] plan.md")
+    assert not path_globs.is_glob("a {b} (c).md")
+    assert path_globs.is_glob("[draft] plan.md")
 
 
 def test_a_pattern_that_makes_others_slow_is_quick() -> None:
-    matches = globbing.matcher("*a" * 400 + "b.md")
+    matches = path_globs.matcher("*a" * 400 + "b.md")
     assert not matches("a" * 1000 + ".md")
     assert_linear(matches, lambda length: "a" * length + ".md", 250)

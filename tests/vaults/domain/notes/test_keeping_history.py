@@ -14,10 +14,10 @@ import pytest
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from vaults import pool
-from vaults.domain.memory import Actor
-from vaults.domain.notes import journal, keeping
-from vaults.domain.notes.committing import commit
-from vaults.domain.notes.journal import Change, FileChange, Record
+from vaults.domain.memories.memory_model import Actor
+from vaults.domain.notes.commit import git_commits, journal
+from vaults.domain.notes.commit.journal import Change, FileChange, Record
+from vaults.domain.notes.commit.transaction import commit
 from vaults.history.git import open_history
 
 OWNER = Actor("owner", "owner", None)
@@ -75,16 +75,16 @@ async def test_a_tool_may_wait_for_its_commit(opening: Opening) -> None:
     async with desk_in(opening, BATCH) as desk:
         first = await write(desk, "a.md", "one\n")
         second = await write(desk, "a.md", "two\n")
-        made = await keeping.kept(desk.vault, second)
+        made = await git_commits.kept(desk.vault, second)
         assert made is not None
         assert history(desk).content(made, "a.md") == b"two\n"
-        assert await keeping.kept(desk.vault, first) == made
+        assert await git_commits.kept(desk.vault, first) == made
 
 
 async def test_nothing_is_committed_where_history_is_off(opening: Opening) -> None:
     async with desk_in(opening) as desk:
         seq = await write(desk, "a.md", "one\n")
-        assert await keeping.kept(desk.vault, seq) is None
+        assert await git_commits.kept(desk.vault, seq) is None
         assert desk.vault.notes.history_state == "off"
         assert not (desk.vault.folder / "history.git").exists()
 
@@ -93,7 +93,7 @@ async def test_a_batch_waits_and_is_committed_when_the_vault_closes(opening: Ope
     async with desk_in(opening, BATCH) as desk:
         for number in range(3):
             await write(desk, "a.md", f"{number}\n")
-        await keeping.keep(desk.vault)
+        await git_commits.keep(desk.vault)
         assert not await none_owed(desk)
         folder, root, name = desk.vault.folder, desk.root, desk.vault.entry.vault_id
     log = open_history(root, folder, name).log(None, 10).commits
@@ -123,7 +123,7 @@ def record(seq: int, author: str, second: float) -> Record:
 )
 def test_which_changes_share_a_commit(mode: str, made: list[tuple[str, float]], wanted: list[list[int]]) -> None:
     owed = [record(number, author, second) for number, (author, second) in enumerate(made)]
-    assert [[each.seq for each in batch] for batch in keeping.batched(owed, mode)] == wanted
+    assert [[each.seq for each in batch] for batch in git_commits.batched(owed, mode)] == wanted
 
 
 async def test_a_broken_repository_stops_no_save_and_is_made_up_for(opening: Opening, tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ async def test_a_broken_repository_stops_no_save_and_is_made_up_for(opening: Ope
         await until(lambda: none_owed(desk))
         shutil.move(own / "objects", own / "elsewhere")
         second = await write(desk, "a.md", "two\n")
-        assert await keeping.kept(desk.vault, second) is None
+        assert await git_commits.kept(desk.vault, second) is None
         assert desk.vault.notes.history_state.startswith("unavailable: the repository is ")
         assert desk.text("a.md") == "two\n"
         log = await desk.done("history", path="a")
@@ -141,7 +141,7 @@ async def test_a_broken_repository_stops_no_save_and_is_made_up_for(opening: Ope
         assert log["warnings"]
         shutil.move(own / "elsewhere", own / "objects")
         third = await write(desk, "a.md", "three\n")
-        assert await keeping.kept(desk.vault, third)
+        assert await git_commits.kept(desk.vault, third)
         assert desk.vault.notes.history_state == "auto"
         assert len(history(desk).log("a.md", 10).commits) == 3
 
@@ -172,11 +172,11 @@ async def test_versions_that_are_gone_and_names_git_cannot_hold_are_passed_over(
         lost = await write(desk, "a.md", "one\n")
         await desk.vault.db.write(lambda tx: tx.run("DELETE FROM note_versions"))
         desk.vault.notes.kept.clear()
-        assert await keeping.kept(desk.vault, lost) is None
+        assert await git_commits.kept(desk.vault, lost) is None
         odd = await write(desk, "git~1/x.md", "one\n")
-        assert await keeping.kept(desk.vault, odd) is None
+        assert await git_commits.kept(desk.vault, odd) is None
         good = await write(desk, "b.md", "one\n")
-        assert await keeping.kept(desk.vault, good)
+        assert await git_commits.kept(desk.vault, good)
         assert await none_owed(desk)
 
 
@@ -184,7 +184,7 @@ async def test_two_processes_commit_no_change_twice(opening: Opening, tmp_path: 
     async with desk_in(opening, BATCH) as one, desk_in(opening, BATCH, alone=False) as two:
         for number in range(12):
             await write((one, two)[number % 2], "a.md", f"{number}\n", f"w{number % 2}")
-        await asyncio.gather(*(keeping.flush(each.vault) for each in (one, two, one, two)))
+        await asyncio.gather(*(git_commits.flush(each.vault) for each in (one, two, one, two)))
         log = history(one).log(None, 100).commits
         assert [history(one).content(each.id, "a.md") for each in log] == [f"{n}\n".encode() for n in range(11, -1, -1)]
 
@@ -200,7 +200,7 @@ async def test_commits_of_the_repository_around_are_listed_and_restored(opening:
         made = str(repository.create_commit("refs/heads/main", ann, ann, "Start\n\nmore", tree, []))
         repository.set_head("refs/heads/main")
         seq = await write(desk, "a.md", "by a tool\n")
-        assert await keeping.kept(desk.vault, seq)
+        assert await git_commits.kept(desk.vault, seq)
         changes = (await desk.done("history", path="a"))["changes"]
         assert [(each["source"], each["author"]) for each in changes] == [("journal", "owner"), ("git", "Ann")]
         assert (changes[1]["id"], changes[1]["summary"]) == (made, "Start")

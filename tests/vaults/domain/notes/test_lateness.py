@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from tests.work import PATIENCE_S
-from vaults.domain.notes import lateness
+from vaults.domain.notes.commit import late_writes
 from vaults.errors import StorageFull
 
 LOG = "# Log\n\nwords\n"
@@ -21,7 +21,7 @@ LOG = "# Log\n\nwords\n"
 
 @pytest.fixture
 async def desk(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
-    monkeypatch.setattr(lateness, "LOOK_S", 0.01)
+    monkeypatch.setattr(late_writes, "LOOK_S", 0.01)
     async with desk_in(opening) as found:
         await found.put({"log.md": LOG})
         yield found
@@ -33,7 +33,7 @@ def _copies(root: Path) -> list[str]:
 
 def _later(monkeypatch: pytest.MonkeyPatch) -> None:
     """The watch is over; until then there is time enough on any machine to write."""
-    monkeypatch.setattr(lateness, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + 1_000))
+    monkeypatch.setattr(late_writes, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + 1_000))
 
 
 async def _until_watched(desk: Desk) -> None:
@@ -108,7 +108,7 @@ async def test_a_vault_that_closes_before_the_watch_has_begun_keeps_it_too(
             await other.done("note_edit", path="log.md", content="x")
             editor.write("# A person's words\n")
             editor.truncate()
-        lateness.keep(other.vault)
+        late_writes.keep(other.vault)
         await other.vault.close()
         assert not len(other.vault.notes.late)
     assert _copies(desk.root) == ["# A person's words\n"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vaults.domain.notes.merging import without
+from vaults.domain.notes.edit.line_revert import without
 
 ONE, TWO = b"a\nb\nc\nd\ne\n", b"a\nb\nX\nd\ne\n"
 

@@ -11,7 +11,7 @@ import pytest
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
 from tests.noted import folder, indexed, put
-from vaults.domain.notes import dated
+from vaults.domain.notes.read import dated_notes
 
 PLAN = (
     "---\ntitle: The plan\ntags: [work/now]\naliases: [roadmap]\nstatus: open\n---\n"
@@ -192,7 +192,7 @@ async def test_the_file_counts_where_the_index_is_behind(read: Asking, notes: Se
 async def test_words_for_dated_notes_follow_the_habit_of_the_vault(
     read: Asking, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(dated, "today", lambda: date(2026, 11, 21))
+    monkeypatch.setattr(dated_notes, "today", lambda: date(2026, 11, 21))
     assert (await read("@yesterday")).content["path"] == "daily/2026-11-20.md"
     assert (await read("@daily:2026-11-20")).content["path"] == "daily/2026-11-20.md"
     assert (await read("@memory")).content["path"] == "MEMORY.md"

@@ -10,7 +10,8 @@ import pytest
 
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
-from vaults.domain.notes import overwriting, reconcile
+from vaults.domain.notes.commit import overwrites
+from vaults.domain.notes.index import reconciliation
 
 LOG = "# Log\n\n## Notes\n\n- first\n- second\n\n## End\n\nlast words\n"
 
@@ -30,8 +31,8 @@ async def _edit(desk: Desk, **more: Any) -> str:
 async def _saved(desk: Desk, text: str) -> None:
     """A program outside saves, and the index follows."""
     (desk.root / "log.md").write_text(text)
-    await reconcile.these(desk.vault, ["log.md"])
-    await overwriting.notice(desk.vault, ["log.md"])
+    await reconciliation.these(desk.vault, ["log.md"])
+    await overwrites.notice(desk.vault, ["log.md"])
 
 
 async def _warnings(desk: Desk) -> list[str]:
@@ -89,7 +90,7 @@ async def test_a_removal_that_came_back_was_written_over(desk: Desk) -> None:
 
 async def test_what_is_deleted_much_later_is_a_persons_word(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     await _edit(desk)
-    monkeypatch.setattr(overwriting, "SINCE", timedelta(0))
+    monkeypatch.setattr(overwrites, "SINCE", timedelta(0))
     await _saved(desk, LOG)
     assert await _marked(desk) == set()
 
@@ -99,19 +100,19 @@ async def test_a_mark_is_made_once_and_goes_with_time(desk: Desk, monkeypatch: p
     await _saved(desk, LOG)
     when = "SELECT MAX(overwritten) FROM note_change_files"
     first = await desk.vault.db.read(lambda tx: tx.value(when))
-    await overwriting.notice(desk.vault, ["log.md"])
+    await overwrites.notice(desk.vault, ["log.md"])
     assert await desk.vault.db.read(lambda tx: tx.value(when)) == first
     assert await _marked(desk) == {change}
-    monkeypatch.setattr(overwriting, "SINCE", timedelta(0))
+    monkeypatch.setattr(overwrites, "SINCE", timedelta(0))
     assert await _warnings(desk) == []
 
 
 async def test_a_note_that_is_gone_or_too_long_is_left_alone(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     await _edit(desk)
-    monkeypatch.setattr(overwriting, "BYTES", 10)
+    monkeypatch.setattr(overwrites, "BYTES", 10)
     await _saved(desk, LOG)
     assert await _marked(desk) == set()
     (desk.root / "log.md").unlink()
-    await reconcile.these(desk.vault, ["log.md"])
-    await overwriting.notice(desk.vault, ["log.md", "none.md"])
+    await reconciliation.these(desk.vault, ["log.md"])
+    await overwrites.notice(desk.vault, ["log.md", "none.md"])
     assert await _marked(desk) == set()

@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import desk_in
-from vaults.domain.notes import keeping
+from vaults.domain.notes.commit import git_commits
 
 HOOKS = ("pre-commit", "post-commit", "commit-msg", "reference-transaction", "post-index-change", "post-checkout")
 NAMES = ("--upload-pack=touch x.md", "-rf.md", ":(glob)star.md", ":!not.md", "a*b.md")
@@ -57,7 +57,7 @@ async def test_a_planted_repository_runs_nothing_and_odd_names_are_kept(opening:
             await desk.done("note_edit", path=path, content="words")
         await desk.done("note_move", path="first.md", to="second.md")
         await desk.done("note_delete", path="a*b.md", confirm=True)
-        await keeping.flush(desk.vault)
+        await git_commits.flush(desk.vault)
         assert desk.vault.notes.history_problem is None
         listed = await desk.done("history", action="log")
         assert all(each.get("git") for each in listed["changes"])

@@ -14,15 +14,17 @@ from tests.conftest import Asking, Opening, asker
 from tests.noted import folder, indexed, put
 from tests.vaults.domain.notes.proved import NOTES, aged, errors, notices
 from tests.work import PATIENCE_S
-from vaults.domain.notes import journal, proving, settling
-from vaults.domain.reindexing import reindex
-from vaults.domain.verify import verify
+from vaults.domain.maintenance.reindexing import reindex
+from vaults.domain.maintenance.verification import verify
+from vaults.domain.notes.commit import journal
+from vaults.domain.notes.sync import readiness
+from vaults.domain.notes.verify import disk_check
 from vaults.vault import Vault
 
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proving, "SLACK_S", -1.5)
+    monkeypatch.setattr(disk_check, "SLACK_S", -1.5)
 
 
 @pytest.fixture
@@ -140,10 +142,10 @@ async def test_a_file_that_was_saved_just_now_is_only_behind(
             report = await verify(vault)
             assert report.agrees, report.findings
             assert notices(report) == {"notes_behind": 1}
-            monkeypatch.setattr(settling, "tended", lambda _vault: False)
+            monkeypatch.setattr(readiness, "tended", lambda _vault: False)
             assert await errors(vault) == {"notes_unindexed"}
             monkeypatch.undo()
-            monkeypatch.setattr(proving, "SLACK_S", -2.0)
+            monkeypatch.setattr(disk_check, "SLACK_S", -2.0)
             aged(root, {"a.md": "saved now\n"})
             assert await errors(vault) == {"notes_unindexed"}
             await reindex(vault)

@@ -14,9 +14,9 @@ from tests.conftest import Asking
 from tests.noted import folder, indexed
 from tests.vaults.domain.notes.proved import NOTES, aged, errors
 from vaults.db.sql import Row, Writer
-from vaults.domain.notes import reader
-from vaults.domain.notes.reader import Readings
-from vaults.domain.reindexing import reindex
+from vaults.domain.maintenance.reindexing import reindex
+from vaults.domain.notes.index import file_reader
+from vaults.domain.notes.index.file_reader import Readings
 from vaults.files.tree import Stamp
 from vaults.vault import Vault
 
@@ -98,14 +98,14 @@ async def test_keyword_search_finds_every_note_while_they_are_rebuilt(vault: Vau
 
 
 async def test_what_a_tool_wrote_after_a_file_was_read_wins(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = reader.read
+    real = file_reader.read
     await vault.db.write(lambda tx: tx.run("UPDATE notes SET read_ns = read_ns + 1000000000"))
 
     def older(*args: Any) -> Readings:
         found = real(*args)
         return Readings([replace(each, hash="older", title="Older", stamp=Stamp(1, 2, 3, 4)) for each in found.taken])
 
-    monkeypatch.setattr(reader, "read", older)
+    monkeypatch.setattr(file_reader, "read", older)
     await reindex(vault)
     monkeypatch.undo()
     assert await errors(vault) == set()

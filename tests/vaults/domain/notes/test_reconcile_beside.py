@@ -14,9 +14,9 @@ import pytest
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from tests.work import PATIENCE_S
-from vaults.domain.notes import catalogue, reader, readings, reconcile
-from vaults.domain.notes.intake import digest
-from vaults.domain.notes.reader import anew
+from vaults.domain.notes.index import file_reader, note_rows, reader_pool, reconciliation
+from vaults.domain.notes.index.extraction import digest
+from vaults.domain.notes.index.file_reader import anew
 from vaults.files.tree import Walk
 
 OLD = 10**18
@@ -38,12 +38,12 @@ async def settled(desk: Desk, notes: dict[str, str]) -> dict[str, int]:
 
 
 async def rows(desk: Desk) -> dict[str, int]:
-    return {each.path: each.seq for each in await desk.vault.db.read(catalogue.known)}
+    return {each.path: each.seq for each in await desk.vault.db.read(note_rows.known)}
 
 
 async def agrees(desk: Desk) -> None:
     files = {each: digest((desk.root / each).read_bytes()) for each in desk.digests() if each.endswith(".md")}
-    assert {each.path: each.hash for each in await desk.vault.db.read(catalogue.known)} == files
+    assert {each.path: each.hash for each in await desk.vault.db.read(note_rows.known)} == files
 
 
 Deed = Callable[[], Awaitable[Any]]
@@ -51,14 +51,14 @@ Deed = Callable[[], Awaitable[Any]]
 
 def between_listing_and_applying(desk: Desk, monkeypatch: pytest.MonkeyPatch, deed: Deed) -> None:
     """Once, when a look has listed the files and not yet written anything down, something else happens."""
-    apply = reconcile._apply
+    apply = reconciliation._apply
 
     async def applied(*arguments: Any) -> Any:
-        monkeypatch.setattr(reconcile, "_apply", apply)
+        monkeypatch.setattr(reconciliation, "_apply", apply)
         await deed()
         return await apply(*arguments)
 
-    monkeypatch.setattr(reconcile, "_apply", applied)
+    monkeypatch.setattr(reconciliation, "_apply", applied)
 
 
 def between_rows_and_listing(desk: Desk, monkeypatch: pytest.MonkeyPatch, deed: Deed) -> None:
@@ -184,7 +184,7 @@ ODD: dict[str, str | bytes] = {"odd.md": b"\xff\xfe\x00", "long.md": "x" * 6_000
 
 
 def _few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readings, "MANY", 1)
+    monkeypatch.setattr(reader_pool, "MANY", 1)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
 
 
@@ -211,7 +211,7 @@ def _spied(monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], asyncio.Event]:
     """Every process that is started to read, and word that one is."""
     begun: list[Any] = []
     one = asyncio.Event()
-    started = readings._started
+    started = reader_pool._started
 
     async def spied(*arguments: Any) -> Any:
         process = await started(*arguments)
@@ -219,7 +219,7 @@ def _spied(monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], asyncio.Event]:
         one.set()
         return process
 
-    monkeypatch.setattr(readings, "_started", spied)
+    monkeypatch.setattr(reader_pool, "_started", spied)
     return begun, one
 
 
@@ -228,7 +228,7 @@ async def test_what_a_killed_reader_was_given_is_read_all_the_same(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     _few(monkeypatch)
-    (begun, _), asked, count = _spied(monkeypatch), readings._asked, 0
+    (begun, _), asked, count = _spied(monkeypatch), reader_pool._asked, 0
 
     async def killed(vault: Any, process: asyncio.subprocess.Process, batch: Any) -> Any:
         nonlocal count
@@ -238,8 +238,8 @@ async def test_what_a_killed_reader_was_given_is_read_all_the_same(
             await process.wait()
         return await asked(vault, process, batch)
 
-    monkeypatch.setattr(readings, "_asked", killed)
-    monkeypatch.setattr(reconcile, "BATCH", 30)
+    monkeypatch.setattr(reader_pool, "_asked", killed)
+    monkeypatch.setattr(reconciliation, "BATCH", 30)
     await desk.put(MANY)
     assert begun
     await agrees(desk)
@@ -269,12 +269,12 @@ async def test_what_fails_in_reading_fails_the_look_and_does_not_hang_it(
     async def gone(*_: Any) -> None:
         return None
 
-    monkeypatch.setattr(readings, "_started", gone)
-    monkeypatch.setattr(reader, "read", broken)
+    monkeypatch.setattr(reader_pool, "_started", gone)
+    monkeypatch.setattr(file_reader, "read", broken)
     (desk.root / "a.md").write_text("# A\n")
     async with asyncio.timeout(PATIENCE_S):
         with pytest.raises(RuntimeError):
-            await reconcile.everything(desk.vault)
+            await reconciliation.everything(desk.vault)
     monkeypatch.undo()
     await desk.look()
     await agrees(desk)
@@ -287,13 +287,13 @@ async def test_a_look_that_is_given_up_leaves_no_process(desk: Desk, monkeypatch
         (desk.root / path).parent.mkdir(exist_ok=True)
         (desk.root / path).write_text(text)
     wanted = [[anew(path)] for path in MANY]
-    async with aclosing(readings.read_all(desk.vault, wanted)) as stream:
+    async with aclosing(reader_pool.read_all(desk.vault, wanted)) as stream:
         async for _ in stream:
             break
     assert begun
     assert all(process.returncode is not None for process in begun)
     one.clear()
-    look = asyncio.create_task(reconcile.everything(desk.vault))
+    look = asyncio.create_task(reconciliation.everything(desk.vault))
     await one.wait()
     look.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -12,10 +12,11 @@ import pytest
 
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
-from vaults.domain.notes import catalogue, overwriting, reconcile
-from vaults.domain.notes.catalogue import Known
-from vaults.domain.notes.intake import digest
-from vaults.domain.notes.reconcile import RACY_NS, Vanished, plan
+from vaults.domain.notes.commit import overwrites
+from vaults.domain.notes.index import note_rows, reconciliation
+from vaults.domain.notes.index.extraction import digest
+from vaults.domain.notes.index.note_rows import Known
+from vaults.domain.notes.index.reconciliation import RACY_NS, Vanished, plan
 from vaults.errors import VaultUnavailable
 from vaults.files.tree import Found, Stamp
 from vaults.index import embeddings
@@ -126,7 +127,7 @@ def aged(desk: Desk) -> None:
 
 
 async def rows(desk: Desk) -> dict[str, int]:
-    return {each.path: each.seq for each in await desk.vault.db.read(catalogue.known)}
+    return {each.path: each.seq for each in await desk.vault.db.read(note_rows.known)}
 
 
 async def vectors(desk: Desk) -> dict[int, bytes]:
@@ -141,7 +142,7 @@ async def vectors(desk: Desk) -> dict[int, bytes]:
 async def agrees(desk: Desk) -> None:
     """Rows as the files are, and full text as the rows."""
     files = {each: digest((desk.root / each).read_bytes()) for each in desk.digests() if each.endswith(".md")}
-    assert {each.path: each.hash for each in await desk.vault.db.read(catalogue.known)} == files
+    assert {each.path: each.hash for each in await desk.vault.db.read(note_rows.known)} == files
 
 
 NOTES = {"a.md": "# A\n\nfirst words\n", "b.md": "# B\n\nsecond words\n", "sub/c.md": "# C\n\nthird words\n"}
@@ -185,7 +186,7 @@ async def test_a_folder_renamed_keeps_every_number(desk: Desk) -> None:
     await desk.look()
     before = await rows(desk)
     (desk.root / "old").rename(desk.root / "new")
-    outcome = await reconcile.everything(desk.vault)
+    outcome = await reconciliation.everything(desk.vault)
     assert await rows(desk) == {path.replace("old/", "new/"): seq for path, seq in before.items()}
     assert len(outcome.changed) == len(outcome.gone) == 40
 
@@ -215,7 +216,7 @@ async def test_a_row_of_renames_leaves_rows_as_the_files(desk: Desk) -> None:
 
 async def test_a_file_that_may_not_be_read_keeps_its_row(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     await desk.put(NOTES)
-    before = await desk.vault.db.read(catalogue.known)
+    before = await desk.vault.db.read(note_rows.known)
     tree, read = desk.vault.notes.tree, desk.vault.notes.tree.read
 
     def refused(path: str, limit: int) -> Any:
@@ -226,7 +227,7 @@ async def test_a_file_that_may_not_be_read_keeps_its_row(desk: Desk, monkeypatch
     monkeypatch.setattr(tree, "read", lambda path, limit: _typed(refused, path, limit))
     (desk.root / "a.md").write_text("# A\n\nother words, hidden\n")
     await desk.look()
-    assert [each for each in await desk.vault.db.read(catalogue.known) if each.path == "a.md"] == [
+    assert [each for each in await desk.vault.db.read(note_rows.known) if each.path == "a.md"] == [
         each for each in before if each.path == "a.md"
     ]
     skipped = await desk.vault.db.read(lambda tx: tx.all("SELECT path FROM notes_skipped"))
@@ -252,7 +253,7 @@ async def test_a_folder_that_lost_its_disk_is_unavailable(desk: Desk, monkeypatc
     monkeypatch.setattr(desk.vault.notes.tree, "device", lambda: 999_999)
     for expected in (0, 30, 1000):
         with pytest.raises(VaultUnavailable) as failure:
-            await reconcile.everything(desk.vault, expected=expected)
+            await reconciliation.everything(desk.vault, expected=expected)
         assert not isinstance(failure.value, Vanished)
     assert await rows(desk) == before
 
@@ -263,13 +264,13 @@ async def test_most_notes_gone_is_believed_when_they_are_still_gone_at_a_second_
     for number in range(25):
         (desk.root / f"{number}.md").unlink()
     with pytest.raises(Vanished) as failure:
-        await reconcile.everything(desk.vault)
+        await reconciliation.everything(desk.vault)
     assert failure.value.missing == 25
     assert await rows(desk) == before
     (desk.root / "25.md").unlink()
     with pytest.raises(Vanished):  # more than before: it is still going on
-        await reconcile.everything(desk.vault, expected=25)
-    await reconcile.everything(desk.vault, expected=26)
+        await reconciliation.everything(desk.vault, expected=25)
+    await reconciliation.everything(desk.vault, expected=26)
     await agrees(desk)
 
 
@@ -277,12 +278,12 @@ async def test_a_few_notes_gone_are_gone_at_once(desk: Desk) -> None:
     await desk.put({f"{number}.md": f"# N{number}\n" for number in range(30)})
     for number in range(15):
         (desk.root / f"{number}.md").unlink()
-    await reconcile.everything(desk.vault)
+    await reconciliation.everything(desk.vault)
     await agrees(desk)
 
 
 async def test_a_note_of_no_disk_at_all_is_no_ones(desk: Desk) -> None:
     shutil.rmtree(desk.root)
     with pytest.raises(VaultUnavailable):
-        await reconcile.everything(desk.vault)
-    await overwriting.notice(desk.vault, ["a.md"])
+        await reconciliation.everything(desk.vault)
+    await overwrites.notice(desk.vault, ["a.md"])

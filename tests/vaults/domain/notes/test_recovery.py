@@ -12,11 +12,12 @@ import pytest
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from vaults.db.sql import Writer
-from vaults.domain.memory import Actor
-from vaults.domain.notes import catalogue, journal, placing, recovery
-from vaults.domain.notes.intake import digest
-from vaults.domain.notes.journal import Change, FileChange
-from vaults.files.stamps import stamp_of
+from vaults.domain.memories.memory_model import Actor
+from vaults.domain.notes.commit import file_placement, journal, recovery
+from vaults.domain.notes.commit.journal import Change, FileChange
+from vaults.domain.notes.index import note_rows
+from vaults.domain.notes.index.extraction import digest
+from vaults.files.file_stamps import stamp_of
 
 ACTOR = Actor("tester", "tester")
 OUTSIDE = b"# Somebody else\n\nwrote this\n"
@@ -87,7 +88,7 @@ def advance(folder: Path, name: str, stage: int) -> None:
     if stage >= STAGES.index("removed"):
         there = folder / "removed.md"
         each = FileChange(f"{name}/removed.md", STEPS[2].before, None)
-        there.rename(folder.parent / placing._hidden(each, stamp_of(there.stat())))
+        there.rename(folder.parent / file_placement._hidden(each, stamp_of(there.stat())))
     if stage >= STAGES.index("moved only"):
         (folder / "sub").mkdir()
         (folder / "moved.md").rename(folder / "sub/moved.md")
@@ -127,7 +128,7 @@ async def check(desk: Desk, folder: Path, expected: Mapping[str, bytes], what: o
     assert files_in(folder) == expected, what
     assert await recovery.recover(desk.vault) == 0
     assert files_in(folder) == expected, what
-    rows = {each.path: each.hash for each in await desk.vault.db.read(lambda tx: catalogue.below(tx, folder.name))}
+    rows = {each.path: each.hash for each in await desk.vault.db.read(lambda tx: note_rows.below(tx, folder.name))}
     assert rows == {f"{folder.name}/{path}": digest(data) for path, data in expected.items()}, what
     desk.vault.notes.tree.sweep()
     assert not [each for each in folder.rglob(".*") if each.is_file()], what

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.work import python_steps
-from vaults.domain.notes.regions import lines, region
+from vaults.domain.notes.edit.changed_lines import lines, region
 
 LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 texts = st.text(st.sampled_from("ab\n\r"), max_size=14)

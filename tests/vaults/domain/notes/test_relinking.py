@@ -6,12 +6,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from vaults.domain.notes.relinking import Move, Relinking
-from vaults.domain.notes.spelling import name
+from vaults.domain.notes.edit.link_rewrites import Move, Relinking
+from vaults.domain.notes.edit.link_spelling import name
 from vaults.errors import InvalidArgument
 from vaults.files.paths import key
-from vaults.markdown.note import parse
-from vaults.markdown.resolve import Candidate, resolve_link
+from vaults.markdown.link_resolution import Candidate, resolve_link
+from vaults.markdown.parser import parse
 
 FOLDERS = ("", "a", "b", "a/b", "c d", "Ünï")
 NAMES = ("One", "Two", "Index", "x (1)", "50% & more", "It's", "ü", "note.v2")

@@ -11,10 +11,11 @@ import pytest
 
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
-from vaults.domain.memory import Actor
-from vaults.domain.notes import journal, lateness, overwriting, reconcile, recovery
-from vaults.domain.notes.intake import digest
-from vaults.domain.notes.journal import Change, FileChange
+from vaults.domain.memories.memory_model import Actor
+from vaults.domain.notes.commit import journal, late_writes, overwrites, recovery
+from vaults.domain.notes.commit.journal import Change, FileChange
+from vaults.domain.notes.index import reconciliation
+from vaults.domain.notes.index.extraction import digest
 from vaults.errors import StorageFull
 from vaults.files.tree import Prepared, Stamp
 
@@ -39,8 +40,8 @@ async def _overwritten(desk: Desk) -> set[str]:
 
 
 async def _noticed(desk: Desk, *paths: str) -> set[str]:
-    await reconcile.these(desk.vault, paths)
-    await overwriting.notice(desk.vault, paths)
+    await reconciliation.these(desk.vault, paths)
+    await overwrites.notice(desk.vault, paths)
     return await _overwritten(desk)
 
 
@@ -107,7 +108,7 @@ async def test_a_save_between_file_and_row_is_what_the_index_holds(
     edit = asyncio.create_task(desk.done(tool, path="log.md", **more))
     await reached.wait()
     (desk.root / path).write_text(LOG + "a person's line\n")
-    await reconcile.these(desk.vault, ["log.md", path])
+    await reconciliation.these(desk.vault, ["log.md", path])
     go.set()
     await edit
     rows = dict(await desk.vault.db.read(lambda tx: tx.all("SELECT path, hash FROM notes")))
@@ -187,7 +188,7 @@ async def test_words_written_late_into_several_versions_are_all_kept(desk: Desk)
     for number, file in enumerate(opened):
         with file:
             file.write(f"late words {number}\n")
-    lateness._keep_copies(desk.vault, desk.vault.notes.late.close())
+    late_writes._keep_copies(desk.vault, desk.vault.notes.late.close())
     copies = "".join(path.read_text() for path in desk.root.glob("log.conflict-*"))
     assert all(f"late words {number}" in copies for number in range(3))
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.conftest import Opening
 from tests.noted import folder, indexed, put
-from vaults.domain.notes import tasklist
-from vaults.domain.notes.tasklist import Wanted
+from vaults.domain.notes.read import task_listing
+from vaults.domain.notes.read.task_listing import Wanted
 from vaults.errors import InvalidArgument, NotFound
 from vaults.vault import Vault
 
@@ -30,11 +30,11 @@ async def vault(opening: Opening, tmp_path: Path) -> AsyncIterator[Vault]:
 
 
 async def texts(vault: Vault, wanted: Wanted) -> list[str]:
-    return [task.text.split()[0] for task in (await tasklist.listed(vault, wanted, 50, 4000)).tasks]
+    return [task.text.split()[0] for task in (await task_listing.listed(vault, wanted, 50, 4000)).tasks]
 
 
 async def test_tasks_come_with_where_they_stand(vault: Vault) -> None:
-    found = await tasklist.listed(vault, Wanted(), 50, 4000)
+    found = await task_listing.listed(vault, Wanted(), 50, 4000)
     assert [(task.path, task.line) for task in found.tasks] == [
         ("a/work.md", 1),
         ("a/work.md", 2),
@@ -68,11 +68,11 @@ async def test_each_filter_narrows(vault: Vault, wanted: Wanted, expected: list[
 
 
 @pytest.mark.parametrize("sort_by", ["path", "due"])
-async def test_pages_show_every_task_once(vault: Vault, sort_by: tasklist.SortBy) -> None:
+async def test_pages_show_every_task_once(vault: Vault, sort_by: task_listing.SortBy) -> None:
     wanted, seen, cursor = Wanted(status="all", sort_by=sort_by), [], None
     whole = await texts(vault, wanted)
     while True:
-        page = await tasklist.listed(vault, wanted, 2, 4000, cursor)
+        page = await task_listing.listed(vault, wanted, 2, 4000, cursor)
         seen += [task.text.split()[0] for task in page.tasks]
         cursor = page.cursor
         if cursor is None:
@@ -83,9 +83,9 @@ async def test_pages_show_every_task_once(vault: Vault, sort_by: tasklist.SortBy
 
 async def test_what_is_not_there_or_no_status_is_refused(vault: Vault) -> None:
     with pytest.raises(NotFound):
-        await tasklist.listed(vault, Wanted(path="absent"), 50, 4000)
+        await task_listing.listed(vault, Wanted(path="absent"), 50, 4000)
     with pytest.raises(InvalidArgument):
-        await tasklist.listed(vault, Wanted(status="whenever"), 50, 4000)
-    first = await tasklist.listed(vault, Wanted(), 1, 4000)
+        await task_listing.listed(vault, Wanted(status="whenever"), 50, 4000)
+    first = await task_listing.listed(vault, Wanted(), 1, 4000)
     with pytest.raises(InvalidArgument):
-        await tasklist.listed(vault, Wanted(status="done"), 1, 4000, first.cursor)
+        await task_listing.listed(vault, Wanted(status="done"), 1, 4000, first.cursor)

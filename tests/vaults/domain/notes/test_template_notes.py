@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from vaults.domain.notes.templating import instance
+from vaults.domain.notes.edit.note_templates import instance
 
 DAY = date(2026, 3, 1)
 

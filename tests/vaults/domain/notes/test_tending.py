@@ -15,8 +15,9 @@ import pytest
 from server.services import Services
 from tests.conftest import Opening, asker
 from tests.work import PATIENCE_S
-from vaults.domain.notes import catalogue, reconcile, tending
-from vaults.files.watching import Watcher
+from vaults.domain.notes.index import note_rows, reconciliation
+from vaults.domain.notes.sync import sync_loop
+from vaults.files.watch.folder_watcher import Watcher
 from vaults.vault import Vault
 
 FLAGS = {"embedding.engine": "off"}
@@ -25,9 +26,9 @@ FLAGS = {"embedding.engine": "off"}
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks for the folder often, and does not wait long after a failure."""
-    monkeypatch.setattr(tending, "Watcher", functools.partial(Watcher, check_s=0.05, debounce_s=0.02))
-    monkeypatch.setattr(tending, "RETRY_S", 0.02)
-    monkeypatch.setattr(tending, "AGAIN_S", 0.02)
+    monkeypatch.setattr(sync_loop, "Watcher", functools.partial(Watcher, check_s=0.05, debounce_s=0.02))
+    monkeypatch.setattr(sync_loop, "RETRY_S", 0.02)
+    monkeypatch.setattr(sync_loop, "AGAIN_S", 0.02)
 
 
 @asynccontextmanager
@@ -43,7 +44,7 @@ async def until(true: Callable[[], Any]) -> None:
 
 
 async def paths(vault: Vault) -> list[str]:
-    return sorted(each.path for each in await vault.db.read(catalogue.known))
+    return sorted(each.path for each in await vault.db.read(note_rows.known))
 
 
 async def until_paths(vault: Vault, expected: list[str]) -> None:
@@ -104,14 +105,14 @@ async def test_a_folder_taken_away_is_told_soon_and_nothing_is_forgotten(
 async def test_without_a_watcher_there_is_one_look(
     opening: Opening, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks, everything = 0, reconcile.everything
+    looks, everything = 0, reconciliation.everything
 
     async def counted(*arguments: Any, **more: Any) -> Any:
         nonlocal looks
         looks += 1
         return await everything(*arguments, **more)
 
-    monkeypatch.setattr(reconcile, "everything", counted)
+    monkeypatch.setattr(reconciliation, "everything", counted)
     async with watched(opening, **{"notes.watch": "off"}) as (_, vault):
         await until(lambda: vault._resident is not None and vault._resident.done())
         (notes_of(tmp_path) / "late.md").write_text("# Late\n")
@@ -136,7 +137,7 @@ async def test_a_fault_in_a_look_is_told_and_following_begins_again(
             raise RuntimeError("a fault of ours, with /a/path")
 
         with monkeypatch.context() as patch:
-            patch.setattr(reconcile, where, broken)
+            patch.setattr(reconciliation, where, broken)
             if where == "everything":
                 assert vault.notes.watcher is not None
                 vault.notes.watcher._pending.everything()

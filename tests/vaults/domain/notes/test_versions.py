@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from vaults.db.engine import sqlite
-from vaults.db.migrate import steps
+from vaults.db.migration import steps
 from vaults.db.sql import Writer
-from vaults.domain.memory import Actor
-from vaults.domain.notes import journal, versions
-from vaults.domain.notes.journal import Change, FileChange
-from vaults.domain.notes.versions import LONG, ROW, Forgotten, Packed, name_of
+from vaults.domain.memories.memory_model import Actor
+from vaults.domain.notes.commit import journal, version_store
+from vaults.domain.notes.commit.journal import Change, FileChange
+from vaults.domain.notes.commit.version_store import LONG, ROW, Forgotten, Packed, name_of
 from vaults.settings import NotesSettings
 
 ACTOR = Actor("tester", "tester")
@@ -92,15 +92,15 @@ def test_every_version_comes_out_as_it_went_in(size: int, edits: list[tuple[floa
             kept.update({str(name_of(before)): 0, str(name_of(texts[-1])): 3})
         keep(tx, before, texts[-1], kept)
     for text in texts if edits else ():
-        assert versions.version(tx, name_of(text)) == text
-    assert versions.damaged(tx) == 0
+        assert version_store.version(tx, name_of(text)) == text
+    assert version_store.damaged(tx) == 0
 
 
 @pytest.mark.parametrize("cut", [0, 1, 5])
 @given(st.text(alphabet="ab", max_size=12), st.text(alphabet="ab", max_size=12))
 def test_what_two_begin_and_end_with_alike_does_not_overlap(cut: int, one: str, other: str) -> None:
     before, after = one.encode(), (one[:cut] + other + one[cut:]).encode()
-    first, last = versions._alike(before, after)
+    first, last = version_store._alike(before, after)
     assert first + last <= min(len(before), len(after))
     assert before[:first] == after[:first]
     assert before[len(before) - last :] == after[len(after) - last :]
@@ -122,9 +122,9 @@ def test_reading_a_version_takes_a_bounded_number_of_steps(tx: Writer, forgets_e
             kept.clear()
         keep(tx, before, after, kept)
     assert longest(tx) <= ROW
-    assert versions.version(tx, name_of(texts[0])) == texts[0]
-    assert versions.version(tx, name_of(texts[-1])) == texts[-1]
-    assert versions.size(tx) < 6 * len(texts[0])  # and they are kept as differences
+    assert version_store.version(tx, name_of(texts[0])) == texts[0]
+    assert version_store.version(tx, name_of(texts[-1])) == texts[-1]
+    assert version_store.size(tx) < 6 * len(texts[0])  # and they are kept as differences
 
 
 def test_two_processes_that_take_turns_keep_rows_short(tx: Writer) -> None:
@@ -133,7 +133,7 @@ def test_two_processes_that_take_turns_keep_rows_short(tx: Writer) -> None:
     for number, (before, after) in enumerate(pairwise(texts)):
         keep(tx, before, after, memories[number % 2])
     assert longest(tx) <= ROW
-    assert all(versions.version(tx, name_of(text)) == text for text in texts[::8])
+    assert all(version_store.version(tx, name_of(text)) == text for text in texts[::8])
 
 
 def test_a_process_that_is_wrong_about_what_is_kept_makes_no_row_longer(tx: Writer) -> None:
@@ -153,12 +153,12 @@ def test_what_differs_much_or_is_short_is_kept_whole(tx: Writer) -> None:
 def test_a_version_whose_base_was_forgotten_is_packed_anew(tx: Writer) -> None:
     before, after = edits_of(2)
     names = [(name_of(before), name_of(after))]
-    found = versions.packed([(before, after)], names, {str(name_of(before)): 0})
+    found = version_store.packed([(before, after)], names, {str(name_of(before)): 0})
     assert [each.base for each in found] == [name_of(before)]
     with pytest.raises(Forgotten):
-        versions.store(tx, found, [str(name_of(after))])
+        version_store.store(tx, found, [str(name_of(after))])
     with pytest.raises(Forgotten):
-        versions.store(tx, [], [str(name_of(after))])
+        version_store.store(tx, [], [str(name_of(after))])
     assert tx.value("SELECT COUNT(*) FROM note_versions") == 0
 
 
@@ -167,11 +167,11 @@ def test_pruning_keeps_what_the_changes_left_need(tx: Writer) -> None:
     for before, after in pairwise(texts):
         keep(tx, before, after, kept)
     tx.run("DELETE FROM note_changes WHERE seq < ?", (tx.value("SELECT MAX(seq) FROM note_changes"),))
-    versions.sweep(tx)
+    version_store.sweep(tx)
     for text in texts[-2:]:
-        assert versions.version(tx, name_of(text)) == text
+        assert version_store.version(tx, name_of(text)) == text
     tx.run("DELETE FROM note_changes")
-    versions.sweep(tx)
+    version_store.sweep(tx)
     assert tx.value("SELECT COUNT(*) FROM note_versions") == 0
 
 
@@ -185,18 +185,18 @@ def test_changes_over_what_is_kept_are_forgotten_oldest_first_and_never_one_that
     journal.prune(tx, limits)
     left = [row[0] for row in tx.all("SELECT seq FROM note_changes ORDER BY seq")]
     assert left == [first.seq, *range(journal.PRUNE_EVERY - 9, journal.PRUNE_EVERY + 1)]
-    assert versions.version(tx, name_of(b"0")) == b"0"
-    assert versions.version(tx, name_of(b"20")) is None
+    assert version_store.version(tx, name_of(b"0")) == b"0"
+    assert version_store.version(tx, name_of(b"20")) is None
 
 
 def test_versions_over_their_megabytes_are_forgotten(tx: Writer) -> None:
     limits = NotesSettings(versions=5000, versions_mb=1)
     for number in range(journal.PRUNE_EVERY * 2):
         keep(tx, None, noise(20_000, number))
-    assert versions.size(tx) > 2 << 20
+    assert version_store.size(tx) > 2 << 20
     journal.prune(tx, limits)
-    assert versions.size(tx) <= (1 << 20) + 20_000 * journal.PRUNE_EVERY
-    assert versions.version(tx, name_of(noise(20_000, journal.PRUNE_EVERY * 2 - 1))) is not None
+    assert version_store.size(tx) <= (1 << 20) + 20_000 * journal.PRUNE_EVERY
+    assert version_store.version(tx, name_of(noise(20_000, journal.PRUNE_EVERY * 2 - 1))) is not None
 
 
 def _change(number: int) -> Change:
@@ -220,28 +220,28 @@ def test_flipped_bytes_are_found_and_never_given_out(tx: Writer, of: str) -> Non
         wrong = bytearray(data)
         wrong[place] ^= 0x10
         tx.run("UPDATE note_versions SET data = ? WHERE hash = ?", (bytes(wrong), name))
-        told = versions.version(tx, name)
+        told = version_store.version(tx, name)
         assert told in (None, text), place
-        assert versions.damaged(tx) or told == text, place  # some bits say nothing
-        found += versions.damaged(tx)
+        assert version_store.damaged(tx) or told == text, place  # some bits say nothing
+        found += version_store.damaged(tx)
     assert found > len(places) * 0.9
     tx.run("UPDATE note_versions SET data = ? WHERE hash = ?", (data, name))
-    assert versions.damaged(tx) == 0
+    assert version_store.damaged(tx) == 0
 
 
 def test_a_lost_base_and_cut_off_bytes_are_damage(tx: Writer) -> None:
     before, after = edits_of(2)
     keep(tx, before, after)
     tx.run("UPDATE note_versions SET data = substr(data, 1, 7) WHERE base IS NOT NULL")
-    assert versions.damaged(tx) == 1
-    assert versions.version(tx, name_of(after)) is None
+    assert version_store.damaged(tx) == 1
+    assert version_store.version(tx, name_of(after)) is None
     tx.run("DELETE FROM note_versions WHERE base IS NULL")
-    assert versions.damaged(tx) == 1
+    assert version_store.damaged(tx) == 1
 
 
 def test_no_version_has_no_bytes(tx: Writer) -> None:
-    assert versions.version(tx, None) is None
-    assert versions.version(tx, "0" * 32) is None
+    assert version_store.version(tx, None) is None
+    assert version_store.version(tx, "0" * 32) is None
 
 
 @pytest.fixture
@@ -257,7 +257,7 @@ async def test_the_text_of_a_forgotten_edit_is_kept_again_when_it_comes_again(de
     done = await desk.done("note_write", path="log.md", content="# Log\n\nedit 3\n", mode="overwrite")
     await desk.done("note_write", path="log.md", content="# Log\n\nlast\n", mode="overwrite")
     for text in ("# Log\n\nedit 3\n", "# Log\n\nedit 69\n"):
-        assert await desk.vault.db.read(partial(versions.version, name=name_of(text.encode()))) == text.encode()
+        assert await desk.vault.db.read(partial(version_store.version, name=name_of(text.encode()))) == text.encode()
     await desk.done("history", action="undo", ref=(await desk.done("history", action="log"))["changes"][0]["id"])
     assert desk.text("log.md") == "# Log\n\nedit 3\n"
     assert done["changed"]

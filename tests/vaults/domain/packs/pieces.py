@@ -6,8 +6,8 @@ import json
 import random
 from collections.abc import Sequence
 
-from vaults.domain.disarming import disarm
 from vaults.domain.packs.pack import Evidence, Gathered, Part, Piece
+from vaults.domain.text.sanitize import disarm
 
 NOW = "2026-11-22T12:00:00.000Z"
 _WORDS = (

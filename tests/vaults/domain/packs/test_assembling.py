@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests.vaults.domain.packs.pieces import NOW, assorted, evidence, memories
 from vaults.domain.packs import rendering
-from vaults.domain.packs.assembling import Chosen, Frame, assemble, decisions
+from vaults.domain.packs.assembly import Chosen, Frame, assemble, decisions
 from vaults.domain.packs.pack import Bond, Form, Gathered, Pack, Piece
-from vaults.search.budget import count
+from vaults.search.tokenizer import count
 
 FORMS: tuple[Form, ...] = ("prompt", "json")
 

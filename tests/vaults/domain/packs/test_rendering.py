@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.vaults.domain.packs.pieces import NOW, evidence, memories
-from vaults.domain.disarming import MARK
 from vaults.domain.packs import rendering
-from vaults.domain.packs.assembling import Frame, assemble
+from vaults.domain.packs.assembly import Frame, assemble
 from vaults.domain.packs.pack import Evidence, Gathered, Piece
+from vaults.domain.text.sanitize import MARK
 
 HOSTILE = st.lists(
     st.sampled_from(
@@ -32,7 +32,7 @@ def _prompt(gathered: Gathered, total: int = 5000) -> str:
 @settings(max_examples=200, deadline=None)
 @given(texts=st.lists(HOSTILE | st.text(), min_size=1, max_size=5), title=HOSTILE, author=HOSTILE)
 def test_no_stored_text_ends_its_fence_or_claims_to_be_another_item(texts: list[str], title: str, author: str) -> None:
-    from vaults.domain.disarming import one_line
+    from vaults.domain.text.sanitize import one_line
 
     pieces = [
         Piece("memories", rank, evidence(rank, text, title=one_line(title) or None, author=one_line(author, 60)))

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaults.domain.schema import overview, spellings, validating
+from vaults.domain.schema import overview, spellings, violations
 from vaults.domain.schema.conventions import inferred
-from vaults.domain.schema.migrating import Migration, converted, migrated
-from vaults.domain.schema.sheets import Sheet
-from vaults.domain.schema.values import value_of
-from vaults.domain.schema.written import read
+from vaults.domain.schema.note_properties import Sheet
+from vaults.domain.schema.property_values import value_of
+from vaults.domain.schema.schema_notes import read
+from vaults.domain.schema.value_migration import Migration, converted, migrated
 from vaults.errors import Conflict, InvalidArgument
 
 
@@ -113,7 +113,7 @@ def test_few_notes_and_many_values_make_no_convention() -> None:
 
 
 def test_an_exception_is_told_with_what_would_fit() -> None:
-    found = {each.field: each for each in validating.against_conventions(_projects())}
+    found = {each.field: each for each in violations.against_conventions(_projects())}
     assert (found["status"].path, found["status"].suggestion) == ("p/Odd.md", "open")
     assert found["due"].reason == "is a string; in 90% of 10 it is a date"
     assert found["tags"].suggestion == "#proj"
@@ -157,7 +157,7 @@ def ours(**values: Any) -> Sheet:
     ],
 )  # fmt: skip
 def test_a_written_schema_says_what_does_not_fit(note: Sheet, said: set[tuple[str | None, str, str | None]]) -> None:
-    found = validating.checked(note, validating.prepared(read(RULES, "rules"), "rules"))
+    found = violations.checked(note, violations.prepared(read(RULES, "rules"), "rules"))
     assert {(each.field, each.reason, each.suggestion) for each in found} == said
 
 
@@ -176,8 +176,8 @@ def test_what_is_no_schema_is_refused(rules: Any) -> None:
 
 
 def test_a_pattern_that_would_explode_elsewhere_is_quick() -> None:
-    check = validating.prepared(read({"fields": {"a": {"pattern": "(a+)+$"}}}, "rules"), "rules")
-    assert validating.checked(sheet("x.md", a="a" * 150 + "b"), check)
+    check = violations.prepared(read({"fields": {"a": {"pattern": "(a+)+$"}}}, "rules"), "rules")
+    assert violations.checked(sheet("x.md", a="a" * 150 + "b"), check)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,73 @@
+"""The authenticator of tokens issued here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from auth.access import EVERY_VAULT
+from auth.errors import TokenInvalid
+from auth.keys import KeyRing
+from auth.principal import LOCAL, Principal, local_names
+from auth.roles import role_of_label
+from auth.token_claims import (
+    ACCESS_TOKEN,
+    Claims,
+    Unverified,
+    VerifyKey,
+    audiences_of,
+    check_times,
+    proved,
+    subject_of,
+    verified_claims,
+)
+from auth.tokens import instance_urn
+
+
+class LocalAuthenticator:
+    """Answers for one installation's own issuer. Whether the token was revoked is the chain's question."""
+
+    def __init__(
+        self, ring: KeyRing, instance_id: str, leeway_s: float, *, now: Callable[[], float] = time.time
+    ) -> None:
+        self._ring = ring
+        self._urn = instance_urn(instance_id)
+        self._leeway_s = leeway_s
+        self._now = now
+
+    async def authenticate(self, seen: Unverified) -> Principal | None:
+        """None: not issued here. Raises ``TokenInvalid``: says it is, and is bad."""
+        if seen.issuer != self._urn:
+            return None
+        if seen.typ != ACCESS_TOKEN:
+            raise TokenInvalid("malformed")
+        key = self._ring.find(seen.kid)
+        if key is None:
+            raise TokenInvalid("key")
+        claims = verified_claims(seen, VerifyKey(key.public, ("EdDSA",)))
+        with proved(LOCAL, claims):
+            if audiences_of(claims) != (self._urn,):
+                raise TokenInvalid("audience")
+            return _principal(claims, check_times(claims, self._now(), self._leeway_s))
+
+
+def _principal(claims: Claims, expires_at: float) -> Principal:
+    subject = subject_of(claims)
+    token_id, role, preset = claims.get("jti"), role_of_label(claims.get("role")), claims.get("preset")
+    vaults = claims.get("vaults")
+    if not isinstance(token_id, str) or not token_id or role is None:
+        raise TokenInvalid("claims")
+    if not isinstance(vaults, list) or not all(isinstance(vault, str) for vault in vaults):
+        raise TokenInvalid("claims")
+    if not (preset is None or isinstance(preset, str)):
+        raise TokenInvalid("claims")
+    return Principal(
+        subject=subject,
+        issuer=LOCAL,
+        names=local_names(subject),
+        token_id=token_id,
+        token_vaults=None if EVERY_VAULT in vaults else frozenset(vaults),
+        token_role=role,
+        preset=preset,
+        expires_at=expires_at,
+    )

@@ -1,0 +1,173 @@
+"""The same work without a server: one thread, one thing after the other, nothing in between.
+
+It runs in a process of its own with the same libraries, pragmas, model and index; it lacks the door, grants, the event
+loop, filters, fusion worth the name, and the shaping of answers. That is what the limits are multiples of.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vaults.embed.backend import Embedder
+
+TOP, CANDIDATES = 10, 50
+
+
+@dataclass(slots=True)
+class _Held:
+    embedder: Embedder | None = None
+    connection: Any = None
+    index: Any = None
+
+
+_held = _Held()
+"""Of the process this module's functions are called in."""
+
+
+@contextmanager
+def beside() -> Iterator[ProcessPoolExecutor]:
+    """A process to call the functions below in."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        pool.submit(_load_model).result()
+        yield pool
+
+
+def _load_model() -> None:
+    from server.settings import export_environment
+    from vaults.embed.engines import load_embedder
+    from vaults.settings import EmbeddingSettings
+
+    export_environment()
+    _held.embedder = load_embedder(EmbeddingSettings())
+    for text in ("warm", "warm up a little more", "and once more, with a sentence of some length to it"):
+        _held.embedder.embed([text])
+
+
+def embed_all(texts: Sequence[str]) -> bytes:
+    """Vectors as float32, row by row."""
+    assert _held.embedder is not None
+    return b"".join(_held.embedder.embed(texts[at : at + 64]).tobytes() for at in range(0, len(texts), 64))
+
+
+def open_vault(folder: Path, vault_id: str) -> int:
+    """Open the database for reading and the vault's own snapshot of the index; returns the vectors in it."""
+    from vaults.db.connection import open_raw
+    from vaults.index.vector_index import Stamp, VectorIndex
+    from vaults.settings import IndexSettings, StorageSettings
+
+    assert _held.embedder is not None
+    model = _held.embedder.identity
+    _held.connection = open_raw(folder / "vault.db", StorageSettings(), writer=False)
+    expected = Stamp(vault_id, model.key, model.width, 0)
+    _held.index = VectorIndex.load(folder / "vectors.idx", expected, IndexSettings())
+    return len(_held.index)
+
+
+def recall_all(queries: Sequence[str]) -> list[dict[str, float]]:
+    """Each query through the bare sequence; seconds by stage, and of all."""
+    return [_recall(query) for query in queries]
+
+
+def _recall(query: str) -> dict[str, float]:
+    from vaults.search.query import parse
+
+    assert _held.embedder is not None
+    clock = [time.perf_counter()]
+    vector = _held.embedder.embed([query])[0]
+    clock.append(time.perf_counter())
+    words = _held.connection.execute(
+        "SELECT rowid, bm25(passages_fts, 2.0, 1.0, 0.5) AS score FROM passages_fts"
+        f" WHERE passages_fts MATCH ? ORDER BY score LIMIT {CANDIDATES}",
+        (parse(query).match,),
+    ).fetchall()
+    clock.append(time.perf_counter())
+    near = _held.index.search(vector, CANDIDATES)
+    clock.append(time.perf_counter())
+    ranks: dict[int, float] = {}
+    for ranked in (words, near):
+        for place, (passage, _) in enumerate(ranked):
+            ranks[passage] = ranks.get(passage, 0.0) + 1 / (60 + place)
+    best = sorted(ranks, key=ranks.__getitem__, reverse=True)[:TOP]
+    some = ", ".join(map(str, best))
+    _held.connection.execute(
+        "SELECT m.id, m.title, m.content, m.author, m.created_at FROM passages p JOIN memories m ON m.seq = p.item"
+        f" WHERE p.seq IN ({some})"
+    ).fetchall()
+    clock.append(time.perf_counter())
+    stages = dict(zip(("embed", "words", "vectors", "fetch"), _steps(clock), strict=True))
+    return {**stages, "all": clock[-1] - clock[0]}
+
+
+def open_for_writing(folder: Path) -> None:
+    """Open a vault's database as the server's writer does, fsync at each commit included."""
+    from vaults.db.connection import open_raw
+    from vaults.settings import StorageSettings
+
+    _held.connection = open_raw(folder / "vault.db", StorageSettings(), writer=True)
+
+
+def remember_all(texts: Sequence[str]) -> list[dict[str, float]]:
+    """Each text embedded, then the rows the server would write in one durable transaction; seconds by stage."""
+    return [_remember(text) for text in texts]
+
+
+def _remember(text: str) -> dict[str, float]:
+    from bench.data_folders import ACTOR, Plain
+    from vaults.db.sql import Writer
+    from vaults.domain.memories import storage
+    from vaults.domain.memories.memory_model import MemoryFields
+
+    assert _held.embedder is not None
+    prepared = storage.prepare(Plain, ACTOR, MemoryFields(content=text))
+    clock = [time.perf_counter()]
+    vectors = [row.tobytes() for row in _held.embedder.embed([text])]
+    clock.append(time.perf_counter())
+    raw = _held.connection
+    raw.execute("BEGIN IMMEDIATE")
+    storage.insert(Writer(raw), ACTOR, prepared, vectors, _held.embedder.identity.key)
+    raw.execute("COMMIT")
+    clock.append(time.perf_counter())
+    return {**dict(zip(("embed", "commit"), _steps(clock), strict=True)), "all": clock[-1] - clock[0]}
+
+
+def embed_together(texts: Sequence[str], callers: int) -> float:
+    """Texts per second of the embedding service alone, asked by ``callers`` at a time, one text each."""
+    import asyncio
+
+    return asyncio.run(_embed_together(texts, callers))
+
+
+async def _embed_together(texts: Sequence[str], callers: int) -> float:
+    import asyncio
+
+    from vaults.embed.service import EmbeddingService
+    from vaults.observer import NullObserver
+    from vaults.settings import EmbeddingSettings
+
+    service = EmbeddingService(EmbeddingSettings(), NullObserver())
+    try:
+        await service.warm()
+        left = iter(texts)
+
+        async def ask() -> None:
+            for text in left:
+                await service.texts([text], urgent=True)
+
+        began = time.perf_counter()
+        await asyncio.gather(*(ask() for _ in range(callers)))
+        return len(texts) / (time.perf_counter() - began)
+    finally:
+        await service.close()
+
+
+def _steps(clock: Sequence[float]) -> list[float]:
+    return [after - before for before, after in pairwise(clock)]

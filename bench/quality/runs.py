@@ -1,0 +1,119 @@
+"""Every set stored, asked in every way and scored."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench import data_folders, servers
+from bench.quality import baselines, queries, stored_sets
+from bench.quality.queries import MODES, Answered
+from bench.quality.scores import Scored, Scorer
+from bench.quality.sets import Judged
+from bench.quality.stored_sets import SUBJECT, Shelf
+from bench.run import ROOT
+from vaults.errors import InvalidArgument
+
+SEARCH = "STRONGROOM_SEARCH__"
+ABLATIONS: tuple[tuple[str, Mapping[str, str]], ...] = (
+    ("fusion by ranks (rrf)", {f"{SEARCH}FUSION": "rrf"}),
+    ("fusion fixed, 0.7 dense", {f"{SEARCH}FUSION": "fixed"}),
+    ("no text before or after", {f"{SEARCH}BEFORE": "0", f"{SEARCH}AFTER": "0"}),
+    ("vectors not smoothed", {f"{SEARCH}SMOOTHING": "0"}),
+    ("frequent words to the model", {f"{SEARCH}FREQUENT_SHARE": "1"}),
+    ("names not lifted", {f"{SEARCH}NAMED": "0"}),
+    ("questions not lowered", {f"{SEARCH}QUESTION": "0"}),
+    ("links not followed", {f"{SEARCH}LINKS": "0"}),
+    ("next passages not counted", {f"{SEARCH}SEVERAL": "0"}),
+    ("slips not corrected", {f"{SEARCH}CORRECTIONS": "false"}),
+    ("threads not lifted", {f"{SEARCH}THREAD": "0"}),
+    ("injected orders not lowered", {f"{SEARCH}ADVERSARIAL": "0"}),
+)
+"""One change of the default at a time: what the row is called, and the environment of the server."""
+
+BESIDE: Mapping[str, Callable[[Judged, int], dict[str, list[str]]]] = {
+    "scan": baselines.scan,
+    "bm25": baselines.plain_bm25,
+}
+"""Systems that need no server."""
+
+
+@dataclass(slots=True)
+class Block:
+    """What is known of a set. ``changed`` holds a row for each ablation: its figures, or why there are none."""
+
+    judged: Judged
+    rows: dict[str, Scored] = field(default_factory=dict)
+    answered: dict[str, Answered] = field(default_factory=dict)
+    changed: dict[str, Scored | str] = field(default_factory=dict)
+
+    @property
+    def missed(self) -> list[str]:
+        """The measures that fall below their floor; none where only a part was asked."""
+        if self.judged.shortened:
+            return []
+        values = self.rows["default"].values
+        return [goal.measure for goal in self.judged.task.goals if values[goal.measure] < goal.floor]
+
+
+def measure(sets: Sequence[Judged], shelf: Shelf, scorer: Scorer, *, ablate: bool) -> Iterator[Block]:
+    """One block a set, in order."""
+    for same in _by_store(sets):
+        blocks = [Block(judged) for judged in same]
+        for block, run, answered in _asked(blocks, shelf, {}, tuple(MODES)):
+            block.answered[run] = answered
+            block.rows[run] = scorer.score(block.judged, run, answered.ranked, intervals=run == "default")
+        for block in blocks:
+            for name, ranking in BESIDE.items():
+                block.rows[name] = scorer.score(block.judged, name, ranking(block.judged, queries.DEPTH))
+        for label, environment in ABLATIONS if ablate else ():
+            _ablated(blocks, Shelf(shelf.folder), scorer, label, flags_of(environment))
+        yield from blocks
+
+
+def flags_of(environment: Mapping[str, str]) -> dict[str, str]:
+    """``STRONGROOM_SEARCH__FUSION`` as the setting it is, ``search.fusion``."""
+    return {
+        name.removeprefix("STRONGROOM_").lower().replace("__", ".", 1): value for name, value in environment.items()
+    }
+
+
+def _ablated(blocks: Sequence[Block], shelf: Shelf, scorer: Scorer, label: str, flags: Mapping[str, Any]) -> None:
+    try:
+        data_folders.settings_of(ROOT, **flags)
+    except InvalidArgument as unknown:
+        for block in blocks:
+            block.changed[label] = str(unknown)
+        return
+    for block, run, answered in _asked(blocks, shelf, flags, ("default",)):
+        name = "without." + "-".join(label.split())
+        block.changed[label] = scorer.compare(block.judged, name, answered.ranked, run)
+
+
+def _asked(
+    blocks: Sequence[Block], shelf: Shelf, flags: Mapping[str, Any], runs: Sequence[str]
+) -> Iterator[tuple[Block, str, Answered]]:
+    first = blocks[0].judged
+    with stored_sets.copied(shelf, first, flags) as ready:
+        token = ready.tokens[SUBJECT]
+        with servers.running(servers.SERVE, ready.data, **flags) as server:
+            for vault in first.vaults:
+                queries.warm(server.port, token, vault)
+            for block in blocks:
+                for run in runs:
+                    answered = queries.ask(block.judged, server.port, token, run)
+                    what = " ".join(f"{name}={value}" for name, value in flags.items()) or run
+                    count = len(block.judged.questions)
+                    told = f"{block.judged.task.name}, {what}: {count} questions, p50 {answered.seconds * 1000:.1f} ms"
+                    print(f"  {told}", file=sys.stderr, flush=True)
+                    yield block, run, answered
+
+
+def _by_store(sets: Sequence[Judged]) -> list[list[Judged]]:
+    """Sets that are stored alike together: they are asked on one server."""
+    together: dict[tuple[str, str], list[Judged]] = {}
+    for judged in sets:
+        together.setdefault((judged.task.store, judged.digest), []).append(judged)
+    return list(together.values())

@@ -1,0 +1,174 @@
+"""Data folders with a set in them, stored through MCP once and kept under ``bench/out/``.
+
+A folder is named by all that decides what is in it: the documents, the code that cuts and stores them, the settings of
+index and model, and the model itself. Servers run on copies, so a kept folder stays as it was.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench import data_folders, servers, wire
+from bench.data_folders import Ground
+from bench.quality.sets import Document, Judged
+from bench.run import ROOT
+from bench.servers import Server
+from bench.wire import Door, Line, Load, result_of
+
+SUBJECT, CLIENTS, BATCH = "bench", 8, 500
+PATIENCE_S, GLANCE_S = 900.0, 0.25
+KEPT = 3
+"""Folders kept of one store; the oldest goes."""
+
+SOURCES = (
+    "vaults/db/migrations/vault/*.sql",
+    "vaults/domain/memories/*.py",
+    "vaults/domain/import_export/*.py",
+    "vaults/index/*.py",
+)
+READERS = {
+    "vaults/domain/import_export": {"exports"},
+    "vaults/domain/memories": {"visibility"},
+    "vaults/index": {
+        "compressed_vectors",
+        "engine",
+        "flat_vectors",
+        "projection",
+        "rwlock",
+        "snapshot",
+        "vector_index",
+        "vector_layers",
+    },
+}
+"""Modules that decide nothing of what is stored; a new one counts until it is named here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """Where folders are kept; ``fresh``: store again whatever is there."""
+
+    folder: Path
+    fresh: bool = False
+
+
+@contextmanager
+def copied(shelf: Shelf, judged: Judged, flags: Mapping[str, Any]) -> Iterator[Ground]:
+    """A folder of one's own that holds the set, with a token for all its vaults. Stores it first where needed."""
+    kept = shelf.folder / key_of(judged, flags)
+    if shelf.fresh or not kept.is_dir():
+        _stored(kept, judged, flags)
+    with tempfile.TemporaryDirectory(prefix="strongroom-bench-quality-", ignore_cleanup_errors=True) as made:
+        data = Path(made) / "data"
+        shutil.copytree(kept, data)
+        yield data_folders.prepared(data, {SUBJECT: ("*",)})
+
+
+def key_of(judged: Judged, flags: Mapping[str, Any]) -> str:
+    """The name of the folder: the store, and a digest of what decides about its contents."""
+    from vaults.embed.prepared_model import find_prepared
+
+    settings = data_folders.settings_of(ROOT, **flags).settings
+    model = find_prepared(settings.embedding)
+    parts = {
+        "documents": judged.digest,
+        "code": recipe(ROOT),
+        "settings": [settings.index.model_dump_json(), settings.embedding.model_dump_json()],
+        "model": model.identity.key if model else None,
+    }
+    digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+    return f"{judged.task.store}{'-quick' if judged.shortened else ''}.{digest}"
+
+
+def recipe(root: Path) -> str:
+    """A digest of the code that stores, comments and docstrings apart."""
+    whole = hashlib.sha256()
+    for path in sorted(path for pattern in SOURCES for path in root.glob(pattern)):
+        name = path.relative_to(root)
+        if path.stem not in READERS.get(str(name.parent), ()):
+            text = path.read_text(encoding="utf-8")
+            whole.update(f"{name}\0{_bare(text) if path.suffix == '.py' else text}\0".encode())
+    return whole.hexdigest()
+
+
+def _bare(code: str) -> str:
+    tree = ast.parse(code)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [each for each in body if not _is_words(each)]  # type: ignore[attr-defined]
+    return ast.dump(tree)
+
+
+def _is_words(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _stored(kept: Path, judged: Judged, flags: Mapping[str, Any]) -> None:
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".making-", dir=kept.parent, ignore_cleanup_errors=True) as made:
+        ready = data_folders.prepared(Path(made) / "data", {SUBJECT: judged.vaults})
+        with servers.running(servers.SERVE, ready.data, **flags) as server:
+            _filled(server, ready.tokens[SUBJECT], judged)
+        shutil.rmtree(kept, ignore_errors=True)
+        ready.data.rename(kept)  # last: what is there is whole
+    _forget_old(kept)
+
+
+def _filled(server: Server, token: str, judged: Judged) -> None:
+    began, count = time.perf_counter(), len(judged.documents)
+    for start in range(0, count, BATCH):
+        some = judged.documents[start : start + BATCH]
+        _told(f"{judged.task.store}: storing, {start:,} of {count:,}")
+        _remember(server.port, token, some)
+    for vault in judged.vaults:
+        stored = _settled(Door(server.port, vault, token))
+        expected = sum(document.vault == vault for document in judged.documents)
+        if stored != expected:
+            raise RuntimeError(f"{vault} holds {stored} of {expected} documents")
+    took = time.perf_counter() - began
+    _told(f"{judged.task.store}: {count:,} documents stored in {took:.0f} s, {count / took:.0f} a second", end="\n")
+
+
+def _remember(port: int, token: str, documents: Sequence[Document]) -> None:
+    requests = [
+        Door(port, document.vault, token).call("remember", {**document.arguments, "on_duplicate": "store"})
+        for document in documents
+    ]
+    for body in wire.drive(Load(port, CLIENTS, requests, 1 << 20)).bodies:
+        result_of(body)
+
+
+def _settled(door: Door) -> int:
+    """Wait until every text has its vector; how many memories there are."""
+    until = time.monotonic() + PATIENCE_S
+    with Line(door.port) as line:
+        while time.monotonic() < until:
+            status = result_of(line.ask(door.call("status", {})))
+            pending = status["embedding"]["pending"]
+            if pending == 0:
+                return int(status["memories"]["living"])
+            _told(f"{door.vault}: {pending:,} texts without a vector yet")
+            time.sleep(GLANCE_S)
+    raise RuntimeError(f"{door.vault}: {pending} texts have no vector after {PATIENCE_S:.0f} s")
+
+
+def _forget_old(kept: Path) -> None:
+    store = kept.name.partition(".")[0]
+    same = sorted(kept.parent.glob(f"{store}.*"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in [path for path in same if path != kept][KEPT - 1 :]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _told(what: str, end: str = "") -> None:
+    print(f"\r  {what:70}", end=end, file=sys.stderr, flush=True)

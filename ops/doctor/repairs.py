@@ -1,0 +1,56 @@
+"""What a doctor may do without asking: end what was begun, clear away what nobody owns, make what is owed."""
+
+from __future__ import annotations
+
+from vaults.activity_log import stale_sessions
+from vaults.context import run_in
+from vaults.db.sql import Reader
+from vaults.domain.maintenance.reindexing import pay
+from vaults.domain.notes.commit import recovery
+from vaults.domain.notes.sync import readiness
+from vaults.errors import StrongroomError
+from vaults.index import embeddings
+from vaults.vault import Vault
+
+
+async def repair(vault: Vault) -> list[str]:
+    """Repair what can be repaired without losing anything; returns what was done, a line each. What cannot be done
+    now is left, and the checks say so."""
+    done: list[str] = []
+    await readiness.settled(vault)
+    for step in (_recover, _sweep, _part, _pay):
+        try:
+            if line := await step(vault):
+                done.append(line)
+        except StrongroomError as failure:
+            done.append(f"not done: {failure.message}")
+    return done
+
+
+async def _recover(vault: Vault) -> str:
+    count = await recovery.recover(vault)
+    return f"{count:,} interrupted changes were ended" if count else ""
+
+
+async def _sweep(vault: Vault) -> str:
+    async with vault.notes.writing():
+        swept = await run_in(vault.shared.pool, vault.notes.tree.sweep)
+    removed = f"{swept.removed:,} temporary files were removed" if swept.removed else ""
+    kept = f"{len(swept.kept):,} were kept, as conflict copies" if swept.kept else ""
+    return "; ".join(filter(None, (removed, kept)))
+
+
+async def _part(vault: Vault) -> str:
+    cutoffs = vault.ledger.cutoffs()
+    count = await vault.db.write(lambda tx: stale_sessions.sweep(tx, cutoffs))
+    return f"{count:,} sessions nobody is in were paused" if count else ""
+
+
+async def _pay(vault: Vault) -> str:
+    def owed(tx: Reader) -> int:
+        return embeddings.owed_count(tx)
+
+    before = await vault.db.read(owed)
+    await pay(vault, lambda *_: None)
+    made = before - await vault.db.read(owed)
+    return f"{made:,} vectors were made" if made > 0 else ""

@@ -1,0 +1,114 @@
+"""What is written into a vault's ledger about a call, whatever became of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from server.call import Caller
+from server.consent import PersonAsked
+from server.query_context import estimated_tokens, query_context
+from server.tools._spec import ToolSpec
+from vaults import clock
+from vaults.activity_log.entries import Entry, Noted
+from vaults.activity_log.sessions import Session, Visitor
+from vaults.context import current
+from vaults.domain.memories.memory_model import GLOBAL
+from vaults.errors import StrongroomError
+from vaults.vault import Vault
+
+_FIELDS = 100
+"""More arguments than any tool takes are refused, and not worth the time to measure them."""
+
+
+@dataclass(slots=True)
+class Page:
+    """What a call that succeeded leaves to be written."""
+
+    noted: Noted | None = None
+    result: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chronicle:
+    """One call, from when its vault is open: where it is written down and under whose name. ``reference`` is what the
+    log line has of a failure inside the server."""
+
+    vault: Vault
+    session: Session
+    spec: ToolSpec
+    arguments: Mapping[str, Any]
+    reference: str = ""
+
+    @contextmanager
+    def kept(self) -> Iterator[Page]:
+        """Write the call down when the block ends: what the page says, or how it failed."""
+        started, page, outcome = time.perf_counter(), Page(), "internal"
+        try:
+            yield page
+            outcome = "ok"
+        except PersonAsked:  # no failure: what they agreed to comes as a call of its own
+            outcome, page.noted = "ok", Noted("tool_call", None, f"asked a person about {self.spec.name}")
+            raise
+        except StrongroomError as failure:
+            outcome = failure.code
+            raise
+        except asyncio.CancelledError:
+            outcome = "timeout" if time.monotonic() >= current().deadline else "cancelled"
+            raise
+        finally:
+            self._record(page, outcome, time.perf_counter() - started)
+
+    def _record(self, page: Page, outcome: str, seconds: float) -> None:
+        name = self.spec.name
+        reference = self.reference if outcome == "internal" else None
+        failed = Noted("tool_call", reference, f"[FAILED] {name}: {outcome}")
+        entry = Entry(
+            at=clock.now(),
+            session=self.session.id,
+            owner=self.session.owner,
+            tool=name,
+            noted=(page.noted or Noted("tool_call", None, name)) if outcome == "ok" else failed,
+            outcome=outcome,
+            ms=round(seconds * 1000, 2),
+            tokens_in=_tokens(self.arguments),
+            tokens_out=_tokens(page.result) if page.result is not None else 0,
+            context=query_context(self.arguments) if self.vault.shared.telemetry.query_context else None,
+        )
+        self.vault.ledger.record(entry)
+
+
+def _tokens(value: Mapping[str, Any]) -> int:
+    """Estimated from the length: to count them costs more than many a call."""
+    if len(value) > _FIELDS:
+        return 0
+    try:
+        return estimated_tokens(len(json.dumps(value, ensure_ascii=False)))
+    except (ValueError, RecursionError):  # arguments that dispatch refuses for the same reason
+        return 0
+
+
+async def session_of(vault: Vault, caller: Caller, arguments: Mapping[str, Any]) -> Session:
+    """The session a call belongs to: the one it names, else its connection's, else the caller's own. Raises
+    ``NotFound`` for one that is not this caller's."""
+    settings, actor = vault.shared.sessions, caller.actor
+    visitor = Visitor(
+        owner=actor.identity,
+        who=actor.name,
+        client=caller.client,
+        transport=caller.transport,
+        workspace=actor.workspace or GLOBAL,
+        connection=caller.connection,
+        idle_s=settings.stale_s if caller.transport == "stdio" else settings.idle_s,
+    )
+    named = arguments.get("session")
+    if isinstance(named, str) and named:
+        return await vault.ledger.find(visitor, named[:200])
+    if caller.session is not None:
+        return await vault.ledger.open_named(visitor, caller.session)
+    return await vault.ledger.attend(visitor)

@@ -1,0 +1,100 @@
+"""What commands share: the settings of this run, the stores they open, and how they end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from server.services import Services, Upkeep
+    from server.settings import Loaded
+    from vaults.db.connection import Database
+    from vaults.registry import VaultEntry
+    from vaults.vault import Vault
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Globals:
+    """The global options as given."""
+
+    data: Path | None = None
+    config: Path | None = None
+    log_level: str | None = None
+    log_format: str | None = None
+
+
+def load_settings(ctx: typer.Context, data: Path | None = None, **flags: Any) -> Loaded:
+    """The effective settings. ``data`` wins over the option; ``flags`` are ``server__port=8701``. Raises
+    ``InvalidArgument`` naming the key."""
+    from server.settings import export_environment, load
+
+    export_environment()
+    given: Globals = ctx.find_root().obj or Globals()
+    dotted = {name.replace("__", ".", 1): value for name, value in flags.items()}
+    dotted |= {"ops.log_level": given.log_level, "ops.log_format": given.log_format}
+    return load(data or given.data, given.config, dotted)
+
+
+def run_async(work: Coroutine[Any, Any, T]) -> T:
+    """Run a command's coroutine."""
+    return asyncio.run(work)
+
+
+@asynccontextmanager
+async def open_control(loaded: Loaded) -> AsyncIterator[Database]:
+    """control.db alone: for commands that touch no vault."""
+    from vaults.db.connection import Database
+    from vaults.db.migration import migrate
+
+    loaded.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    control = Database(loaded.data / "control.db", loaded.settings.storage)
+    try:
+        await migrate(control, "control")
+        yield control
+    finally:
+        await control.close()
+
+
+@asynccontextmanager
+async def open_all(
+    loaded: Loaded, modules: Sequence[str] = (), upkeep: Upkeep | None = None
+) -> AsyncIterator[Services]:
+    """Everything a tool call needs. Only failures inside are logged, unless a level was asked for. ``modules``: with
+    their tools alone. ``upkeep``: what goes on beside the calls; as a rule little, since the process soon ends."""
+    from ops.logs import configure
+    from server.services import BRIEF, Recorders, open_services
+    from server.tools import discover, registry_of
+
+    ops = loaded.settings.ops
+    if "ops.log_level" not in loaded.sources:
+        ops = ops.model_copy(update={"log_level": "warning"})
+    calls = configure(ops)
+    registry = registry_of(modules) if modules else discover()
+    async with open_services(
+        loaded.settings, loaded.data, registry, recorders=Recorders(calls=calls), upkeep=upkeep or BRIEF
+    ) as services:
+        yield services
+
+
+@asynccontextmanager
+async def open_vault(loaded: Loaded, name: str) -> AsyncIterator[Vault]:
+    """One vault, as its owner. Raises ``NotFound``."""
+    async with open_all(loaded) as services, services.pool.lease(require_vault(services, name)) as vault:
+        yield vault
+
+
+def require_vault(services: Services, name: str) -> VaultEntry:
+    """The entry of an active vault. Raises ``NotFound`` in words for the operator."""
+    from vaults.errors import NotFound
+
+    if not services.roster.known(name):
+        raise NotFound(f"no vault {name}", hint="vault list shows what there is")
+    return services.roster.entry(name)

@@ -1,0 +1,93 @@
+"""``strongroom stdio``: one client, one vault, over stdin and stdout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from server.settings import Loaded
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("stdio")(stdio)
+
+
+def stdio(
+    ctx: typer.Context,
+    *,
+    vault: Annotated[str | None, typer.Option(help="a vault of the data folder, or of the server")] = None,
+    path: Annotated[Path | None, typer.Option(help="serve this folder in place; state in its .strongroom/")] = None,
+    tools: Annotated[Literal["agent", "notes", "full"] | None, typer.Option(help="tools to show")] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="as --write-mode off")] = False,
+    write_mode: Annotated[
+        Literal["auto", "ask", "off"], typer.Option(help="may tools write; ask: a person agrees first")
+    ] = "auto",
+    url: Annotated[
+        str, typer.Option(envvar="STRONGROOM_URL", help="pass on to a vault of this server; not with --path")
+    ] = "",
+    token_file: Annotated[str, typer.Option(envvar="STRONGROOM_TOKEN_FILE", help="its token; with --url")] = "",
+) -> None:
+    """Serve MCP on stdin and stdout. Without --vault and --path: the nearest folder above with .strongroom/, else
+    vault main."""
+    from server.cli.runtime import load_settings, run_async
+    from server.setup.project_vaults import find_project, state_of
+    from vaults.errors import InvalidArgument
+
+    if vault is not None and path is not None:
+        raise InvalidArgument("--path", "and --vault exclude each other")
+    if url and path is None:
+        if read_only or write_mode != "auto":
+            raise InvalidArgument("--write-mode", "is up to the server; --url cannot change it")
+        run_async(_relay(url, vault, token_file, tools))
+        return
+    project = path if path is not None else None if vault is not None else find_project(Path.cwd())
+    loaded = load_settings(ctx, state_of(project) if project is not None else None)
+    run_async(_serve(loaded, vault, project, (tools, "off" if read_only else write_mode)))
+
+
+async def _relay(url: str, vault: str | None, token_file: str, tools: str | None) -> None:
+    from uuid import uuid4
+
+    from server.remote_vault.endpoint import endpoint_of
+    from server.remote_vault.stdio_relay import relay
+    from server.setup.first_start import FIRST
+    from vaults.errors import InvalidArgument
+
+    if not token_file:
+        raise InvalidArgument("--token-file", "is needed with --url")
+    endpoint = endpoint_of(url, vault or FIRST)
+    about = {"X-Strongroom-Session": f"stdio-{uuid4()}"}  # a connection, a session, as without a server between
+    await relay(f"{endpoint}?tools={tools}" if tools else endpoint, Path(token_file).expanduser(), about)
+
+
+async def _serve(loaded: Loaded, vault: str | None, project: Path | None, view: tuple[str | None, str]) -> None:
+    from auth.principal import owner
+    from server.cli.runtime import open_all
+    from server.services import LASTING
+    from server.stdio import run_stdio
+    from vaults.errors import NotFound
+
+    name = await _vault_name(loaded, vault, project)
+    async with open_all(loaded, upkeep=LASTING) as services:
+        if not services.roster.known(name):
+            raise NotFound(f"no vault {name}", hint="vault list shows what there is")
+        preset, write_mode = view
+        await run_stdio(services, owner("stdio"), name, preset, write_mode, str((project or Path.cwd()).resolve()))
+
+
+async def _vault_name(loaded: Loaded, vault: str | None, project: Path | None) -> str:
+    """The vault to serve; main and a project's own are made at the first time."""
+    from server.cli.runtime import open_control
+    from server.setup.first_start import FIRST, ensure_vault
+    from server.setup.project_vaults import project_vault
+
+    if vault is not None and vault != FIRST:
+        return vault
+    async with open_control(loaded) as control:
+        if project is not None:
+            return (await project_vault(control, loaded, project)).name
+        await ensure_vault(control, loaded, FIRST)
+    return FIRST

@@ -1,0 +1,179 @@
+"""``strongroom import`` and ``strongroom export``."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from server.remote_vault.vault_client import Remote
+    from server.settings import Loaded
+    from vaults.domain.import_export.exports import Format
+    from vaults.domain.import_export.imports import Tally
+
+Url = Annotated[str | None, typer.Option(help="a remote server, or the URL of one vault's /mcp")]
+TokenFile = Annotated[Path | None, typer.Option(help="file with the access token for --url")]
+LATER = (
+    "moltmind", "mempack", "local-recall", "nano-brain", "flywheel", "basic-memory", "mcp-memory-service",
+    "mcp-server-memory", "markdown",
+)  # fmt: skip
+"""Sources of the contract that are not built yet."""
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("import")(import_)
+    app.command("export")(export)
+
+
+def import_(
+    ctx: typer.Context,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="what wrote the file: jsonl")],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="the file to read")],
+    vault: Annotated[str, typer.Option(help="the vault")],
+    url: Url = None,
+    token_file: TokenFile = None,
+) -> None:
+    """Store memories from a file. Safe to run again; lines that are no memories are kept beside the file."""
+    from server.cli.output import note, say
+    from server.cli.runtime import load_settings
+    from vaults.domain.import_export.imports import REPORT_SUFFIX
+    from vaults.errors import InvalidArgument
+
+    if source in LATER:
+        raise InvalidArgument("SOURCE", f"{source} is not available yet; jsonl is")
+    if source != "jsonl":
+        raise InvalidArgument("SOURCE", f"{source} is not known; jsonl is")
+    tally = _imported(load_settings(ctx), path, vault, _remote(url, token_file))
+    say(_counts(tally))
+    if tally.merged:
+        note(f"{tally.merged} of those known told tags or other details that were not there yet")
+    if tally.owed:
+        note(f"{tally.owed} have no vector yet; a running server adds them")
+    for rejection in tally.unwritten:
+        note(f"line {rejection.line}: {rejection.reason}")
+    if tally.rejected > len(tally.unwritten):
+        note(f"see {path.name}{REPORT_SUFFIX}")
+    raise typer.Exit(1 if tally.rejected else 0)
+
+
+def _imported(loaded: Loaded, path: Path, vault: str, remote: tuple[str, Path] | None) -> Tally:
+    """Import, and tell how far it came where it ends before its time."""
+    from server.cli.output import note
+    from server.cli.runtime import run_async
+    from vaults.errors import StrongroomError
+
+    course = _Course()
+    try:
+        return run_async(_import(loaded, path, vault, remote, course))
+    except KeyboardInterrupt:
+        note(f"interrupted: {course.told}")
+        raise
+    except StrongroomError:
+        if course.last is not None:
+            note(f"ended early: {course.told}")
+        raise
+
+
+def _remote(url: str | None, token_file: Path | None) -> tuple[str, Path] | None:
+    from vaults.errors import InvalidArgument
+
+    if url is None and token_file is None:
+        return None
+    if url is None or token_file is None:
+        raise InvalidArgument("--token-file" if url else "--url", "is missing: both go together")
+    return url, token_file
+
+
+@dataclass(slots=True)
+class _Course:
+    """How far an import is, for whoever has to tell when it ends before its time."""
+
+    last: Tally | None = None
+
+    @property
+    def told(self) -> str:
+        """What is in, and how to go on."""
+        again = "run the same command again to go on: what is stored already is left alone"
+        if self.last is None:
+            return f"nothing was stored yet; {again}"
+        share = f"{100 * self.last.read // self.last.size} % of the file" if self.last.size else "the file"
+        return f"{_counts(self.last)}, after {share}; {again}"
+
+
+def _counts(tally: Tally) -> str:
+    return f"{tally.stored} stored, {tally.known} known already, {tally.rejected} rejected"
+
+
+async def _import(loaded: Loaded, path: Path, vault: str, remote: tuple[str, Path] | None, course: _Course) -> Tally:
+    from server.cli.output import progress
+
+    with progress("importing") as advance:
+
+        def shown(tally: Tally) -> None:
+            course.last = tally
+            advance(tally.read, tally.size, _counts(tally))
+
+        if remote is None:
+            return await _import_here(loaded, path, vault, shown)
+        async with _connected(remote, vault) as far:
+            return await far.push(path, shown)
+
+
+async def _import_here(loaded: Loaded, path: Path, vault: str, shown: Callable[[Tally], None]) -> Tally:
+    from auth.principal import owner
+    from server.allowance import Storer
+    from server.cli.runtime import open_all, require_vault
+    from vaults.domain.import_export.imports import import_jsonl
+    from vaults.domain.memories.memory_model import Actor
+
+    async with open_all(loaded) as services, services.pool.lease(require_vault(services, vault)) as here:
+        actor = Actor("owner", "owner")
+        quota = Storer(services, owner("cli"), here, actor.identity)
+        return await import_jsonl(here, actor, path, shown, quota)
+
+
+@asynccontextmanager
+async def _connected(remote: tuple[str, Path], vault: str) -> AsyncIterator[Remote]:
+    from server.remote_vault.vault_client import connect
+
+    async with connect(*remote, vault) as far:
+        yield far
+
+
+def export(
+    ctx: typer.Context,
+    vault: Annotated[str, typer.Option(help="the vault")],
+    to: Annotated[Path, typer.Option(help="folder to write to")],
+    shape: Annotated[Literal["jsonl", "markdown", "both"], typer.Option("--format", help="what to write")] = "both",
+    url: Url = None,
+    token_file: TokenFile = None,
+) -> None:
+    """Write every memory to a folder. Private and archived ones too: memories.jsonl, and a Markdown file each."""
+    from server.cli.output import say
+    from server.cli.runtime import load_settings, run_async
+
+    formats: list[Format] = ["jsonl", "markdown"] if shape == "both" else [shape]
+    count = run_async(_export(load_settings(ctx), vault, to, formats, _remote(url, token_file)))
+    say(f"{count} memories written to {to}")
+
+
+async def _export(loaded: Loaded, vault: str, to: Path, formats: list[Format], remote: tuple[str, Path] | None) -> int:
+    from server.cli.output import progress
+    from server.cli.runtime import open_vault
+    from vaults.domain.import_export.exports import export
+
+    with progress("exporting") as advance:
+
+        def shown(done: int, total: int, /) -> Any:
+            advance(done, total, f"{done} memories")
+
+        if remote is not None:
+            async with _connected(remote, vault) as far:
+                return await far.pull(to, formats, shown)
+        async with open_vault(loaded, vault) as here:
+            return await export(here, to, formats, shown)

@@ -1,0 +1,261 @@
+"""The MCP application behind the gate: who calls and with which view, cached listings, then one of two transports.
+
+Both are the SDK's, stateless, over one server object: one answers JSON and is half the price, the other streams. A
+request is streamed when it asks for progress, which JSON cannot carry; ``subscriptions/listen`` streams by itself.
+Plain tool calls whose envelope the SDK has accepted before go round it (``short_way``).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, cast
+from urllib.parse import parse_qs
+
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import DEFAULT_NEGOTIATED_VERSION, SERVER_INFO_META_KEY
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from starlette.types import Message, Receive, Scope, Send
+from uuid_utils import uuid7
+
+from ops.refusals import RefusalLine
+from server.call import Caller, Form
+from server.http.fast_path import ShortWay, ToolCall, tool_call
+from server.http.gate import Admission
+from server.http.listing_cache import ListingCache, Question, question
+from server.http.request_head import Refusal, check_structure, line_of, respond, too_large
+from server.mcp_bridge.views import WRITE_MODES, first_preset, strictest, view_of
+from server.protocol import Protocol
+from server.services import Services
+from server.tools._spec import PRESETS
+from vaults.errors import NotFound, Overloaded, RateLimited
+
+_ERAS = {version.encode(): version for version in (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)}
+_ABOUT_CALLER = {
+    b"x-strongroom-workspace": "workspace",
+    b"x-strongroom-session": "session",
+    b"x-strongroom-client": "client",
+}
+_LABEL = 200
+_PROGRAM = re.compile(rb"[A-Za-z0-9._-]{1,60}")
+_READ = frozenset({b"accept", b"content-type"})
+"""What the SDK reads besides its own headers. It goes through all of them a dozen times per request, and nothing
+behind the gate has any use for a token."""
+
+_STREAMS = re.compile(rb"text/event-stream|\*/\*|text/\*", re.IGNORECASE)
+
+
+class McpRoute:
+    """ASGI, behind the gate. ``run`` it for as long as it serves."""
+
+    def __init__(self, services: Services, denied: Callable[[RefusalLine], None]) -> None:
+        self._services = services
+        self._max_body = services.settings.server.max_body
+        self._denied = denied
+        self._listings = ListingCache()
+        self._lanes: _Lanes | None = None
+
+    @asynccontextmanager
+    async def run(self, protocol: Protocol) -> AsyncIterator[None]:
+        """Serve ``protocol`` inside the block."""
+        plain = self._transport(protocol.server, json=True)
+        streaming = self._transport(protocol.server, json=False)
+        short = ShortWay({SERVER_INFO_META_KEY: protocol.server.server_info_stamp})
+        # What declares a header per argument needs the SDK's comparison of both.
+        declaring = {s.name for s in self._services.registry if "x-mcp-header" in json.dumps(s.input_schema)}
+        async with plain.run(), streaming.run():
+            self._lanes = _Lanes(protocol, plain, streaming, short, frozenset(declaring))
+            yield
+
+    def _transport(self, server: Server[Any], *, json: bool) -> StreamableHTTPSessionManager:
+        # The gate has checked Host and Origin, by the same rules, before it said a word about vaults.
+        security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        return StreamableHTTPSessionManager(
+            server,
+            json_response=json,
+            stateless=True,
+            security_settings=security,
+            max_request_body_size=self._max_body,
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            if scope["method"] != "POST":
+                # Sessions and their streams do not exist here: nothing to GET, nothing to DELETE.
+                raise Refusal(405, "invalid_argument", "use POST", ((b"allow", b"POST"),), reason="method")
+            caller = caller_of(scope, self._services)
+            read = await _read(receive, self._max_body)
+        except Refusal as refusal:
+            admission: Admission = scope["state"]["strongroom"]
+            refusal.principal, refusal.vault = admission.principal.key, admission.vault
+            self._denied(line_of(refusal, scope))
+            await respond(refusal, send)
+            return
+        if read is None:
+            return  # the caller hung up before the request was whole
+        body, receive = read
+        scope["state"]["caller"] = caller
+        await self._serve(scope, body, receive, send)
+
+    async def _serve(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+        assert self._lanes is not None, "called outside of run()"
+        caller: Caller = scope["state"]["caller"]
+        if (asked := question(scope, (view_of(caller), caller.form), body)) is not None:
+            if self._listings.knows(asked) and await self._answer_listing(asked, caller, send):
+                return
+            send = self._listings.recording(asked, send)
+        elif (call := self._lanes.short_call(scope, caller, body)) is not None:
+            if self._lanes.short.knows(call):
+                outcome = await self._lanes.protocol.call(caller, call.name, call.arguments)
+                await self._lanes.short.answer(call, outcome, caller.form, send)
+                return
+            send = self._lanes.short.learning(call, send)
+        scope["headers"] = [header for header in scope["headers"] if header[0] in _READ or header[0][:4] == b"mcp-"]
+        await self._lanes.transport(scope, body).handle_request(scope, receive, send)
+
+    async def _answer_listing(self, asked: Question, caller: Caller, send: Send) -> bool:
+        """Answer from what is kept, counted like a call; False above a rate, which the long way words."""
+        try:
+            with self._services.quotas.admit(caller.principal, caller.vault):
+                await self._listings.answer(asked, send)
+        except (RateLimited, Overloaded):
+            return False
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Lanes:
+    """The ways a request may take while the route runs."""
+
+    protocol: Protocol
+    plain: StreamableHTTPSessionManager
+    streaming: StreamableHTTPSessionManager
+    short: ShortWay
+    declaring: frozenset[str]
+
+    def short_call(self, scope: Scope, caller: Caller, body: bytes) -> ToolCall | None:
+        """The request as a call that may go round the SDK, which alone can have a person asked."""
+        if self.protocol.traced:
+            return None
+        call = tool_call(scope, body)
+        if call is None or call.name in self.declaring or not self.protocol.may_call(caller, call.name):
+            return None
+        return None if self.protocol.asks(caller, call.name, call.arguments) else call
+
+    def transport(self, scope: Scope, body: bytes) -> StreamableHTTPSessionManager:
+        return self.streaming if _wants_stream(scope, body) else self.plain
+
+
+def caller_of(scope: Scope, services: Services) -> Caller:
+    """Who calls, as the gate found it, with the view this request asks for. Raises ``Refusal`` naming what does not
+    fit: a workspace that was silently dropped would put memories where others see them."""
+    admission: Admission = scope["state"]["strongroom"]
+    era = DEFAULT_NEGOTIATED_VERSION
+    about: dict[str, str] = {}
+    program: str | None = None
+    wishes = _wishes(scope["query_string"])
+    for name, value in scope["headers"]:
+        if name == b"mcp-protocol-version":
+            era = _ERAS.get(value, "")
+        elif name in _ABOUT_CALLER:
+            about[_ABOUT_CALLER[name]] = _label(name, value)
+        elif name == b"user-agent":
+            program = _program(value)
+    try:
+        entry = services.roster.entry(admission.vault)
+    except NotFound as failure:  # archived since the gate looked
+        raise Refusal(404, failure.code, failure.message, reason="grant") from None
+    return Caller(
+        principal=admission.principal,
+        vault=admission.vault,
+        role=admission.role,
+        transport="http",
+        preset=first_preset(wishes.preset, admission.principal.preset, entry.preset),
+        write_mode=strictest(services.settings.server.write_mode, entry.write_mode, wishes.write_mode),
+        form=wishes.form,
+        era=era,
+        request_id=str(uuid7()),
+        workspace=about.get("workspace"),
+        session=about.get("session"),
+        client=about.get("client") or program,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Wishes:
+    """What the URL asks for. A write mode can only be stricter than those of server and vault."""
+
+    preset: str | None = None
+    write_mode: str = "auto"
+    form: Form = "both"
+
+
+@lru_cache(maxsize=256)
+def _wishes(query: bytes) -> _Wishes:
+    if not query:
+        return _Wishes()
+    asked = parse_qs(query.decode("latin-1"), keep_blank_values=True)
+    form = cast("Form", _one_of(asked, "content", ("both", "text", "structured")) or "both")
+    return _Wishes(_one_of(asked, "tools", PRESETS), _one_of(asked, "write_mode", WRITE_MODES) or "auto", form)
+
+
+def _one_of(asked: Mapping[str, Sequence[str]], name: str, known: Sequence[str]) -> str | None:
+    values = asked.get(name)
+    if values is None:
+        return None
+    if len(values) != 1 or values[0] not in known:
+        message = f"Validation error: {name} must be one of {', '.join(known)}"
+        raise Refusal(400, "invalid_argument", message, reason="header")
+    return values[0]
+
+
+def _label(name: bytes, value: bytes) -> str:
+    try:
+        text = value.decode().strip()
+    except UnicodeDecodeError:
+        text = ""
+    if not (0 < len(text) <= _LABEL and text.isprintable()):
+        said = f"Validation error: {name.decode()} must be 1 to {_LABEL} printable characters"
+        raise Refusal(400, "invalid_argument", said, reason="header")
+    return text
+
+
+def _program(agent: bytes) -> str | None:
+    """The program that calls, by the first word of its user agent: it tells the sessions of one person apart."""
+    return (found := _PROGRAM.match(agent)) and found[0].decode("ascii")
+
+
+def _wants_stream(scope: Scope, body: bytes) -> bool:
+    # A memory may hold the word as well. That costs a little and changes nothing: a stream nobody writes to is
+    # answered as JSON in the modern era, and as a stream the client said it accepts in the older one.
+    if b'"progressToken"' not in body:
+        return False
+    return any(name == b"accept" and _STREAMS.search(value) for name, value in scope["headers"])
+
+
+async def _read(receive: Receive, limit: int) -> tuple[bytes, Receive] | None:
+    """The whole body, and a ``receive`` that gives it again; None when the caller hung up. Raises ``Refusal``."""
+    message = await receive()
+    body = bytes(message.get("body", b""))
+    while message["type"] == "http.request" and message.get("more_body", False):
+        if len(body) > limit:
+            break
+        message = await receive()
+        body += message.get("body", b"")
+    if message["type"] != "http.request":
+        return None
+    if len(body) > limit:
+        raise too_large(limit)
+    check_structure(body)
+    once: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return once.pop() if once else await receive()
+
+    return body, replay

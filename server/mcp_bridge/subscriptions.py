@@ -1,0 +1,219 @@
+"""``subscriptions/listen``: change notifications, each vault to itself.
+
+URIs carry no vault, so every vault has its own room: an event of one vault has no way to a listener of another. In a
+room every listener has its own bus, because what one may hear of a memory another may not. What is told are the writes
+made through this process, and changes of notes by whatever program where this process follows the files; a client that
+must know of others reads again now and then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+from mcp.server.context import ServerRequestContext
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ServerEvent,
+    ToolsListChanged,
+)
+from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import event_matches
+from mcp_types import (
+    INVALID_REQUEST,
+    SubscriptionFilter,
+    SubscriptionsListenRequestParams,
+    SubscriptionsListenResult,
+)
+
+from auth.roles import Role
+from server import resources
+from server.call import Caller
+from server.services import Services
+from vaults.domain.memories import visibility
+from vaults.errors import Overloaded, StrongroomError, VaultUnavailable
+from vaults.files.paths import key
+
+CHECK_S = 2.0
+"""Seconds between two looks whether a listener may still listen: a withdrawn grant bites within five."""
+
+STREAMS = 256
+"""Streams open at once in a process: each holds a connection."""
+
+
+@dataclass(slots=True, eq=False)
+class _Stream:
+    """One listener."""
+
+    caller: Caller
+    wanted: SubscriptionFilter
+    uris: frozenset[str]
+    bus: InMemorySubscriptionBus
+    handler: ListenHandler
+
+    @classmethod
+    def of(cls, caller: Caller, wanted: SubscriptionFilter) -> _Stream:
+        bus = InMemorySubscriptionBus()
+        uris = frozenset(wanted.resource_subscriptions or ())
+        return cls(caller, wanted, uris, bus, ListenHandler(bus, max_subscriptions=1))
+
+    async def tell(self, event: ServerEvent) -> None:
+        if event_matches(self.wanted, self.uris, event):
+            await self.bus.publish(event)
+
+
+@dataclass(slots=True)
+class _Room:
+    """The listeners of one vault. ``seen_by``: who alone may hear of a memory, None for all, as last found; it
+    outlives the memory, so that the end of a private one is not told either. ``notes``: keys of those that changed and
+    are still to be told of, by ``telling``."""
+
+    streams: set[_Stream] = field(default_factory=set)
+    seen_by: dict[str, str | None] = field(default_factory=dict)
+    notes: set[str] = field(default_factory=set)
+    telling: asyncio.Task[None] | None = None
+
+
+class Listening:
+    """Serves streams, and tells them of changes. ``close`` ends them all and admits no more."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._rooms: dict[str, _Room] = {}
+        self._closed = False
+        services.heralds.add(self.heard)
+
+    async def serve(
+        self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams, caller: Caller
+    ) -> SubscriptionsListenResult:
+        """One stream, until the client leaves, the grant ends or the server drains. Raises ``NotFound`` for a URI
+        that is not the caller's to read."""
+        await resources.check_readable(self._services, caller, params.notifications.resource_subscriptions or ())
+        if self._closed or sum(len(room.streams) for room in self._rooms.values()) >= STREAMS:
+            raise Overloaded("no more change streams can be opened here", retry_after_s=10.0)
+        vault = self._services.roster.entry(caller.vault).vault_id
+        room = self._rooms.setdefault(vault, _Room())
+        stream = _Stream.of(caller, params.notifications)
+        room.streams.add(stream)
+        try:
+            return await self._while_granted(ctx, params, stream)
+        finally:
+            room.streams.discard(stream)
+            if not room.streams:
+                self._rooms.pop(vault, None)
+                _stop_telling(room)
+
+    async def changed(self, caller: Caller, ids: Iterable[str], standing: str | None = None) -> None:
+        """Tell the vault's listeners that a caller wrote, which memories, and which of the standing resources besides
+        the status; of notes ``heard`` is told. Costs nothing where nobody listens."""
+        if not self._rooms:
+            return
+        room = self._rooms.get(self._services.roster.entry(caller.vault).vault_id)
+        if room is None:
+            return
+        for uri in filter(None, (resources.STATUS, standing)):
+            await _publish(room.streams, ResourceUpdated(uri=uri))
+        heard, named = frozenset[str]().union(*(stream.uris for stream in room.streams)), list(ids)
+        if wanted := [each for each in named if resources.memory_uri(each) in heard]:
+            await self._tell_of_memories(room, caller.vault, wanted)
+        if named:
+            await _publish(room.streams, ResourcesListChanged())
+
+    def heard(self, name: str, paths: Sequence[str]) -> None:
+        """Tell a vault's listeners that notes changed on disk; returns at once. What changes while they are being told
+        is told together."""
+        if not self._rooms or not self._services.roster.known(name):
+            return
+        room = self._rooms.get(self._services.roster.entry(name).vault_id)
+        if room is None or self._closed:
+            return
+        room.notes.update(map(key, paths))
+        if room.telling is None:
+            room.telling = asyncio.create_task(_tell_of_notes(room), name="listeners-of-notes")
+
+    async def _tell_of_memories(self, room: _Room, name: str, ids: list[str]) -> None:
+        """Visibility was looked at when a stream began, and may have changed since: look again."""
+        try:
+            async with self._services.pool.lease(self._services.roster.entry(name)) as vault:
+                room.seen_by.update(await visibility.seen_by(vault, ids))
+                who = {stream: stream.caller.actor.identity for stream in room.streams}
+        except StrongroomError:
+            return  # the write is done and reports itself; of what cannot be looked up nobody is told
+        for memory_id in ids:
+            alone = room.seen_by.get(memory_id)
+            hearing = [stream for stream, identity in who.items() if alone in (None, identity)]
+            await _publish(hearing, ResourceUpdated(uri=resources.memory_uri(memory_id)))
+
+    def close(self) -> None:
+        """End every stream politely. For the moment a shutdown begins."""
+        self._closed = True
+        for room in self._rooms.values():
+            _stop_telling(room)
+        for stream in [stream for room in self._rooms.values() for stream in room.streams]:
+            stream.handler.close()
+
+    async def _while_granted(
+        self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams, stream: _Stream
+    ) -> SubscriptionsListenResult:
+        with anyio.CancelScope() as scope:
+            watching = asyncio.create_task(self._watch(stream, scope), name="listener-grant")
+            try:
+                return await stream.handler(ctx, params)
+            finally:
+                watching.cancel()
+        raise MCPError(INVALID_REQUEST, "the grant for this stream has ended")
+
+    async def _watch(self, stream: _Stream, scope: anyio.CancelScope) -> None:
+        role: Role | None = stream.caller.role
+        while True:
+            await asyncio.sleep(CHECK_S)
+            now = self._role(stream.caller)
+            if now is None:
+                scope.cancel()
+                return
+            if now != role:
+                role = now
+                await stream.tell(ToolsListChanged())
+                await stream.tell(PromptsListChanged())
+
+    def _role(self, caller: Caller) -> Role | None:
+        expires_at = caller.principal.expires_at
+        if expires_at is not None and time.time() >= expires_at:
+            return None
+        try:
+            return self._services.role_in(caller.principal, caller.vault)
+        except VaultUnavailable:
+            return None  # grants cannot be read: nobody is let in, and nobody stays
+
+
+async def _publish(streams: Iterable[_Stream], event: ServerEvent) -> None:
+    for stream in list(streams):  # listeners come and go meanwhile
+        await stream.tell(event)
+
+
+async def _tell_of_notes(room: _Room) -> None:
+    try:
+        while room.notes:
+            changed, room.notes = room.notes, set()
+            for stream in list(room.streams):
+                # A picture shows many notes: which ones is not worth working out to tell that it may be another.
+                for uri in sorted(
+                    u for u in stream.uris if resources.note_key(u) in changed or resources.is_picture(u)
+                ):
+                    await stream.tell(ResourceUpdated(uri=uri))
+            await _publish(room.streams, ResourcesListChanged())
+    finally:
+        room.telling = None
+
+
+def _stop_telling(room: _Room) -> None:
+    if room.telling is not None:
+        room.telling.cancel()

@@ -1,0 +1,103 @@
+"""Stdin and stdout of a client passed on to a vault of another server: for clients that only start programs, and so
+that a token stands in a file instead of in their settings.
+
+Every message goes as it came; only what HTTP wants to read in its headers is copied there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.inbound import encode_header_value
+from mcp.shared.message import ClientMessageMetadata, SessionMessage
+from mcp_types import INTERNAL_ERROR, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from server.remote_vault.endpoint import token_in
+from server.stdio import converse
+
+_MAX_LINE = 4 * 1024 * 1024
+_WAIT_S = 90.0
+_VERSION = "io.modelcontextprotocol/protocolVersion"
+_NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+"""Methods whose header names what they are about, and the parameter that does."""
+
+
+async def relay(url: str, token_file: Path, about: Mapping[str, str]) -> None:
+    """Pass on until stdin ends. ``url`` is a vault's endpoint, ``about`` further headers. Main thread, once per
+    process. Raises ``InvalidArgument`` for the token file; what the server refuses is told in its answers."""
+    headers = {"Authorization": f"Bearer {token_in(token_file)}", **about}
+    way = _Answering(httpx2.AsyncHTTPTransport())
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(_WAIT_S), trust_env=False, transport=way) as http,
+        streamable_http_client(url, http_client=http) as (from_server, to_server),
+    ):
+        era = _Era()
+
+        async def pass_on(from_client: Any, to_client: Any) -> None:
+            async with from_client, to_client, anyio.create_task_group() as both:
+                both.start_soon(_back, from_server, to_client, era)
+                async for message in from_client:
+                    if isinstance(message, SessionMessage):
+                        await to_server.send(era.labelled(message))
+                both.cancel_scope.cancel()
+
+        await converse(pass_on, at_end=lambda: None, max_line=_MAX_LINE)
+
+
+class _Answering(httpx2.AsyncBaseTransport):
+    """A way to a server that cannot be reached is an answer that says so: the next message may find it back."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        try:
+            return await self._inner.handle_async_request(request)
+        except httpx2.TransportError:
+            error = {"code": INTERNAL_ERROR, "message": f"{request.url.host} cannot be reached"}
+            return httpx2.Response(503, json={"jsonrpc": "2.0", "id": None, "error": error})
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+async def _back(from_server: Any, to_client: Any, era: _Era) -> None:
+    async for message in from_server:
+        if isinstance(message, SessionMessage):
+            era.learn(message)
+            await to_client.send(SessionMessage(message.message))
+
+
+class _Era:
+    """The revision a conversation is held in: named in each message, or agreed upon in a handshake."""
+
+    def __init__(self) -> None:
+        self._agreed: str | None = None
+
+    def learn(self, message: SessionMessage) -> None:
+        """Keep what the answer to a handshake agrees upon."""
+        answer = message.message
+        if isinstance(answer, JSONRPCResponse) and isinstance(answer.result.get("protocolVersion"), str):
+            self._agreed = answer.result["protocolVersion"]
+
+    def labelled(self, message: SessionMessage) -> SessionMessage:
+        """The message with the headers it is to be sent under."""
+        sent = message.message
+        if not isinstance(sent, JSONRPCRequest | JSONRPCNotification) or sent.method == "initialize":
+            return message
+        params = sent.params or {}
+        named = (params.get("_meta") or {}).get(_VERSION)
+        version = named if isinstance(named, str) else self._agreed
+        headers = {"mcp-protocol-version": version} if version else {}
+        if version in MODERN_PROTOCOL_VERSIONS:
+            about = params.get(_NAMED_BY.get(sent.method, ""))
+            headers |= {"mcp-method": sent.method} | (
+                {"mcp-name": encode_header_value(about)} if isinstance(about, str) else {}
+            )
+        return SessionMessage(sent, ClientMessageMetadata(headers=headers))

@@ -1,0 +1,271 @@
+"""The ledger of an open vault: which session a call belongs to, and what was done, written in batches.
+
+A call never waits for its row: events are kept in memory for ``FLUSH_S`` and share one transaction. A process that is
+killed loses what it had not written by then, of the log and of nothing else; what cannot be written is counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from vaults import clock
+from vaults.activity_log import session_rows, stale_sessions
+from vaults.activity_log.entries import Entry
+from vaults.activity_log.session_rows import Placed
+from vaults.activity_log.sessions import Session, Visitor, begun, is_ours
+from vaults.activity_log.stale_sessions import Cutoffs
+from vaults.db.connection import Database
+from vaults.db.sql import Writer
+from vaults.errors import NotFound, ReadOnly, StrongroomError
+from vaults.observer import Observer
+from vaults.settings import SessionSettings
+
+FLUSH_S = 0.5
+"""Seconds an event waits for others to share its transaction."""
+
+READ_S = 1.0
+"""Seconds who reads of sessions and events waits for the newest of them to be written. Where that takes longer, they
+are told without, and nobody waits again before it is through."""
+
+WAITING = 10_000
+"""Events kept while they cannot be written; older ones are lost, and counted."""
+
+PRESENT = 20_000
+"""Sessions remembered between calls; a forgotten one is found again by its row."""
+
+SWEEP_S = 60.0
+"""Seconds between two sweeps, as long as there are calls."""
+
+
+class Ledger:
+    """One per open vault, used on its event loop."""
+
+    def __init__(self, db: Database, settings: SessionSettings, observer: Observer) -> None:
+        self._db = db
+        self._settings = settings
+        self._observer = observer
+        self._present: OrderedDict[tuple[str, str], Session] = OrderedDict()
+        self._touched: dict[str, Session] = {}
+        self._entries: list[Entry] = []
+        self._writing = asyncio.Lock()
+        self._timer: asyncio.TimerHandle | None = None
+        self._flushing: set[asyncio.Task[None]] = set()
+        self._next: asyncio.Task[None] | None = None
+        self._late = False
+        self._swept = float("-inf")
+        self.lost = 0
+
+    async def attend(self, visitor: Visitor) -> Session:
+        """The session of a caller that names none: the one it was in a while ago, or a new one."""
+        known = await self._going_on(visitor.owner, visitor.name)
+        if known is None or known.idle:
+            known = await self._db.read(
+                lambda tx: session_rows.by_name(tx, visitor, visitor.name, clock.ago(visitor.idle_s))
+            ) or begun(visitor, visitor.name)
+        return self._enter(known)
+
+    async def open_named(self, visitor: Visitor, name: str) -> Session:
+        """The session a client calls ``name``, a handle of ours or a name of its own; begun if it is its own and
+        new. Raises ``NotFound`` for a handle that is not this caller's."""
+        if is_ours(name):
+            return await self.find(visitor, name)
+        known = await self._going_on(visitor.owner, name)
+        if known is None or known.completed:
+            known = await self._db.read(lambda tx: session_rows.by_name(tx, visitor, name, "")) or begun(visitor, name)
+        return self._enter(known)
+
+    async def _going_on(self, owner: str, name: str) -> Session | None:
+        """The session remembered by a name, unless another process ended it since."""
+        known, mark = self._present.get((owner, name)), self._db.mark()
+        seq = known.seq if known is not None else None
+        if known is None or seq is None or known.mark == mark:
+            return known
+        with contextlib.suppress(StrongroomError):  # where the log cannot be read, the call goes on
+            if await self._db.read(lambda tx: session_rows.is_completed(tx, seq)):
+                self.end(known, "completed")
+                return None
+            known.mark = mark  # as of before: what was committed meanwhile is looked for with the next call
+        return known
+
+    async def find(self, visitor: Visitor, handle: str) -> Session:
+        """The session somebody speaks of. Raises ``NotFound``, alike for made up, expired and another's."""
+        handle = handle.lower() if is_ours(handle) else handle
+        known = self._present.get((visitor.owner, handle))
+        if known is None and handle.isprintable():  # what is not is no name either, and some of it no text to look for
+            known = await self._db.read(
+                lambda tx: session_rows.by_handle(tx, visitor, handle) or session_rows.by_name(tx, visitor, handle, "")
+            )
+        if known is None:
+            raise NotFound("no such session", hint="leave session out, or take the handle session_resume gives")
+        return self._enter(known)
+
+    def _enter(self, session: Session) -> Session:
+        key = (session.owner, session.name)
+        session = self._same(key, session)
+        session.touch()
+        if not session.completed:
+            for each in (key, (session.owner, session.id)):
+                self._present[each] = session
+                self._present.move_to_end(each)
+            while len(self._present) > 2 * PRESENT:
+                self._present.popitem(last=False)
+        self._touched[session.id] = session
+        self._begin_timer()
+        return session
+
+    def _same(self, key: tuple[str, str], session: Session) -> Session:
+        """While a row was looked for, another call may have found it, or begun the same session."""
+        present = self._present.get(key)
+        unwritten = present is not None and session.seq is None and not present.idle and not present.completed
+        return present if present is not None and (unwritten or present.id == session.id) else session
+
+    def end(self, session: Session, status: str) -> None:
+        """A session was paused or completed: a later call without a handle begins another when it was completed."""
+        session.completed = status == "completed"
+        for handle in (session.name, session.id):
+            self._present.pop((session.owner, handle), None)
+        self._touched.pop(session.id, None)
+
+    def record(self, entry: Entry) -> None:
+        """Write an event down, soon."""
+        self._entries.append(entry)
+        self._lose(len(self._entries) - WAITING)
+        self._begin_timer()
+
+    def _keep_for_later(self, entries: list[Entry], touched: dict[str, Session]) -> None:
+        self._entries[:0] = entries
+        self._touched = dict([*touched.items(), *self._touched.items()][-PRESENT:])
+        self._lose(len(self._entries) - WAITING)
+
+    def _lose(self, count: int) -> None:
+        if count > 0:
+            del self._entries[:count]
+            self._count_lost(count)
+
+    def _count_lost(self, count: int) -> None:
+        self.lost += count
+        self._observer.events_lost(count)
+
+    def _begin_timer(self) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(FLUSH_S, self._begin_flush)
+
+    def _begin_flush(self) -> None:
+        self._timer = None
+        self._soon()
+
+    def _soon(self) -> asyncio.Task[None]:
+        """Write what waits as soon as what is being written is through. Who asks meanwhile shares in it."""
+        if self._next is None:
+            self._next = asyncio.create_task(self._flush_quietly(), name="ledger")
+            self._flushing.add(self._next)
+            self._next.add_done_callback(self._flushing.discard)
+        return self._next
+
+    async def _flush_quietly(self) -> None:
+        with contextlib.suppress(StrongroomError):
+            await self._flush()
+        self._late = False
+
+    async def flush(self) -> None:
+        """Write what waits, and wait for it for ``READ_S`` at most: another process may hold the vault. Never raises
+        for what happens to disk or database: it is tried again with the next."""
+        writing = self._soon()
+        if not self._late:
+            done, _ = await asyncio.wait({writing}, timeout=READ_S)
+            self._late = not done
+
+    async def write_out(self) -> None:
+        """As ``flush``, however long it takes."""
+        await asyncio.shield(self._soon())
+
+    async def row(self, session: Session) -> int:
+        """The row of a session, written if need be. Raises what keeps it from being written."""
+        if session.seq is None:
+            self._touched[session.id] = session
+            await self._flush()
+        assert session.seq is not None
+        return session.seq
+
+    async def present(self, session: Session) -> int:
+        """As ``row``, once it is written that it was seen just now: one that was paused is active again."""
+        if session.id in self._touched:
+            await self._flush()
+        return await self.row(session)
+
+    async def _flush(self) -> None:
+        async with self._writing:
+            self._next = None  # what comes from here on is for another
+            entries, self._entries = self._entries, []
+            touched, self._touched = self._touched, {}
+            if not entries and not touched:
+                return
+            started = time.monotonic()
+            keep = self._write if started - self._swept < SWEEP_S else self._write_and_sweep
+            try:
+                placed = await self._db.write_aside(lambda tx: keep(tx, list(touched.values()), entries))
+            except StrongroomError as failure:
+                if isinstance(failure, ReadOnly):  # and it will stay so: nothing is to be hoarded
+                    self._count_lost(len(entries))
+                else:
+                    self._keep_for_later(entries, touched)
+                raise
+            if keep == self._write_and_sweep:
+                self._swept = started
+            self._place(touched, placed)
+
+    def _place(self, touched: Mapping[str, Session], placed: Placed) -> None:
+        """Tell sessions their rows. One that another process had begun first has its handle from here on, also in what
+        came to wait meanwhile."""
+        renamed = {}
+        for handle, session in touched.items():
+            session.seq, session.id = placed[handle]
+            if session.id != handle:
+                renamed[handle] = session.id
+        if renamed:
+            self._touched = {session.id: session for session in self._touched.values()}
+            self._entries = [replace(each, session=renamed.get(each.session, each.session)) for each in self._entries]
+
+    def _write(self, tx: Writer, sessions: Sequence[Session], entries: Sequence[Entry]) -> Placed:
+        placed = dict(session_rows.put(tx, sessions))
+        for owner in {session.owner for session in sessions if session.seq is None}:
+            session_rows.hold_down(tx, owner, self._settings.max_active)
+        known = {handle: seq for handle, (seq, _) in placed.items()}
+        session_rows.add(
+            tx, entries, {**session_rows.numbers(tx, {e.session for e in entries} - known.keys()), **known}
+        )
+        return placed
+
+    def _write_and_sweep(self, tx: Writer, sessions: Sequence[Session], entries: Sequence[Entry]) -> Placed:
+        placed = self._write(tx, sessions, entries)
+        stale_sessions.sweep(tx, self.cutoffs())
+        return placed
+
+    def cutoffs(self) -> Cutoffs:
+        """When sessions count as left, as of now."""
+        return Cutoffs.of(self._settings)
+
+    async def part(self) -> None:
+        """The process ends: pause the sessions it was serving, and give back what they claimed. Not those of commands:
+        there each call is a process, and the next goes on with the session."""
+        present, self._present = list(self._present.values()), OrderedDict()
+        await self.write_out()
+        served = [session for session in present if session.transport != "cli" and not session.idle]
+        ids = {session.seq for session in served if session.seq is not None}
+        with contextlib.suppress(StrongroomError):
+            if ids:
+                await self._db.write_aside(lambda tx: stale_sessions.pause(tx, ids))
+
+    async def close(self) -> None:
+        """Write the rest; what cannot be written now is lost, and counted."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        await asyncio.gather(*self._flushing, return_exceptions=True)
+        await self.write_out()
+        self._lose(len(self._entries))

@@ -1,0 +1,58 @@
+"""Looking for damage inside the databases of open vaults, in the background: one vault, and one part of it, at a time.
+
+A vault is looked through by the process that holds its lease. What it finds it writes down beside the database, where
+every process meets it, also after a restart; a vault so marked is looked at again, there, each time it is to be opened,
+so one that was restored opens at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from vaults.context import run_in
+from vaults.database_checks import DAMAGED
+from vaults.db import integrity
+from vaults.db.failures import damaged
+from vaults.errors import ReadOnly, StorageFull
+from vaults.files.atomic import write_atomic
+from vaults.settings import StorageSettings
+from vaults.vault import Vault
+
+_log = logging.getLogger(__name__)
+
+
+class Inspector:
+    """Looks on a thread of its own, for at most half of the time."""
+
+    def __init__(self, settings: StorageSettings) -> None:
+        self._settings = settings
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="inspect")
+        self._stopped = threading.Event()
+
+    async def inspect(self, vault: Vault) -> None:
+        """Look through the whole database of an open vault. Raises ``VaultQuarantined`` for one that is damaged."""
+        path = vault.db.path
+        for part in await run_in(self._thread, integrity.parts, path, self._settings):
+            began = time.monotonic()
+            if await run_in(self._thread, integrity.is_damaged, path, self._settings, part, self._stopped.is_set):
+                await run_in(self._thread, _mark, vault.folder, part)
+                _log.error("vault %s is damaged in %s: it is shut out", vault.name, part)
+                raise damaged()
+            await asyncio.sleep(time.monotonic() - began)
+
+    def close(self) -> None:
+        """End what is going on; within milliseconds."""
+        self._stopped.set()
+        self._thread.shutdown()
+
+
+def _mark(folder: Path, part: str) -> None:
+    try:
+        write_atomic(folder / DAMAGED, part.encode())
+    except (StorageFull, ReadOnly):
+        return  # this process knows it; another finds out by itself

@@ -1,0 +1,219 @@
+"""Checkpoints: the state of a piece of work as its agents keep it, of each workspace and thread, in versions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from uuid_utils import uuid7
+
+from vaults import clock
+from vaults.activity_log.sessions import Session
+from vaults.context import run_in
+from vaults.db.sql import Reader, Row, Writer
+from vaults.domain.continuity import claims
+from vaults.search import tokenizer
+from vaults.vault import Vault
+
+KEPT = 50
+"""Versions kept for each workspace and thread."""
+
+STATE_KB = 64
+"""Kilobytes of a state as JSON."""
+
+SHOWN = 50
+"""Paths a difference names at most, of each kind."""
+
+EMPTY_TOKENS = 1
+"""Of ``{}``: no reason to load a vocabulary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """One version of a state. ``tokens`` of the state, in cl100k; ``thread`` None: of no thread."""
+
+    id: str
+    workspace: str
+    thread: str | None
+    reason: str
+    state: dict[str, Any]
+    tokens: int
+    who: str
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A checkpoint without its state."""
+
+    id: str
+    workspace: str
+    reason: str
+    tokens: int
+    who: str
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Paths (JSON Pointer) that one state has and the one before had not, and so on; ``truncated``: there are more."""
+
+    added: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A state that was stored. ``changed``: from the version before, None where it is the first. ``warnings``: secrets
+    that were taken out."""
+
+    state_id: str
+    workspace: str
+    thread: str | None
+    reason: str
+    tokens: int
+    created_at: str
+    changed: Difference | None = None
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A state to store, for a workspace (its key) and a thread."""
+
+    workspace: str
+    thread: str | None
+    reason: str
+    state: dict[str, Any]
+
+
+async def save(vault: Vault, session: Session, draft: Draft) -> Saved:
+    """Make a state the current one of its workspace and thread. The present one again, for the same reason, stores
+    nothing new."""
+    vault.check_writable()
+    text = json.dumps(draft.state, ensure_ascii=False, separators=(",", ":"))
+    tokens = await run_in(vault.shared.pool, tokenizer.count, text) if draft.state else EMPTY_TOKENS
+    row = await claims.entered(vault, session)
+
+    def write(tx: Writer) -> Saved:
+        last = current(tx, draft.workspace, draft.thread)
+        changed = difference(last.state, draft.state) if last else None
+        if last is not None and changed == Difference() and last.reason == draft.reason:
+            return _saved(last, changed)
+        new = Checkpoint(
+            str(uuid7()), draft.workspace, draft.thread, draft.reason, draft.state, tokens, session.who, clock.now()
+        )
+        _insert(tx, new, text, row, session.owner)
+        return _saved(new, changed)
+
+    return await vault.db.write(write)
+
+
+def _saved(made: Checkpoint, changed: Difference | None) -> Saved:
+    return Saved(made.id, made.workspace, made.thread, made.reason, made.tokens, made.created_at, changed)
+
+
+def _insert(tx: Writer, made: Checkpoint, text: str, row: int, owner: str) -> None:
+    place = {"workspace": made.workspace, "thread": made.thread or ""}
+    tx.insert(
+        "INSERT INTO checkpoints (id, workspace, thread, reason, state, tokens, session, owner, who, created_at)"
+        " VALUES (:id, :workspace, :thread, :reason, :state, :tokens, :session, :owner, :who, :created_at)",
+        {
+            **place, "id": made.id, "reason": made.reason, "state": text, "tokens": made.tokens, "session": row,
+            "owner": owner, "who": made.who, "created_at": made.created_at,
+        },
+    )  # fmt: skip
+    tx.run(
+        "DELETE FROM checkpoints WHERE workspace = :workspace AND thread = :thread AND seq <= (SELECT seq FROM"
+        " checkpoints WHERE workspace = :workspace AND thread = :thread ORDER BY seq DESC LIMIT 1 OFFSET :kept)",
+        {**place, "kept": KEPT},
+    )
+
+
+_COLUMNS = "id, workspace, thread, reason, state, tokens, who, created_at"
+
+
+def current(tx: Reader, workspace: str, thread: str | None) -> Checkpoint | None:
+    """The state of a workspace (its key) and a thread, or of no thread."""
+    row = tx.one(
+        f"SELECT {_COLUMNS} FROM checkpoints WHERE workspace = ? AND thread = ? ORDER BY seq DESC LIMIT 1",
+        (workspace, thread or ""),
+    )
+    return _read(row) if row is not None else None
+
+
+def latest(tx: Reader, workspaces: tuple[str, ...], thread: str | None = None) -> Checkpoint | None:
+    """The newest state in any of the workspaces, none named: in all; of a thread, or of whichever."""
+    found = newest(tx, workspaces, thread, 1)
+    return found[0] if found else None
+
+
+def newest(tx: Reader, workspaces: tuple[str, ...], thread: str | None, limit: int) -> list[Checkpoint]:
+    """As ``latest``, several of them, newest first."""
+    where, params = placed(workspaces, thread)
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM checkpoints c WHERE {where} ORDER BY c.seq DESC LIMIT :limit",
+        {**params, "limit": limit},
+    )
+    return [_read(row) for row in rows]
+
+
+def versions(tx: Reader, workspaces: tuple[str, ...], thread: str, limit: int) -> list[Version]:
+    """What is kept of a thread, newest first, without the states."""
+    where, params = placed(workspaces, thread)
+    rows = tx.all(
+        "SELECT c.id, c.workspace, c.reason, c.tokens, c.who, c.created_at FROM checkpoints c"
+        f" WHERE {where} ORDER BY c.seq DESC LIMIT :limit",
+        {**params, "limit": limit},
+    )
+    return [Version(*row) for row in rows]
+
+
+def placed(workspaces: tuple[str, ...], thread: str | None) -> tuple[str, dict[str, Any]]:
+    """A condition over alias ``c`` of checkpoints, and its parameters."""
+    params: dict[str, Any] = {f"workspace{number}": each for number, each in enumerate(workspaces)}
+    clauses = [f"c.workspace IN ({', '.join(f':{name}' for name in params)})"] if workspaces else []
+    if thread is not None:
+        clauses.append("c.thread = :thread")
+        params["thread"] = thread
+    return " AND ".join(clauses) or "1 = 1", params
+
+
+def _read(row: Row) -> Checkpoint:
+    identity, workspace, thread, reason, state, *rest = row
+    return Checkpoint(identity, workspace, thread or None, reason, json.loads(state), *rest)
+
+
+def difference(before: dict[str, Any], after: dict[str, Any]) -> Difference:
+    """What changed between two states: objects are compared key by key, everything else as a whole. Pure."""
+    found: dict[str, list[str]] = {"added": [], "removed": [], "changed": []}
+    for kind, path in _changes(before, after, ""):
+        found[kind].append(path)
+    cut = any(len(paths) > SHOWN for paths in found.values())
+    return Difference(**{kind: sorted(paths)[:SHOWN] for kind, paths in found.items()}, truncated=cut)
+
+
+def _changes(before: dict[str, Any], after: dict[str, Any], at: str) -> Iterator[tuple[str, str]]:
+    for key in before.keys() | after.keys():
+        path = f"{at}/{_escaped(key)}"
+        if key not in before:
+            yield "added", path
+        elif key not in after:
+            yield "removed", path
+        elif isinstance(before[key], dict) and isinstance(after[key], dict):
+            yield from _changes(before[key], after[key], path)
+        elif _canonical(before[key]) != _canonical(after[key]):
+            yield "changed", path
+
+
+def _canonical(value: Any) -> str:
+    """Text, because to Python 1, 1.0 and true are equal."""
+    return json.dumps(value, sort_keys=True)
+
+
+def _escaped(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")

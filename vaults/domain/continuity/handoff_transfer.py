@@ -1,0 +1,107 @@
+"""Leaving handoffs and taking them over: exactly one caller can."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vaults import clock
+from vaults.activity_log import stale_sessions
+from vaults.activity_log.sessions import Session
+from vaults.db.sql import Reader, Writer
+from vaults.domain.continuity import claims, handoffs
+from vaults.domain.continuity.handoffs import Draft, Found, Handoff, Taker
+from vaults.errors import Conflict, Forbidden, NotFound
+from vaults.vault import Vault
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A handoff taken over. ``claims``: what the session holds of it now; not ``new``: it had been taken before."""
+
+    handoff: Handoff
+    claims: list[str]
+    new: bool
+
+
+async def create(vault: Vault, session: Session, workspace: str, draft: Draft) -> Handoff:
+    """Leave a handoff. Raises ``Conflict`` with ``held_by`` when it gives away what another session claimed."""
+    vault.check_writable()
+    row = await claims.entered(vault, session)
+
+    def write(tx: Writer) -> Handoff:
+        stale_sessions.sweep(tx, vault.ledger.cutoffs())
+        claims.check_free(tx, draft.claims, row)
+        seq = handoffs.insert(tx, session, row, workspace, draft)
+        found = handoffs.one(tx, "h.seq = :seq", {"seq": seq})
+        assert found is not None
+        return found.handoff
+
+    return await vault.db.write(write)
+
+
+async def load(vault: Vault, taker: Taker, handoff_id: str | None) -> Handoff | None:
+    """The handoff of this id, or the newest open one the caller may take, if there is one. Raises ``NotFound`` for an
+    id that is not there, or not for this caller."""
+    if handoff_id is None:
+        return await vault.db.read(lambda tx: handoffs.waiting(tx, taker))
+    return (await vault.db.read(lambda tx: handoffs.named(tx, taker, handoff_id))).handoff
+
+
+async def accept(vault: Vault, taker: Taker, session: Session, handoff_id: str | None) -> Accepted:
+    """Take a handoff over, the newest open one where none is named; exactly one caller can. The same session may ask
+    again. Raises ``NotFound``; ``Forbidden`` when it is addressed to others; ``Conflict`` when it has expired, or
+    somebody has taken it: who and when stand in the details."""
+    vault.check_writable()
+    row = await claims.entered(vault, session)
+
+    def write(tx: Writer) -> Accepted:
+        stale_sessions.sweep(tx, vault.ledger.cutoffs())
+        found = handoffs.named(tx, taker, handoff_id) if handoff_id is not None else _next(tx, taker)
+        new = found.handoff.receipt is None
+        if new:
+            _take(tx, found, taker, row)
+            claims.hand_over(tx, found.handoff.claims, found.giver, row)
+        else:
+            _check_own(found, taker, row)
+        done = handoffs.one(tx, "h.seq = :seq", {"seq": found.seq})
+        assert done is not None
+        return Accepted(done.handoff, claims.held(tx, found.handoff.claims, row), new)
+
+    done = await vault.db.write(write)
+    if done.new:
+        claims.note(vault, session, "claim", done.claims)
+    return done
+
+
+def _next(tx: Reader, taker: Taker) -> Found:
+    """The newest open one, else the newest of all, so that who comes second hears who came first."""
+    found = handoffs.newest(tx, taker) or handoffs.newest(tx, taker, taken=True)
+    if found is None:
+        raise NotFound("no handoff is waiting for you")
+    return found
+
+
+def _take(tx: Writer, found: Found, taker: Taker, row: int) -> None:
+    handoff = found.handoff
+    if handoff.to is not None and handoff.to not in taker.addresses:
+        raise Forbidden(f"the handoff is addressed to {handoff.to}")
+    if handoff.status == "expired":
+        raise Conflict(f"the handoff expired at {handoff.expires_at}", hint="its author can leave another")
+    claims.check_active(tx, row)
+    tx.run(
+        "UPDATE handoffs SET accepted_by = ?, accepted_who = ?, accepted_session = ?, accepted_at = ?"
+        " WHERE seq = ? AND accepted_by IS NULL",
+        (taker.identity, taker.name, row, clock.now(), found.seq),
+    )
+
+
+def _check_own(found: Found, taker: Taker, row: int) -> None:
+    receipt = found.handoff.receipt
+    if receipt is not None and (found.taken_by, found.taken_in) != (taker.identity, row):
+        raise Conflict(
+            f"{receipt.accepted_by} has taken this handoff over at {receipt.at}",
+            hint="choose other work, or ask them",
+            accepted_by=receipt.accepted_by,
+            accepted_at=receipt.at,
+            id=found.handoff.id,
+        )

@@ -1,0 +1,200 @@
+"""Handoffs: what one session leaves for whoever goes on, and who may see which."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from uuid_utils import uuid7
+
+from vaults import clock
+from vaults.activity_log.sessions import Session
+from vaults.db.sql import Params, Reader, Row, Writer
+from vaults.domain.memories.memory_model import GLOBAL
+from vaults.errors import NotFound
+
+Status = Literal["open", "accepted", "expired"]
+
+
+@dataclass(frozen=True, slots=True)
+class Taker:
+    """Who looks for handoffs. ``addresses``: what one may be addressed to for it to be this caller's, names and roles;
+    ``workspace``: where it works, None for nowhere in particular."""
+
+    identity: str
+    name: str
+    addresses: tuple[str, ...]
+    workspace: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A handoff as it is written. ``to``: a subject or ``role:…``; None: anyone in the vault."""
+
+    goal: str
+    current_state: str
+    next_action: str
+    constraints: Sequence[str] = ()
+    known_unknowns: Sequence[str] = ()
+    artifacts: Sequence[str] = ()
+    stop_conditions: Sequence[str] = ()
+    claims: Sequence[str] = ()
+    to: str | None = None
+    ttl_days: float = 14.0
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Who took a handoff over, in which session, and when."""
+
+    accepted_by: str
+    session: str | None
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Handoff:
+    """A handoff. ``author`` left it, in ``session``; ``claims`` go over to whoever accepts it."""
+
+    id: str
+    status: Status
+    author: str
+    session: str | None
+    workspace: str = GLOBAL
+    goal: str = ""
+    current_state: str = ""
+    next_action: str = ""
+    constraints: list[str] = field(default_factory=list)
+    known_unknowns: list[str] = field(default_factory=list)
+    artifacts: list[str] = field(default_factory=list)
+    stop_conditions: list[str] = field(default_factory=list)
+    claims: list[str] = field(default_factory=list)
+    to: str | None = None
+    created_at: str = ""
+    expires_at: str | None = None
+    receipt: Receipt | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A handoff with what only storage needs."""
+
+    seq: int
+    handoff: Handoff
+    giver: int | None
+    taken_by: str | None
+    taken_in: int | None
+
+
+def insert(tx: Writer, session: Session, row: int, workspace: str, draft: Draft) -> int:
+    """Write one down, for a session and its row; the number of it."""
+    lists = ("constraints", "known_unknowns", "artifacts", "stop_conditions", "claims")
+    return tx.insert(
+        "INSERT INTO handoffs (id, session, owner, who, workspace, goal, current_state, next_action, constraints,"
+        " known_unknowns, artifacts, stop_conditions, claims, addressed_to, created_at, expires_at) VALUES"
+        " (:id, :session, :owner, :who, :workspace, :goal, :current_state, :next_action, :constraints,"
+        " :known_unknowns, :artifacts, :stop_conditions, :claims, :to, :created_at, :expires_at)",
+        {
+            "id": str(uuid7()), "session": row, "owner": session.owner, "who": session.who, "workspace": workspace,
+            "goal": draft.goal, "current_state": draft.current_state, "next_action": draft.next_action,
+            **{name: json.dumps(list(getattr(draft, name)), ensure_ascii=False) for name in lists},
+            "to": draft.to, "created_at": clock.now(), "expires_at": clock.in_days(draft.ttl_days),
+        },
+    )  # fmt: skip
+
+
+_SELECT = (
+    "SELECT h.seq, h.session, h.accepted_by, h.accepted_session, h.id, h.who, s.id, h.workspace, h.goal,"
+    " h.current_state, h.next_action, h.constraints, h.known_unknowns, h.artifacts, h.stop_conditions, h.claims,"
+    " h.addressed_to, h.created_at, h.expires_at, h.accepted_who, a.id, h.accepted_at FROM handoffs h"
+    " LEFT JOIN sessions s ON s.seq = h.session LEFT JOIN sessions a ON a.seq = h.accepted_session"
+)
+
+
+def named(tx: Reader, taker: Taker, handoff_id: str) -> Found:
+    """One by id, for those it is for, its author and who accepted it."""
+    addressed, params = _addressed(taker)
+    found = one(
+        tx,
+        f"h.id = :id AND ({addressed} OR h.owner = :identity OR h.accepted_by = :identity)",
+        {**params, "id": handoff_id, "identity": taker.identity},
+    )
+    if found is None:
+        raise NotFound(f"no handoff {handoff_id[:64]}")
+    return found
+
+
+def waiting(tx: Reader, taker: Taker) -> Handoff | None:
+    """The newest open handoff the caller may take; None when there is none."""
+    found = newest(tx, taker)
+    return found.handoff if found else None
+
+
+def newest(tx: Reader, taker: Taker, *, taken: bool = False) -> Found | None:
+    """The newest one the caller may take where it works, open or ``taken`` already; one that expired is neither."""
+    addressed, params = _addressed(taker)
+    params["now"] = clock.now()
+    state = "h.accepted_by IS NOT NULL" if taken else "h.accepted_by IS NULL"
+    where = f"{state} AND {addressed} AND (h.expires_at IS NULL OR h.expires_at > :now)"
+    if taker.workspace is not None:
+        where += " AND h.workspace IN (:workspace, 'global')"
+        params["workspace"] = taker.workspace
+    return one(tx, where, params)
+
+
+def within(tx: Reader, taker: Taker, span: tuple[str, str], limit: int) -> list[Handoff]:
+    """Those made from a moment on and before another that are for the caller, by it or accepted by it, newest first."""
+    addressed, params = _addressed(taker)
+    rows = tx.all(
+        f"{_SELECT} WHERE h.created_at >= :first AND h.created_at < :end"
+        f" AND ({addressed} OR h.owner = :identity OR h.accepted_by = :identity) ORDER BY h.seq DESC LIMIT :limit",
+        {**params, "identity": taker.identity, "first": span[0], "end": span[1], "limit": limit},
+    )
+    return [_read(row).handoff for row in rows]
+
+
+def _addressed(taker: Taker) -> tuple[str, dict[str, Any]]:
+    params = {f"to{number}": address for number, address in enumerate(taker.addresses)}
+    among = ", ".join(f":{name}" for name in params)
+    return f"(h.addressed_to IS NULL OR h.addressed_to IN ({among}))", params
+
+
+def one(tx: Reader, where: str, params: Params) -> Found | None:
+    """The newest for which a condition over alias ``h`` holds."""
+    row = tx.one(f"{_SELECT} WHERE {where} ORDER BY h.seq DESC LIMIT 1", params)
+    return _read(row) if row is not None else None
+
+
+def _read(row: Row) -> Found:
+    seq, giver, taken_by, taken_in, *words = row
+    lists = [json.loads(each) for each in words[7:12]]
+    to, created_at, expires_at, accepted_who, accepted_in, accepted_at = words[12:]
+    receipt = Receipt(accepted_who, accepted_in, accepted_at) if taken_by is not None else None
+    handoff = Handoff(
+        id=words[0],
+        status=_status(receipt, expires_at),
+        author=words[1],
+        session=words[2],
+        workspace=words[3],
+        goal=words[4],
+        current_state=words[5],
+        next_action=words[6],
+        constraints=lists[0],
+        known_unknowns=lists[1],
+        artifacts=lists[2],
+        stop_conditions=lists[3],
+        claims=lists[4],
+        to=to,
+        created_at=created_at,
+        expires_at=expires_at,
+        receipt=receipt,
+    )
+    return Found(int(seq), handoff, giver, taken_by, taken_in)
+
+
+def _status(receipt: Receipt | None, expires_at: str | None) -> Status:
+    if receipt is not None:
+        return "accepted"
+    return "expired" if expires_at is not None and expires_at <= clock.now() else "open"

@@ -1,0 +1,192 @@
+"""How a vault is doing now: how calls end, who is at work, what is claimed, what was done a moment ago."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from vaults import clock
+from vaults.activity_log.stale_sessions import LIVE, Cutoffs
+from vaults.db.sql import Reader
+from vaults.domain.continuity.session_events import IS_CALL, SEEN, WORTH_TELLING
+from vaults.domain.memories.memory_model import Actor
+from vaults.vault import DATABASE, Vault
+
+SCORED = 100
+"""Calls the health score is of."""
+
+TELLING = 20
+"""Calls from which the score is published: before, one mistake would sound an alarm."""
+
+RECENT_S = 300
+"""Seconds that count as just now."""
+
+LOOKED_AT = 1000
+"""Events looked through for what was done just now: enough for a screen, whatever goes on."""
+
+PRESENT, HELD, LINES = 10, 5, 10
+"""Sessions, claims and lines that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """A session somebody is in. ``last`` is its latest call."""
+
+    who: str
+    client: str | None
+    since: str
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """Sessions that are active; ``present`` are those with the latest calls."""
+
+    active: int
+    present: list[Presence] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A resource somebody has said to be working on."""
+
+    resource: str
+    who: str
+    since: str
+    description: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """Resources that are claimed; ``first`` are the newest of them."""
+
+    held: int
+    first: list[Holding] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """What somebody did in the last five minutes, so many times; ``at`` is the last time."""
+
+    who: str
+    summary: str
+    times: int
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """``health`` is the share of the last 100 calls that went well, 0.0 to 1.0; None before the first."""
+
+    health: float | None
+    sessions: Sessions
+    claims: Claims
+    recent: list[Doing]
+
+
+async def pulse(vault: Vault, actor: Actor) -> Pulse:
+    """As of now, as ``actor`` may see it."""
+    await vault.ledger.flush()
+    cutoffs, since = vault.ledger.cutoffs(), clock.ago(RECENT_S)
+
+    def read(tx: Reader) -> Pulse:
+        return Pulse(health(tx), _sessions(tx, cutoffs), _claims(tx, cutoffs), _recent(tx, actor.identity, since))
+
+    return await vault.db.read(read)
+
+
+def health(tx: Reader, least: int = 1) -> float | None:
+    """The share of the last calls that went well; None where there were fewer than ``least``. A call that a person is
+    asked about first has not ended, well or badly."""
+    total, well = tx.one(
+        "SELECT COUNT(*), SUM(CASE outcome WHEN 'ok' THEN 1 ELSE 0 END) FROM"
+        f" (SELECT outcome FROM events WHERE {IS_CALL} AND outcome <> 'confirmation_required' ORDER BY seq DESC"
+        " LIMIT :scored) AS latest",
+        {"scored": SCORED},
+    ) or (0, 0)
+    return round(int(well) / int(total), 3) if total >= least else None
+
+
+def _sessions(tx: Reader, cutoffs: Cutoffs) -> Sessions:
+    rows = tx.all(
+        f"SELECT s.who, s.client, s.started_at, s.seen_at FROM sessions s WHERE {LIVE} ORDER BY s.seen_at DESC, s.seq"
+        " DESC LIMIT :most",
+        {**cutoffs.params, "most": PRESENT},
+    )
+    return Sessions(_active(tx, cutoffs), [Presence(*row) for row in rows])
+
+
+def _active(tx: Reader, cutoffs: Cutoffs) -> int:
+    return int(tx.value(f"SELECT COUNT(*) FROM sessions s WHERE {LIVE}", cutoffs.params))
+
+
+def _claims(tx: Reader, cutoffs: Cutoffs) -> Claims:
+    rows = tx.all(
+        "SELECT c.resource, s.who, c.claimed_at, c.description FROM claims c JOIN sessions s ON s.seq = c.session"
+        f" WHERE {LIVE} ORDER BY c.claimed_at DESC, c.resource LIMIT :most",
+        {**cutoffs.params, "most": HELD},
+    )
+    return Claims(_held(tx, cutoffs), [Holding(*row) for row in rows])
+
+
+def _held(tx: Reader, cutoffs: Cutoffs) -> int:
+    return int(
+        tx.value(f"SELECT COUNT(*) FROM claims c JOIN sessions s ON s.seq = c.session WHERE {LIVE}", cutoffs.params)
+    )
+
+
+def _recent(tx: Reader, viewer: str, since: str) -> list[Doing]:
+    rows = tx.all(
+        "SELECT COALESCE(s.who, ''), e.summary, COUNT(*), MAX(e.at) FROM"
+        " (SELECT * FROM events ORDER BY seq DESC LIMIT :looked_at) AS e LEFT JOIN sessions s ON s.seq = e.session"
+        f" WHERE e.at >= :since AND {SEEN} AND {WORTH_TELLING}"
+        " GROUP BY COALESCE(s.who, ''), e.summary ORDER BY MAX(e.seq) DESC LIMIT :most",
+        {"viewer": viewer, "since": since, "most": LINES, "looked_at": LOOKED_AT},
+    )
+    return [Doing(*row) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What is counted of a vault for its operator, who counts everything. ``size`` in bytes."""
+
+    sessions: int = 0
+    claims: int = 0
+    memories: int = 0
+    size: int = 0
+    health: float | None = None
+
+
+async def figures(vault: Vault) -> Figures:
+    """As of now. What is still to be written of the last half second is left out."""
+    cutoffs = vault.ledger.cutoffs()
+
+    def read(tx: Reader) -> Figures:
+        return Figures(_active(tx, cutoffs), _held(tx, cutoffs), _living(tx), size_of(vault), health(tx, TELLING))
+
+    return await vault.db.read(read)
+
+
+def together(each: Sequence[Figures]) -> Figures:
+    """Of several vaults: sums, and the worst health."""
+    return Figures(
+        sum(one.sessions for one in each),
+        sum(one.claims for one in each),
+        sum(one.memories for one in each),
+        sum(one.size for one in each),
+        min((one.health for one in each if one.health is not None), default=None),
+    )
+
+
+def _living(tx: Reader) -> int:
+    # As two: each is what an index is of.
+    living = "archived_at IS NULL AND superseded_by IS NULL"
+    return sum(
+        int(tx.value(f"SELECT COUNT(*) FROM memories WHERE visibility = '{whose}' AND {living}"))
+        for whose in ("shared", "private")
+    )
+
+
+def size_of(vault: Vault) -> int:
+    """Bytes of the database and its log."""
+    return sum(path.stat().st_size for path in vault.folder.glob(f"{DATABASE}*"))

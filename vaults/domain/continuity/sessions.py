@@ -1,0 +1,255 @@
+"""Sessions for those who come after: who worked, on what, what was left, and who is at work now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from vaults import clock
+from vaults.activity_log import stale_sessions
+from vaults.activity_log.sessions import Session
+from vaults.db.sql import Reader, Row, Writer
+from vaults.domain.continuity import handoffs, session_events
+from vaults.domain.continuity.handoffs import Handoff, Taker
+from vaults.domain.continuity.session_events import Event, ToolUse
+from vaults.domain.memories.memory_model import GLOBAL, Actor
+from vaults.errors import StrongroomError
+from vaults.vault import Vault
+
+Ending = Literal["paused", "completed"]
+Status = Literal["active", "paused", "completed"]
+
+LOGGED = 15
+"""Events shown of a session, the last ones."""
+
+SHOWN = 20
+"""Others shown at most, and events of others."""
+
+LOOKED_AT = 1_000
+"""Last events looked through for who did something last."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionView:
+    """A session. ``yours``: its handle is of use to you; ``activity_log`` holds its last events in order."""
+
+    id: str
+    who: str
+    client: str | None = None
+    status: str = ""
+    workspace: str = GLOBAL
+    started_at: str = ""
+    seen_at: str = ""
+    yours: bool = False
+    goal: str | None = None
+    summary: str | None = None
+    where_left_off: str | None = None
+    ended_at: str | None = None
+    actions: list[str] = field(default_factory=list)
+    outcomes: list[str] = field(default_factory=list)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    threads: list[str] = field(default_factory=list)
+    claims: list[str] = field(default_factory=list)
+    activity_log: list[Event] = field(default_factory=list)
+    tools: list[ToolUse] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What somebody who begins should know: your session, recent ones, those under way beside yours, what those did in
+    the last ten minutes, and the newest handoff you may take. ``concurrent_total`` counts those under way."""
+
+    session: SessionView
+    sessions: list[SessionView]
+    concurrent: list[SessionView]
+    concurrent_total: int
+    recent_activity: list[Event]
+    handoff: Handoff | None
+
+
+_COLUMNS = (
+    "s.id, s.who, s.client, s.status, s.workspace, s.started_at, s.seen_at, s.goal, s.summary, s.where_left_off,"
+    " s.ended_at, s.actions, s.outcomes, s.metadata, s.owner, s.seq"
+)
+
+
+_THREAD_SEEN = (
+    "EXISTS (SELECT 1 FROM memories m WHERE m.thread = t.thread AND (m.visibility = 'shared' OR m.stored_by = :viewer))"
+    " OR EXISTS (SELECT 1 FROM passages p WHERE p.thread = t.thread AND p.kind <> 'memory')"
+    " OR EXISTS (SELECT 1 FROM checkpoints c WHERE c.thread = t.thread)"
+)
+"""True of a thread that is still there for ``:viewer``: what carried it may have become private since."""
+
+
+def _view(row: Row, viewer: str, **more: Any) -> SessionView:
+    handle, who, client, status, workspace, started_at, seen_at, goal, summary, left, ended_at = row[:11]
+    actions, outcomes, metadata = (json.loads(text) for text in row[11:14])
+    return SessionView(
+        handle, who, client, status, workspace, started_at, seen_at, row[14] == viewer, goal, summary, left, ended_at,
+        actions, outcomes, metadata, **more,
+    )  # fmt: skip
+
+
+def _told(tx: Reader, row: Row, viewer: str) -> SessionView:
+    """A session with its log, threads and claims."""
+    seq = int(row[15])
+    return _view(row, viewer, **_held(tx, seq, viewer), activity_log=session_events.of_session(tx, seq, viewer, LOGGED))
+
+
+def _held(tx: Reader, seq: int, viewer: str) -> dict[str, list[str]]:
+    threads = tx.all(
+        "SELECT t.thread FROM session_threads t JOIN sessions s ON s.seq = t.session"
+        f" WHERE t.session = :seq AND (s.owner = :viewer OR {_THREAD_SEEN}) ORDER BY t.at DESC LIMIT 10",
+        {"seq": seq, "viewer": viewer},
+    )
+    claims = tx.all("SELECT resource FROM claims WHERE session = ? ORDER BY claimed_at LIMIT 20", (seq,))
+    return {"threads": [row[0] for row in threads], "claims": [row[0] for row in claims]}
+
+
+async def refresh(vault: Vault) -> None:
+    """Before sessions are read: what waits is written, and who is gone counts as gone."""
+    await vault.ledger.flush()
+    cutoffs = vault.ledger.cutoffs()
+    if await vault.db.read(lambda tx: stale_sessions.has_stale(tx, cutoffs)):
+        with suppress(StrongroomError):  # who only reads is told as much as there is
+            await vault.db.write(lambda tx: stale_sessions.sweep(tx, cutoffs))
+
+
+async def look_around(vault: Vault, taker: Taker, session: Session, limit: int) -> Around:
+    """The view of somebody who begins. ``limit`` recent sessions. Where nothing can be written, one's own session has
+    no row yet, and is told as it is."""
+    with suppress(StrongroomError):
+        await vault.ledger.row(session)
+    await refresh(vault)
+    return await vault.db.read(lambda tx: _around(tx, taker, session, limit))
+
+
+def _own(tx: Reader, session: Session, viewer: str) -> SessionView:
+    row = tx.one(f"SELECT {_COLUMNS} FROM sessions s WHERE s.seq = ?", (session.seq or 0,))
+    if row is not None:
+        return _view(row, viewer, **_held(tx, int(row[15]), viewer))
+    status = "completed" if session.completed else "active"
+    return SessionView(
+        session.id, session.who, session.client, status, session.workspace, session.started_at, session.seen_at,
+        session.owner == viewer,
+    )  # fmt: skip
+
+
+def _around(tx: Reader, taker: Taker, session: Session, limit: int) -> Around:
+    viewer, own = taker.identity, session.seq or 0
+    # One that did nothing yet has nothing to tell; the caller's own has, when it did something before.
+    recent = tx.all(
+        f"SELECT {_COLUMNS} FROM sessions s WHERE (s.saved_at IS NOT NULL OR EXISTS (SELECT 1 FROM events e"
+        " WHERE e.session = s.seq AND e.tool <> 'session_resume')) ORDER BY s.seen_at DESC, s.seq DESC LIMIT ?",
+        (limit,),
+    )
+    beside = tx.all(
+        f"SELECT {_COLUMNS} FROM sessions s WHERE s.status = 'active' AND s.seq <> ?"
+        " ORDER BY s.seen_at DESC, s.seq DESC LIMIT ?",
+        (own, SHOWN),
+    )
+    total = int(tx.value("SELECT COUNT(*) FROM sessions WHERE status = 'active' AND seq <> ?", (own,)))
+    return Around(
+        _own(tx, session, viewer),
+        [_told(tx, row, viewer) for row in recent],
+        [_view(row, viewer, **_held(tx, int(row[15]), viewer)) for row in beside],
+        total,
+        session_events.of_others(tx, own, viewer, clock.ago(session_events.RECENT_S), SHOWN),
+        handoffs.waiting(tx, taker),
+    )
+
+
+def latest(tx: Reader, viewer: str, workspace: str | None, limit: int) -> list[tuple[int, SessionView]]:
+    """The sessions that did something last, with their rows; in a workspace those of it and of none in particular.
+    Without logs, threads and claims."""
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM (SELECT session, MAX(seq) AS last FROM (SELECT session, seq FROM events"
+        " WHERE session IS NOT NULL AND tool NOT IN ('session_resume', 'context', 'status')"
+        f" ORDER BY seq DESC LIMIT {LOOKED_AT}) AS newest GROUP BY session) AS doing JOIN sessions s"
+        " ON s.seq = doing.session WHERE :workspace IS NULL OR s.workspace IN (:workspace, 'global')"
+        " ORDER BY doing.last DESC LIMIT :limit",
+        {"workspace": workspace, "limit": limit},
+    )
+    return [(int(row[15]), _view(row, viewer)) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What somebody says of a session; None leaves a field as it is."""
+
+    summary: str | None = None
+    goal: str | None = None
+    actions: Sequence[str] | None = None
+    outcomes: Sequence[str] | None = None
+    where_left_off: str | None = None
+    metadata: Mapping[str, Any] | None = None
+
+
+async def save(vault: Vault, actor: Actor, session: Session, saved: Saved, status: Ending) -> SessionView:
+    """Write down where a session stands, end it, and give back what it claimed. The next call of a paused one goes on
+    with it."""
+    vault.check_writable()
+    seq = await vault.ledger.row(session)
+
+    def write(tx: Writer) -> SessionView:
+        texts = {"summary": saved.summary, "goal": saved.goal, "where_left_off": saved.where_left_off}
+        values = {
+            name: json.dumps(value, ensure_ascii=False)
+            for name, value in (("actions", saved.actions), ("outcomes", saved.outcomes), ("metadata", saved.metadata))
+            if value is not None
+        } | {name: text for name, text in texts.items() if text is not None}
+        sets = "".join(f", {name} = :{name}" for name in values)
+        tx.run(
+            f"UPDATE sessions SET saved_at = :now{sets} WHERE seq = :seq", {**values, "now": clock.now(), "seq": seq}
+        )
+        stale_sessions.end(tx, seq, status)
+        row = tx.one(f"SELECT {_COLUMNS} FROM sessions s WHERE s.seq = ?", (seq,))
+        assert row is not None
+        return _view(row, actor.identity, **_held(tx, seq, actor.identity))
+
+    view = await vault.db.write(write)
+    vault.ledger.end(session, view.status)
+    return view
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Which sessions: of a status, begun in a span of time."""
+
+    status: Status | None = None
+    since: str | None = None
+    until: str | None = None
+
+
+async def history(vault: Vault, actor: Actor, span: Span, limit: int) -> tuple[list[SessionView], int]:
+    """Sessions, the newest first, with how often each used which tool; and how many there are."""
+    since = clock.parsed(span.since, "since") if span.since else ""
+    until = clock.parsed(span.until, "until") if span.until else ""
+    where = (
+        "(:status = '' OR s.status = :status) AND (:since = '' OR s.started_at >= :since)"
+        " AND (:until = '' OR s.started_at <= :until)"
+    )
+    params = {"status": span.status or "", "since": since, "until": until}
+
+    def read(tx: Reader) -> tuple[list[SessionView], int]:
+        found = tx.all(
+            f"SELECT {_COLUMNS} FROM sessions s WHERE {where} ORDER BY s.seq DESC LIMIT :limit",
+            {**params, "limit": limit},
+        )
+        total = int(tx.value(f"SELECT COUNT(*) FROM sessions s WHERE {where}", params))
+        views = [
+            _view(
+                row,
+                actor.identity,
+                **_held(tx, int(row[15]), actor.identity),
+                tools=session_events.tools_of(tx, int(row[15]), actor.identity),
+            )
+            for row in found
+        ]
+        return views, total
+
+    await refresh(vault)
+    return await vault.db.read(read)

@@ -1,0 +1,165 @@
+"""Threads: lines of work. A thread is a label that memories, passages and checkpoints carry, and sessions touch.
+
+It is there for a caller who may see something that carries it: a thread known from another's private memories alone
+is not there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from vaults.advice import Advice, way
+from vaults.db.sql import Reader, Row
+from vaults.domain.continuity import checkpoints
+from vaults.domain.continuity.checkpoints import Checkpoint, Difference, Version
+from vaults.errors import NotFound
+from vaults.search.filters import Filter
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A line of work: how much carries it, as far as the caller may see, and when something of it last changed."""
+
+    name: str
+    memories: int
+    passages: int
+    checkpoints: int
+    sessions: int
+    last_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Threads, the one that changed last first, of ``total``."""
+
+    threads: list[Thread]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """A memory of a thread, in short."""
+
+    id: str
+    type: str
+    title: str
+    author: str
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Something else with passages of a thread: a note by its path."""
+
+    kind: str
+    ref: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A session that touched a thread."""
+
+    who: str
+    client: str | None
+    status: str
+    goal: str | None
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a thread holds, newest first. ``state``: the current one; ``diff``: to it from the version before."""
+
+    thread: Thread
+    memories: list[Filed]
+    parts: list[Part]
+    sessions: list[Visit]
+    versions: list[Version]
+    state: Checkpoint | None
+    diff: Difference | None
+
+
+def listed(tx: Reader, only: Filter, limit: int) -> Page:
+    """Threads the caller may know of, in the workspaces of ``only``."""
+    query, params = _counted(only)
+    rows = tx.all(f"{query} ORDER BY MAX(at) DESC, name LIMIT :limit", {**params, "limit": limit})
+    return Page([_thread(tx, row) for row in rows], int(rows[0][5]) if rows else 0)
+
+
+def shown(tx: Reader, only: Filter, name: str, limit: int) -> Contents:
+    """What a thread holds. Raises ``NotFound`` when the caller may see nothing of it."""
+    query, params = _counted(only, name)
+    row = tx.one(query, params)
+    if row is None:
+        raise NotFound(f"no thread {name[:200]}", hint=Advice(way("threads lists those there are", "threads")))
+    last = checkpoints.newest(tx, only.workspaces, name, 2)
+    same = len(last) == 2 and last[0].workspace == last[1].workspace
+    return Contents(
+        thread=_thread(tx, row),
+        memories=_memories(tx, only, name, limit),
+        parts=_parts(tx, only, name, limit),
+        sessions=_visits(tx, name, limit),
+        versions=checkpoints.versions(tx, only.workspaces, name, limit),
+        state=last[0] if last else None,
+        diff=checkpoints.difference(last[1].state, last[0].state) if same else None,
+    )
+
+
+def _counted(only: Filter, name: str | None = None) -> tuple[str, dict[str, Any]]:
+    """A query of every thread, or of one, with its counts and how many threads there are."""
+    memories, params = only.over_memories()
+    passages, more = only.over_passages()
+    saved, places = checkpoints.placed(only.workspaces, None)
+    params |= more | places
+    one = ""
+    if name is not None:
+        params["name"] = name
+        one = "WHERE name = :name"
+    query = (
+        "SELECT name, SUM(memories), SUM(passages), SUM(checkpoints), MAX(at), COUNT(*) OVER () FROM ("
+        "SELECT m.thread AS name, 1 AS memories, 0 AS passages, 0 AS checkpoints, m.updated_at AS at FROM memories m"
+        f" WHERE m.thread IS NOT NULL AND {memories}"
+        " UNION ALL SELECT p.thread, 0, 1, 0, p.modified_at FROM passages p"
+        f" WHERE p.thread IS NOT NULL AND p.kind <> 'memory' AND {passages}"
+        " UNION ALL SELECT c.thread, 0, 0, 1, c.created_at FROM checkpoints c"
+        f" WHERE c.thread <> '' AND {saved}) carriers {one} GROUP BY name"
+    )
+    return query, params
+
+
+def _thread(tx: Reader, row: Row) -> Thread:
+    name, memories, passages, saved, at = row[:5]
+    sessions = int(tx.value("SELECT COUNT(*) FROM session_threads WHERE thread = ?", (name,)))
+    return Thread(name, int(memories), int(passages), int(saved), sessions, at)
+
+
+def _memories(tx: Reader, only: Filter, name: str, limit: int) -> list[Filed]:
+    where, params = only.over_memories()
+    rows = tx.all(
+        "SELECT m.id, m.type, m.title, m.author, m.created_at FROM memories m"
+        f" WHERE m.thread = :name AND {where} ORDER BY m.seq DESC LIMIT :limit",
+        {**params, "name": name, "limit": limit},
+    )
+    return [Filed(*row) for row in rows]
+
+
+def _parts(tx: Reader, only: Filter, name: str, limit: int) -> list[Part]:
+    where, params = only.over_passages()
+    rows = tx.all(
+        "SELECT p.kind, n.path, n.title FROM passages p JOIN notes n ON n.seq = p.item"
+        f" WHERE p.thread = :name AND p.kind = 'note' AND {where}"
+        " GROUP BY p.kind, n.path, n.title ORDER BY MAX(p.seq) DESC LIMIT :limit",
+        {**params, "name": name, "limit": limit},
+    )
+    return [Part(*row) for row in rows]
+
+
+def _visits(tx: Reader, name: str, limit: int) -> list[Visit]:
+    rows = tx.all(
+        "SELECT s.who, s.client, s.status, s.goal, t.at FROM session_threads t JOIN sessions s ON s.seq = t.session"
+        " WHERE t.thread = ? ORDER BY s.seq DESC LIMIT ?",
+        (name, limit),
+    )
+    return [Visit(*row) for row in rows]

@@ -1,0 +1,60 @@
+"""Notes that hang together: parts of the graph, and circles in it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from vaults.graph.note_graph import NONE, Graph
+from vaults.graph.traversal import beside, circle
+
+THROUGH = 50
+"""Notes of a group that are tried for its shortest circle."""
+
+
+def parts(graph: Graph, inside: Collection[int]) -> list[set[int]]:
+    """The notes that hang together by links within ``inside``, either way; a note alone is a part."""
+    left, found = set(inside), []
+    while left:
+        ring = {left.pop()}
+        part = set(ring)
+        while ring:
+            ring = {other for number in ring for other in beside(graph, number)} & left
+            left -= ring
+            part |= ring
+        found.append(part)
+    return found
+
+
+def groups(graph: Graph, inside: Collection[int]) -> list[list[int]]:
+    """Notes of which each can be reached from each along links, two at least; the largest group first, by paths."""
+    import rustworkx
+
+    numbers = sorted(inside)
+    place = {number: index for index, number in enumerate(numbers)}
+    directed = rustworkx.PyDiGraph(multigraph=True)
+    directed.add_nodes_from(numbers)
+    links = [(place[a], place[b]) for a in numbers for b in graph.out.get(a, NONE) if b in place]
+    directed.add_edges_from_no_data(links)
+    found = [
+        sorted((numbers[index] for index in group), key=lambda number: graph.nodes[number].path)
+        for group in rustworkx.strongly_connected_components(directed)
+        if len(group) > 1
+    ]
+    return sorted(found, key=lambda group: (-len(group), graph.nodes[group[0]].path))
+
+
+def circles(graph: Graph, several: Sequence[Sequence[int]]) -> list[list[int]]:
+    """A short way round in each group: the shortest through one of its first notes."""
+    return [_circle(graph, group) for group in several]
+
+
+def _circle(graph: Graph, group: Sequence[int]) -> list[int]:
+    within = frozenset(group)
+    best: list[int] = []
+    for start in group[:THROUGH]:
+        way = circle(graph, start, within)
+        if way is not None and (not best or len(way) < len(best)):
+            best = way
+        if len(best) == 2:
+            break
+    return best

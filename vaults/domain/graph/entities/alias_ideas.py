@@ -1,0 +1,136 @@
+"""Other names an entity could go by: those people used for it in links, and forms of its own name. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from vaults.markdown.link_resolution import folded
+
+How = Literal["used in links", "acronym", "in brackets", "without brackets", "plural", "singular", "initials"]
+
+LONGEST, WORDS = 60, 6
+"""Characters and words of what still looks like a name."""
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_BRACKETS = re.compile(r"^(.{2,}?)\s*\(([^()]{2,40})\)\s*$")
+_SMALL = frozenset(
+    ("a", "an", "and", "at", "by", "de", "der", "die", "das", "du", "for", "from", "in", "la", "le", "of", "on", "or",
+     "the", "to", "und", "van", "von", "with")
+)  # fmt: skip
+_POINTING = frozenset(
+    ("here", "this", "that", "link", "note", "page", "see", "it", "more", "also", "above", "below", "source", "ref",
+     "click", "read", "docs")
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Idea:
+    """An alias for the note at ``path``. ``used``: how often links already say it."""
+
+    path: str
+    alias: str
+    because: How
+    used: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An entity as it is called. ``said``: what links to it show, and how often."""
+
+    path: str
+    title: str
+    names: tuple[str, ...]
+    category: str
+    said: Mapping[str, int]
+
+
+def ideas(entity: Named, is_taken: Callable[[str], bool]) -> list[Idea]:
+    """What it could be called as well, the surest first: none that it, or another entity, is called already."""
+    seen = {folded(each) for each in entity.names}
+    found = []
+    for alias, because, used in (*_used(entity.said), *_forms(entity)):
+        form = folded(alias)
+        if form not in seen and not is_taken(alias):
+            seen.add(form)
+            found.append(Idea(entity.path, alias, because, used))
+    return found
+
+
+def _used(said: Mapping[str, int]) -> Iterator[tuple[str, How, int]]:
+    spelled: dict[str, tuple[str, int]] = {}
+    for alias, count in said.items():
+        plain = " ".join(alias.split())
+        known, before = spelled.get(folded(plain), (plain, 0))
+        spelled[folded(plain)] = known, before + count
+    for alias, count in sorted(spelled.values(), key=lambda each: (-each[1], each[0])):
+        if looks_like_a_name(alias):
+            yield alias, "used in links", count
+
+
+def looks_like_a_name(text: str) -> bool:
+    """Whether words a link shows may be a name: few, no pointing word, no number, no path."""
+    words = _WORD.findall(text)
+    if not words or len(text) > LONGEST or len(words) > WORDS or " > " in text or "/" in text:
+        return False
+    telling = [word for word in words if folded(word) not in _SMALL | _POINTING and not word.isdigit()]
+    return bool(telling) and len("".join(telling)) >= 2
+
+
+def _forms(entity: Named) -> Iterator[tuple[str, How, int]]:
+    title = " ".join(entity.title.split())
+    if len(title) > LONGEST * 2:
+        return
+    brackets = _BRACKETS.match(title)
+    if brackets:
+        yield brackets[2].strip(), "in brackets", 0
+        yield brackets[1].strip(), "without brackets", 0
+        title = brackets[1].strip()
+    for short in acronyms(title):
+        yield short, "initials" if entity.category == "person" else "acronym", 0
+    if entity.category != "person" and not brackets:
+        other = _other_number(title)
+        if other is not None:
+            yield other
+
+
+def acronyms(title: str) -> list[str]:
+    """Short forms of a name of several words: their initials, words that are short forms already left whole or not."""
+    words = [word for word in _WORD.findall(title) if folded(word) not in _SMALL]
+    if not 2 <= len(words) <= 7 or any(not word[0].isupper() for word in words):
+        return []
+    plain = "".join(word[0] for word in words)
+    whole = "".join(word if word.isupper() and len(word) > 1 else word[0] for word in words)
+    return [each for each in dict.fromkeys((whole, plain)) if 3 <= len(each) <= 8]
+
+
+def _other_number(title: str) -> tuple[str, How, int] | None:
+    """One for several, or several for one: of the last word, in English."""
+    last = (_WORD.findall(title) or [""])[-1]
+    if len(last) < 4 or not (last.isascii() and last.isalpha()) or last.isupper() or not title.endswith(last):
+        return None
+    one, several = _singular(last), _plural(last)
+    if one is None and several is None:
+        return None
+    lead = title[: -len(last)]
+    return (f"{lead}{one}", "singular", 0) if one else (f"{lead}{several}", "plural", 0)
+
+
+def _singular(word: str) -> str | None:
+    low = word.lower()
+    if low.endswith("ies") and len(low) > 4:
+        return word[:-3] + "y"
+    if low.endswith(("sses", "shes", "ches", "xes")):
+        return word[:-2]
+    return word[:-1] if low.endswith("s") and not low.endswith(("ss", "us", "is", "ics")) else None
+
+
+def _plural(word: str) -> str | None:
+    low = word.lower()
+    if low.endswith(("s", "ing", "ed", "ly")):
+        return None
+    if low.endswith("y") and low[-2] not in "aeiou":
+        return word[:-1] + "ies"
+    return word + ("es" if low.endswith(("x", "sh", "ch")) else "s")

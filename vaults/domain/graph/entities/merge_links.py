@@ -1,0 +1,122 @@
+"""Which links change, and how, when one note becomes part of another. Pure.
+
+Every link that means the note that goes means the other one afterwards, by its file's name or path in the style it was
+written in, and shows the words it showed. Links of the note itself mean what they did from where its text is now.
+Nothing else changes what it means: the names the note had become aliases, and an alias is asked for last.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from vaults.domain.notes.edit.link_rewrites import Exists, Relinked, bare, by_key, file_of, nothing, problem, spelled
+from vaults.domain.notes.edit.link_spelling import folder_of, name, spellings
+from vaults.errors import InvalidArgument
+from vaults.markdown.link import Link
+from vaults.markdown.link_resolution import Candidate, name_key, resolve_link
+from vaults.markdown.links import links
+from vaults.markdown.protected_spans import tables
+from vaults.markdown.scan import scan
+
+_Edit = tuple[int, int, str]
+
+
+@dataclass(slots=True)
+class Joining:
+    """A note that goes, the one it becomes part of, and that one as it is called afterwards. ``others``: every note
+    that goes by a name which a link in question, or the note it means, is called by.
+    """
+
+    gone: Candidate
+    into: Candidate
+    after: Candidate
+    others: Iterable[Candidate]
+    _before: dict[str, list[Candidate]] = field(init=False)
+    _after: dict[str, list[Candidate]] = field(init=False)
+    _meanings: dict[tuple[str, str, str], str | None] = field(init=False, default_factory=dict)
+    _spelled: dict[tuple[str, str, str, bool], str] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        rest = [each for each in self.others if each.path not in (self.gone.path, self.into.path)]
+        self._before = defaultdict(list, by_key([*rest, self.gone, self.into]))
+        self._after = defaultdict(list, by_key([*rest, self.after]))
+
+    def relinked(self, text: str, source: str, exists: Exists = nothing) -> Relinked:
+        """The text of the note at ``source`` with its links as they have to be. That of the note that goes is as it has
+        to be where the other one is. Raises ``InvalidArgument`` where no link can mean the other one."""
+        found, edits, count = scan(text), list[_Edit](), 0
+        spans: list[tuple[int, int]] | None = None
+        frontmatter = False
+        for link in links(found, text):
+            bracketed = text[link.target_start - 1 : link.target_start] == "<"
+            new = self._target(link, source, exists, bracketed=bracketed)
+            if new is None:
+                continue
+            spans = tables(found) if spans is None else spans
+            edits.append((link.target_start, link.target_end, new))
+            edits += self._words(text, link, source, new, spans)
+            frontmatter = frontmatter or link.kind == "frontmatter"
+            count += 1
+        new_text = _edited(text, edits)
+        if frontmatter and problem(scan(new_text)) != problem(found):
+            raise InvalidArgument("into", f"has a name that the frontmatter of '{source}' cannot hold")
+        return Relinked(new_text, count)
+
+    def _target(self, link: Link, source: str, exists: Exists, *, bracketed: bool) -> str | None:
+        """What a link has to say instead; None where it stays."""
+        own = source == self.gone.path
+        key = name_key(link.page)
+        if not link.target or not (own or key in self._before):
+            return None
+        meant = self._meant(link, source)
+        now = self.into.path if own else source
+        if meant is None:
+            page = file_of(link, source, now, exists) if own else None
+            return None if page is None else spelled(link, page, bracketed=bracketed)
+        if meant != self.gone.path and (not own or resolve_link(link, now, self._after[key]) == meant):
+            return None
+        known = (link.kind, link.target, source, bracketed)
+        if known not in self._spelled:
+            self._spelled[known] = self._respelled(link, source, now, meant, bracketed=bracketed)
+        return self._spelled[known]
+
+    def _meant(self, link: Link, source: str) -> str | None:
+        """The note a link means before."""
+        known = (link.kind, link.target, source)
+        if known not in self._meanings:
+            self._meanings[known] = resolve_link(link, source, self._before[name_key(link.page)])
+        return self._meanings[known]
+
+    def _respelled(self, link: Link, source: str, now: str, meant: str, *, bracketed: bool) -> str:
+        wanted = self.into.path if meant == self.gone.path else meant
+        for page in spellings(link, folder_of(source), meant, wanted, folder_of(now)):
+            written = spelled(link, page, bracketed=bracketed)
+            tried = replace(link, target=written)
+            there = self._after[name_key(tried.page)]
+            if resolve_link(tried, now, there) == wanted == resolve_link(tried, now, bare(there)):
+                return written
+        raise InvalidArgument("into", f"cannot be written as a link, as '{link.target}' in '{source}' would have to be")
+
+    def _words(self, text: str, link: Link, source: str, new: str, spans: Sequence[tuple[int, int]]) -> list[_Edit]:
+        """The words a reader saw, where the link was shown by its target."""
+        if link.kind != "wiki" or link.embed or "|" in text[link.target_end : link.end]:
+            return []
+        if self._meant(link, source) != self.gone.path:
+            return []
+        anchor = text[link.target_end : link.end - 2].strip().lstrip("#")
+        words = " > ".join([name(link.target), *(part.strip() for part in anchor.split("#") if part.strip())])
+        if words == new and not anchor:
+            return []
+        bar = r"\|" if any(start <= link.start < end for start, end in spans) else "|"
+        return [(link.end - 2, link.end - 2, bar + words)]
+
+
+def _edited(text: str, edits: Iterable[_Edit]) -> str:
+    parts, at = list[str](), 0
+    for start, end, new in sorted(edits, key=lambda edit: edit[:2]):
+        if start >= at:
+            parts += (text[at:start], new)
+            at = end
+    return "".join((*parts, text[at:]))

@@ -1,0 +1,129 @@
+"""The graph as documents other programs read. Pure; whatever names hold, they stay names."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape, quoteattr
+
+from vaults.domain.text.sanitize import visible
+
+LABEL = 80
+"""Characters of a name in a picture."""
+
+_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_PLAIN = re.compile(r"[^\w .,:+\-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A note. ``n``: its place in the document, from 1 on."""
+
+    n: int
+    path: str
+    title: str
+    category: str
+    hub: float
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """A note that links to another, so many times."""
+
+    source: int
+    target: int
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How a document is written: each of its parts, and the whole. ``arrows``: as many as its readers take."""
+
+    dot: Callable[[Dot], str]
+    arrow: Callable[[Arrow], str]
+    whole: Callable[[Sequence[str], Sequence[str]], str]
+    arrows: int = 1_000_000
+
+
+def _xml(text: str) -> str:
+    return escape(_ILLEGAL.sub("\ufffd", text), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+
+
+def _data(key: str, value: str) -> str:
+    return f'<data key="{key}">{_xml(value)}</data>'
+
+
+def _graphml_dot(dot: Dot) -> str:
+    said = _data("path", dot.path) + _data("title", dot.title) + _data("hub", f"{dot.hub:g}")
+    category = _data("category", dot.category) if dot.category else ""
+    return f"<node id={quoteattr(f'n{dot.n}')}>{said}{category}</node>"
+
+
+def _graphml_arrow(arrow: Arrow) -> str:
+    return f'<edge source="n{arrow.source}" target="n{arrow.target}">{_data("times", str(arrow.times))}</edge>'
+
+
+_KEYS = "".join(
+    f'<key id="{name}" for="{of}" attr.name="{name}" attr.type="{kind}"/>\n'
+    for name, of, kind in (
+        ("path", "node", "string"),
+        ("title", "node", "string"),
+        ("category", "node", "string"),
+        ("hub", "node", "double"),
+        ("times", "edge", "int"),
+    )
+)
+
+
+def _graphml(dots: Sequence[str], arrows: Sequence[str]) -> str:
+    body = "\n".join([*dots, *arrows])
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
+        f'{_KEYS}<graph edgedefault="directed">\n{body}\n</graph>\n</graphml>\n'
+    )
+
+
+def _json_dot(dot: Dot) -> str:
+    said = {"id": dot.n, "path": dot.path, "title": dot.title, "category": dot.category or None, "hub": dot.hub}
+    return json.dumps({name: value for name, value in said.items() if value is not None}, ensure_ascii=False)
+
+
+def _json_arrow(arrow: Arrow) -> str:
+    return json.dumps({"source": arrow.source, "target": arrow.target, "times": arrow.times})
+
+
+def _json(dots: Sequence[str], arrows: Sequence[str]) -> str:
+    return f'{{"nodes": [\n{_rows(dots)}\n],\n"links": [\n{_rows(arrows)}\n]}}\n'
+
+
+def _rows(parts: Sequence[str]) -> str:
+    return ",\n".join(parts)
+
+
+def _mermaid_dot(dot: Dot) -> str:
+    return f'  n{dot.n}["{mermaid_label(dot.title)}"]'
+
+
+def mermaid_label(name: str) -> str:
+    """A name between quotes in Mermaid: whatever is no letter or plain sign goes by its number."""
+    line = " ".join(visible(name).split())
+    short = line if len(line) <= LABEL else f"{line[: LABEL - 1]}…"
+    return _PLAIN.sub(lambda sign: f"#{ord(sign[0])};", short) or "#32;"
+
+
+def _mermaid_arrow(arrow: Arrow) -> str:
+    return f"  n{arrow.source} --> n{arrow.target}"
+
+
+def _mermaid(dots: Sequence[str], arrows: Sequence[str]) -> str:
+    return "\n".join(["graph LR", *dots, *arrows, ""])
+
+
+FORMATS: Mapping[str, Format] = {
+    "graphml": Format(_graphml_dot, _graphml_arrow, _graphml),
+    "json": Format(_json_dot, _json_arrow, _json),
+    "mermaid": Format(_mermaid_dot, _mermaid_arrow, _mermaid, arrows=500),
+}
+"""By name. Mermaid draws five hundred links and refuses more."""

@@ -1,0 +1,144 @@
+"""What is said of notes and links when the graph is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from vaults.db.sql import Reader
+from vaults.graph import centrality
+from vaults.graph.note_graph import NONE, Graph
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode:
+    """A note; ``exists`` false: a name no one note goes by. ``hub``: how central it is, 0 to 100. ``links_in`` and
+    ``links_out`` count notes. ``depth``: steps from where was asked. ``score`` and its ``parts``: what it is ranked by.
+    ``why``: in words."""
+
+    title: str
+    path: str | None = None
+    exists: bool = True
+    category: str | None = None
+    hub: float | None = None
+    links_in: int | None = None
+    links_out: int | None = None
+    depth: int | None = None
+    score: float | None = None
+    parts: dict[str, float] | None = None
+    why: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GraphLink:
+    """A link at a ``line`` of ``source``. ``target``: the path of the note it means; none where ``exists`` is false.
+    ``could_be``: notes its name fits, where it means no single one. ``context``: the line it stands in."""
+
+    source: str
+    target: str | None
+    exists: bool
+    line: int
+    as_written: str
+    kind: str
+    heading: str | None = None
+    block: str | None = None
+    alias: str | None = None
+    embed: bool | None = None
+    weight: float | None = None
+    context: str | None = None
+    could_be: list[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GraphMemory:
+    """A memory that speaks of a note: ``relation`` as somebody said, or ``mentions``."""
+
+    id: str
+    title: str
+    relation: str
+    type: str
+    author: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Two notes that do not link each other although they belong together. ``parts``: by what."""
+
+    one: str
+    other: str
+    score: float
+    parts: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Circle:
+    """Notes that can all be reached from each other: how many, and the shortest way round through one of them."""
+
+    size: int
+    through: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """How much of a list is wanted. ``cursor``: from the page before."""
+
+    limit: int = 50
+    cursor: str | None = None
+    max_tokens: int = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the graph says: of ``total``, these; ``cursor`` asks for more. ``memories``: those that speak of the note.
+    ``score`` with its ``parts``: of two notes. ``summary``: figures. ``export``: a document in ``format``; ``picture``:
+    the resource that is it, where it is a picture."""
+
+    nodes: list[GraphNode] = field(default_factory=list)
+    links: list[GraphLink] = field(default_factory=list)
+    total: int | None = None
+    truncated: bool = False
+    cursor: str | None = None
+    memories: list[GraphMemory] | None = None
+    score: float | None = None
+    parts: dict[str, float] | None = None
+    gaps: list[Gap] | None = None
+    circles: list[Circle] | None = None
+    summary: dict[str, float] | None = None
+    format: str | None = None
+    export: str | None = None
+    picture: str | None = None
+    note: str | None = None
+
+
+def node(graph: Graph, number: int, hubs: Mapping[int, float]) -> GraphNode:
+    """A note as an answer shows it."""
+    found = graph.nodes[number]
+    return GraphNode(
+        title=found.title,
+        path=found.path,
+        category=found.category or None,
+        hub=hubs.get(number, 0.0),
+        links_in=len(graph.into.get(number, NONE)),
+        links_out=len(graph.out.get(number, NONE)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """The graph as one transaction sees it, with its scores."""
+
+    graph: Graph
+    hubs: Mapping[int, float]
+
+    def node(self, number: int) -> GraphNode:
+        """A note as an answer shows it."""
+        return node(self.graph, number, self.hubs)
+
+    def path(self, number: int) -> str:
+        """Where a note lies."""
+        return self.graph.nodes[number].path
+
+
+def sight(tx: Reader, graph: Graph) -> Sight:
+    """All of it."""
+    return Sight(graph, centrality.hubs(tx))

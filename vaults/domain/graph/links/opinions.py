@@ -1,0 +1,127 @@
+"""What people say of links and suggestions: taken in, and taken back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from vaults import clock
+from vaults.db.sql import Reader, Writer
+from vaults.domain.graph.entities import entity_lookup
+from vaults.domain.memories.memory_model import Actor
+from vaults.domain.text.sanitize import one_line
+from vaults.errors import Conflict, InvalidArgument, NotFound
+from vaults.files.paths import parent
+from vaults.graph.link_feedback import link_trust
+from vaults.graph.link_feedback.link_trust import Observation
+from vaults.graph.names import note_names
+from vaults.markdown.link_resolution import name_key
+from vaults.vault import Vault
+
+DAILY = 300
+"""Opinions of one principal that are taken in on one day."""
+
+KEYS = 50
+"""Names of an entity that are looked for."""
+
+LONGEST = 200
+"""Characters of a name."""
+
+Verdict = Literal["accepted", "rejected", "never"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """``entity``: a name of what a link leads to; ``path``: the note it is about. ``never``: not to be suggested in the
+    folder of that note, or in ``folder`` ('': anywhere), any more."""
+
+    entity: str
+    path: str | None
+    verdict: Verdict
+    term: str | None = None
+    folder: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What is thought of links to an entity in a folder now: the ``mean`` of the posterior (0 to 1) and the ``points``
+    it gives a suggestion. ``counted``: False for what the same principal said before that day. ``suppressed``: it is
+    not suggested there."""
+
+    entity: str
+    folder: str
+    counted: bool
+    mean: float
+    points: float
+    suppressed: bool
+
+
+async def say(vault: Vault, actor: Actor, asked: Asked) -> Opinion:
+    """Take an opinion in. Raises ``InvalidArgument``, ``NotFound`` for a note that is not there."""
+    path = await entity_lookup.path_of(vault, asked.path) if asked.path is not None else None
+    if path is None and (asked.verdict != "never" or asked.folder is None):
+        raise InvalidArgument("path", "is needed: the note the suggestion or link is about")
+    entity = await key_of(vault, asked.entity)
+    vault.check_writable()
+    return await vault.db.write(lambda tx: _say(tx, actor.identity, entity, path, asked))
+
+
+async def key_of(vault: Vault, entity: str) -> str:
+    """The key of an entity by its name, or by the path of its note. Raises ``InvalidArgument``."""
+    return (await keys_of(vault, entity))[0]
+
+
+async def keys_of(vault: Vault, entity: str) -> list[str]:
+    """All keys an entity goes by, that of its title first."""
+    try:
+        path = await entity_lookup.path_if_any(vault, entity)
+    except Conflict:  # two notes of one name have one key
+        path = None
+    found = await vault.db.read(lambda tx: _keys(tx, path)) or [name_key(entity)]
+    if not found[0] or len(found[0]) > LONGEST:
+        raise InvalidArgument("entity", f"must be a name, of at most {LONGEST} characters")
+    return found
+
+
+def _keys(tx: Reader, path: str | None) -> list[str]:
+    row = tx.one("SELECT seq, title FROM notes WHERE path = ?", (path,))
+    return (
+        [] if row is None else list(dict.fromkeys([name_key(row[1]), *sorted(note_names.of(tx, int(row[0])))]))[:KEYS]
+    )
+
+
+def _say(tx: Writer, who: str, entity: str, path: str | None, asked: Asked) -> Opinion:
+    folder = asked.folder if asked.folder is not None and asked.verdict == "never" else parent(path or "")
+    if _said_today(tx, who) >= DAILY:
+        counted = False
+    elif asked.verdict == "never":
+        counted = link_trust.suppress(tx, who, entity, folder)
+    else:
+        counted = link_trust.observe(tx, [Observation(who, entity, path or "", asked.verdict, asked.term)]) > 0
+    return _now(tx, entity, folder, counted=counted)
+
+
+def _said_today(tx: Reader, who: str) -> int:
+    said = "who = ? AND at >= ? AND verdict IN ('accepted', 'rejected', 'suppressed')"
+    return int(tx.value(f"SELECT COUNT(*) FROM link_feedback WHERE {said}", (who, clock.now()[:10])))
+
+
+def _now(tx: Reader, entity: str, folder: str, *, counted: bool) -> Opinion:
+    here, mean = link_trust.trust(tx, folder), link_trust.mean(tx, entity, folder)
+    return Opinion(entity, folder, counted, round(mean, 2), link_trust.points(mean), entity in here.suppressed)
+
+
+async def forgive(vault: Vault, actor: Actor, entity: str, folder: str) -> Opinion:
+    """Suggest an entity again in a folder ('': the vault). What was thought of it there does not count any more. Raises
+    ``NotFound`` where it was not suppressed in just that folder."""
+    key = await key_of(vault, entity)
+    vault.check_writable()
+
+    def write(tx: Writer) -> Opinion:
+        if not link_trust.unsuppress(tx, actor.identity, key, folder):
+            where = [row[0] or "the whole vault" for row in link_trust.suppressions(tx, key)]
+            hint = f"it is suppressed in {', '.join(map(one_line, where[:5]))}" if where else "dashboard lists them"
+            raise NotFound(f"{one_line(entity)} is not suppressed there", hint=hint)
+        return _now(tx, key, folder, counted=True)
+
+    return await vault.db.write(write)

@@ -1,0 +1,35 @@
+"""Notes that may hold a name, by the word index, which knows a name as a phrase. Each is still to be read: the index
+knows words by their stems, and nothing of code and links."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vaults.db.sql import Reader
+from vaults.domain.notes.index.extraction import KIND
+from vaults.index import unspaced_scripts
+
+NAMES = 20
+"""Names that are looked for at once."""
+
+
+def holding(tx: Reader, names: Sequence[str], where: str, params: Mapping[str, Any], most: int) -> list[str]:
+    """Paths of notes (``n``) that may hold one of some names and fulfil a condition, in order."""
+    match, pairs = _expressions(names[:NAMES])
+    one = (
+        "SELECT DISTINCT n.path FROM {0} JOIN passages p ON p.seq = {0}.rowid JOIN notes n ON n.seq = p.item"
+        f" WHERE {{0}} MATCH :{{0}} AND p.kind = :kind AND {where} ORDER BY n.path LIMIT :most"
+    )
+    given = {**params, "kind": KIND, "most": most}
+    rows = tx.all(one.format("passages_fts"), {**given, "passages_fts": match})
+    if pairs is not None:
+        rows += tx.all(one.format("passages_pairs"), {**given, "passages_pairs": pairs})
+    return sorted({row[0] for row in rows})[:most]
+
+
+def _expressions(names: Sequence[str]) -> tuple[str, str | None]:
+    """For the index of words, and for the one of scripts without spaces."""
+    said = " OR ".join('"' + name.replace('"', '""').replace("\0", " ") + '"' for name in names)
+    runs = tuple(run for name in names for run in unspaced_scripts.runs(name))
+    return f"body : ({said})", unspaced_scripts.match(runs)

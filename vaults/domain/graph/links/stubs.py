@@ -1,0 +1,124 @@
+"""Names that are linked to and have no note yet: notes that several people expect to find."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Literal
+
+from vaults.context import run_in
+from vaults.db.sql import Reader
+from vaults.domain.graph.links import phrase_search
+from vaults.errors import StrongroomError
+from vaults.graph.link_feedback import dismissals
+from vaults.graph.links import unresolved_names
+from vaults.graph.links.unresolved_names import Wanted
+from vaults.graph.names import implicit_names
+from vaults.markdown.encoding import NotText, decode
+from vaults.markdown.link_resolution import name_key
+from vaults.markdown.protected_spans import protected
+from vaults.vault import Vault
+
+HIGH, MEDIUM = 3, 2
+"""Notes that link to a name for it to be wanted much, or somewhat."""
+
+READ = 100
+"""Notes read in one call."""
+
+MOST = 5000
+"""Names looked at, most linked first."""
+
+NAMED = 5
+"""Notes of a stub that are told."""
+
+Wish = Literal["high", "medium"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stub:
+    """A name without a note: ``references`` notes link to it, of which ``paths`` are some; ``named_in``: notes that
+    name it as a name is written, and do not link it. ``source`` both: linked to and so named."""
+
+    name: str
+    key: str
+    references: int
+    links: int
+    wanted: Wish
+    paths: list[str]
+    named_in: list[str] = field(default_factory=list)
+    source: Literal["links", "both"] = "links"
+
+
+@dataclass(frozen=True, slots=True)
+class Stubs:
+    """The most wanted of ``total``."""
+
+    stubs: list[Stub]
+    total: int
+
+
+async def wanted(vault: Vault, limit: int, first: int = 0) -> Stubs:
+    """As ``stubs``, with the notes that name them besides."""
+    found = await vault.db.read(lambda tx: stubs(tx, limit, first))
+    # One read for each: some take 20 ms, and a vault has few readers, for which others wait.
+    among = [await vault.db.read(partial(_naming, stub=each)) for each in found.stubs]
+    named = await run_in(vault.shared.pool, _Look(vault).all, found.stubs, among)
+    both = [_both(each, paths) for each, paths in zip(found.stubs, named, strict=True)]
+    return Stubs(sorted(both, key=lambda each: each.wanted != "high"), found.total)
+
+
+def stubs(tx: Reader, limit: int, first: int = 0) -> Stubs:
+    """Names without a note that at least two notes link to, but for those somebody dismissed, from the ``first`` on."""
+    refused = dismissals.prospects(tx)
+    found = [each for each in unresolved_names.wanted(tx, MOST) if each.notes >= MEDIUM and each.key not in refused]
+    return Stubs([_stub(tx, each) for each in found[first : first + limit]], len(found))
+
+
+def _stub(tx: Reader, each: Wanted) -> Stub:
+    rows = tx.all(
+        "SELECT DISTINCT s.path FROM note_links l JOIN notes s ON s.seq = l.note"
+        " WHERE l.target_key = ? AND l.meant IS NULL ORDER BY s.path LIMIT ?",
+        (each.key, NAMED),
+    )
+    wish: Wish = "high" if each.notes >= HIGH else "medium"
+    return Stub(each.name, each.key, each.notes, each.links, wish, [row[0] for row in rows])
+
+
+def _both(stub: Stub, named: list[str]) -> Stub:
+    return replace(stub, named_in=named, wanted="high", source="both") if named else stub
+
+
+def _naming(tx: Reader, stub: Stub) -> list[str]:
+    """Notes that may name what they do not link to."""
+    where = "NOT EXISTS (SELECT 1 FROM note_links l WHERE l.note = n.seq AND l.target_key = :key)"
+    return phrase_search.holding(tx, [stub.name], where, {"key": stub.key}, NAMED)
+
+
+@dataclass(slots=True)
+class _Look:
+    """Reads notes for names that are told by how they are written. Blocking."""
+
+    vault: Vault
+    _known: dict[str, frozenset[str]] = field(init=False, default_factory=dict)
+
+    def all(self, several: Sequence[Stub], among: Sequence[Sequence[str]]) -> list[list[str]]:
+        """For each stub the notes that name it."""
+        pairs = zip(several, among, strict=True)
+        return [[path for path in paths if stub.key in self._named(path)] for stub, paths in pairs]
+
+    def _named(self, path: str) -> frozenset[str]:
+        if path not in self._known:
+            self._known[path] = self._read(path) if len(self._known) < READ else frozenset()
+        return self._known[path]
+
+    def _read(self, path: str) -> frozenset[str]:
+        settings = self.vault.shared.links
+        if settings.implicit == "off":
+            return frozenset()
+        try:
+            text = decode(self.vault.notes.tree.read(path, self.vault.notes.settings.max_note).data).text
+        except (StrongroomError, NotText):
+            return frozenset()
+        found = implicit_names.found(text, protected(text), settings.implicit_patterns)
+        return frozenset(name_key(each.term) for each in found)

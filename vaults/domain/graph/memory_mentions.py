@@ -1,0 +1,86 @@
+"""Memories that speak of a note: because somebody said so, or because its name stands in them. Only those the caller
+may see: nothing tells that there are others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from vaults import clock
+from vaults.db.sql import Reader
+from vaults.domain.graph.graph_answers import GraphMemory
+from vaults.domain.memories.memory_model import Actor
+from vaults.graph.note_graph import Node
+from vaults.index import passages
+from vaults.search.filters import Filter
+from vaults.search.fts_expression import quoted, words
+from vaults.search.stopwords import STOPWORDS
+
+MOST = 20
+"""Memories listed."""
+
+LOOKED_AT = 200
+"""Passages that are looked at for a name, newest first."""
+
+SHORTEST = 3
+"""Characters of a name that is looked for in memories."""
+
+_COLUMNS = "m.id, m.title, m.type, m.author"
+
+
+def of(tx: Reader, note: Node, actor: Actor) -> list[GraphMemory]:
+    """The memories that speak of a note, those that are linked to it first, then the newest."""
+    linked = _linked(tx, note, actor)
+    known = {each.id for each in linked}
+    named = [each for each in _mentioning(tx, note, actor) if each.id not in known]
+    return [*linked, *named][:MOST]
+
+
+def _linked(tx: Reader, note: Node, actor: Actor) -> list[GraphMemory]:
+    where, params = Filter(actor.identity, clock.now()).over_memories()
+    names = {f"name{number}": _lowered(name) for number, name in enumerate(note.names)}
+    among = ", ".join(f":{name}" for name in names)
+    rows = tx.all(
+        f"SELECT {_COLUMNS}, s.relation FROM memory_subjects s JOIN memories m ON m.seq = s.from_memory"
+        " WHERE (s.kind = 'note' AND s.subject = :path"
+        f" OR s.kind = 'entity' AND lower(s.subject) IN ({among})) AND {where}"
+        " ORDER BY m.seq DESC, s.relation LIMIT :most",
+        {**params, **names, "path": note.path, "most": MOST},
+    )
+    return [GraphMemory(each, title, relation, kind, author) for each, title, kind, author, relation in rows]
+
+
+def _lowered(name: str) -> str:
+    """As the database's ``lower`` does: it knows no capitals but those of ASCII."""
+    return re.sub("[A-Z]+", lambda found: found[0].lower(), name)
+
+
+def _mentioning(tx: Reader, note: Node, actor: Actor) -> list[GraphMemory]:
+    names = [name for name in note.names if len(name) >= SHORTEST and _telling(words(name))]
+    if not names:
+        return []
+    where, params = Filter(actor.identity, clock.now(), kinds=("memory",)).over_passages()
+    asked = " OR ".join(quoted(" ".join(words(name))) for name in names)
+    rows = []
+    for table in passages.WORDS:
+        rows += tx.all(
+            f"SELECT f.rowid, {_COLUMNS}, p.title, p.body FROM {table} f JOIN passages p ON p.seq = f.rowid"
+            " JOIN memories m ON m.seq = p.item"
+            f" WHERE {table} MATCH :asked AND {where} ORDER BY f.rowid DESC LIMIT :most",
+            {**params, "asked": f"{{title body}} : ({asked})", "most": LOOKED_AT},
+        )
+    found = {}
+    for _, each, title, kind, author, heading, body in sorted(rows, reverse=True)[:LOOKED_AT]:
+        # The index knows stems: "plans" is no mention of a note called Planning.
+        if each not in found and _stands_in(names, f"{heading}\n{body}"):
+            found[each] = GraphMemory(each, title, "mentions", kind, author)
+    return list(found.values())
+
+
+def _telling(several: Collection[str]) -> bool:
+    return bool(set(several) - STOPWORDS)
+
+
+def _stands_in(names: Collection[str], text: str) -> bool:
+    said = f" {' '.join(words(text))} "
+    return any(f" {' '.join(words(name))} " in said for name in names)

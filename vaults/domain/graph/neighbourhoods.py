@@ -1,0 +1,103 @@
+"""What lies around a note, and the way from one to another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from vaults import clock
+from vaults.context import run_in
+from vaults.db.sql import Reader
+from vaults.domain.graph import graph_answers, link_lines, link_weights, note_references
+from vaults.domain.graph.graph_answers import Answer, GraphLink, GraphNode, Sight
+from vaults.domain.graph.note_references import Which
+from vaults.graph import traversal
+from vaults.graph.links import link_queries
+from vaults.graph.note_graph import Graph
+from vaults.graph.traversal import Direction
+from vaults.vault import Vault
+
+LINKS = 4
+"""Links between neighbours that are shown, for each of their limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What is wanted of the notes around one."""
+
+    depth: int = 1
+    direction: Direction = "both"
+    limit: int = 50
+
+
+async def seen(vault: Vault, *several: Which) -> tuple[Sight, list[int]]:
+    """The graph, and the numbers of notes that must be there. Raises ``NotFound`` and ``Conflict``."""
+    wanted = [await note_references.meant(vault, each) for each in several]
+
+    def read(tx: Reader) -> tuple[Sight, list[int]]:
+        numbers = [note_references.there(tx, each) for each in wanted]
+        return graph_answers.sight(tx, vault.atlas.at(tx)), numbers
+
+    return await vault.db.read(read)
+
+
+async def neighbors(vault: Vault, which: Which, around: Around) -> Answer:
+    """The notes within some steps of one, nearest and most central first, and how they are linked with each other."""
+    sight, (start,) = await seen(vault, which)
+    places = await run_in(vault.shared.pool, _placed, sight, start, around)
+    kept = places[: around.limit + 1]
+    numbers = [number for number, _ in kept]
+
+    def read(tx: Reader) -> list[GraphLink]:
+        return link_weights.shown(tx, link_queries.among(tx, numbers, LINKS * around.limit), clock.now())
+
+    links = await vault.db.read(read)
+    nodes = [replace(sight.node(number), depth=depth) for number, depth in kept]
+    return Answer(nodes, links, len(places) - 1, len(kept) < len(places))
+
+
+def _placed(sight: Sight, start: int, around: Around) -> list[tuple[int, int]]:
+    """Notes and their distance; the start first."""
+    rings = traversal.rings(sight.graph, start, around.depth, around.direction)
+    return [
+        (number, depth)
+        for depth, ring in enumerate(rings)
+        for number in sorted(ring, key=lambda each: (-sight.hubs.get(each, 0.0), sight.path(each)))
+    ]
+
+
+async def path(vault: Vault, ends: tuple[Which, Which], depth: int, direction: Direction) -> Answer:
+    """The shortest way from one note to another, and the links it takes. No way is an answer too: ``note`` says so."""
+    sight, (start, end) = await seen(vault, *ends)
+    way = await run_in(vault.shared.pool, traversal.shortest, sight.graph, start, end, depth, direction)
+    if way is None:
+        along = {"out": "along links", "in": "against links", "both": "by links either way"}[direction]
+        more = "" if direction == "both" else "; direction both takes links either way"
+        said = f"no path from {sight.path(start)} to {sight.path(end)} in {depth} steps {along}{more}"
+        return Answer([sight.node(start), sight.node(end)], total=0, note=said)
+    pairs = [_linked(sight.graph, one, other) for one, other in pairwise(way)]
+    links = await vault.db.read(lambda tx: link_weights.shown(tx, link_queries.between(tx, pairs), clock.now()))
+    nodes = [replace(sight.node(number), depth=step) for step, number in enumerate(way)]
+    return Answer(nodes, await link_lines.with_lines(vault, links), len(pairs))
+
+
+def _linked(graph: Graph, one: int, other: int) -> tuple[int, int]:
+    """The two, the one that links first."""
+    return (one, other) if other in graph.out.get(one, frozenset()) else (other, one)
+
+
+def ranked(sight: Sight, found: Mapping[int, Mapping[str, float]]) -> list[GraphNode]:
+    """Notes by the sum of what speaks for each."""
+    nodes = [replace(sight.node(number), score=total(parts), parts=rounded(parts)) for number, parts in found.items()]
+    return sorted(nodes, key=lambda node: (-(node.score or 0.0), node.path or ""))
+
+
+def total(parts: Mapping[str, float]) -> float:
+    """What parts add up to, as they are told."""
+    return round(sum(rounded(parts).values()), 2)
+
+
+def rounded(parts: Mapping[str, float]) -> dict[str, float]:
+    """Figures as they are told; those that are nothing are left out."""
+    return {name: round(value, 2) for name, value in parts.items() if value}

@@ -1,0 +1,250 @@
+"""A scene as SVG: no script, nothing from elsewhere, every name escaped, readable on light and on dark."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape
+
+from vaults.domain.graph.svg import text_metrics
+from vaults.domain.graph.svg.labels import Disc, Label, extent, labelled, widest
+from vaults.domain.graph.svg.layout import Frame, Places, Room, distances, placed
+from vaults.domain.graph.svg.scenes import Dot, Line, Scene
+
+WIDTH, HEIGHT = 1200, 800
+FRAME = Frame(24, 64, WIDTH - 24, HEIGHT - 56)
+
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9")
+"""Told apart with any colour vision: Okabe and Ito, "Color Universal Design", 2008; on white and black alike."""
+
+GREY = "#8a8f98"
+
+BOLD = 14.0
+"""Font size from which a label is bold."""
+
+# The card has its own ground, so the picture reads on any page; where styles are stripped it is the light one.
+_STYLE = (
+    ".card{fill:#fcfcfa;stroke:#d9dce1}.ink{fill:#1d2127}.faint{fill:#5b626c}.halo{stroke:#fcfcfa}"
+    "@media(prefers-color-scheme:dark){.card{fill:#14171c;stroke:#2c323b}.ink{fill:#e9ecf1}.faint{fill:#9aa3af}"
+    ".halo{stroke:#14171c}}"
+)
+_FONT = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif"
+
+# What XML 1.0 has no place for.
+_UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An SVG document. ``notes`` and ``links`` that are in it, and ``labels`` that found a place."""
+
+    svg: str
+    notes: int
+    links: int
+    labels: int
+
+
+def draw(scene: Scene) -> Picture:
+    """The picture of a scene; equal scenes give equal bytes."""
+    discs, labels = composed(scene)
+    parts = [
+        *_head(scene),
+        *_lines(scene, {disc.number: disc for disc in discs}),
+        *_dots(scene, discs),
+        *_labels(labels, scene.middle),
+        *_legend(scene),
+        "</svg>",
+    ]
+    return Picture("\n".join(parts) + "\n", len(scene.dots), len(scene.lines), len(labels))
+
+
+def composed(scene: Scene) -> tuple[list[Disc], list[Label]]:
+    """Where dots and labels of a scene lie."""
+    places = _places(scene)
+    ems = widest(len(scene.dots))
+    discs = [
+        Disc(
+            dot.number,
+            *places[dot.number],
+            _radius(scene, dot),
+            dot.title if dot.named else "",
+            _size(scene, dot),
+            ems,
+        )
+        for dot in scene.dots
+    ]
+    return discs, labelled(discs, FRAME)
+
+
+def _places(scene: Scene) -> Places:
+    """Where dots lie: with room below each for its label."""
+    rooms, below, ems = {}, {}, widest(len(scene.dots))
+    for dot in scene.dots:
+        radius = _radius(scene, dot)
+        _, wide, high = extent(dot.title, _size(scene, dot), ems) if dot.named else ((), 0.0, 0.0)
+        rooms[dot.number] = Room(max(radius, wide / 2) + 3, radius + high / 2 + 4)
+        below[dot.number] = high / 2
+    spots = placed(scene, FRAME, rooms)
+    return {number: (x, round(y - below[number], 1)) for number, (x, y) in spots.items()}
+
+
+def _radius(scene: Scene, dot: Dot) -> float:
+    if not dot.named:
+        return 3.0
+    if dot.number == scene.middle:
+        return 22.0
+    return round(5 + 13 * math.sqrt(dot.weight) * (0.8 if dot.hops > 1 else 1.0), 1)
+
+
+def _size(scene: Scene, dot: Dot) -> float:
+    if dot.number == scene.middle:
+        return 18.0
+    return round(11 + 4 * math.sqrt(dot.weight), 1) if dot.hops < 2 else 11.0
+
+
+def _head(scene: Scene) -> Iterator[str]:
+    yield (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
+        f' role="img" aria-labelledby="graph-title graph-desc" font-family="{_FONT}">'
+    )
+    yield f'<title id="graph-title">{_safe(scene.title)}</title>'
+    yield f'<desc id="graph-desc">{_safe(_described(scene))}</desc>'
+    yield f"<style>{_STYLE}</style>"
+    yield f'<rect class="card" fill="#fcfcfa" x=".5" y=".5" width="{WIDTH - 1}" height="{HEIGHT - 1}" rx="12"/>'
+    yield _text(24, 38, 20, text_metrics.shortened(scene.title, 40), "ink", 'font-weight="600"')
+    yield _text(WIDTH - 24, 38, 13, _counted(scene), "faint", 'text-anchor="end"')
+
+
+def _counted(scene: Scene) -> str:
+    """How much is shown, and what is not."""
+    several = [f"{len(scene.dots)} notes, {len(scene.lines)} links"]
+    several += [f"{scene.hidden:,} more notes left out"] if scene.hidden else []
+    several += [f"{scene.cut:,} links left out"] if scene.cut else []
+    several += [f"{scene.alone:,} without links"] if scene.alone else []
+    return " · ".join(several)
+
+
+def _described(scene: Scene) -> str:
+    first = sorted(scene.dots, key=lambda dot: (-dot.weight, dot.path))[:10]
+    named = ", ".join(text_metrics.shortened(dot.title, 30) for dot in first)
+    return f"{_counted(scene)}. Most central: {named}." if first else "No note links to another."
+
+
+def _lines(scene: Scene, discs: dict[int, Disc]) -> Iterator[str]:
+    """One path for all lines that look alike."""
+    dots = {dot.number: dot for dot in scene.dots}
+    telling = _telling(scene)
+    alike: dict[tuple[str, float, float, bool], list[str]] = defaultdict(list)
+    for line in scene.lines:
+        source, target = dots[line.source], dots[line.target]
+        look = _look(scene, line, source, target, telling)
+        alike[look].append(_stroke(discs[line.source], discs[line.target], arrow=look[3]))
+    if any(arrow for *_, arrow in alike):
+        yield (
+            '<defs><marker id="graph-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7"'
+            f' markerUnits="userSpaceOnUse" orient="auto"><path d="M0 .8L8 4L0 7.2Z" fill="{GREY}"/></marker></defs>'
+        )
+    for (colour, opacity, wide, arrow), strokes in alike.items():
+        paint = f'fill="none" stroke="{colour}" stroke-opacity="{opacity}" stroke-width="{wide}"'
+        if not arrow:
+            yield f'<path {paint} d="{"".join(strokes)}"/>'
+            continue
+        yield f'<g {paint} marker-end="url(#graph-arrow)">'
+        yield from (f'<path d="{stroke}"/>' for stroke in strokes)
+        yield "</g>"
+
+
+def _telling(scene: Scene) -> frozenset[Line]:
+    """The two shortest lines of each dot: what it hangs together with most. Strong lines show the shape of a graph that
+    is a thicket when all are."""
+    shortest: dict[int, list[tuple[float, int, Line]]] = defaultdict(list)
+    for place, (line, distance) in enumerate(distances(scene)):
+        for end in (line.source, line.target):
+            shortest[end].append((distance, place, line))
+    return frozenset(line for several in shortest.values() for *_, line in sorted(several)[:2])
+
+
+def _look(
+    scene: Scene, line: Line, source: Dot, target: Dot, telling: Collection[Line]
+) -> tuple[str, float, float, bool]:
+    """Colour, opacity, width, and whether it has a point."""
+    if scene.middle is None:
+        colour = _colour(source) if source.group == target.group else GREY
+        return (colour, 0.55, 1.2, False) if line in telling else (GREY, _faint(len(scene.lines)), 0.7, False)
+    if scene.middle in (line.source, line.target):
+        other = target if line.source == scene.middle else source
+        return _colour(other), 0.75, 2.2 if line.both else 1.3, not line.both
+    return GREY, 0.28, 0.9, False
+
+
+def _faint(lines: int) -> float:
+    """How visible a line is that tells little: the less, the more there are."""
+    return round(min(0.5, 4.5 / math.sqrt(lines)), 2)
+
+
+def _stroke(source: Disc, target: Disc, *, arrow: bool) -> str:
+    across, down = target.x - source.x, target.y - source.y
+    far = math.hypot(across, down) or 1.0
+    gap = target.radius + 1.5 if arrow else 0.0
+    left = max(0.0, 1 - gap / far)
+    return f"M{source.x:g} {source.y:g}L{source.x + across * left:.1f} {source.y + down * left:.1f}"
+
+
+def _dots(scene: Scene, discs: Sequence[Disc]) -> Iterator[str]:
+    """Small ones first: what matters lies on top."""
+    for dot, disc in reversed(list(zip(scene.dots, discs, strict=True))):
+        edge = ' class="halo" stroke="#fcfcfa" stroke-width="1.5"' if dot.named else ' fill-opacity=".65"'
+        yield (
+            f'<circle cx="{disc.x:g}" cy="{disc.y:g}" r="{disc.radius:g}" fill="{_colour(dot)}"{edge}>'
+            f"<title>{_safe(dot.title if dot.title == dot.path else f'{dot.title} ({dot.path})')}</title></circle>"
+        )
+
+
+def _labels(labels: Sequence[Label], middle: int | None) -> Iterator[str]:
+    """With a rim of the ground's colour, so that lines behind do not cross them out."""
+    yield (
+        '<g text-anchor="middle" class="ink halo" fill="#1d2127" stroke="#fcfcfa" stroke-width="3"'
+        ' stroke-linejoin="round" paint-order="stroke">'
+    )
+    for label in labels:
+        bold = ' font-weight="600"' if label.number == middle or label.size >= BOLD else ""
+        lines = "".join(
+            f'<tspan x="{label.x:.1f}" dy="{label.size * 1.15 if place else 0:.1f}">{_safe(line)}</tspan>'
+            for place, line in enumerate(label.lines)
+        )
+        yield f'<text y="{label.y:.1f}" font-size="{label.size:g}"{bold}>{lines}</text>'
+    yield "</g>"
+
+
+def _legend(scene: Scene) -> Iterator[str]:
+    """What the colours mean, in a row at the bottom."""
+    counted = Counter(dot.group for dot in scene.dots)
+    if not scene.dots or len(counted) < 2:
+        return
+    left = 24.0
+    yield _text(left, HEIGHT - 22, 12, f"{scene.by}:", "faint", "")
+    left += text_metrics.width(f"{scene.by}:", 12) + 14
+    for group in [*range(len(scene.groups)), -1]:
+        if group in counted:
+            name = text_metrics.shortened(scene.groups[group] if group >= 0 else "others", 11)
+            said = f"{name} ({counted[group]})"
+            yield f'<circle cx="{left:.1f}" cy="{HEIGHT - 26}" r="5" fill="{COLOURS[group] if group >= 0 else GREY}"/>'
+            yield _text(left + 10, HEIGHT - 22, 12, said, "ink", "")
+            left += 28 + text_metrics.width(said, 12)
+
+
+def _colour(dot: Dot) -> str:
+    return COLOURS[dot.group] if dot.group >= 0 else GREY
+
+
+def _text(x: float, y: float, size: float, said: str, colour: str, more: str) -> str:
+    plain = "#1d2127" if colour == "ink" else "#5b626c"
+    where = f'x="{x:.1f}" y="{y:.1f}" font-size="{size:g}"'
+    return f'<text class="{colour}" fill="{plain}" {where} {more}>{_safe(said)}</text>'
+
+
+def _safe(text: str) -> str:
+    return escape(_UNWRITABLE.sub("\ufffd", text), {'"': "&quot;"})

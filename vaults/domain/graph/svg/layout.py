@@ -1,0 +1,192 @@
+"""Where the dots of a scene lie. The same scene lies the same way every time.
+
+Links are springs, the stronger the more their two notes have in common, and all dots repel each other: the method of
+Fruchterman and Reingold ("Graph drawing by force-directed placement", 1991), as rustworkx has it. Then the picture is
+filled evenly, and dots are pushed apart until those with a label have room for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from vaults.domain.graph.svg.scenes import Line, Scene
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Plane: TypeAlias = NDArray[np.float64]
+
+ROUNDS = 160
+"""In which dots are pushed apart, at most."""
+
+STEPS = 200
+"""In which springs come to rest."""
+
+SEED = 1
+
+NEAREST, FARTHEST, APART = 0.35, 2.0, 3.0
+"""Distances that are striven for: between linked notes that share all neighbours, or none, and between parts that
+nothing joins."""
+
+EVEN = 0.5
+"""Share of rank in a place, beside value."""
+
+TINY = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The part of a picture that dots may lie in."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        return (self.left + self.right) / 2, (self.top + self.bottom) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Half the width and half the height of what a dot takes up, its label included."""
+
+    across: float
+    down: float
+
+
+Places = dict[int, tuple[float, float]]
+"""Where each dot lies, by number."""
+
+
+def placed(scene: Scene, frame: Frame, rooms: Mapping[int, Room]) -> Places:
+    """A place in the frame for every dot."""
+    import numpy as np
+
+    if not scene.dots:
+        return {}
+    order = [dot.number for dot in scene.dots]
+    size = np.array([(rooms[number].across, rooms[number].down) for number in order])
+    ideal, held = _turned(_ideal(scene)), None
+    if scene.middle is None:
+        spots = np.stack(
+            [_evened(ideal[:, 0], frame.left, frame.right), _evened(ideal[:, 1], frame.top, frame.bottom)], 1
+        )
+    else:
+        held = order.index(scene.middle)
+        spots = _ringed(ideal - ideal[held], np.array([dot.hops for dot in scene.dots]), frame)
+    spots = _apart(spots, size, frame, held)
+    return {number: (round(float(x), 1), round(float(y), 1)) for number, (x, y) in zip(order, spots, strict=True)}
+
+
+def _ideal(scene: Scene) -> Plane:
+    """Places at which those are near each other that have much to do with each other."""
+    import numpy as np
+    import rustworkx as rx
+
+    index = {dot.number: place for place, dot in enumerate(scene.dots)}
+    graph = rx.PyGraph(multigraph=False)
+    graph.add_nodes_from(range(len(index)))
+    graph.add_edges_from([(index[line.source], index[line.target], distance) for line, distance in distances(scene)])
+    parts = sorted((sorted(part) for part in rx.connected_components(graph)), key=lambda part: (-len(part), part))
+    # Parts that nothing joins would be laid out in a row: a long spring to the largest keeps them beside it.
+    graph.add_edges_from([(parts[0][0], part[0], APART) for part in parts[1:]])
+    found = rx.spring_layout(graph, weight_fn=lambda distance: 1 / distance, num_iter=STEPS, seed=SEED)
+    return np.array([tuple(found[place]) for place in range(len(index))])
+
+
+def distances(scene: Scene) -> list[tuple[Line, float]]:
+    """How far the ends of each line should lie apart: little for two notes with the same neighbours, much for hubs that
+    share few of theirs."""
+    near: dict[int, set[int]] = defaultdict(set)
+    for line in scene.lines:
+        near[line.source].add(line.target)
+        near[line.target].add(line.source)
+    return [(line, _distance(near[line.source], near[line.target])) for line in scene.lines]
+
+
+def _distance(one: set[int], other: set[int]) -> float:
+    few, many = sorted((len(one), len(other)))
+    alike = (len(one & other) + 1) / (math.pow(few, 0.8) * math.pow(many, 0.2))
+    return NEAREST + (FARTHEST - NEAREST) * (1 - alike) * (1 - alike)
+
+
+def _turned(spots: Plane) -> Plane:
+    """With the longest way across lying flat."""
+    import numpy as np
+
+    spots = spots - spots.mean(axis=0)
+    if len(spots) < 3:
+        return spots
+    _, _, axes = np.linalg.svd(spots, full_matrices=False)
+    return np.asarray(spots @ (axes * np.where(axes[:, :1] < 0, -1.0, 1.0)).T)
+
+
+def _evened(values: Plane, low: float, high: float) -> Plane:
+    """From ``low`` to ``high``, half by value and half by rank: no crowd in the middle, no void around it."""
+    import numpy as np
+
+    spread = float(values.max() - values.min())
+    if spread < TINY:
+        return np.full(len(values), (low + high) / 2)
+    ranks = np.argsort(np.argsort(values, kind="stable"), kind="stable") / (len(values) - 1)
+    shares = (1 - EVEN) * (values - values.min()) / spread + EVEN * ranks
+    return np.asarray(low + (high - low) * shares)
+
+
+def _ringed(spots: Plane, hops: NDArray[np.int64], frame: Frame) -> Plane:
+    """Around the middle, which lies at 0, 0: what is one link away inside, what is two links away outside."""
+    import numpy as np
+
+    far, angle = np.hypot(spots[:, 0], spots[:, 1]), np.arctan2(spots[:, 1], spots[:, 0])
+    around, reach = hops > 0, np.zeros(len(spots))
+    if around.any():
+        angle[around] = _evened(angle[around], -np.pi, np.pi * (1 - 2 / max(2, around.sum())))
+    for hop in (1, 2):
+        here = hops == hop
+        if here.any():
+            inner, outer = _RINGS[hops.max() == 2, hop]
+            reach[here] = _evened(far[here], inner, outer)
+    middle = np.array(frame.centre)
+    half = np.array([frame.right - frame.left, frame.bottom - frame.top]) / 2
+    return np.asarray(middle + half * np.stack([reach * np.cos(angle), reach * np.sin(angle)], axis=1))
+
+
+_RINGS = {(False, 1): (0.42, 1.0), (True, 1): (0.3, 0.62), (True, 2): (0.78, 1.05)}
+"""How far out a ring begins and ends, for the frame: by whether there are two, and which it is."""
+
+
+def _apart(spots: Plane, size: Plane, frame: Frame, held: int | None) -> Plane:
+    """Pushed apart, along the shorter way, until nothing lies on anything or the rounds are over."""
+    import numpy as np
+
+    across = size[:, None, 0] + size[None, :, 0]
+    down = size[:, None, 1] + size[None, :, 1]
+    np.fill_diagonal(across, 0.0)
+    low = np.array([frame.left, frame.top]) + size
+    high = np.array([frame.right, frame.bottom]) - size
+    # Dots at the very same place part along their order.
+    spots = np.clip(spots, low, high) + np.arange(len(spots))[:, None] * np.array([1e-3, 7e-4])
+    for _ in range(ROUNDS):
+        x = spots[:, None, 0] - spots[None, :, 0]
+        y = spots[:, None, 1] - spots[None, :, 1]
+        over_x, over_y = across - np.abs(x), down - np.abs(y)
+        touching = (over_x > 0) & (over_y > 0)
+        if not touching.any():
+            break
+        sideways = touching & (over_x < over_y)
+        upward = touching & ~sideways
+        push = np.stack(
+            [(np.sign(x) * over_x * sideways).sum(axis=1), (np.sign(y) * over_y * upward).sum(axis=1)], axis=1
+        )
+        moved = spots + 0.35 * np.clip(push, -60, 60)
+        if held is not None:
+            moved[held] = spots[held]
+        spots = np.clip(moved, low, high)
+    return spots

@@ -1,0 +1,1 @@
+"""Whole vaults in and out, as JSONL or Markdown."""

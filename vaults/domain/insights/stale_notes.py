@@ -1,0 +1,124 @@
+"""Notes that were not changed for long although people rely on them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from vaults import clock
+from vaults.context import run_in
+from vaults.db.sql import Reader
+from vaults.domain.graph.relatedness import within
+from vaults.domain.text.plurals import many
+from vaults.graph import centrality, co_access_pairs
+from vaults.graph.note_graph import NONE, Graph
+from vaults.vault import Vault
+
+LATELY_DAYS = 30
+"""Days in which a change of a linked note counts as lately."""
+
+HALF_DAYS = 180.0
+"""Days after which what is not changed counts as two thirds as stale as it can."""
+
+LEAST = 0.5
+"""Score below which nobody has to be told."""
+
+PAIRS = 20_000
+"""Meetings of notes that are looked at, the latest."""
+
+MANY, OFTEN = 10, 2.0
+"""Notes that link to one, and meetings of it with others lately, from which more adds nothing."""
+
+WEIGHTS = {"linked": 0.35, "central": 0.3, "retrieved": 0.2, "moved_on": 0.15}
+"""How much each reason says that a note is relied on, of 1 in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """``score``: 0 to 100, how long it was not changed times how much it is relied on; ``because``: in words."""
+
+    path: str
+    title: str
+    modified_at: str
+    days: int
+    score: float
+    because: list[str]
+    parts: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Notes in a folder, not changed for so many days."""
+
+    folder: str | None = None
+    days: int = 90
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    graph: Graph
+    hubs: Mapping[int, float]
+    changed: Mapping[int, str]
+    overdue: Mapping[int, int]
+    met: Mapping[str, float]
+
+
+async def staleness(vault: Vault, scope: Scope, limit: int) -> tuple[list[Stale], int]:
+    """The stalest, and how many there are that anything relies on."""
+    facts = await vault.db.read(lambda tx: _facts(tx, vault))
+    found = await run_in(vault.shared.pool, _judged, facts, scope)
+    return found[:limit], len(found)
+
+
+def _facts(tx: Reader, vault: Vault) -> _Facts:
+    now = clock.now()
+    met: dict[str, float] = {}
+    for two, weight in co_access_pairs.all_of(tx, now, PAIRS).items():
+        for path in two:
+            met[path] = met.get(path, 0.0) + weight
+    changed = {int(seq): str(at) for seq, at in tx.all("SELECT seq, modified_at FROM notes")}
+    late = tx.all("SELECT note, COUNT(*) FROM note_tasks WHERE status = ' ' AND due < ? GROUP BY note", (now[:10],))
+    return _Facts(vault.atlas.at(tx), centrality.hubs(tx), changed, {int(note): int(many) for note, many in late}, met)
+
+
+def _judged(facts: _Facts, scope: Scope) -> list[Stale]:
+    now = datetime.fromisoformat(clock.now())
+    ages = {number: (now - datetime.fromisoformat(at)).days for number, at in facts.changed.items()}
+    found = []
+    for number, node in facts.graph.nodes.items():
+        if ages.get(number, 0) >= scope.days and within(node.path, scope.folder):
+            stale = _one(facts, number, ages)
+            if stale is not None:
+                found.append(stale)
+    return sorted(found, key=lambda each: (-each.score, each.path))
+
+
+def _one(facts: _Facts, number: int, ages: Mapping[int, int]) -> Stale | None:
+    graph, node, days = facts.graph, facts.graph.nodes[number], ages[number]
+    into, hub = graph.into.get(number, NONE), facts.hubs.get(number, 0.0)
+    beside = into | graph.out.get(number, NONE)
+    lately = sum(ages.get(other, LATELY_DAYS) < LATELY_DAYS for other in beside)
+    met, overdue = facts.met.get(node.path, 0.0), facts.overdue.get(number, 0)
+    parts = {
+        "linked": min(1.0, len(into) / MANY),
+        "central": hub / 100,
+        "retrieved": min(1.0, met / OFTEN),
+        "moved_on": lately / len(beside) if beside else 0.0,
+    }
+    relied = sum(WEIGHTS[name] * value for name, value in parts.items())
+    score = 100 * (1 - math.exp(-days / HALF_DAYS)) * relied
+    if score < LEAST:
+        return None
+    because = [
+        f"not changed for {many(days, 'day')}",
+        many(len(into), "note links to it", "notes link to it") if into else "",
+        f"central: hub {hub:g}" if hub >= 10 else "",
+        "read or found with others lately" if met >= 0.1 else "",
+        f"{lately} of {len(beside)} notes it is linked with changed in {LATELY_DAYS} days" if lately else "",
+        many(overdue, "task in it is overdue", "tasks in it are overdue") if overdue else "",
+    ]
+    rounded = {name: round(value, 2) for name, value in parts.items() if value}
+    said = [each for each in because if each]
+    return Stale(node.path, node.title, facts.changed[number], days, round(score, 1), said, rounded)

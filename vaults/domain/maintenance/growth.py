@@ -1,0 +1,61 @@
+"""How a vault grew, by day."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from vaults import clock
+from vaults.db.sql import Reader
+from vaults.domain.memories.memory_model import Actor
+from vaults.vault import Vault
+
+DAYS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """What came on one day, UTC: memories stored or brought in, and files of notes made. ``size``: characters of those
+    memories and bytes of those notes."""
+
+    day: str
+    memories: int
+    notes: int
+    size: int
+
+
+async def growth(vault: Vault, actor: Actor) -> list[Day]:
+    """The last 30 days on which anything came that ``actor`` may see and that is still there, oldest first."""
+    return await vault.db.read(lambda tx: grown(tx, actor.identity))
+
+
+def grown(tx: Reader, viewer: str) -> list[Day]:
+    """As ``growth``, in one transaction."""
+    since = datetime.now(UTC) - timedelta(days=DAYS)
+    memories, notes, sizes = Counter[str](), Counter[str](), Counter[str]()
+    for moment, count, size in tx.all(
+        # Ids begin with the time at which they were made, whatever the memory says of its own: 8 digits tell 66 s.
+        "SELECT SUBSTR(id, 1, 8), COUNT(*), SUM(LENGTH(content)) FROM memories WHERE id >= :first AND"
+        " (visibility = 'shared' OR stored_by = :viewer) GROUP BY SUBSTR(id, 1, 8)",
+        {"first": _digits(since), "viewer": viewer},
+    ):
+        day = _day(str(moment))
+        memories[day] += int(count)
+        sizes[day] += int(size)
+    for day, count, size in tx.all(
+        "SELECT SUBSTR(created_at, 1, 10), COUNT(*), SUM(size) FROM notes WHERE modified_at >= :since AND"
+        " created_at >= :since GROUP BY SUBSTR(created_at, 1, 10)",
+        {"since": clock.text(since)},
+    ):
+        notes[str(day)] += int(count)
+        sizes[str(day)] += int(size)
+    return [Day(day, memories[day], notes[day], sizes[day]) for day in sorted(sizes)]
+
+
+def _digits(moment: datetime) -> str:
+    return f"{int(moment.timestamp() * 1000):012x}"[:8]
+
+
+def _day(digits: str) -> str:
+    return datetime.fromtimestamp((int(digits, 16) << 16) / 1000, UTC).strftime("%Y-%m-%d")

@@ -1,0 +1,147 @@
+"""What a vault holds and how well it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from vaults.db.sql import Reader
+from vaults.domain.memories.memory_model import Actor
+from vaults.vault import DATABASE, Vault
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryCounts:
+    """``living`` are found by recall; the others are kept but not found."""
+
+    living: int
+    archived: int
+    superseded: int
+    by_type: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingStatus:
+    """``pending`` texts have no vector yet; ``status`` is the model's: off, cold, loading, ready, failed or hung."""
+
+    status: str
+    pending: int
+    model: str | None
+    width: int | None
+    engine: str | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatus:
+    """Passages cut from memories and the vectors of the present model; ``loaded`` counts those in memory."""
+
+    passages: int
+    vectors: int
+    loaded: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class NotesStatus:
+    """Notes that are indexed, and files that are not. ``state``: unread, scanning (``done`` of ``total`` files),
+    ready, or unavailable, with the reason. ``watching``: how changes by other programs are noticed. ``history``: how
+    changes by tools are kept in Git."""
+
+    notes: int
+    skipped: int
+    state: str
+    done: int
+    total: int
+    watching: str
+    history: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class VaultStatus:
+    """Sections of ``status``."""
+
+    vault: str
+    memories: MemoryCounts
+    notes: NotesStatus
+    embedding: EmbeddingStatus
+    index: IndexStatus
+    storage_bytes: int
+    created_at: str
+
+
+async def status(vault: Vault, actor: Actor | None) -> VaultStatus:
+    """Counts and states, as of now, of what ``actor`` may see: private memories of others are not counted. None is the
+    operator at the machine, who counts everything."""
+    state = vault.shared.embedder.state()
+    model = vault.shared.embedder.identity
+
+    def read(tx: Reader) -> tuple[MemoryCounts, IndexStatus, int, NotesStatus]:
+        params = {"viewer": actor.identity if actor else "", "model": model.key if model else ""}
+        everything = actor is None
+        owed = _visible(tx, "embedding_queue", params, everything=everything)
+        return (
+            _counted(tx, params, everything=everything),
+            _index(tx, params, everything=everything),
+            owed,
+            _notes(tx, vault),
+        )
+
+    counts, index, pending, notes = await vault.db.read(read)
+    name, width = (model.name, model.width) if model else (None, None)
+    embedding = EmbeddingStatus(state.status, pending, name, width, state.engine, state.reason)
+    size = sum(path.stat().st_size for path in vault.folder.glob(f"{DATABASE}*"))
+    loaded = vault.projection.size
+    if loaded is not None:
+        index = replace(index, loaded=min(loaded, index.vectors))
+    return VaultStatus(vault.name, counts, notes, embedding, index, size, vault.entry.created_at)
+
+
+def _notes(tx: Reader, vault: Vault) -> NotesStatus:
+    now = vault.notes.now
+    if now.phase == "unread" and not vault.lease.held:
+        now = replace(now, phase="ready", watching="by another process")
+    held = int(tx.value("SELECT COUNT(*) FROM notes"))
+    skipped = int(tx.value("SELECT COUNT(*) FROM notes_skipped"))
+    return NotesStatus(
+        held, skipped, now.phase, now.done, now.total, now.watching, vault.notes.history_state, now.reason
+    )
+
+
+def _counted(tx: Reader, params: dict[str, str], *, everything: bool) -> MemoryCounts:
+    """Each condition is one that an index is of, so that no memory is read to be counted."""
+    living = "archived_at IS NULL AND superseded_by IS NULL GROUP BY type"
+    own, seen = ("", "") if everything else (" AND stored_by = :viewer", _SEEN)
+    by_type: Counter[str] = Counter()
+    for whose in ("visibility = 'shared'", f"visibility = 'private'{own}"):
+        rows = tx.all(f"SELECT type, COUNT(*) FROM memories WHERE {whose} AND {living}", params)
+        by_type.update({row[0]: int(row[1]) for row in rows})
+    gone = tx.one(
+        "SELECT COUNT(archived_at), COUNT(superseded_by) FROM memories"
+        f" WHERE (archived_at IS NOT NULL OR superseded_by IS NOT NULL){seen}",
+        params,
+    )
+    archived, superseded = gone or (0, 0)
+    return MemoryCounts(by_type.total(), int(archived), int(superseded), dict(sorted(by_type.items())))
+
+
+_SEEN = " AND (visibility = 'shared' OR stored_by = :viewer)"
+
+
+def _index(tx: Reader, params: dict[str, str], *, everything: bool) -> IndexStatus:
+    passages = int(tx.value("SELECT COUNT(*) FROM passages")) - (0 if everything else _foreign(tx, "", params))
+    vectors = _visible(tx, "embeddings", params, "(:model = '' OR x.model = :model)", everything=everything)
+    return IndexStatus(passages, vectors, None)
+
+
+def _visible(tx: Reader, table: str, params: dict[str, str], which: str = "(1 = 1)", *, everything: bool) -> int:
+    """Rows of a table that has one for a passage, but for those of passages the viewer may not see."""
+    held = int(tx.value(f"SELECT COUNT(*) FROM {table} x WHERE {which}", params))
+    return held - (0 if everything else _foreign(tx, f"JOIN {table} x ON x.passage = p.seq AND {which}", params))
+
+
+def _foreign(tx: Reader, joined: str, params: dict[str, str]) -> int:
+    """Passages of others' private memories: mostly few, so what may be seen is all less these."""
+    others = "m.visibility = 'private' AND (m.stored_by < :viewer OR m.stored_by > :viewer)"
+    found = f"memories m CROSS JOIN passages p ON p.kind = 'memory' AND p.item = m.seq {joined}"
+    return int(tx.value(f"SELECT COUNT(*) FROM {found} WHERE {others}", params))

@@ -1,0 +1,354 @@
+"""Does a vault agree with itself? Rows, passages, full text, vectors and their projection, each against its source.
+
+Reading only, beside whatever else uses the vault. A vector that is owed is no disagreement: the queue
+knows of it. Everything found here is derived, so ``reindex`` repairs it, but for damage of the file itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from vaults.context import run_in
+from vaults.db.connection import open_raw
+from vaults.db.failures import translated
+from vaults.db.sql import Reader, Row, Writer
+from vaults.domain.memories import indexing
+from vaults.domain.memories.indexing import Source
+from vaults.domain.notes.index.extraction import LeftOut
+from vaults.domain.notes.sync import readiness
+from vaults.domain.notes.verify import disk_check, journal_check
+from vaults.index import embeddings, facets, neighbours, passages
+from vaults.index.projection import SNAPSHOT
+from vaults.index.snapshot import SnapshotInvalid
+from vaults.index.unspaced_scripts import grams
+from vaults.index.vector_index import Stamp, VectorIndex
+from vaults.settings import IndexSettings, StorageSettings
+from vaults.vault import Vault
+
+PAGE = 200
+"""Memories read at a time: the longest takes 50 KB."""
+
+REINDEX = "run: strongroom reindex --vault {vault}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that does not agree (``error``), or is worth knowing (``notice``). ``todo`` says what helps."""
+
+    code: str
+    severity: Literal["error", "notice"]
+    count: int
+    message: str
+    todo: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was looked at and what was found. ``agrees``: no finding is an error."""
+
+    vault: str
+    agrees: bool
+    memories: int
+    passages: int
+    vectors: int
+    owed: int
+    findings: list[Finding]
+    notes: int = 0
+
+
+Counts = dict[str, int]
+Progress = Callable[[int, int], None]
+"""Told now and then: memories, and then notes, compared, of how many."""
+
+_MESSAGES = {
+    "database_damaged": "the database file is damaged",
+    "rows_dangling": "rows refer to rows that are gone",
+    "source_changed": "memories differ from the hash that was taken of them",
+    "tags_differ": "memories differ from the tags that searches filter by",
+    "notes_unavailable": "the notes folder cannot be read; no note was compared",
+    "notes_unindexed": "files are not in the index",
+    "notes_gone": "notes in the index have no file, or one that is left out",
+    "notes_stale": "the index knows another text than the file holds",
+    "notes_differ": "notes differ from what is read of their file",
+    "links_differ": "links, tasks, tags or fields differ from what is read of their note",
+    "skipped_differ": "files are listed as left out for what is no reason now",
+    "notes_unfinished": "long notes wait for their links and tasks to be read",
+    "changes_unfinished": "changes of notes were begun and not ended",
+    "versions_damaged": "kept versions of notes cannot be read",
+    "passages_missing": "memories or notes have no passages",
+    "passages_stale": "passages were cut from an earlier text of their memory",
+    "passages_differ": "passages are not what is cut from their memory or note",
+    "neighbours_differ": "passages do not know the text around them",
+    "passages_orphaned": "passages belong to memories or notes that are gone",
+    "tags_orphaned": "tags or fields belong to memories or notes that are gone",
+    "text_index_differs": "the full-text index does not match the passages",
+    "vectors_missing": "passages have no vector, and none is queued",
+    "vectors_stale": "vectors belong to an earlier text or another model, and no new one is queued",
+    "vectors_misshapen": "vectors are not unit vectors of the model's width",
+    "change_clock_behind": "vectors have change numbers from the future",
+    "projection_differs": "the vector index replayed from the rows does not hold what the rows hold",
+    "snapshot_differs": "the saved vector index does not hold what the rows hold",
+    "vectors_owed": "passages wait for their vector; keyword search finds them",
+    "vectors_given_up": "passages were refused by the model; keyword search finds them",
+    "snapshot_unused": "the saved vector index is from another state and will be built anew",
+    "notes_behind": "files were saved just now and are not in the index yet",
+    "folders_unread": "folders of notes cannot be listed; what is known of them was not compared",
+    "notes_skipped": "files are left out of the index",
+    "versions_missing": "changes name versions of notes that are not kept; they cannot be taken back",
+    "versions_unnamed": "versions of notes are kept that no change names",
+}
+_NOTICES = {
+    "vectors_owed": "a running server pays them; or run: strongroom reindex --vault {vault}",
+    "vectors_given_up": REINDEX,
+    "snapshot_unused": "nothing",
+    "notes_behind": "a running server reads them in a moment",
+    "notes_unfinished": "a running server reads them in a moment",
+    "folders_unread": "let the server read them",
+    "notes_skipped": "run: strongroom doctor --verbose --vault {vault}",
+    "versions_missing": "nothing",
+    "versions_unnamed": "nothing; they are forgotten in time",
+}
+_TODO = {
+    "database_damaged": "restore a backup",
+    "versions_damaged": "restore a backup",
+    "notes_unavailable": "bring the folder back",
+    "changes_unfinished": "run: strongroom doctor --repair --vault {vault}",
+}
+REASONS = 3
+"""Files that a finding names, of those that are left out."""
+
+
+async def verify(vault: Vault, progress: Progress = lambda *_: None) -> Report:
+    """Compare everything with what it was derived from. Takes about a second per 20,000 memories, and as long as to
+    index the notes."""
+    limit = vault.shared.index.passage_tokens
+    skipped: list[LeftOut] = []
+    counts = await run_in(vault.shared.pool, _check_file, vault.db.path, vault.shared.storage)
+    if not counts["database_damaged"]:
+        await readiness.settled(vault)
+        found = Counter(await vault.db.read(lambda tx: _read(tx, limit, progress)))
+        if not found["change_clock_behind"]:
+            found.update(await _vectors(vault))
+        proof = await disk_check.prove(vault, progress)
+        found.update(proof.counts)
+        found.update(await journal_check.audit(vault))
+        skipped, counts = proof.skipped, counts | found
+    memories, notes, cut, vectors = await vault.db.read(_sizes)
+    findings = [_finding(code, counts[code], vault.name) for code in _MESSAGES if counts.get(code)]
+    findings += [_left_out(skipped, vault.name)] if skipped else []
+    agrees = all(finding.severity != "error" for finding in findings)
+    return Report(vault.name, agrees, memories, cut, vectors, counts.get("vectors_owed", 0), findings, notes)
+
+
+def _sizes(tx: Reader) -> tuple[int, ...]:
+    tables = ("memories", "notes", "passages", "embeddings")
+    return tuple(int(tx.value(f"SELECT COUNT(*) FROM {table}")) for table in tables)
+
+
+def _finding(code: str, count: int, vault: str) -> Finding:
+    severity: Literal["error", "notice"] = "notice" if code in _NOTICES else "error"
+    todo = _NOTICES.get(code, _TODO.get(code, REINDEX))
+    return Finding(code, severity, count, _MESSAGES[code], todo.format(vault=vault))
+
+
+def _left_out(skipped: list[LeftOut], vault: str) -> Finding:
+    finding = _finding("notes_skipped", len(skipped), vault)
+    some = ", ".join(f"{each.path} ({each.reason})" for each in skipped[:REASONS])
+    more = ", …" if len(skipped) > REASONS else ""
+    return replace(finding, message=f"{finding.message}: {some}{more}")
+
+
+def _check_file(path: Path, settings: StorageSettings) -> Counts:
+    """SQLite's and FTS5's own checks. Blocking; on a connection of its own, because FTS5 compares what an older one
+    remembers of the index with what others have written since, and calls that damage."""
+    with translated(), closing(open_raw(path, settings, writer=True)) as raw:
+        found = [str(row[0]) for row in raw.execute("PRAGMA quick_check(20)") if row[0] != "ok"]
+        text = [line for line in found if "fts5" in line.lower()]
+        raw.execute("BEGIN IMMEDIATE")
+        differs = bool(text) or passages.text_disagrees(Writer(raw))
+        raw.execute("ROLLBACK")
+    return {"database_damaged": len(found) - len(text), "text_index_differs": int(differs)}
+
+
+def _read(tx: Reader, passage_tokens: int, progress: Progress) -> Counts:
+    """Everything that one snapshot of the rows can tell."""
+    counts: Counts = {"rows_dangling": 0, **dict.fromkeys(_COMPARED, 0)}
+    counts["rows_dangling"] = len(tx.all("PRAGMA foreign_key_check"))
+    for code, sql in _COUNTED.items():
+        counts[code] = int(tx.value(sql, {"given_up": embeddings.MAX_ATTEMPTS}))
+    total, after, done = int(tx.value("SELECT COUNT(*) FROM memories")), 0, 0
+    counts["neighbours_differ"] = neighbours.disagreeing(tx)
+    while page := indexing.sources(tx, after, PAGE):
+        for source in page:
+            for code in _compare(tx, source, passage_tokens):
+                counts[code] += 1
+        after, done = page[-1].item.number, done + len(page)
+        progress(done, total)
+    return counts
+
+
+_OWN = (
+    "EXISTS (SELECT 1 FROM embeddings e WHERE e.passage = p.seq AND e.text_hash = p.text_hash"
+    " AND e.model = COALESCE((SELECT value FROM vault_info WHERE key = 'model'), e.model))"
+)
+_QUEUED = "EXISTS (SELECT 1 FROM embedding_queue q WHERE q.passage = p.seq)"
+_ANY = "EXISTS (SELECT 1 FROM embeddings e WHERE e.passage = p.seq)"
+
+_COUNTED = {
+    "passages_orphaned": f"SELECT COUNT(*) FROM passages x WHERE {indexing.ORPHANED}",
+    "tags_orphaned": " + ".join(
+        f"(SELECT COUNT(*) FROM {table} x WHERE {indexing.ORPHANED})" for table in ("item_tags", "item_fields")
+    ).join(("SELECT ", "")),
+    "vectors_missing": f"SELECT COUNT(*) FROM passages p WHERE NOT {_ANY} AND NOT {_QUEUED}",
+    "vectors_stale": f"SELECT COUNT(*) FROM passages p WHERE {_ANY} AND NOT {_OWN} AND NOT {_QUEUED}",
+    "vectors_owed": "SELECT COUNT(*) FROM embedding_queue",
+    "vectors_given_up": "SELECT COUNT(*) FROM embedding_queue WHERE attempts >= :given_up",
+    "change_clock_behind": (
+        "SELECT (SELECT COUNT(*) = 0 FROM vector_clock)"
+        " + (SELECT COUNT(*) FROM embeddings WHERE change > COALESCE((SELECT MAX(last) FROM vector_clock), -1))"
+    ),
+}
+
+
+_COMPARED = ("source_changed", "tags_differ", "passages_missing", "passages_stale", "passages_differ")
+
+
+def _compare(tx: Reader, source: Source, passage_tokens: int) -> list[str]:
+    """What does not agree with one memory."""
+    item = {"kind": source.item.kind, "item": source.item.number}
+    wrong = [] if indexing.true_hash(source) == source.item.source_hash else ["source_changed"]
+    tags = {row[0] for row in tx.all("SELECT tag FROM item_tags WHERE kind = :kind AND item = :item", item)}
+    fields = tx.all("SELECT field, value FROM item_fields WHERE kind = :kind AND item = :item", item)
+    if tags != set(source.tags) or set(fields) != set(facets.fields_of(source.metadata)):
+        wrong.append("tags_differ")
+    held = tx.all(f"SELECT {_HELD} FROM passages WHERE kind = :kind AND item = :item ORDER BY ordinal", item)
+    expected = [passage.columns() for passage in source.cut(passage_tokens)]
+    if not held:
+        wrong.append("passages_missing")
+    elif any(row[0] != source.item.source_hash for row in held):
+        wrong.append("passages_stale")
+    else:
+        shared = source.item.columns() | {"sequence": source.item.sequence(len(expected))}
+        rows = [shared | columns for columns in expected]
+        if _pairs_differ(tx, item) or [tuple(row) for row in held] != [
+            tuple(row[name] for name in _COLUMNS) for row in rows
+        ]:
+            wrong.append("passages_differ")
+    return wrong
+
+
+def _pairs_differ(tx: Reader, item: dict[str, object]) -> bool:
+    rows = tx.all(
+        "SELECT p.title, p.body, p.labels, CASE WHEN p.owner IS NULL"
+        " THEN (SELECT pairs FROM passages_pairs s WHERE s.rowid = p.seq)"
+        " ELSE (SELECT pairs FROM private_pairs s WHERE s.rowid = p.seq) END"
+        " FROM passages p WHERE p.kind = :kind AND p.item = :item",
+        item,
+    )
+    return any(grams(f"{title}\n{body}\n{labels}") != (pairs or "") for title, body, labels, pairs in rows)
+
+
+_COLUMNS = (
+    "source_hash",
+    *(name for name in passages.COLUMNS if name not in ("source_hash", "kind", "item", "place", "ordinal")),
+)
+_HELD = ", ".join(_COLUMNS)
+
+
+async def _vectors(vault: Vault) -> Counts:
+    """Replay the vectors as a search would, from nothing and from the saved index, and compare with the rows."""
+    model = await vault.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = 'model'"))
+    if model is None:
+        return {}
+    widths = await vault.db.read(lambda tx: tx.all(_WIDTHS, (model,)))
+    if not widths:
+        return {}
+    known = vault.shared.embedder.identity
+    width = known.width if known is not None and known.key == model else int(widths[0][0]) // 4
+    misshapen = sum(int(row[1]) for row in widths if int(row[0]) != 4 * width)
+    fresh = VectorIndex(width, vault.shared.index)
+    replayed = await _replay(vault, fresh, width, model)
+    stamp = Stamp(vault.entry.vault_id, model, width, 0)
+    loaded = await run_in(vault.shared.pool, _load, vault.folder / SNAPSHOT, stamp, vault.shared.index)
+    counts = {"vectors_misshapen": max(misshapen, replayed.damaged), "projection_differs": replayed.difference}
+    if isinstance(loaded, VectorIndex):
+        counts["snapshot_differs"] = (await _replay(vault, loaded, width, model)).difference
+    elif loaded != "missing":
+        counts["snapshot_unused"] = 1
+    return counts
+
+
+_WIDTHS = "SELECT LENGTH(vector), COUNT(*) FROM embeddings WHERE model = ? GROUP BY 1 ORDER BY 2 DESC"
+
+
+def _load(path: Path, stamp: Stamp, settings: IndexSettings) -> VectorIndex | str:
+    try:
+        return VectorIndex.load(path, stamp, settings)
+    except SnapshotInvalid as verdict:
+        return verdict.reason
+
+
+@dataclass(frozen=True, slots=True)
+class _Replayed:
+    damaged: int
+    difference: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Changes, and what the rows hold in the snapshot these came from."""
+
+    delta: embeddings.Delta
+    clock: int
+    count: int
+    sample: list[Row]
+
+
+async def _replay(vault: Vault, index: VectorIndex, width: int, model: str) -> _Replayed:
+    """Catch the index up and count what it holds too much, too little or otherwise."""
+    damaged: set[int] = set()
+    while True:
+        seen = index.seen
+        step = await vault.db.read(lambda tx, seen=seen: _step(tx, seen, model))  # type: ignore[misc]
+        if step.delta.anew:
+            index = VectorIndex(width, vault.shared.index)
+        damaged |= set(await run_in(vault.shared.pool, index.apply, step.delta.changes, step.delta.last))
+        if step.delta.last >= step.clock:
+            break
+    sample = [row for row in step.sample if row[0] not in damaged]
+    wrong = await run_in(vault.shared.pool, _mismatches, index, sample)
+    return _Replayed(len(damaged), abs(len(index) + len(damaged) - step.count) + wrong)
+
+
+SAMPLE = 256
+"""Vectors compared one by one; the others by number."""
+
+
+def _step(tx: Reader, seen: int, model: str) -> _Step:
+    count = int(tx.value("SELECT COUNT(*) FROM embeddings WHERE model = ?", (model,)))
+    sample = tx.all(
+        "SELECT passage, vector FROM embeddings WHERE model = :model AND passage % :step = 0 LIMIT :sample",
+        {"model": model, "step": max(count // SAMPLE, 1), "sample": SAMPLE},
+    )
+    return _Step(embeddings.since(tx, seen, model), embeddings.last_change(tx), count, sample)
+
+
+def _mismatches(index: VectorIndex, sample: list[Row]) -> int:
+    import numpy as np
+
+    wrong = 0
+    for passage, raw in sample:
+        allow = np.array([passage], dtype=np.int64)
+        vector: Any = np.frombuffer(raw, dtype="<f4")
+        hits = index.search(vector, 1, allow)
+        wrong += not hits or hits[0][1] < ALIKE
+    return wrong
+
+
+ALIKE = 0.95
+"""Cosine of a vector with itself, allowing for what compression takes."""

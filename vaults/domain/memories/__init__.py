@@ -1,0 +1,1 @@
+"""Memories: stored, changed, linked, corrected, expired; what contradicts or repeats another."""

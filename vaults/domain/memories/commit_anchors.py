@@ -1,0 +1,67 @@
+"""Commits memories speak of: which one is checked out, and which the present state no longer goes back to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from vaults.context import run_in
+from vaults.domain.memories.storage import Prepared
+from vaults.history.ancestry import Repository, open_repository
+from vaults.history.errors import HistoryUnavailable
+from vaults.vault import Vault
+
+T = TypeVar("T")
+
+ASKED = 200
+"""Commits the repository is asked about at a time."""
+
+
+async def anchored(vault: Vault, prepared: Prepared) -> Prepared:
+    """A memory with the commit that is checked out where the vault lies, unless it names one."""
+    if prepared.anchor_commit is not None or _named(vault) is None:
+        return prepared
+    return replace(prepared, anchor_commit=await present(vault))
+
+
+async def present(vault: Vault) -> str | None:
+    """The full id of the commit checked out in the vault's repository; None where there is none."""
+    folder = _named(vault)
+    if folder is None:
+        return None
+    return await _asked(vault, folder, Repository.head)
+
+
+async def orphans(vault: Vault, commits: Collection[str], head: str) -> frozenset[str] | None:
+    """Those of ``commits`` that are not ancestors of ``head``, which is a full id; the first ``ASKED`` are looked at.
+    None where that cannot be told: the vault has no repository, it cannot be read, or does not know ``head``."""
+    folder, first = _named(vault), tuple(dict.fromkeys(commits))[:ASKED]
+    if folder is None:
+        return None
+    return await _asked(vault, folder, lambda repository: repository.outside(first, head))
+
+
+def _named(vault: Vault) -> Path | None:
+    """The folder in whose repository the vault's work lies: the one served in place, or the one the settings name."""
+    if vault.entry.path is not None:
+        return vault.entry.path
+    named = vault.notes.settings.repository
+    return Path(named) if named else None
+
+
+async def _asked(vault: Vault, folder: Path, question: Callable[[Repository], T | None]) -> T | None:
+    """Ask the repository, on a thread; None where there is none. One that fails is opened anew the next time."""
+
+    def ask() -> T | None:
+        if vault.notes.repository is None:
+            vault.notes.repository = open_repository(folder)
+        repository: Repository | None = vault.notes.repository
+        return question(repository) if repository else None
+
+    try:
+        return await run_in(vault.shared.pool, ask)
+    except HistoryUnavailable:
+        vault.notes.repository = None
+        return None

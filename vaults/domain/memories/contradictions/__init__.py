@@ -1,0 +1,1 @@
+"""Whether two memories contradict each other, found without a model."""

@@ -1,0 +1,232 @@
+"""What a sentence claims: of a subject, one value, in whichever order it is said. Pure.
+
+"Package manager: pnpm", "we use pnpm as package manager" and "Paketmanager ist pnpm" put a value to a subject that has
+one at a time. Only such are claims: what is one of several ("one of our customers is", "Tip:") is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vaults.domain.memories.contradictions import german, value_comparison
+from vaults.domain.memories.contradictions.sentences import DENYING, STOP, Sentence, is_time
+from vaults.domain.memories.contradictions.statement_words import is_value, stem
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.casefold().split())
+
+
+SLOTS = (
+    _words(
+        "default branch port region language database name owner deadline timezone zone format limit version provider "
+        "host framework library editor unit currency address contact lead maintainer license theme level mode protocol "
+        "strategy policy channel manager city office day colour color primary encoding algorithm queue broker registry "
+        "domain package backend store engine model tool runner approver reviewer"
+    )
+    | german.SLOTS
+)
+"""What has one value at a time."""
+
+_COPULAS = _words("is are ist sind lautet heißt beträgt wird werden")
+_USES = _words("use uses using nutzt nutzen verwendet verwenden benutzt benutzen setzt setzen")
+_OWNS = _words("owns leads maintains manages verantwortet leitet betreut")
+_SOME = _words("a an ein eine")
+_STATE = re.compile(r"\w{2,}(?:[aei]ble|ed|ing|ful|ous|less|ive|lich|ig|bar|sam)")
+_STATES = _words(
+    "slow fast big small good bad new old ready done broken down up full empty ok fine stale flaky easy hard important "
+    "great nice langsam schnell gut schlecht neu alt bereit fertig kaputt voll leer wichtig"
+)
+"""How a thing is, not which one: it can be several of these."""
+
+_ENDS = _words("verwendet genutzt benutzt eingesetzt ein used now jetzt nun derzeit aktuell currently instead today")
+"""What may stand behind a value and is none of it."""
+
+_BEFORE = _words(
+    "for as in on to with per by at under über für als im zur zum beim mit bei auf unter am um from von because weil"
+)
+"""What a value ends before."""
+
+_SEVERAL = _words(
+    "one some another example examples tip todo issue issues idea ideas question bug customer customers client clients "
+    "meeting call task tasks link links see source reference feature topic summary session step ticket einer eine "
+    "eines kunde kunden fehler frage aufgabe aufgaben besprechung termin siehe beispiel idee schritt"
+)
+"""Subjects of which there are many."""
+
+_SOFT = _words(
+    "listen run set live configur size number count version valu setting us we team project repo app currently "
+    "lauscht läuft liegt liegen nutzt nutzen verwendet verwenden setzt setzen ein projekt beträgt lautet hold keep "
+    "kept take be end start begin expire last anzahl current present actual defin"
+)
+"""Stems that say how a subject has its value, not which subject."""
+
+_CANON = {"owner": "own", "owned": "own", "eigentümer": "verantwortlich", "zuständig": "verantwortlich"}
+
+_NUMBERED = _words(
+    "ticket issue bug chapter step adr error http run sprint phase code status exit rfc pr line page part floor "
+    "kapitel schritt fehler seite zeile stufe"
+)
+"""Nouns whose figure is a name, not a value."""
+
+_CONDITION = _words("if when unless wenn falls sobald whenever once answers returns")
+
+_TOKEN = re.compile(r"[^\W_]+(?:(?:[./:_@+'%&-]+|(?<=\d),(?=\d))[^\W_]+)*[%+#]*|%|[:=](?=\s|$)|,", re.UNICODE)
+
+LONGEST = 4
+"""Words of a value at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """``subject``: stems of what it is about; ``topic``: the same in words; ``value``: its words, folded. ``only``:
+    whether the subject is of a kind that has one value, or the sentence says so."""
+
+    subject: frozenset[str]
+    topic: str
+    value: tuple[str, ...]
+    only: bool
+
+
+def opposing(new: Sentence, old: Sentence) -> tuple[str, str, str] | None:
+    """The topic and the two values, old and new, where two sentences put another value to the same subject."""
+    for read in (_named, _figured):
+        ours, theirs = read(new), read(old)
+        if ours is None or theirs is None or not _is_same(ours, theirs):
+            continue
+        if value_comparison.agree(ours.value, theirs.value) or is_state(ours.value) or is_state(theirs.value):
+            return None
+        if ours.only or theirs.only or (_is_exact(ours) and _is_exact(theirs)):
+            return ours.topic, " ".join(theirs.value), " ".join(ours.value)
+    return None
+
+
+def is_state(value: Sequence[str]) -> bool:
+    """Whether a value says how something is."""
+    last = value[-1]
+    return last in _STATES or (
+        _STATE.fullmatch(last) is not None and last not in value_comparison.YES | value_comparison.NO
+    )
+
+
+def _is_same(one: Claim, other: Claim) -> bool:
+    return bool(one.subject) and one.subject == other.subject
+
+
+def _is_exact(claim: Claim) -> bool:
+    """Whether a value is a figure, a time, or a yes or no."""
+    return any(is_time(word) for word in claim.value) or claim.value[0] in value_comparison.YES | value_comparison.NO
+
+
+def _named(sentence: Sentence) -> Claim | None:
+    """The claim of a sentence with a value in a place of its own: behind a colon or a verb, or before one that tells
+    who."""
+    tokens = [token.casefold() for token in _TOKEN.findall(sentence.text)]
+    if DENYING & set(tokens) or _CONDITION & set(tokens):
+        return None
+    at = _binder(tokens)
+    if at is None:
+        return None
+    left, right = tokens[:at], tokens[at + 1 :]
+    if tokens[at] in _OWNS:
+        return _claim(["owner", *right], left, [], only=True)
+    if tokens[at] in _COPULAS and right[0] in _SOME:  # one may be a cook and a climber
+        return None
+    value, rest = _value(right)
+    used = tokens[at] in _USES
+    if "," in rest or (used and not _content(rest + left)):
+        return None
+    key = tokens[at] in (":", "=") and not rest and is_key(left)
+    return _claim([*left, *rest], value, left, only=used or key)
+
+
+def is_key(left: Sequence[str]) -> bool:
+    """Whether words before a colon name a setting, not who speaks or what there are several of."""
+    if not 2 <= len(left) <= 4 or any(map(is_time, left)):
+        return False
+    return re.search(r"[^siu]s$", left[-1]) is None
+
+
+def _binder(tokens: list[str]) -> int | None:
+    """Where the subject ends and the value begins, or the other way round."""
+    for kinds, until in (((":", "="), 9), (_OWNS, 4), (_USES, 10), (_COPULAS, 12)):
+        for at, token in enumerate(tokens[1 : min(until, len(tokens) - 1)], 1):
+            if token in kinds:
+                return at
+    return None
+
+
+def _value(right: list[str]) -> tuple[list[str], list[str]]:
+    """The words up to a preposition or a comma, and what comes behind."""
+    while right and right[0] in value_comparison.IDLE - value_comparison.YES:
+        right = right[1:]
+    if right and right[0] in value_comparison.YES | value_comparison.NO:
+        return right[:1], right[1:]
+    at = next((at for at, token in enumerate(right) if at and token in _BEFORE), len(right))
+    value, rest = right[:at], right[at:]
+    while value and value[-1] in _ENDS:
+        value.pop()
+    return value, [token for token in rest if token not in _ENDS]
+
+
+def _claim(about: list[str], value: list[str], key: list[str], *, only: bool) -> Claim | None:
+    value = [word for word in value if word not in value_comparison.IDLE - value_comparison.YES]
+    if not 1 <= len(value) <= LONGEST or is_one_of_many(about) or {"and", "und", "or", "oder", ","} & set(value):
+        return None
+    subject = _content(about)
+    slot = any(_is_slot(word) for word in key)
+    return Claim(subject, topic(about), tuple(value), (only and len(subject) > 0) or slot)
+
+
+def is_one_of_many(tokens: Sequence[str]) -> bool:
+    """Whether a sentence begins with what there are many of: "one of our customers is", "TODO:", "session 12"; not with
+    a word that only goes before the subject, as in "session cookie"."""
+    for at, token in enumerate(tokens[:4]):
+        after = tokens[at + 1] if at + 1 < len(tokens) else ":"
+        if token in _SEVERAL and (after in _AFTER or is_time(after)):
+            return True
+    return False
+
+
+_AFTER = _words(": = of is are ist sind with for on mit von für summary")
+
+
+def _is_slot(word: str) -> bool:
+    return word in SLOTS or stem(word) in SLOTS or any(word.endswith(slot) for slot in german.SLOTS)
+
+
+def _content(words: list[str]) -> frozenset[str]:
+    stems = (_CANON.get(word, stem(word)) for word in words if word not in STOP and word != ",")
+    return frozenset(each for each in stems if each not in STOP and each not in _SOFT)
+
+
+def topic(words: Sequence[str]) -> str:
+    """What the words are about, in a few of them."""
+    said = [word for word in words if word not in STOP and stem(word) not in _SOFT and word not in (",", ":", "=")]
+    return " ".join(said[:6])
+
+
+def _figured(sentence: Sentence) -> Claim | None:
+    """The claim of a sentence whose value is its only figure, a date or a time, wherever it stands."""
+    tokens = sentence.tokens
+    if sentence.denies or _CONDITION & set(tokens):
+        return None
+    figures = [at for at, token in enumerate(tokens) if is_time(token)]
+    if not figures or figures[-1] - figures[0] > LONGEST or figures[0] == 0:
+        return None
+    if stem(tokens[figures[0] - 1]) in _NUMBERED or is_one_of_many(tokens):
+        return None
+    if sentence.verb is not None and figures[0] < sentence.verb:
+        return None
+    until = figures[-1] + 1
+    if (
+        until < len(tokens)
+        and is_value(tokens[figures[-1]])
+        and len(value_comparison.read(tokens[figures[-1] : until + 1])) == 1
+    ):
+        until += 1  # its unit
+    about = [*tokens[: figures[0]], *tokens[until:]]
+    subject = _content([word for word in about if word not in (":", "=")])
+    return Claim(subject, topic(about), tokens[figures[0] : until], len(subject) >= 2)

@@ -1,0 +1,268 @@
+"""Sentences as contradictions are read off them: words in order, what they speak of, whether they deny. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice, pairwise
+from typing import NamedTuple
+
+from vaults.domain.memories.contradictions import german, statement_words
+from vaults.domain.memories.contradictions.statement_words import is_value, stem
+
+SENTENCES, WORDS = 12, 60
+"""Sentences of a text that are read, and words of a sentence: what is said first counts most."""
+
+_END = re.compile(r"(?<=[.!?])\s+|\n+|;\s|\s[–—]\s")
+_TOKEN = re.compile(r"[^\W_]+(?:(?:[./:_@+'%&-]+|(?<=\d),(?=\d))[^\W_]+)*[%+#]*|%|[:=](?=\s|$)", re.UNICODE)
+_CODE = re.compile(r"(?ms)^ {0,3}```.*?(?:^ {0,3}```[^\n]*$|\Z)|\A\s*---\n.*?^---$")
+_ASIDE = re.compile(r"\([^()\n]{0,200}\)")
+_IDLE = re.compile(
+    r"(?i)\b(?:not (?:only|just|least)|do(?:n't| not) forget(?: to)?|no (?:matter|doubt|problem|wonder)"
+    r"|nicht (?:nur|zuletzt|vergessen)|kein (?:Problem|Wunder))\b"
+)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+STOP = (
+    _words(
+        "a an the this that these those we our us i my you your it its they their he she his her of and or but so "
+        "also now then there here just do does did done be been being is are was were am will would shall should can "
+        "could may might must have has had to in on at by for from with as per into any all always ever longer still "
+        "very really please let decid decided agreed agree plan want need needs currently today anymore instead "
+        "rather than only every which who when if because since until more most get gets : = about after before up "
+        "out off over under too yet already again"
+    )
+    | german.STOP
+)
+"""Words that carry no subject. Stems as well as words."""
+
+_OPPOSITES = (
+    "enable=activate disable=deactivate",
+    "allow=permit forbid prohibit ban disallow deny",
+    "allowed=permitted forbidden prohibited banned",
+    "require=mandatory=obligatory optional",
+    "true false",
+    "sync async",
+    "synchronous asynchronous",
+    "synchronously asynchronously",
+    "public private",
+    "open closed",
+    "accept reject",
+    "include exclude",
+    "safe unsafe",
+    "possible impossible",
+    "stable unstable",
+    "encrypted unencrypted",
+    "works fails broken",
+    "work fail",
+    "like dislike",
+    "likes dislikes hates",
+    "loves hates",
+    "manual automatic",
+    "manually automatically",
+    "supported unsupported",
+    "supports lacks",
+    "ascending descending",
+    "mutable immutable",
+    "blocking nonblocking",
+    "increase decrease",
+    "increases decreases",
+    "faster slower",
+    "present absent",
+    "visible hidden",
+    "keep delete",
+    "kept deleted",
+    "secure insecure",
+    "correct wrong",
+    "valid invalid",
+    "online offline",
+    "success failure",
+    "available unavailable",
+    "inclusive exclusive",
+    "stateless stateful",
+    "signed unsigned",
+    "compatible incompatible",
+    "active inactive",
+    *german.OPPOSITES,
+)
+
+OPPOSED = {
+    stem(word): (stem(re.split("[ =]", group)[0]), rank > 0)
+    for group in _OPPOSITES
+    for rank, words in enumerate(group.split())
+    for word in words.split("=")
+}
+"""A stem, what it is the opposite of, and whether it is the opposite. ``a=b c``: two words for one thing, and its
+opposite."""
+
+DENYING = statement_words.DENYING | german.DENYING
+_AGAINST = _words("avoid avoids avoiding stop stops stopped quit refuse refuses") | german.AGAINST
+
+_VERBS = (
+    _words(
+        "is are was were be has have had use uses used using run runs ran set sets take takes took keep keeps hold "
+        "holds last lasts start starts end ends listen listens expire expires cost costs require requires allow "
+        "allows must should can will may live lives work works write writes store stores deploy deploys host hosts "
+        "retry retries return returns need needs begin begins happen happens prefer prefers like likes own owns lead "
+        "leads manage manages maintain maintains support supports cache caches default defaults close closes rotate "
+        "rotates allocate allocates contain contains accept accepts send sends read reads build builds ship ships pin "
+        "pins target targets depend depends log logs wait waits fail fails stay stays go goes pay pays meet meets "
+        "serve serves authenticate authenticates sit sits reside resides report reports measure measures limit limits "
+        "format formats sign signs test tests block blocks refresh refreshes sync syncs back backs purge purges "
+        "delete deletes remove removes scale scales cover covers become becomes leave leaves arrive arrives open "
+        "opens moves equals means : ="
+    )
+    | german.VERBS
+)
+PAST = (
+    _words(
+        "was were had ran took went saw met wrote built bought made left came gave got found sent held began paid did "
+        "spoke ate flew drove won lost said sold"
+    )
+    | german.PAST
+)
+_HISTORY = _words("formerly previously früher ehemals damals vormals")
+
+_LABEL = re.compile(
+    r"(?i)^[\s>*+-]*(?:decision|decided|note|fact|fyi|reminder|update|learn(?:ed|t)|found|discovered|entscheidung|"
+    r"entschieden|hinweis|notiz|gelernt|merke)\b[^:\n]{0,80}:\s+(?=\S+\s+\S+\s+\S)"
+)
+"""What announces a statement."""
+
+_NOW = re.compile(
+    r"(?i)^(.{3,120}?)\b(?:was|were|war|waren)\b.{1,80}?[,;]?\s+(?:but |and |aber |und )?"
+    r"(?:now|jetzt|inzwischen|nun)\s+"
+    r"(?:it is |it's |is |are |ist |sind |er |sie |es )*"
+)
+"""``X was A, now it is B``: what counts is B."""
+_RECENT = re.compile(r"(?i)\b(?:now|jetzt|inzwischen|nun)\b")
+
+_SCOPES = _words(
+    "staging production prod dev development test tests testing qa ci local preview sandbox canary linux macos windows "
+    "ios android frontend backend web mobile desktop client server internal external produktion entwicklung lokal"
+)
+"""What makes another subject of the same words, where a heading says it."""
+
+TIMES = (
+    _words(
+        "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
+        "september october november december hourly daily nightly weekly biweekly monthly quarterly yearly annually "
+        "once twice one two three four five six seven eight nine ten eleven twelve twenty thirty sixty midnight noon "
+        "morning evening mondays tuesdays wednesdays thursdays fridays saturdays sundays"
+    )
+    | german.TIMES
+)
+"""Words that are values like figures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """``tokens`` in order, folded; ``raw`` as written; ``verb``: where the first verb stands, or None; ``about``: stems
+    of what it speaks of, values left out; ``denies``: whether it says that something is not so; ``text``: it itself;
+    ``under``: what the heading above it restricts it to."""
+
+    tokens: tuple[str, ...]
+    raw: tuple[str, ...]
+    verb: int | None
+    about: frozenset[str]
+    denies: bool
+    text: str
+    under: frozenset[str]
+
+    @property
+    def is_event(self) -> bool:
+        """Whether it tells what happened once, rather than what is so."""
+        if not _HISTORY.isdisjoint(self.tokens) or ("used", "to") in pairwise(self.tokens):
+            return True
+        if self.verb is None:
+            return any(map(_is_past, self.tokens[1:]))
+        if self.tokens[self.verb] in (":", "="):  # "Summary: refactored the parser"
+            return any(map(_is_past, self.tokens[self.verb + 1 : self.verb + 2]))
+        if self.tokens[self.verb] in _PRESENT:  # "the supported version is"
+            return False
+        return any(map(_is_past, self.tokens[1 : self.verb]))
+
+    @property
+    def is_exclaimed(self) -> bool:
+        """Whether it asks, or is said to somebody, rather than stating something."""
+        return self.text.rstrip().endswith(("!", "?"))
+
+
+_PRESENT = _words("is are ist sind")
+
+
+def _is_past(token: str) -> bool:
+    return token in PAST or (token.endswith("ed") and stem(token) not in OPPOSED)
+
+
+def sentences(text: str) -> list[Sentence]:
+    """The first sentences of a text, without empty ones."""
+    return list(islice(_read(text), SENTENCES))
+
+
+def _read(text: str) -> Iterator[Sentence]:
+    under: frozenset[str] = frozenset()
+    for part in _END.split(_CODE.sub("\n", text[: SENTENCES * 400])):
+        if part.count("|") >= 2:  # a row of a table is like every other one
+            continue
+        if part.startswith("#") or part.rstrip().endswith(":"):
+            under = _SCOPES & set(_TOKEN.findall(part.casefold()))
+            continue
+        told = _plain(part.replace("’", "'"))
+        whole = _sentence(told, under)
+        if whole is None:
+            continue
+        yield whole
+        if whole.denies and ", " in told and (first := _sentence(told.partition(", ")[0], under)) and first.denies:
+            yield first  # "no longer X, we moved to Y" is about X
+
+
+def _plain(part: str) -> str:
+    """A sentence without what announces it, asides, and what was."""
+    told = _IDLE.sub(" ", part)
+    if "(" in told:
+        told = _ASIDE.sub(" ", told)
+    if ":" in told:
+        told = _LABEL.sub("", told)
+    return _NOW.sub(r"\1 is ", told) if _RECENT.search(told) else told
+
+
+def _sentence(part: str, under: frozenset[str]) -> Sentence | None:
+    raw = _TOKEN.findall(part)[:WORDS]
+    while raw and raw[0] in (":", "="):
+        raw = raw[1:]
+    tokens = tuple(token.casefold() for token in raw)
+    if not tokens:
+        return None
+    colon = next((at for at, token in enumerate(tokens[:9]) if token in (":", "=")), None)
+    verb = colon or next((at for at, token in enumerate(tokens) if token in _VERBS and at > 0), None)
+    roles = [_role(token) for token in tokens]
+    about = frozenset(role.meant for role in roles if role.meant)
+    denies = sum(role.denies for role in roles) % 2 == 1
+    return Sentence(tokens, tuple(raw), verb, about, denies, part, under)
+
+
+class _Role(NamedTuple):
+    """What a word does: the stem it stands for, if it carries a subject, and how often it denies."""
+
+    meant: str
+    denies: int
+
+
+@lru_cache(8192)
+def _role(token: str) -> _Role:
+    meant, opposite = OPPOSED.get(stem(token), (stem(token), False))
+    against = token in DENYING or token in _AGAINST
+    idle = against or token in STOP or meant in STOP or is_time(token)
+    return _Role("" if idle else meant, opposite + against)
+
+
+def is_time(token: str) -> bool:
+    """Whether a token is a value: a figure, a day, a rhythm."""
+    return is_value(token) or token in TIMES

@@ -1,0 +1,70 @@
+"""Which of many memories say the same. Pure, and too costly for the event loop."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from vaults.domain.memories.contradictions.statement_words import says_the_same, wording
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A memory as it is compared. ``key`` is equal for equal ones, ``scope`` for those that stand in for each other;
+    ``times`` it was read; ``vector`` is None where it has none."""
+
+    seq: int
+    id: str
+    text: str
+    key: str | None
+    scope: str
+    times: int
+    vector: bytes | None
+
+
+def groups(candidates: Sequence[Candidate], near: float) -> list[list[Candidate]]:
+    """Those that say the same, together; in each group first the one that was read most, among these the oldest.
+    ``near`` is the cosine from which two are compared by their words."""
+    leader = list(range(len(candidates)))
+
+    def led(number: int) -> int:
+        while leader[number] != number:
+            leader[number] = number = leader[leader[number]]
+        return number
+
+    for one, other in (*_equal(candidates), *_alike(candidates, near)):
+        leader[led(other)] = led(one)
+    found: dict[int, list[Candidate]] = defaultdict(list)
+    for number, each in enumerate(candidates):
+        found[led(number)].append(each)
+    several = [sorted(group, key=lambda each: (-each.times, each.seq)) for group in found.values() if len(group) > 1]
+    return sorted(several, key=lambda group: group[0].seq)
+
+
+def _equal(candidates: Sequence[Candidate]) -> Iterator[tuple[int, int]]:
+    first: dict[tuple[str, str], int] = {}
+    for number, each in enumerate(candidates):
+        same = (each.scope, each.key or " ".join(each.text.split()).casefold())
+        if first.setdefault(same, number) != number:
+            yield first[same], number
+
+
+def _alike(candidates: Sequence[Candidate], near: float) -> Iterator[tuple[int, int]]:
+    """Pairs of one scope whose meaning is near and whose words are nearly the same."""
+    import numpy as np
+
+    scopes: dict[str, list[int]] = defaultdict(list)
+    for number, each in enumerate(candidates):
+        if each.vector is not None:
+            scopes[each.scope].append(number)
+    for numbers in scopes.values():
+        rows = np.stack([np.frombuffer(candidates[number].vector or b"", dtype="<f4") for number in numbers])
+        said = {}
+        for one, other in zip(*np.nonzero(np.triu(rows @ rows.T >= near, 1)), strict=True):
+            pair = numbers[int(one)], numbers[int(other)]
+            for number in pair:
+                if number not in said:
+                    said[number] = wording(candidates[number].text)
+            if says_the_same(said[pair[0]], said[pair[1]]):
+                yield pair

@@ -1,0 +1,137 @@
+"""A memory told again: which one it is, what the second telling adds to it, and what stays as it was.
+
+Only the caller's own memory takes anything on. Another's that says the same is known, and left alone: what it lacks is
+told, and whoever wants it there says so with ``memory_update``. The text itself is equal, and so is who may see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from vaults.db.sql import Reader
+from vaults.domain.memories import storage
+from vaults.domain.memories.memory_model import COLUMNS, WIDTH, Actor, Memory, bounded_json, from_row
+from vaults.domain.memories.storage import Prepared, Stored
+
+AT_MOST = 20
+"""Tags of a memory, and keywords."""
+
+FOREVER = "never"
+"""When a memory expires that does not."""
+
+_FILLED = ("thread", "entity", "confidence", "anchor_commit", "external_id")
+"""What is taken where there was none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The memory that says so already. ``stored`` is the answer; ``fields`` and ``tags`` are what it takes on."""
+
+    stored: Stored
+    seq: int
+    fields: Mapping[str, Any]
+    tags: Sequence[str]
+
+
+@dataclass(slots=True)
+class _Addition:
+    """``fields`` as they are to be; ``added``: what is new in them; ``kept``: what stays although another value was
+    told, by field."""
+
+    fields: dict[str, Any] = field(default_factory=dict)
+    tags: list[str] = field(default_factory=list)
+    added: dict[str, Any] = field(default_factory=dict)
+    kept: dict[str, Any] = field(default_factory=dict)
+
+    def take(self, name: str, value: Any) -> None:
+        self.fields[name] = self.added[name] = value
+
+
+def known(tx: Reader, actor: Actor, told: Prepared) -> Known | None:
+    """The living memory that says what is told, if there is one."""
+    stored = storage.duplicate(tx, actor, told)
+    if stored is None:
+        return None
+    row = tx.one(
+        f"SELECT {COLUMNS}, m.title_derived, m.stored_by, m.seq FROM memories m WHERE m.id = :id", {"id": stored.id}
+    )
+    assert row is not None
+    held, derived, own = from_row(row), bool(row[WIDTH]), row[WIDTH + 1] == actor.identity
+    addition = _addition(held, told, titled=not derived)
+    if own and held.author == told.author:
+        answer = replace(stored, added=addition.added or None, kept=addition.kept or None)
+        return Known(answer, int(row[WIDTH + 2]), addition.fields, addition.tags)
+    left = {name: getattr(held, name) for name in addition.added} | addition.kept
+    return Known(replace(stored, kept=left or None), int(row[WIDTH + 2]), {}, [])
+
+
+def _addition(held: Memory, told: Prepared, *, titled: bool) -> _Addition:
+    addition, fields = _Addition(), told.fields
+    given = {name: getattr(fields, name) for name in _FILLED} | {"occurred_at": told.occurred_at}
+    for name, value in given.items():
+        _fill(addition, name, getattr(held, name), value)
+    _fill(addition, "type", None if held.type == "raw" else held.type, None if fields.type == "raw" else fields.type)
+    _fill(addition, "title", held.title if titled else None, fields.title)
+    for name, now, then in (
+        ("author", told.author, held.author),
+        ("applies_to", fields.applies_to, held.applies_to),  # to narrow or widen it would unsay the first telling
+        ("tier", held.tier if fields.tier == "warm" else fields.tier, held.tier),
+    ):
+        if now != then:
+            addition.kept[name] = then
+    addition.tags = _listed(addition, "tags", held.tags, fields.tags)
+    if words := _listed(addition, "keywords", held.keywords, fields.keywords):
+        addition.fields["keywords"] = [*held.keywords, *words]
+    _describe(addition, held.metadata, fields.metadata)
+    _extend(addition, held.expires_at, told.expires_at)
+    return addition
+
+
+def _fill(addition: _Addition, name: str, held: Any, told: Any) -> None:
+    if told is None or told == held:
+        return
+    if held is None:
+        addition.take(name, told)
+    else:
+        addition.kept[name] = held
+
+
+def _listed(addition: _Addition, name: str, held: Sequence[str], told: Sequence[str]) -> list[str]:
+    """Those of ``told`` that are new, as far as there is room."""
+    fresh = [each for each in dict.fromkeys(told) if each not in held]
+    taken = fresh[: max(0, AT_MOST - len(held))]
+    if taken:
+        addition.added[name] = taken
+    if len(taken) < len(fresh):
+        addition.kept[name] = list(held)
+    return taken
+
+
+def _describe(addition: _Addition, held: Mapping[str, Any], told: Mapping[str, Any]) -> None:
+    """Keys that are new, as far as there is room; a key that has a value keeps it."""
+    whole, kept = dict(held), dict[str, Any]()
+    for name, value in told.items():
+        if name in held:
+            kept |= {name: held[name]} if held[name] != value else {}
+            continue
+        try:
+            whole = bounded_json({**whole, name: value}, 10)
+        except ValueError:
+            kept[name] = None
+    if len(whole) > len(held):
+        addition.fields["metadata"] = whole
+        addition.added["metadata"] = {name: value for name, value in whole.items() if name not in held}
+    if kept:
+        addition.kept["metadata"] = kept
+
+
+def _extend(addition: _Addition, held: str | None, told: str | None) -> None:
+    """Of two ends the later one counts: what was told without an end must not run out."""
+    if held is None or (told is not None and told <= held):
+        if told is not None and told != held:
+            addition.kept["expires_at"] = held or FOREVER
+        return
+    addition.fields["expires_at"] = told
+    addition.added["expires_at"] = told or FOREVER

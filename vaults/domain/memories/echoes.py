@@ -1,0 +1,37 @@
+"""Text that only comes back: an agent stores what it was just shown, word for word, and the next one finds it twice.
+
+What a caller was shown is kept as digests, in the process and for ``hygiene.echo_s``. A part of a conversation is never
+an echo: people repeat each other.
+"""
+
+from __future__ import annotations
+
+from vaults.db.sql import Reader
+from vaults.domain.memories import storage
+from vaults.domain.memories.memory_model import Actor, MemoryFields
+from vaults.domain.memories.storage import Stored
+from vaults.vault import Vault
+
+NOTED = "the note says so already; to keep it as a memory all the same, pass on_duplicate: store"
+SHOWN = "it was just read from there; to keep it twice all the same, pass on_duplicate: store"
+
+
+async def echo_of(vault: Vault, actor: Actor, fields: MemoryFields) -> Stored | None:
+    """What the actor was shown with just this text, if it is still there: a memory, or a note by its path."""
+    within_s = vault.shared.hygiene.echo_s
+    if not within_s or fields.parent is not None:
+        return None
+    source = vault.retrieved.source_of(actor.identity, fields.content, within_s)
+    if source is None:
+        return None
+    return await vault.db.read(lambda tx: _standing(tx, actor, source, fields.visibility))
+
+
+def _standing(tx: Reader, actor: Actor, source: str, visibility: str) -> Stored | None:
+    """What is private stands in for nothing that the team is to know."""
+    memory = storage.living(tx, actor, source, visibility)
+    if memory is not None:
+        memory.warnings.append(SHOWN)
+        return memory
+    row = tx.one("SELECT path, title, created_at FROM notes WHERE path = ?", (source,))
+    return Stored(row[0], row[1], row[2], "ready", duplicate_of=row[0], warnings=[NOTED]) if row else None

@@ -1,0 +1,129 @@
+"""From a memory's row to what is searched: its item, passages, tags and fields. The one way from rows to indexes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vaults.db.sql import Reader, Row, Writer
+from vaults.domain.memories.memory_model import derived_title, hashed
+from vaults.index import embeddings, facets, passages
+from vaults.index.items import Item
+from vaults.index.passages import Passage
+
+KIND = "memory"
+
+ORPHANED = (
+    "NOT (x.kind = 'memory' AND EXISTS (SELECT 1 FROM memories m WHERE m.seq = x.item)"
+    " OR x.kind = 'note' AND EXISTS (SELECT 1 FROM notes n WHERE n.seq = x.item))"
+)
+"""Whether a row ``x`` that names an item names one that is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A memory as the indexes read it. ``title`` is empty when it only repeats the content."""
+
+    item: Item
+    title: str
+    content: str
+    labels: list[str]
+    tags: list[str]
+    metadata: dict[str, Any]
+
+    def cut(self, passage_tokens: int) -> list[Passage]:
+        """Its passages."""
+        return passages.passages_of(self.title, self.content, self.labels, passage_tokens)
+
+
+_SELECT = (
+    "SELECT m.seq, m.title, m.title_derived, m.content, m.content_hash, m.tags, m.keywords, m.metadata, m.entity,"
+    " m.author, m.stored_by, m.visibility, m.archived_at IS NOT NULL OR m.superseded_by IS NOT NULL, m.expires_at,"
+    " m.workspace, m.type, m.tier, m.thread, m.applies_to, m.parent, m.position, COALESCE(m.occurred_at, m.created_at),"
+    " m.updated_at FROM memories m"
+)
+
+
+def source(tx: Reader, seq: int) -> Source:
+    """The memory with this number, which must be there."""
+    row = tx.one(f"{_SELECT} WHERE m.seq = ?", (seq,))
+    assert row is not None
+    return _source(row)
+
+
+def sources(tx: Reader, after: int, limit: int) -> list[Source]:
+    """The next memories by number."""
+    return [_source(row) for row in tx.all(f"{_SELECT} WHERE m.seq > ? ORDER BY m.seq LIMIT ?", (after, limit))]
+
+
+def _source(row: Row) -> Source:
+    seq, title, derived, content, content_hash, tags, keywords, metadata, entity, author, stored_by, visibility = row[
+        :12
+    ]
+    tags, keywords = json.loads(tags), json.loads(keywords)
+    hidden, expires_at, workspace, kind_of, tier, thread, applies_to, parent, position, at, modified_at = row[12:]
+    item = Item(
+        kind=KIND,
+        number=int(seq),
+        source_hash=content_hash,
+        at=at,
+        modified_at=modified_at,
+        workspace=workspace,
+        hidden=bool(hidden),
+        owner=stored_by if visibility == "private" else None,
+        expires_at=expires_at,
+        type=kind_of,
+        tier=tier,
+        thread=thread,
+        applies_to=applies_to,
+        parent=parent,
+        position=position,
+        author=author,
+        entity=entity,
+    )
+    labels = labels_of(tags, keywords, entity, author)
+    return Source(item, "" if derived else title, content, labels, tags, json.loads(metadata))
+
+
+def labels_of(tags: Sequence[str], keywords: Sequence[str], entity: str | None, author: str) -> list[str]:
+    """Words a memory is found by beside its text."""
+    return [*tags, *keywords, entity or "", author]
+
+
+def content_hash(title: str, content: str, labels: Sequence[str]) -> str:
+    """What a memory's passages are cut from, as one digest."""
+    return hashed(title, content, labels)
+
+
+def true_hash(source: Source) -> str:
+    """The digest that the memory should carry."""
+    return content_hash(source.title or derived_title(source.content), source.content, source.labels)
+
+
+def index(
+    tx: Writer, source: Source, cut: Sequence[Passage], vectors: Sequence[bytes] | None, model: str | None
+) -> bool:
+    """Make ``cut`` the memory's passages, with vectors given, known or owed; whether all have theirs now."""
+    numbers = passages.store(tx, source.item, cut)
+    facets.store(tx, KIND, source.item.number, source.tags, source.metadata)
+    texts = dict(zip(numbers, (passage.text_hash for passage in cut), strict=True))
+    if model is None:
+        embeddings.owe(tx, numbers)
+        return False
+    if vectors is None:
+        for number in embeddings.settled(tx, model, numbers):
+            del texts[number]
+        held = embeddings.known(tx, model, list(texts.values()))
+    else:
+        held = dict(zip(texts.values(), vectors, strict=True))
+    embeddings.put(tx, model, [(number, text, held[text]) for number, text in texts.items() if text in held])
+    owed = [number for number, text in texts.items() if text not in held]
+    embeddings.owe(tx, owed)
+    return not owed
+
+
+def describe(tx: Writer, seq: int) -> None:
+    """Let the passages of a memory say what its row says now: it was archived, superseded, or found again."""
+    passages.describe(tx, source(tx, seq).item)

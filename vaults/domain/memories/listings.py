@@ -1,0 +1,63 @@
+"""``memory_list``: plain pages of memories, without a question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from vaults.db.sql import Reader
+from vaults.domain.memories import confidence_decay
+from vaults.domain.memories.memory_model import COLUMNS, WIDTH, Memory, from_row
+from vaults.domain.paging import cursors, sealed_cursors, token_budget
+from vaults.search.filters import Filter
+from vaults.vault import Vault
+
+Order = Literal["newest", "oldest", "updated", "parent"]
+
+_ORDERS: dict[str, tuple[str, str]] = {
+    "newest": ("m.seq", "DESC"),
+    "oldest": ("m.seq", "ASC"),
+    "updated": ("m.updated_at", "DESC"),
+    "parent": ("COALESCE(m.parent, '')", "ASC"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of memories. ``cursor`` asks for the next; None: there is none."""
+
+    memories: list[Memory]
+    total: int
+    cursor: str | None
+
+
+async def listed(vault: Vault, only: Filter, order: Order, limit: int, cursor: str | None, max_tokens: int) -> Page:
+    """Memories that pass a filter, page by page. A page follows the last row of the one before, so rows that come or
+    go in between neither repeat nor hide others. Raises ``InvalidArgument`` for a cursor of another listing."""
+    column, direction = _ORDERS[order]
+    where, params = only.over_memories()
+    after = cursors.read(await sealed_cursors.opened(vault, cursor), order) if cursor else None
+
+    def read(tx: Reader) -> tuple[list[tuple[Any, ...]], list[Memory], int]:
+        total = int(tx.value(f"SELECT COUNT(*) FROM memories m WHERE {where}", params))
+        condition, bound = where, dict(params)
+        if after is not None:
+            sign = "<" if direction == "DESC" else ">"
+            condition += f" AND ({column} {sign} :last OR ({column} = :last AND m.seq {sign} :seq))"
+            bound |= {"last": after[0], "seq": after[1]}
+        rows = tx.all(
+            f"SELECT {COLUMNS}, m.seq, {column} FROM memories m WHERE {condition}"
+            f" ORDER BY {column} {direction}, m.seq {direction} LIMIT :limit",
+            {**bound, "limit": limit + 1},
+        )
+        found = [(int(row[WIDTH]), from_row(row)) for row in rows[:limit]]
+        return rows, [memory for _, memory in confidence_decay.shown(tx, found, vault.shared.hygiene)], total
+
+    rows, memories, total = await vault.db.read(read)
+    count = len(await token_budget.fitted(vault, memories, max_tokens))
+    vault.retrieved.note(only.viewer, ((memory.content, memory.id) for memory in memories[:count]))
+    last = rows[count - 1] if count < len(rows) else None
+    following = (
+        await sealed_cursors.sealed(vault, cursors.written(order, last[WIDTH + 1], last[WIDTH])) if last else None
+    )
+    return Page(memories[:count], total, following)

@@ -1,0 +1,295 @@
+"""Storing memories: what counts as the same one, one transaction for row, passages, vectors and key."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import ValidationError
+from uuid_utils import uuid7
+
+from vaults import clock
+from vaults.db.sql import Reader, Writer
+from vaults.domain.memories import indexing
+from vaults.domain.memories.memory_model import GLOBAL, LABEL, Actor, MemoryFields, derived_title, hashed, workspace_key
+from vaults.domain.secrets import redaction
+from vaults.errors import Conflict, InvalidArgument, NotFound
+from vaults.index import passages
+from vaults.index.passages import Passage
+from vaults.vault import Vault
+
+OnDuplicate = Literal["return", "store", "supersede"]
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A memory that says nearly the same; ``score`` is the cosine."""
+
+    id: str
+    title: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """A memory that cannot hold together with the new one, and why, in a few words. ``old`` and ``new``: what each says
+    of ``subject``; absent where one denies what the other says."""
+
+    id: str
+    title: str
+    why: str
+    subject: str
+    old: str | None = None
+    new: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What became of a memory. ``duplicate_of`` is set when nothing new was stored, or what was superseded. ``added``:
+    what a memory that was known took on, by field; ``kept``: what it holds where another value was told."""
+
+    id: str
+    title: str
+    created_at: str
+    embedding: Literal["ready", "pending"]
+    duplicate_of: str | None = None
+    added: dict[str, Any] | None = None
+    kept: dict[str, Any] | None = None
+    similar: list[Near] = field(default_factory=list)
+    contradicts: list[Contradiction] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A memory ready to be written: fields settled, cut into passages. ``former_key``: its ``duplicate_key`` as it was
+    made when what applies elsewhere counted as another memory; vaults hold such keys."""
+
+    fields: MemoryFields
+    title: str
+    title_derived: bool
+    workspace: str
+    author: str
+    occurred_at: str | None
+    expires_at: str | None
+    created_at: str
+    content_hash: str
+    duplicate_key: str | None
+    former_key: str | None
+    passages: list[Passage]
+    request_hash: str
+    anchor_commit: str | None
+    warnings: tuple[str, ...] = ()
+
+
+def prepare(vault: Vault, actor: Actor, given: MemoryFields, created_at: str | None = None) -> Prepared:
+    """Settle defaults and cut the passages. Pure but for the clock. Raises ``InvalidArgument``, also for secrets."""
+    fields, warnings = _without_secrets(vault, given)
+    title = fields.title or derived_title(fields.content)
+    workspace = workspace_key(fields.workspace or actor.workspace or GLOBAL)
+    author = fields.author or actor.name[:LABEL]
+    labels = indexing.labels_of(fields.tags, fields.keywords, fields.entity, author)
+    return Prepared(
+        fields=fields,
+        title=title,
+        title_derived=fields.title is None,
+        workspace=workspace,
+        author=author,
+        occurred_at=clock.parsed(fields.occurred_at, "occurred_at") if fields.occurred_at else None,
+        expires_at=clock.in_days(fields.ttl_days) if fields.ttl_days else None,
+        created_at=created_at or clock.now(),
+        content_hash=indexing.content_hash(title, fields.content, labels),
+        duplicate_key=_key_of(actor, fields, workspace),
+        former_key=_former_key(actor, fields, workspace),
+        passages=passages.passages_of(fields.title or "", fields.content, labels, vault.shared.index.passage_tokens),
+        request_hash=hashed(fields.model_dump(mode="json"), actor.workspace),
+        anchor_commit=fields.anchor_commit,
+        warnings=tuple(warnings),
+    )
+
+
+def _without_secrets(vault: Vault, given: MemoryFields) -> tuple[MemoryFields, list[str]]:
+    guarded = redaction.guard(given.model_dump(), vault.shared.hygiene)
+    if not guarded.warnings:
+        return given, []
+    try:
+        return type(given).model_validate(guarded.fields), guarded.warnings
+    except ValidationError:  # the marks are longer than what they stand for
+        raise InvalidArgument("content", "has no room for the marks in place of its secrets") from None
+
+
+def duplicate_key(content: str, workspace: str, parent: str | None, position: int | None, owner: str) -> str | None:
+    """Equal for memories that say the same to the same people; ``owner`` is empty for shared ones. Turns of a
+    conversation repeat each other rightly ("Thanks!"), so a part of a parent is a duplicate only at its position."""
+    if parent is not None and position is None:
+        return None
+    return hashed(_said(content), workspace, parent, position, owner)
+
+
+def _key_of(actor: Actor, fields: MemoryFields, workspace: str) -> str | None:
+    return duplicate_key(fields.content, workspace, fields.parent, fields.position, _owner(actor, fields))
+
+
+def _former_key(actor: Actor, fields: MemoryFields, workspace: str) -> str | None:
+    if fields.parent is not None and fields.position is None:
+        return None
+    owner = _owner(actor, fields)
+    return hashed(_said(fields.content), workspace, fields.applies_to, fields.parent, fields.position, owner)
+
+
+def _said(content: str) -> str:
+    return " ".join(content.split()).casefold()
+
+
+def _owner(actor: Actor, fields: MemoryFields) -> str:
+    return actor.identity if fields.visibility == "private" else ""
+
+
+def already(tx: Reader, actor: Actor, prepared: Prepared, key: str | None) -> Stored | None:
+    """The memory this very request stored before: by idempotency key, or by external id. Raises ``Conflict`` when
+    the key was used for something else."""
+    if key is not None:
+        row = tx.one(
+            "SELECT request_hash, memory FROM idempotency_keys WHERE stored_by = ? AND key = ?", (actor.identity, key)
+        )
+        if row is not None:
+            if row[0] != prepared.request_hash:
+                raise Conflict("the idempotency key was used for another memory", hint="use a new key", id=row[1])
+            return _held(tx, "m.id = :id", {"id": row[1]})
+    external = prepared.fields.external_id
+    if external is None:
+        return None
+    # What others keep private takes no id away: that it is taken would tell of it.
+    seen = "m.external_id = :external AND (m.visibility = 'shared' OR m.stored_by = :viewer)"
+    return _held(tx, seen, {"external": external, "viewer": actor.identity})
+
+
+_OWN = "(m.stored_by = :viewer AND m.author = :author)"
+
+_SAME = (
+    f"m.duplicate_key IN (:same, :former) AND ({_OWN} OR m.applies_to = :applies_to"
+    " AND (m.expires_at IS NULL OR m.expires_at >= :until))"
+)
+"""One's own, wherever it applies; another's that applies to the same, and lasts as long."""
+
+
+def duplicate(tx: Reader, actor: Actor, prepared: Prepared) -> Stored | None:
+    """The living memory that says the same, if there is one: sooner one's own, and that which applies to the same."""
+    if prepared.duplicate_key is None:
+        return None
+    nearest = f"{_OWN} DESC, m.applies_to = :applies_to DESC, m.seq"
+    return _held(tx, f"{_SAME} AND {_LIVING}", _identity(actor, prepared) | {"now": clock.now()}, nearest)
+
+
+def is_told(tx: Reader, actor: Actor, prepared: Prepared) -> bool:
+    """Whether a memory says the same, be it archived or not."""
+    return tx.one(f"SELECT 1 FROM memories m WHERE {_SAME}", _identity(actor, prepared)) is not None
+
+
+def _identity(actor: Actor, prepared: Prepared) -> dict[str, str | None]:
+    return {
+        "same": prepared.duplicate_key,
+        "former": prepared.former_key,
+        "viewer": actor.identity,
+        "author": prepared.author,
+        "applies_to": prepared.fields.applies_to,
+        "until": prepared.expires_at or "9999",
+    }
+
+
+def equal_to(tx: Reader, memory_id: str) -> str | None:
+    """The id of another living memory that says the same to the same people."""
+    found: str | None = tx.value(
+        f"SELECT m.id FROM memories m JOIN memories o ON o.duplicate_key = m.duplicate_key AND o.id = :id"
+        f" WHERE m.id <> :id AND {_LIVING} ORDER BY m.seq LIMIT 1",
+        {"id": memory_id, "now": clock.now()},
+    )
+    return found
+
+
+def living(tx: Reader, actor: Actor, memory_id: str, visibility: str) -> Stored | None:
+    """A living memory that says already what was to be stored, to as many: the actor's own for what is private."""
+    seen = "(m.visibility = 'shared' OR m.stored_by = :viewer AND :visibility = 'private')"
+    params = {"id": memory_id, "viewer": actor.identity, "visibility": visibility, "now": clock.now()}
+    return _held(tx, f"m.id = :id AND {seen} AND {_LIVING}", params)
+
+
+_LIVING = "m.archived_at IS NULL AND m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > :now)"
+
+
+def _held(tx: Reader, condition: str, params: Mapping[str, str | None], order: str = "m.seq") -> Stored | None:
+    row = tx.one(
+        "SELECT m.id, m.title, m.created_at, EXISTS (SELECT 1 FROM embedding_queue q JOIN passages p"
+        " ON p.seq = q.passage WHERE p.kind = 'memory' AND p.item = m.seq) FROM memories m"
+        f" WHERE {condition} ORDER BY {order} LIMIT 1",
+        params,
+    )
+    if row is None:
+        return None
+    return Stored(row[0], row[1], row[2], "pending" if row[3] else "ready", duplicate_of=row[0])
+
+
+def insert(
+    tx: Writer, actor: Actor, prepared: Prepared, vectors: Sequence[bytes] | None, model: str | None
+) -> tuple[int, Stored]:
+    """Write one memory with its passages, and its vectors or the debt of them."""
+    fields, identity = prepared.fields, str(uuid7())
+    seq = tx.insert(
+        "INSERT INTO memories (id, external_id, type, title, title_derived, content, content_hash, duplicate_key, tags,"
+        " keywords, metadata, entity, author, stored_by, workspace, thread, applies_to, parent, position, confidence,"
+        " occurred_at, expires_at, visibility, tier, anchor_commit, version, created_at, updated_at) VALUES"
+        " (:id, :external_id, :type, :title, :title_derived, :content, :content_hash, :duplicate_key, :tags, :keywords,"
+        " :metadata, :entity, :author, :stored_by, :workspace, :thread, :applies_to, :parent, :position, :confidence,"
+        " :occurred_at, :expires_at, :visibility, :tier, :anchor_commit, 1, :created_at, :created_at)",
+        {
+            "id": identity, "external_id": fields.external_id, "type": fields.type, "title": prepared.title,
+            "title_derived": int(prepared.title_derived), "content": fields.content,
+            "content_hash": prepared.content_hash, "duplicate_key": prepared.duplicate_key,
+            "tags": json.dumps(fields.tags, ensure_ascii=False), "metadata": json.dumps(fields.metadata),
+            "keywords": json.dumps(fields.keywords, ensure_ascii=False), "entity": fields.entity,
+            "author": prepared.author, "stored_by": actor.identity, "workspace": prepared.workspace,
+            "thread": fields.thread, "applies_to": fields.applies_to, "parent": fields.parent,
+            "position": _position(tx, actor, fields), "confidence": fields.confidence,
+            "occurred_at": prepared.occurred_at, "expires_at": prepared.expires_at,
+            "visibility": fields.visibility, "tier": fields.tier,
+            "anchor_commit": prepared.anchor_commit, "created_at": prepared.created_at,
+        },
+    )  # fmt: skip
+    ready = indexing.index(tx, indexing.source(tx, seq), prepared.passages, vectors, model)
+    embedding: Literal["ready", "pending"] = "ready" if ready else "pending"
+    return seq, Stored(identity, prepared.title, prepared.created_at, embedding, warnings=list(prepared.warnings))
+
+
+def remember_key(tx: Writer, actor: Actor, key: str, prepared: Prepared, memory: str) -> None:
+    """Record an idempotency key in the transaction it guards."""
+    tx.run(
+        "INSERT INTO idempotency_keys (stored_by, key, request_hash, memory, created_at) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (stored_by, key) DO NOTHING",
+        (actor.identity, key, prepared.request_hash, memory, prepared.created_at),
+    )
+
+
+def find(tx: Reader, memory_id: str, actor: Actor) -> int:
+    """The number of a memory the actor may see. Raises ``NotFound``, alike for absent and for someone else's."""
+    seq = tx.value(
+        "SELECT seq FROM memories WHERE id = ? AND (visibility = 'shared' OR stored_by = ?)",
+        (memory_id, actor.identity),
+    )
+    if seq is None:
+        raise NotFound(f"no memory {memory_id[:64]}")
+    return int(seq)
+
+
+def _position(tx: Reader, actor: Actor, fields: MemoryFields) -> int | None:
+    if fields.parent is None or fields.position is not None:
+        return fields.position
+    # Counted among what the actor may see: the number must not tell how much of a conversation is private.
+    return int(
+        tx.value(
+            "SELECT COALESCE(MAX(position) + 1, 0) FROM memories WHERE parent = ?"
+            " AND (visibility = 'shared' OR stored_by = ?)",
+            (fields.parent, actor.identity),
+        )
+    )

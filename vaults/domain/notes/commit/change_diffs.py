@@ -1,0 +1,38 @@
+"""What a change of several files does, as one text to read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from vaults.domain.notes.commit.journal import FileChange
+from vaults.history.diffs import unified
+
+LINES = 400
+"""Lines shown of one change."""
+
+
+def shown(files: Iterable[FileChange], limit_lines: int = LINES) -> str:
+    """A unified diff of every file, with a line for one that moves. Beyond so many lines it says how many files are
+    left out. Blocking for long notes."""
+    parts: list[str] = []
+    left, out = limit_lines, 0
+    for each in files:
+        if left <= 0:
+            out += 1
+            continue
+        part = difference(each, left)
+        parts.append(part)
+        left -= part.count("\n")
+    if out:
+        parts.append(f"\\ {out} more files are left out\n")
+    return "".join(parts)
+
+
+def difference(each: FileChange, limit_lines: int = LINES) -> str:
+    """The diff of one file."""
+    moved = f"rename from {each.path}\nrename to {each.to}\n" if each.to else ""
+    return moved + unified(_text(each.before), _text(each.after), each.target, limit_lines=limit_lines)
+
+
+def _text(data: bytes | None) -> str:
+    return (data or b"").decode("utf-8", "replace")

@@ -1,0 +1,128 @@
+"""Putting the files of a change in place, one after another, and taking that back. Blocking."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from vaults.domain.notes.commit.journal import FileChange
+from vaults.domain.notes.index.extraction import digest
+from vaults.errors import AlreadyExists, Conflict, Internal, NotFound, StrongroomError
+from vaults.files.paths import joined, parent
+from vaults.files.tree import Prepared, Stamp, Tree
+from vaults.files.writes.temporary_files import outgoing_name
+
+CHUNK = 64
+"""Files prepared at a time: each holds a descriptor until it is published."""
+
+
+@dataclass(slots=True)
+class Placed:
+    """Files that are in place: each with the version that stands there now (of a removed one, that which stood).
+    ``since``: the last moment, in nanoseconds, before each was, by path."""
+
+    tree: Tree
+    done: list[tuple[FileChange, Stamp]] = field(default_factory=list)
+    since: dict[str, int] = field(default_factory=dict)
+    folders: set[str] = field(default_factory=set)
+
+    def all(self, files: Sequence[FileChange], first: Sequence[Prepared]) -> None:
+        """Put all in place; ``first`` are prepared already. When one cannot be, those before it are taken back.
+        Raises what stopped it."""
+        try:
+            for start in range(0, len(files), CHUNK):
+                some = files[start : start + CHUNK]
+                self._publish(some, first if start == 0 else prepared(self.tree, some))
+            self.tree.sync(self.folders)
+        except BaseException:
+            self.take_back()
+            raise
+
+    def _publish(self, files: Sequence[FileChange], steps: Sequence[Prepared]) -> None:
+        try:
+            for each, step in zip(files, steps, strict=True):
+                self.folders.update(step.folders)
+                self.since[each.target] = time.time_ns()
+                self.done.append((_first_step(each), step.publish_unsynced()))
+                if each.to is not None and each.after != each.before and each.after is not None:
+                    # Unsynced, too: what fails after a change took place could not be told from what prevented it.
+                    with self.tree.prepare(each.to, each.after, self.done[-1][1]) as edit:
+                        self.done[-1] = (each, edit.publish_unsynced())
+        finally:
+            for step in steps:
+                step.discard()
+
+    @property
+    def hides(self) -> bool:
+        """Whether files are out of sight only."""
+        return any(each.after is None for each, _ in self.done)
+
+    def finish(self) -> None:
+        """Let go for good of what was removed, now that nothing will be taken back."""
+        for each, stamp in self.done:
+            if each.after is None:
+                with suppress(StrongroomError):  # a sweep clears it away
+                    self.tree.forget(_hidden(each, stamp), each.path, stamp)
+
+    def take_back(self) -> None:
+        """Undo what was put in place, newest first. A file that another program has changed since stays as that
+        program left it: its words count more than our tidiness, and the versions are in the journal."""
+        while self.done:
+            each, stamp = self.done.pop()
+            try:
+                _take_back(self.tree, each, stamp)
+            except (AlreadyExists, Conflict, NotFound):
+                continue
+
+
+def _first_step(each: FileChange) -> FileChange:
+    """What is done of a change when its file has only got its new name."""
+    return each if each.to is None else replace(each, after=each.before)
+
+
+def prepared(tree: Tree, files: Sequence[FileChange]) -> list[Prepared]:
+    """Write and sync everything under hidden names. Raises what stops one; then nothing is left of the others."""
+    found: list[Prepared] = []
+    try:
+        for each in files:
+            found.append(_prepared(tree, each))
+    except BaseException:
+        for step in found:
+            step.discard()
+        raise
+    return found
+
+
+def _prepared(tree: Tree, each: FileChange) -> Prepared:
+    if each.to is not None:
+        return tree.prepare_move(each.path, each.to, _stamp(each))
+    if each.before is None and each.after is not None:
+        return tree.prepare_create(each.path, each.after)
+    if each.after is None:  # out of sight first: to make it anew, if need be, would take space that a full disk has not
+        return tree.prepare_move(each.path, _hidden(each, _stamp(each)), _stamp(each))
+    return tree.prepare(each.path, each.after, _stamp(each))
+
+
+def _hidden(each: FileChange, stamp: Stamp) -> str:
+    """Where a file that is removed is until the change is done."""
+    return joined(parent(each.path), outgoing_name(stamp, digest(each.path.encode())))
+
+
+def _stamp(each: FileChange) -> Stamp:
+    if each.stamp is None:
+        raise Internal("a change of a note that was not read")
+    return each.stamp
+
+
+def _take_back(tree: Tree, each: FileChange, stamp: Stamp) -> None:
+    if each.before is None:
+        tree.remove(each.path, stamp)
+    elif each.after is None:
+        tree.move(_hidden(each, stamp), each.path, stamp)
+    else:
+        if each.after != each.before:
+            stamp = tree.replace(each.target, each.before, stamp)
+        if each.to is not None:
+            tree.move(each.to, each.path, stamp)

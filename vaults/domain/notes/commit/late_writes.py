@@ -1,0 +1,59 @@
+"""Words that another program wrote into a file after a tool had replaced it: kept beside the note, as another version.
+
+An editor that saves in place and had the file open at that moment writes into what was taken away. Nobody would ever
+see it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from vaults.context import run_in
+from vaults.errors import AlreadyExists, StrongroomError
+from vaults.files.paths import conflict_path
+from vaults.files.writes.late_writes import Late
+from vaults.vault import Vault
+
+LOOK_S = 0.5
+
+
+def keep(vault: Vault) -> None:
+    """After a change: watch what it took away for a moment."""
+    if len(vault.notes.late):
+        vault.aside(_watch)
+
+
+async def _watch(vault: Vault) -> None:
+    late, pool = vault.notes.late, vault.shared.pool
+    try:
+        while len(late):
+            await asyncio.sleep(LOOK_S)
+            await run_in(pool, _keep_due, vault)
+    finally:
+        _keep_copies(vault, late.close())  # the vault is closing: now or never
+
+
+def _keep_due(vault: Vault) -> None:
+    # Asked for on the thread: what waits for one when the vault closes has not been handed out yet.
+    _keep_copies(vault, vault.notes.late.due(time.monotonic()))
+
+
+def _keep_copies(vault: Vault, found: Sequence[Late]) -> None:
+    now = datetime.now(UTC)
+    for late in found:
+        try:
+            _keep_copy(vault, late, now)
+        except StrongroomError:  # the disk is full, or the folder went away: the next look tries again
+            vault.notes.late.hold(late)
+
+
+def _keep_copy(vault: Vault, late: Late, now: datetime) -> None:
+    for attempt in itertools.count():
+        with suppress(AlreadyExists):
+            vault.notes.tree.create(conflict_path(late.path, now, attempt), late.data)
+            return

@@ -1,0 +1,187 @@
+"""Versions of notes as the journal keeps them: whole and compressed, or as what differs from another version.
+
+A long note grows by a line at a time. To keep it whole each time would take more than the edit itself, and fill the
+vault's file; so of a long one only the part between what both begin and end with is kept, a number of times in a row.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from vaults.db.sql import Reader, Row, Writer
+from vaults.domain.notes.index.extraction import digest
+
+LEVEL = 1
+"""Of zlib: 60 to 100 MB/s, and a third of the size."""
+
+LONG = 32 * 1024
+"""Bytes from which a version is kept as a difference."""
+
+ROW = 32
+"""Differences in a row until a version is kept whole again: reading one costs as many steps."""
+
+_ENDS = struct.Struct("<QQ")
+_STEPS = tuple(1 << bits for bits in (18, 14, 10, 7, 4, 2, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """One version, ready to be stored. ``base``: the version it differs from; ``depth``: steps from a whole one."""
+
+    hash: str
+    size: int
+    data: bytes
+    base: str | None = None
+    depth: int = 0
+
+
+def name_of(data: bytes | None) -> str | None:
+    """What a version is called; None for none."""
+    return digest(data) if data is not None else None
+
+
+def packed(
+    pairs: list[tuple[bytes | None, bytes | None]], names: list[tuple[str | None, str | None]], held: Mapping[str, int]
+) -> list[Packed]:
+    """Pack the versions before and after of some files that are not ``held`` (by name, with their depth). Blocking, and
+    most of what recording a change costs."""
+    found: dict[str, Packed] = {}
+    for (before, after), (old, new) in zip(pairs, names, strict=True):
+        if before is not None and old is not None and old not in held and old not in found:
+            found[old] = Packed(old, len(before), zlib.compress(before, LEVEL))
+        if after is not None and new is not None and new not in held and new not in found:
+            depth = held.get(old or "", found[old].depth if old in found else ROW)
+            found[new] = _packed(new, after, old, before, depth)
+    return list(found.values())
+
+
+def _packed(name: str, data: bytes, base: str | None, before: bytes | None, depth: int) -> Packed:
+    if base is None or before is None or len(data) < LONG or depth >= ROW:
+        return Packed(name, len(data), zlib.compress(data, LEVEL))
+    first, last = _alike(before, data)
+    middle = data[first : len(data) - last]
+    if len(middle) * 2 > len(data):
+        return Packed(name, len(data), zlib.compress(data, LEVEL))
+    return Packed(name, len(data), _ENDS.pack(first, last) + zlib.compress(middle, LEVEL), base, depth + 1)
+
+
+def _alike(one: bytes, other: bytes) -> tuple[int, int]:
+    """How many bytes two begin with alike, and how many of the rest they end with alike."""
+    limit = min(len(one), len(other))
+    first = 0
+    for step in _STEPS:
+        while first + step <= limit and one[first : first + step] == other[first : first + step]:
+            first += step
+    limit -= first
+    last = 0
+    for step in _STEPS:
+        while last + step <= limit and _ends_alike(one, other, last, step):
+            last += step
+    return first, last
+
+
+def _ends_alike(one: bytes, other: bytes, last: int, step: int) -> bool:
+    return one[len(one) - last - step : len(one) - last] == other[len(other) - last - step : len(other) - last]
+
+
+class Forgotten(Exception):
+    """A version that was taken for kept is not any more, or too many steps from a whole one: pack all of them whole."""
+
+
+def store(tx: Writer, found: list[Packed], names: Iterable[str]) -> dict[str, int]:
+    """Keep versions, so that all of ``names`` are kept; returns how many steps each of ``found`` is from a whole one. A
+    version that is kept already stays as it is, unless it is many steps away and comes whole. Raises ``Forgotten``."""
+    sought = {*names, *(each.base for each in found if each.base)} - {each.hash for each in found}
+    if any(_depth(tx, name) is None for name in sought) or any(
+        (_depth(tx, each.base) or 0) >= ROW for each in found if each.base in sought
+    ):
+        raise Forgotten
+    depths: dict[str, int] = {}
+    for each in found:
+        depth = _depth(tx, each.hash)
+        if depth is None or (depth >= ROW and each.base is None):
+            depth = (_depth(tx, each.base) or 0) + 1 if each.base else 0
+            tx.run(
+                "INSERT INTO note_versions (hash, size, data, base, depth) VALUES (?, ?, ?, ?, ?) ON CONFLICT (hash)"
+                " DO UPDATE SET data = excluded.data, base = excluded.base, depth = excluded.depth",
+                (each.hash, each.size, each.data, each.base, depth),
+            )
+        depths[each.hash] = depth
+    return depths
+
+
+def _depth(tx: Reader, name: str | None) -> int | None:
+    """How many steps a version that is kept is from a whole one."""
+    found: int | None = tx.value("SELECT depth FROM note_versions WHERE hash = ?", (name,))
+    return found
+
+
+def version(tx: Reader, name: str | None) -> bytes | None:
+    """The bytes of a version; None when there is none, or it is no longer kept as it was."""
+    steps: list[bytes] = []
+    base = name
+    while base:
+        row = tx.one("SELECT data, base FROM note_versions WHERE hash = ?", (base,))
+        if row is None:
+            return None
+        steps.append(row[0])
+        base = row[1]
+    if not steps:
+        return None
+    try:
+        data = _put_together(steps)
+    except (zlib.error, struct.error):
+        return None
+    return data if digest(data) == name else None
+
+
+def _put_together(steps: list[bytes]) -> bytes:
+    """A version from what differs, the whole one last."""
+    data = zlib.decompress(steps.pop())
+    for step in reversed(steps):
+        first, last = _ENDS.unpack_from(step)
+        data = data[:first] + zlib.decompress(step[_ENDS.size :]) + data[len(data) - last :]
+    return data
+
+
+def damaged(tx: Reader) -> int:
+    """How many versions cannot be had again as they were. Reads each once: of one that is kept as a difference its own
+    checksum and length must do, for its base is looked at in its turn."""
+    found, after = 0, ""
+    while row := tx.one(
+        "SELECT hash, size, data, base FROM note_versions WHERE hash > ? ORDER BY hash LIMIT 1", (after,)
+    ):
+        after = row[0]
+        found += not _is_whole(tx, row)
+    return found
+
+
+def _is_whole(tx: Reader, row: Row) -> bool:
+    name, size, data, base = row
+    try:
+        if base is not None:
+            middle, ends = zlib.decompress(data[_ENDS.size :]), sum(_ENDS.unpack_from(data))
+            return ends + len(middle) == int(size) and _depth(tx, base) is not None
+        whole = zlib.decompress(data)
+    except (zlib.error, struct.error):
+        return False
+    return len(whole) == int(size) and digest(whole) == str(name)
+
+
+def size(tx: Reader) -> int:
+    """Bytes of all that is kept."""
+    return int(tx.value("SELECT COALESCE(SUM(LENGTH(data)), 0) FROM note_versions"))
+
+
+def sweep(tx: Writer) -> None:
+    """Forget versions that no change names and no version differs from."""
+    unnamed = (
+        "NOT EXISTS (SELECT 1 FROM note_change_files f WHERE f.before = note_versions.hash)"
+        " AND NOT EXISTS (SELECT 1 FROM note_change_files f WHERE f.after = note_versions.hash)"
+        " AND NOT EXISTS (SELECT 1 FROM note_versions v WHERE v.base = note_versions.hash)"
+    )
+    while tx.run(f"DELETE FROM note_versions WHERE {unnamed}"):
+        continue

@@ -1,0 +1,1 @@
+"""What changes notes: edits, moves, deletions, and taking them back."""

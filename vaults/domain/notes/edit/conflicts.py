@@ -1,0 +1,126 @@
+"""Changes that meet another: the name is taken, or the note is no longer what the caller read."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from vaults.advice import Advice, way
+from vaults.context import run_in
+from vaults.db.sql import Reader
+from vaults.domain.memories.memory_model import Actor
+from vaults.domain.notes.commit import journal
+from vaults.domain.notes.commit.journal import Change, FileChange
+from vaults.domain.notes.commit.transaction import commit
+from vaults.domain.notes.edit.amendments import Amendment, Terms
+from vaults.domain.notes.read.note_lookup import check_etag, made
+from vaults.errors import AlreadyExists, Conflict, InvalidArgument, NotFound, StrongroomError, TooLarge
+from vaults.files.failures import blocked, clash
+from vaults.files.paths import check_creatable, conflict_path
+from vaults.markdown.encoding import NotText, decode
+from vaults.vault import Vault
+
+NAMES = 100
+"""Names tried for a version that is kept."""
+
+
+def check_free(vault: Vault, path: str) -> None:
+    """Raise what stands in the way of a new note: ``InvalidArgument`` for a name that is not good on every system,
+    ``AlreadyExists``, ``Conflict``. Blocking."""
+    check_creatable(path)
+    check_covered(vault, "path", path)
+    existing = vault.notes.tree.collision(path)
+    if existing == path:
+        raise _occupied(vault, path)
+    if existing is not None:
+        raise blocked(path, existing) if path.startswith(f"{existing}/") else clash(path, existing)
+
+
+def check_covered(vault: Vault, field: str, path: str) -> None:
+    """Raise ``InvalidArgument`` for a place where the owner wants no notes of agents."""
+    if not vault.notes.tree.covers(path):
+        raise InvalidArgument(field, "lies where this vault leaves files out: no tool reads or writes there")
+
+
+def _occupied(vault: Vault, path: str) -> AlreadyExists:
+    """The refusal, with the etag that an overwriting may name. Blocking."""
+    try:
+        note = made(path, vault.notes.tree.read(path, vault.notes.settings.max_note))
+    except (NotFound, InvalidArgument, TooLarge):  # a folder, a link, or no text
+        return AlreadyExists(f"'{path}' exists already", hint="choose another name", path=path)
+    hint = Advice(
+        way("note_edit changes it", "note_edit"), way("note_write with mode 'overwrite' replaces it", "note_write")
+    )
+    return AlreadyExists(f"'{path}' exists already", hint=hint, path=path, etag=note.etag)
+
+
+async def occupied(vault: Vault, path: str) -> AlreadyExists:
+    """As found when a change was about to be made: another program was quicker."""
+    return await run_in(vault.shared.pool, _occupied, vault, path)
+
+
+def gone(path: str) -> Conflict:
+    """The caller has read a note that is not there any more."""
+    return Conflict(f"{path} was removed or moved since it was read", hint="look where it went", path=path)
+
+
+async def overtaken(vault: Vault, path: str, failure: Conflict) -> Conflict:
+    """A conflict that shows when a change is made, with the text and etag that stand there now."""
+    try:
+        content = await run_in(vault.shared.pool, vault.notes.tree.read, path, vault.notes.settings.max_note)
+        check_etag(made(path, content), "")
+    except Conflict as told:
+        told.details.update(failure.details)
+        return told
+    except StrongroomError:  # it is gone, or no note any more
+        return failure
+    return failure
+
+
+async def kept(
+    vault: Vault, actor: Actor, failure: Conflict, base: tuple[str, str, str | None], asked: tuple[Amendment, Terms]
+) -> Conflict:
+    """The conflict to tell, with the caller's version kept beside the note if that was asked for. ``base``: path, text
+    and etag of what stands there."""
+    amendment, terms = asked
+    if not terms.keep_conflict or terms.dry_run:
+        return failure
+    path, text, etag = base
+    if terms.etag not in (None, etag):
+        text_read = await vault.db.read(lambda tx: _version(tx, terms.etag or ""))
+    else:
+        text_read = text
+    mine = await run_in(vault.shared.pool, _mine, amendment, text_read)
+    if not mine.strip():
+        return failure
+    name = await run_in(vault.shared.pool, _free_name, vault, path)
+    file = FileChange(name, None, mine.encode())
+    await commit(vault, actor, Change(terms.tool, f"kept another version of {path} as", [file], terms.session))
+    return Conflict(failure.message, hint=f"your version is kept as {name}", **{**failure.details, "kept": name})
+
+
+def _version(tx: Reader, etag: str) -> str | None:
+    """The text a caller has read, if a tool has written it or written it over."""
+    row = tx.one("SELECT hash FROM note_versions WHERE hash >= ? AND hash < ?", (etag, f"{etag}g")) if etag else None
+    data = journal.version(tx, row[0]) if row else None
+    try:
+        return decode(data).text if data is not None else None
+    except NotText:
+        return None
+
+
+def _mine(amendment: Amendment, text: str | None) -> str:
+    """The note as the caller would have it, or, where nobody knows what that was based on, the caller's words."""
+    if text is None:
+        return amendment.words
+    try:
+        return amendment.revise(text).text
+    except StrongroomError:
+        return amendment.words
+
+
+def _free_name(vault: Vault, path: str) -> str:
+    moment = datetime.now(UTC)
+    names = (conflict_path(path, moment, attempt) for attempt in range(NAMES))
+    return next(
+        (name for name in names if vault.notes.tree.collision(name) is None), conflict_path(path, moment, NAMES)
+    )

@@ -1,0 +1,95 @@
+"""Changing many notes as one: all of them or none, in the journal as one change that is taken back as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from vaults.context import run_in
+from vaults.domain.memories.memory_model import Actor
+from vaults.domain.notes.commit.change_diffs import shown
+from vaults.domain.notes.commit.journal import Change, FileChange
+from vaults.domain.notes.commit.transaction import commit
+from vaults.domain.notes.read.note_lookup import made
+from vaults.errors import Conflict, InvalidArgument, NotFound, TooLarge
+from vaults.markdown.encoding import Source, encode
+from vaults.vault import Vault
+
+Rewrite = Callable[[str, str], str]
+"""A pure step from a note's path and text to its new text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bulk:
+    """A change of many notes as a tool asks for it. ``summary``: what it does, for the history."""
+
+    tool: str
+    summary: str
+    dry_run: bool = True
+    session: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """``paths``: notes that were changed, or would be; ``change``: the id ``history`` takes all of it back by; ``diff``
+    on a dry run."""
+
+    paths: list[str]
+    change: str | None = None
+    diff: str | None = None
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Drafts:
+    """Files as they are to be, and what could not be read."""
+
+    files: list[FileChange]
+    warnings: list[str]
+
+
+async def rewrite(vault: Vault, actor: Actor, paths: Iterable[str], step: Rewrite, bulk: Bulk) -> Rewritten:
+    """Rewrite those of some notes that a pure step changes. A note that another program saves meanwhile has all of it
+    begun again, once. Raises ``Conflict``, ``StorageFull``, ``ReadOnly``, and what the step raises: then nothing is
+    changed."""
+    wanted = list(dict.fromkeys(paths))
+    if bulk.dry_run:
+        return await made_of(vault, actor, await run_in(vault.shared.pool, drafts, vault, wanted, step), bulk)
+    async with vault.notes.writing():
+        found = await run_in(vault.shared.pool, drafts, vault, wanted, step)
+        try:
+            return await made_of(vault, actor, found, bulk)
+        except Conflict:
+            found = await run_in(vault.shared.pool, drafts, vault, wanted, step)
+            return await made_of(vault, actor, found, bulk)
+
+
+def drafts(vault: Vault, paths: Sequence[str], step: Rewrite) -> Drafts:
+    """What a pure step makes of notes. Blocking."""
+    found = Drafts([], [])
+    for path in paths:
+        try:
+            note = made(path, vault.notes.tree.read(path, vault.notes.settings.max_note))
+        except NotFound:
+            continue  # gone since it was listed
+        except (InvalidArgument, TooLarge):
+            found.warnings.append(f"{path} cannot be read as text; it was left as it is")
+            continue
+        text = step(path, note.text)
+        if text != note.text:
+            after = encode(Source(text, note.source.bom))
+            if len(after) > vault.notes.settings.max_note:
+                raise TooLarge(f"{path} would be longer than a note may be", size=len(after))
+            found.files.append(FileChange(path, note.data, after, stamp=note.stamp))
+    return found
+
+
+async def made_of(vault: Vault, actor: Actor, found: Drafts, bulk: Bulk) -> Rewritten:
+    """Make drafts true, as one change, or show what they would change. But for a dry run the caller holds
+    ``vault.notes.writing()`` since before they were drawn up."""
+    paths = [each.target for each in found.files]
+    if bulk.dry_run or not found.files:
+        diff = await run_in(vault.shared.pool, shown, found.files) if bulk.dry_run else None
+        return Rewritten(paths, diff=diff, warnings=found.warnings)
+    done = await commit(vault, actor, Change(bulk.tool, bulk.summary, found.files, bulk.session))
+    return Rewritten(paths, done.id, warnings=found.warnings)

@@ -1,0 +1,1 @@
+"""Notes as rows: read from files and kept equal to them."""

@@ -1,0 +1,280 @@
+"""The rows of notes: what is known of each file, by what names it is linked, what it links to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import Any
+
+from vaults import heap
+from vaults.db.sql import Reader, Row, Writer
+from vaults.domain.notes.index.extraction import KIND, Intake, LeftOut, folder_of, path_key
+from vaults.errors import Conflict, NotFound
+from vaults.files.tree import Stamp
+from vaults.graph import graph_clock
+from vaults.graph.link_feedback import link_applications
+from vaults.graph.links import link_history, link_index
+from vaults.graph.names import note_names
+from vaults.graph.note_graph import category_of
+from vaults.index import facets, passage_updates, passages
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A note as it was when it was last read."""
+
+    seq: int
+    path: str
+    hash: str
+    stamp: Stamp
+    read_ns: int
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A note as listings and hits show it."""
+
+    path: str
+    title: str
+    aliases: list[str]
+    tags: list[str]
+    frontmatter: dict[str, Any]
+    etag: str
+    size: int
+    created_at: str
+    modified_at: str
+    problem: str | None = None
+
+
+COLUMNS = (
+    "n.path, n.title, n.aliases, n.tags, n.frontmatter, substr(n.hash, 1, 16), n.size, n.created_at, n.modified_at,"
+    " n.problem"
+)
+"""The columns of ``Note``, in its order, from alias ``n``."""
+
+WIDTH = 10
+
+_KNOWN = "seq, path, hash, size, mtime_ns, inode, device, read_ns, complete"
+
+
+def from_row(row: Row) -> Note:
+    """A row that starts with ``COLUMNS``."""
+    path, title, aliases, tags, frontmatter, *rest = row[:WIDTH]
+    return Note(path, title, json.loads(aliases), json.loads(tags), json.loads(frontmatter), *rest)
+
+
+def known(tx: Reader, paths: Sequence[str] | None = None) -> list[Known]:
+    """Every note, or those with these paths."""
+    if paths is None:
+        rows = tx.all(f"SELECT {_KNOWN} FROM notes")
+    else:
+        rows = [row for path in paths if (row := tx.one(f"SELECT {_KNOWN} FROM notes WHERE path = ?", (path,)))]
+    return [_known(row) for row in rows]
+
+
+def below(tx: Reader, folder: str) -> list[Known]:
+    """Every note in a folder and the folders in it."""
+    rows = tx.all(
+        f"SELECT {_KNOWN} FROM notes WHERE folder = :folder OR folder >= :within AND folder < :beyond",
+        {"folder": folder, "within": f"{folder}/", "beyond": f"{folder}0"},
+    )
+    return [_known(row) for row in rows]
+
+
+def by_hash(tx: Reader, version: str) -> list[Known]:
+    """Notes with this very text."""
+    return [_known(row) for row in tx.all(f"SELECT {_KNOWN} FROM notes WHERE hash = ?", (version,))]
+
+
+def _known(row: Row) -> Known:
+    return Known(int(row[0]), row[1], row[2], Stamp(*map(int, row[3:7])), int(row[7]), bool(row[8]))
+
+
+def find(tx: Reader, path: str) -> tuple[int, Note]:
+    """The note at a path, spelled as it is or so that it is one file on some systems. Raises ``NotFound``, or
+    ``Conflict`` where two are meant alike."""
+    row = tx.one(f"SELECT {COLUMNS}, n.seq FROM notes n WHERE n.path = ?", (path,))
+    if row is not None:
+        return int(row[WIDTH]), from_row(row)
+    rows = tx.all(f"SELECT {COLUMNS}, n.seq FROM notes n WHERE n.path_key = ? LIMIT 3", (path_key(path),))
+    if len(rows) > 1:
+        raise Conflict("several notes go by this name", hint="spell it as it is", paths=[row[0] for row in rows])
+    if not rows:
+        raise NotFound(f"no note {path}")
+    return int(rows[0][WIDTH]), from_row(rows[0])
+
+
+def put(tx: Writer, taken: Intake, model: str | None, max_tokens: int, seq: int | None = None) -> bool:
+    """Make a note's rows and passages say what was read of it; whether vectors are owed. ``seq``: the note is known by
+    another path, from which it was moved."""
+    with heap.calm(taken.stamp.size):
+        return _put(tx, taken, model, max_tokens, seq)
+
+
+def _put(tx: Writer, taken: Intake, model: str | None, max_tokens: int, seq: int | None) -> bool:
+    held = _held(tx, taken.path, seq)
+    if held is not None and not taken.dated:
+        taken = replace(taken, created_at=held.created_at)
+    number = _store(tx, taken, held.seq if held else None)
+    elsewhere = held is not None and held.path != taken.path
+    if held is not None and elsewhere:
+        link_history.moved(tx, [(held.path, taken.path)])
+    edit = link_history.edited(tx, taken.path) if held is not None and held.hash != taken.hash else None
+    renamed = note_names.store(tx, number, (PurePosixPath(taken.path).stem, taken.title, *taken.aliases))
+    linked = False
+    if taken.links is not None:
+        linked = _read(tx, number, taken, elsewhere=elsewhere, edit=edit)
+    elif elsewhere:
+        link_index.restart(tx, number, taken.path)
+    if held is None:
+        link_index.renew(tx, renamed)  # its own row says already that it is new to the graph
+    elif renamed or elsewhere or held.shown != _shown(taken):
+        recalled = elsewhere or held.shown[:2] != _shown(taken)[:2]  # a title counts for more
+        link_index.names_changed(tx, number, renamed | note_names.of(tx, number) if recalled else renamed)
+    elif linked:
+        link_index.changed(tx, number)
+    new = passage_updates.splice(tx, taken.item(number), taken.labels, taken.blocks, max_tokens)
+    return passage_updates.owe(tx, model, new)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What the rows said of a note before. ``shown``: what the graph shows of it beside its place and links."""
+
+    seq: int
+    path: str
+    hash: str
+    created_at: str
+    shown: tuple[str, str, str]
+
+
+def _held(tx: Reader, at: str, seq: int | None) -> _Held | None:
+    columns = "seq, path, hash, created_at, title, aliases, frontmatter"
+    row = (
+        tx.one(f"SELECT {columns} FROM notes WHERE path = ?", (at,))
+        if seq is None
+        else tx.one(f"SELECT {columns} FROM notes WHERE seq = ?", (seq,))
+    )
+    if row is None:
+        return None
+    number, path, digest, created_at, *shown, frontmatter = row
+    return _Held(int(number), path, digest, created_at, (shown[0], shown[1], category_of(json.loads(frontmatter))))
+
+
+def _shown(taken: Intake) -> tuple[str, str, str]:
+    return taken.title, _json(taken.aliases), category_of(taken.frontmatter)
+
+
+def _store(tx: Writer, taken: Intake, seq: int | None) -> int:
+    row = {
+        "path": taken.path, "path_key": path_key(taken.path), "folder": folder_of(taken.path), "title": taken.title,
+        "aliases": _json(taken.aliases), "tags": _json(taken.tags), "frontmatter": _json(taken.frontmatter),
+        "problem": taken.problem, "hash": taken.hash, "size": taken.stamp.size, "mtime_ns": taken.stamp.mtime_ns,
+        "inode": taken.stamp.inode, "device": taken.stamp.device, "read_ns": taken.read_ns,
+        "complete": int(taken.links is not None), "created_at": taken.created_at, "modified_at": taken.modified_at,
+    }  # fmt: skip
+    if taken.links is None:
+        del row["tags"]  # those of the text come with its links; a new note has none before
+    if seq is None:
+        row.setdefault("tags", "[]")
+        row["linked"] = graph_clock.tick(tx)
+        return tx.insert(f"INSERT INTO notes ({', '.join(row)}) VALUES ({', '.join(f':{name}' for name in row)})", row)
+    tx.run(f"UPDATE notes SET {', '.join(f'{name} = :{name}' for name in row)} WHERE seq = :seq", row | {"seq": seq})
+    return seq
+
+
+def _read(tx: Writer, number: int, taken: Intake, *, elsewhere: bool, edit: int | None) -> bool:
+    """Links, tasks, tags and fields; whether links are others. ``edit``: the number of the change that brought them, if
+    it was seen."""
+    difference = link_index.store(tx, number, taken.path, taken.links or (), elsewhere=elsewhere)
+    if edit is not None:
+        link_history.keep(tx, taken.path, edit, difference)
+    link_applications.look(tx, number, taken.path, edit)
+    tasks = [
+        (number, place, task.line, task.status, task.text, task.heading, task.due, _json(list(task.tags)))
+        for place, task in enumerate(taken.tasks or ())
+    ]
+    _rewrite(tx, "note_tasks", _TASK, tasks, number)
+    if facets.differ(tx, KIND, number, with_ancestors(taken.tags), taken.frontmatter):
+        facets.store(tx, KIND, number, with_ancestors(taken.tags), taken.frontmatter)
+    return difference.any
+
+
+_TASK = "note, ordinal, line, status, text, heading, due, tags"
+
+
+def _rewrite(tx: Writer, table: str, columns: str, rows: Sequence[Row], number: int) -> None:
+    """Make ``rows`` what a table holds of a note, from the first that differs on: most edits change few or none."""
+    held = tx.all(f"SELECT {columns} FROM {table} WHERE note = ? ORDER BY ordinal", (number,))
+    same = next((place for place, (old, new) in enumerate(zip(held, rows, strict=False)) if old != new), None)
+    first = min(len(held), len(rows)) if same is None else same
+    if len(held) > first:
+        tx.run(f"DELETE FROM {table} WHERE note = ? AND ordinal >= ?", (number, first))
+    marks = ", ".join("?" * (columns.count(",") + 1))
+    tx.many(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows[first:])
+
+
+def move(tx: Writer, seq: int, path: str) -> None:
+    """A file of the same name lies in another folder now: nothing else changed."""
+    link_history.moved(tx, [(tx.value("SELECT path FROM notes WHERE seq = ?", (seq,)), path)])
+    tx.run(
+        "UPDATE notes SET path = ?, path_key = ?, folder = ? WHERE seq = ?",
+        (path, path_key(path), folder_of(path), seq),
+    )
+    tx.run("UPDATE passages SET folder = ? WHERE kind = ? AND item = ?", (folder_of(path), KIND, seq))
+    link_index.restart(tx, seq, path)
+    link_index.names_changed(tx, seq, note_names.of(tx, seq))
+
+
+def touch(tx: Writer, seq: int, stamp: Stamp, read_ns: int) -> None:
+    """A file was written again as it was."""
+    tx.run(
+        "UPDATE notes SET size = ?, mtime_ns = ?, inode = ?, device = ?, read_ns = ? WHERE seq = ?",
+        (stamp.size, stamp.mtime_ns, stamp.inode, stamp.device, read_ns, seq),
+    )
+
+
+def drop(tx: Writer, numbers: Sequence[int]) -> None:
+    """Take notes out of every index: their files are gone."""
+    if not numbers:
+        return
+    passages.remove(tx, KIND, numbers)
+    keys = link_index.keys_of(tx, numbers)
+    tx.many("DELETE FROM notes WHERE seq = ?", [(number,) for number in numbers])
+    link_index.gone(tx, keys)
+
+
+def incomplete(tx: Reader, before_ns: int | None = None) -> list[str]:
+    """Notes whose links and tasks are still to be read, by path: all, or those last read before a moment."""
+    rows = tx.all("SELECT path, read_ns FROM notes WHERE complete = 0")
+    return [row[0] for row in rows if before_ns is None or int(row[1]) < before_ns]
+
+
+def skip(tx: Writer, skipped: Iterable[LeftOut], asked: Sequence[str] | None = None) -> None:
+    """Write down which files are not indexed, and why: of all, or of the files and folders that were ``asked``."""
+    if asked is None:
+        tx.run("DELETE FROM notes_skipped")
+    for path in asked or ():
+        bounds = {"path": path, "within": f"{path}/", "beyond": f"{path}0"}
+        tx.run("DELETE FROM notes_skipped WHERE path = :path OR path >= :within AND path < :beyond", bounds)
+    tx.many(
+        "INSERT INTO notes_skipped (path, reason) VALUES (?, ?)"
+        " ON CONFLICT (path) DO UPDATE SET reason = excluded.reason",
+        [(each.path, each.reason) for each in skipped],
+    )
+
+
+def with_ancestors(tags: Iterable[str]) -> list[str]:
+    """Tags as they are filtered by: ``a/b`` is also ``a``, and any is also itself in lower case."""
+    found: dict[str, None] = {}
+    for spelled in (each for tag in tags for each in (tag, tag.lower())):
+        parts = spelled.split("/")
+        found.update(dict.fromkeys("/".join(parts[: end + 1]) for end in range(len(parts)) if parts[end]))
+    return list(found)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

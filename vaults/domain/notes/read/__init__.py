@@ -1,0 +1,1 @@
+"""Notes found, opened, listed and read in part."""

@@ -1,0 +1,1 @@
+"""Following what other programs do to the files."""

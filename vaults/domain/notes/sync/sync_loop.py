@@ -1,0 +1,122 @@
+"""A vault's notes while it is open: finish what was begun, read what changed meanwhile, follow what changes now.
+
+One process does this for a vault, the one that holds its lease; another that opens the vault finds the rows it keeps.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import aclosing
+
+from vaults.context import run_in
+from vaults.domain.notes.commit import overwrites, recovery
+from vaults.domain.notes.index import note_rows, reconciliation
+from vaults.domain.notes.index.reconciliation import Outcome, Vanished
+from vaults.errors import ReadOnly, StorageFull, StrongroomError, VaultUnavailable
+from vaults.files.ignore_rules import IGNORE_FILE
+from vaults.files.notebook import Progress
+from vaults.files.watch.folder_watcher import Watcher
+from vaults.vault import Chore, Vault
+
+AGAIN_S = 2.0
+"""Seconds until most notes, missing of a sudden, are looked for once more."""
+
+QUIET_S = 1.5
+"""Seconds without an edit after which a long note is read whole."""
+
+RETRY_S = 5.0
+"""Seconds after a failure until everything is looked at again."""
+
+
+async def tend(vault: Vault) -> None:
+    """Keep the index with the files until cancelled. Never raises for what happens to files or disk; what else it
+    raises is told in the vault's status, and whoever runs it begins anew."""
+    try:
+        await _tend(vault)
+    except Exception as failure:
+        vault.notes.watcher = None
+        reason = f"following the files failed ({type(failure).__name__}); it begins again"
+        vault.notes.tell(Progress("unavailable", reason=reason))
+        raise
+
+
+async def _tend(vault: Vault) -> None:
+    settings = vault.notes.settings
+    if settings.watch == "off":
+        await _look(vault, None)
+        return
+    watcher = Watcher(vault.notes.root, settings.watch, poll_s=settings.poll_s, rescan_s=settings.rescan_s)
+    vault.notes.watcher = watcher
+    async with aclosing(watcher.changes()) as changes:
+        async for changed in changes:
+            rescan = changed.rescan or IGNORE_FILE in changed.paths or vault.notes.progress.phase == "unavailable"
+            started = time.monotonic()
+            await _look(vault, None if rescan else sorted(changed.paths))
+            if rescan:
+                watcher.scanned(time.monotonic() - started)
+
+
+async def _look(vault: Vault, paths: Sequence[str] | None) -> None:
+    """One look at everything (None) or some paths, with everything that follows from it. A failure is told in the
+    vault's status and tried again with the next look."""
+    try:
+        unfinished = await _tidy(vault)
+        outcome = await (_everything(vault) if paths is None else reconciliation.these(vault, paths))
+        looked_at = paths if paths is not None else await vault.db.read(overwrites.touched)
+        await overwrites.notice(vault, [*outcome.changed, *looked_at])
+    except VaultUnavailable as failure:
+        vault.notes.tell(Progress("unavailable", reason=failure.message))
+        await asyncio.sleep(RETRY_S)
+        return
+    except StrongroomError as failure:  # the disk is full, or the database busy: the next look tries again
+        vault.notes.tell(Progress("ready", reason=failure.message))
+        return
+    vault.notes.tell(Progress("ready", reason=unfinished))
+    _follow(vault, outcome)
+
+
+async def _tidy(vault: Vault) -> str | None:
+    """Finish what killed processes had begun, and clear away what they have left: before the first look, so that it
+    finds what that brings back, and whenever there was something to finish. Returns why it could not be: the next look
+    tries again, and what is there can be found meanwhile."""
+    try:
+        if await recovery.recover(vault) or vault.notes.progress.phase != "ready":
+            await run_in(vault.shared.pool, vault.notes.tree.sweep)
+    except (StorageFull, ReadOnly) as failure:
+        return failure.message
+    return None
+
+
+def _follow(vault: Vault, outcome: Outcome) -> None:
+    if outcome.owed or outcome.paths:  # vectors, or what chores keep of the notes
+        vault.nudge()
+    if outcome.paths:
+        vault.shared.heard(vault.name, outcome.paths)
+
+
+async def _everything(vault: Vault) -> Outcome:
+    def told(done: int, total: int) -> None:
+        if vault.notes.progress.phase != "ready":  # a later look at everything is nobody's wait
+            vault.notes.tell(Progress("scanning", done, total))
+
+    told(0, 0)
+    try:
+        return await reconciliation.everything(vault, told)
+    except Vanished as failure:
+        await asyncio.sleep(AGAIN_S)
+        return await reconciliation.everything(vault, told, expected=failure.missing)
+
+
+async def complete(vault: Vault) -> None:
+    """A chore: read links and tasks of long notes that tools changed, once nobody has for a moment: to read one takes
+    as long as ten edits of it."""
+    quiet = time.time_ns() - int(QUIET_S * 1e9)
+    if paths := await vault.db.read(lambda tx: note_rows.incomplete(tx, quiet)):
+        await reconciliation.whole(vault, paths)
+    if await vault.db.read(note_rows.incomplete):
+        vault.nudge_in(QUIET_S)
+
+
+COMPLETE = Chore(lambda tx: bool(note_rows.incomplete(tx)), complete)

@@ -1,0 +1,1 @@
+"""Whether files, rows and journal agree."""

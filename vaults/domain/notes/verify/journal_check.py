@@ -1,0 +1,45 @@
+"""Does the journal of changes hold what it says? Reading only."""
+
+from __future__ import annotations
+
+from vaults.db.sql import Reader
+from vaults.domain.notes.commit import journal, version_store
+from vaults.errors import Overloaded, ReadOnly
+from vaults.vault import Vault
+
+_UNNAMED = (
+    "SELECT COUNT(*) FROM note_versions v"
+    " WHERE NOT EXISTS (SELECT 1 FROM note_change_files f WHERE f.before = v.hash)"
+    " AND NOT EXISTS (SELECT 1 FROM note_change_files f WHERE f.after = v.hash)"
+    " AND NOT EXISTS (SELECT 1 FROM note_versions o WHERE o.base = v.hash)"
+)
+_MISSING = (
+    "SELECT COUNT(*) FROM (SELECT before AS hash FROM note_change_files UNION SELECT after FROM note_change_files) n"
+    " WHERE n.hash IS NOT NULL AND NOT EXISTS (SELECT 1 FROM note_versions v WHERE v.hash = n.hash)"
+)
+
+
+async def audit(vault: Vault) -> dict[str, int]:
+    """What is wrong with changes and versions, by code of finding."""
+    return {"changes_unfinished": await unfinished(vault), **await vault.db.read(_versions)}
+
+
+async def unfinished(vault: Vault) -> int:
+    """Changes that were begun and that nobody is going to end."""
+    if not await vault.db.read(journal.pending):
+        return 0
+    try:
+        async with vault.notes.writing():  # whoever was at work has ended what it began, or was killed
+            return len(await vault.db.read(journal.pending))
+    except Overloaded:
+        return 0  # somebody is at work, and for long
+    except ReadOnly:
+        return len(await vault.db.read(journal.pending))
+
+
+def _versions(tx: Reader) -> dict[str, int]:
+    return {
+        "versions_damaged": version_store.damaged(tx),
+        "versions_missing": int(tx.value(_MISSING)),
+        "versions_unnamed": int(tx.value(_UNNAMED)),
+    }

@@ -1,0 +1,180 @@
+"""What every pack may draw on, asked or not: the current state, and the rules that apply."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from vaults.db.sql import Params, Reader
+from vaults.domain.continuity import checkpoints
+from vaults.domain.memories import memory_model
+from vaults.domain.memories.memory_model import Memory
+from vaults.domain.packs.pack import Bond, Checkpoint, Evidence, Part, Piece
+from vaults.domain.text.sanitize import disarm, disarmed_value, one_line
+from vaults.index.traits import is_adversarial
+from vaults.search.filters import Filter
+from vaults.search.snippets import snippet
+
+RULES = 20
+"""Rules considered, the newest; fewer where no more fit."""
+
+RULE = 500
+"""Tokens of a pack for each rule considered."""
+
+RULE_TAGS = ("rule", "correction")
+
+BRIEF = 320
+"""Characters of a rule, and of a memory in a brief: about 80 tokens."""
+
+
+def state(tx: Reader, workspaces: tuple[str, ...], thread: str | None) -> tuple[list[Piece], Checkpoint | None]:
+    """The entries of the newest state of a line of work; where it has none, or none is named, of the workspaces as
+    such, and else of any line of work in them."""
+    for name in (thread, "", None) if thread else ("", None):
+        found = checkpoints.latest(tx, workspaces, name)
+        if found is not None:
+            held = Checkpoint(
+                found.id, one_line(found.reason, 300), one_line(found.who), found.created_at,
+                one_line(found.thread) if found.thread else None,
+            )  # fmt: skip
+            return [_entry(held, number, *pair) for number, pair in enumerate(found.state.items())], held
+    return [], None
+
+
+def _entry(held: Checkpoint, number: int, name: str, value: object) -> Piece:
+    plain = disarmed_value({name: value})
+    [(title, inner)] = plain.items()
+    text = json.dumps(inner, ensure_ascii=False)
+    return Piece("state", number, Evidence(held.id, "state", title=title, text=text))
+
+
+def rules(tx: Reader, only: Filter, total: int) -> list[Piece]:
+    """Preferences and corrections that hold everywhere in the workspace, newest first."""
+    most = min(RULES, max(2, total // RULE))
+    found = of_types(tx, only, ("preference",), most)
+    for tag in RULE_TAGS:
+        found += _tagged(tx, only, tag, most)
+    ordered = sorted({seq: (seq, each, who) for seq, each, who in found}.values(), reverse=True, key=lambda row: row[0])
+    applying = [row for row in ordered if row[1].applies_to == memory_model.GLOBAL]
+    pieces = [piece_of("rules", rank, *row) for rank, row in enumerate(applying[:most])]
+    return pieces + _notes(tx, only, len(pieces), most)
+
+
+def of_types(tx: Reader, only: Filter, types: Sequence[str], most: int) -> list[tuple[int, Memory, str]]:
+    """Living memories of some types that the viewer may see, with number and storer; the newest ``most`` of each."""
+    where, params = only.over_memories()
+    found = []
+    for kind in types:
+        # As two: each is what an index is of.
+        for whose in ("m.visibility = 'shared'", "m.visibility = 'private' AND m.stored_by = :viewer"):
+            found += _rows(tx, f"{whose} AND m.type = :type AND {where}", {**params, "type": kind}, most)
+    return found
+
+
+def _tagged(tx: Reader, only: Filter, tag: str, most: int) -> list[tuple[int, Memory, str]]:
+    where, params = only.over_memories()
+    # The tag is a join, not a condition: there are few such items, and many memories.
+    rows = tx.all(
+        f"SELECT {memory_model.COLUMNS}, m.seq, m.stored_by FROM item_tags t CROSS JOIN memories m ON m.seq = t.item"
+        f" WHERE t.tag = :tag AND t.kind = 'memory' AND {where} ORDER BY m.seq DESC LIMIT :most",
+        {**params, "tag": tag, "most": most},
+    )
+    return [(int(row[memory_model.WIDTH]), memory_model.from_row(row), row[memory_model.WIDTH + 1]) for row in rows]
+
+
+def _rows(tx: Reader, where: str, params: Params, most: int) -> list[tuple[int, Memory, str]]:
+    rows = tx.all(
+        f"SELECT {memory_model.COLUMNS}, m.seq, m.stored_by FROM memories m WHERE {where}"
+        f" ORDER BY m.seq DESC LIMIT {most:d}",
+        params,
+    )
+    return [(int(row[memory_model.WIDTH]), memory_model.from_row(row), row[memory_model.WIDTH + 1]) for row in rows]
+
+
+def _notes(tx: Reader, only: Filter, rank: int, most: int) -> list[Piece]:
+    """Notes tagged as rules: what stands at their beginning."""
+    where, params = only.over_passages()
+    rows = tx.all(
+        "SELECT n.path, n.title, n.modified_at, p.body, p.tokens FROM item_tags t CROSS JOIN notes n ON n.seq = t.item"
+        " CROSS JOIN passages p ON p.kind = 'note' AND p.item = n.seq AND p.ordinal = 0"
+        f" WHERE t.tag = :rule AND t.kind = 'note' AND {where} ORDER BY n.modified_at DESC LIMIT :most",
+        {**params, "rule": RULE_TAGS[0], "most": most},
+    )
+    return [
+        Piece("rules", rank + number, noted(path, title, at, snippet(body, (), BRIEF)), whole=tokens)
+        for number, (path, title, at, body, tokens) in enumerate(rows)
+    ]
+
+
+def noted(path: str, title: str, at: str, text: str, section: str | None = None) -> Evidence:
+    """A note's passage as evidence."""
+    shown = disarm(text)
+    return Evidence(
+        one_line(path, 500), "note", "note", own_title(title, shown.text), shown.text, None, at,
+        one_line(section) if section else None, flags=list(shown.flags) or None,
+    )  # fmt: skip
+
+
+def piece_of(part: Part, rank: int, seq: int, each: Memory, stored_by: str, length: int = BRIEF) -> Piece:
+    """A memory as a candidate, cut to ``length`` characters."""
+    orders = is_adversarial(each.title) or is_adversarial(each.content)
+    text = snippet(each.content, (), length)
+    told = remembered(each, stored_by, text, adversarial=orders)
+    return Piece(part, rank, told, key=seq, anchor=each.anchor_commit, whole=whole_of(each, text))
+
+
+def whole_of(each: Memory, text: str) -> int:
+    """Tokens of a memory that is shown in part, estimated; 0 of one that is shown whole."""
+    return 0 if len(text) >= len(each.content) else len(each.content) // 4
+
+
+def remembered(each: Memory, stored_by: str, text: str, *, adversarial: bool) -> Evidence:
+    """A memory as evidence."""
+    shown = disarm(text, adversarial=adversarial)
+    return Evidence(
+        id=each.id,
+        kind="memory",
+        type=each.type,
+        title=own_title(each.title, shown.text),
+        text=shown.text,
+        author=one_line(each.author, 60),
+        at=each.occurred_at or each.created_at,
+        stored_by=storer(stored_by, each.author),
+        flags=list(shown.flags) or None,
+    )
+
+
+def storer(identity: str, author: str) -> str | None:
+    """The subject that stored something, where that is not who is said to have said it."""
+    subject = identity.rpartition("|")[2]
+    return None if subject == author else one_line(subject, 60)
+
+
+def own_title(title: str, text: str) -> str | None:
+    """A title that is not just the beginning of the text."""
+    plain = one_line(title)
+    start = " ".join(text[: 2 * len(plain) + 20].lstrip("#>*+- \t\n").split())
+    return None if start.startswith(plain.rstrip("…").rstrip()) else plain or None
+
+
+def bonds(tx: Reader, seqs: Sequence[int], viewer: str) -> tuple[list[Bond], dict[str, str]]:
+    """Links of the memories of these numbers with others the viewer may see, replacements first; and titles."""
+    if not seqs:
+        return [], {}
+    some = ", ".join(str(int(seq)) for seq in seqs)
+    seen = " AND ".join(f"({a}.visibility = 'shared' OR {a}.stored_by = :viewer)" for a in ("a", "b"))
+    rows = tx.all(
+        f"SELECT a.id, 'supersedes', b.id, a.title, b.title FROM memories a JOIN memories b ON b.id = a.supersedes"
+        f" WHERE a.seq IN ({some}) AND {seen}",
+        {"viewer": viewer},
+    )
+    for end in ("from_memory", "to_memory"):
+        rows += tx.all(
+            "SELECT a.id, l.relation, b.id, a.title, b.title FROM memory_links l"
+            " JOIN memories a ON a.seq = l.from_memory JOIN memories b ON b.seq = l.to_memory"
+            f" WHERE l.{end} IN ({some}) AND {seen} ORDER BY l.created_at DESC LIMIT 100",
+            {"viewer": viewer},
+        )
+    found = list(dict.fromkeys(Bond(row[0], one_line(row[1], 60), row[2]) for row in rows))
+    titles = {row[end]: one_line(row[end + 3 - end // 2], 80) for row in rows for end in (0, 2)}
+    return found, titles

@@ -1,0 +1,43 @@
+"""Token counts of texts that come up again and again, kept by digest."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+
+from vaults.search import tokenizer
+
+KEPT = 20_000
+"""Counts remembered: 3 MB at most."""
+
+
+class Counts:
+    """Counts as exact as ``tokenizer.count``; used from any thread."""
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self._kept = kept
+        self._known: OrderedDict[bytes, int] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, text: str) -> int:
+        """Tokens of ``text``."""
+        digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
+        with self._lock:
+            known = self._known.get(digest)
+            if known is not None:
+                self._known.move_to_end(digest)
+                return known
+        counted = tokenizer.count(text)
+        with self._lock:
+            self._known[digest] = counted
+            while len(self._known) > self._kept:
+                self._known.popitem(last=False)
+        return counted
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+COUNTS = Counts()
+"""Those of this process."""

@@ -1,0 +1,215 @@
+"""Running a policy: all of it or nothing, as one change that ``history`` takes back as one.
+
+Each step changes a draft of the notes and reads what those before it drafted. Only when the last one is done are files
+touched, by one ``commit``: a step that fails leaves nothing to take back, and a kill leaves all of it or none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from vaults.context import run_in
+from vaults.domain.memories.memory_model import Actor
+from vaults.domain.notes.commit.change_diffs import shown
+from vaults.domain.notes.commit.journal import Change
+from vaults.domain.notes.commit.transaction import commit
+from vaults.domain.notes.edit.drafts import Draft
+from vaults.domain.policies import lookups, policy_paths, variables
+from vaults.domain.policies.definitions import MAX_RUNS, Collected, Condition, looked
+from vaults.domain.policies.plans import Done, Plan, Tools, place_of
+from vaults.domain.policies.results import Did, Order, Ran
+from vaults.errors import AlreadyExists, ConfirmationRequired, Conflict, InvalidArgument, StrongroomError, Timeout
+from vaults.vault import Vault
+
+TOOL = "policies"
+
+MOST_S = 10.0
+"""Seconds that drafting may take: everybody else who writes notes waits meanwhile."""
+
+NAMED = 20
+"""Notes that a refusal names."""
+
+
+async def run(vault: Vault, actor: Actor, plan: Plan, order: Order, tools: Tools) -> Ran:
+    """Run a policy, or only show what it would change. A note that another program saves meanwhile has all of it begun
+    again, once. Raises ``InvalidArgument`` for a variable, whatever a step raises, with its name, ``Conflict``,
+    ``ConfirmationRequired`` where notes would be deleted: then nothing is changed."""
+    if order.dry_run:
+        drafted = await _drafted(vault, actor, plan, order, tools)
+        diff = await run_in(vault.shared.pool, shown, drafted.draft.files)
+        return drafted.told(plan, changed=False, diff=diff)
+    async with vault.notes.writing():
+        try:
+            return await _made(vault, actor, plan, order, tools)
+        except _Overtaken:
+            pass
+        try:
+            return await _made(vault, actor, plan, order, tools)
+        except _Overtaken as failure:
+            raise failure.conflict from None
+
+
+class _Overtaken(Exception):
+    """Another program saved one of the notes while the policy was at work."""
+
+    def __init__(self, conflict: StrongroomError) -> None:
+        super().__init__(conflict.code)
+        self.conflict = conflict
+
+
+@dataclass(frozen=True, slots=True)
+class _Drafted:
+    draft: Draft
+    steps: list[Did]
+    summary: str | None
+
+    def told(self, plan: Plan, *, changed: bool, change: str | None = None, diff: str | None = None) -> Ran:
+        paths = [each.target for each in self.draft.files]
+        return Ran(plan.policy.name, changed, self.steps, paths, self.summary, change, diff)
+
+
+async def _made(vault: Vault, actor: Actor, plan: Plan, order: Order, tools: Tools) -> Ran:
+    drafted = await _drafted(vault, actor, plan, order, tools)
+    files = drafted.draft.files
+    if not files:
+        return drafted.told(plan, changed=False)
+    gone = [each.path for each in files if each.after is None]
+    if gone and not order.confirmed:
+        raise ConfirmationRequired(
+            f"{plan.policy.name} deletes {len(gone)} of the notes: only with confirmed: true",
+            hint="preview shows what would be lost",
+            paths=gone[:NAMED],
+        )
+    try:
+        done = await commit(vault, actor, Change(TOOL, f"ran the policy {plan.policy.name}", files, order.session))
+    except (Conflict, AlreadyExists) as failure:
+        raise _Overtaken(failure) from failure
+    return drafted.told(plan, changed=True, change=done.id)
+
+
+async def _drafted(vault: Vault, actor: Actor, plan: Plan, order: Order, tools: Tools) -> _Drafted:
+    draft = Draft(vault)
+    try:
+        async with asyncio.timeout(MOST_S):
+            running = _Running(plan, draft, tools, await _begun(draft, actor, plan, order))
+            await running.all()
+            return _Drafted(draft, running.did, await running.summary())
+    except TimeoutError:
+        raise Timeout(f"the policy took longer than {MOST_S:g} s; nothing was changed", hint="split it up") from None
+
+
+async def _begun(draft: Draft, actor: Actor, plan: Plan, order: Order) -> dict[str, Any]:
+    """What templates know before the first step."""
+    vault, policy = draft.vault, plan.policy
+    now = datetime.now(UTC).astimezone()
+    known: dict[str, Any] = {
+        "today": now.date().isoformat(),
+        "now": now.isoformat(timespec="seconds"),
+        "caller": actor.name,
+        "vault": vault.name,
+    }
+    known |= await run_in(vault.shared.pool, variables.settled, policy, order.given, known)
+    found: dict[str, Any] = {}
+    for name, wanted in policy.collect.items():
+        place = f"collect.{name}"
+        look = looked(Collected, plan.filled(_given(wanted), place, known), place)
+        found[name] = await _told_at(place, lookups.collected(draft, look))
+    return {**known, **found, "steps": {}}
+
+
+def _given(look: Condition | Collected) -> dict[str, Any]:
+    return look.model_dump(by_alias=True, exclude_none=True)
+
+
+async def _told_at(place: str, work: Awaitable[Any]) -> Any:
+    try:
+        return await work
+    except StrongroomError as failure:
+        failure.message = f"{place}: {failure.message}; nothing was changed"
+        raise
+
+
+class _Running:
+    """One run of the steps, over one draft."""
+
+    def __init__(self, plan: Plan, draft: Draft, tools: Tools, values: dict[str, Any]) -> None:
+        self.did: list[Did] = []
+        self._plan = plan
+        self._draft = draft
+        self._tools = tools
+        self._values = values
+        self._held: dict[str, bool] = {}
+        self._calls = 0
+
+    async def all(self) -> None:
+        """Draft every step."""
+        steps = self._plan.policy.steps
+        for number, step in enumerate(steps):
+            try:
+                did = await self._step(number)
+            except StrongroomError as failure:
+                failure.message = (
+                    f"step {number + 1} of {len(steps)} ({step.id}): {failure.message}; nothing was changed"
+                )
+                failure.details["step"] = step.id
+                raise
+            self.did.append(did)
+            self._values["steps"][step.id] = {"path": did.path, "changed": did.changed, "times": did.times or 0}
+
+    async def summary(self) -> str | None:
+        """What the policy says of what it did."""
+        output = self._plan.policy.output
+        return str(await self._fill(output.summary, "output.summary", {})) if output else None
+
+    async def _step(self, number: int) -> Did:
+        step = self._plan.policy.steps[number]
+        stopped = await self._stopped(step.when)
+        if stopped is not None:
+            return Did(step.id, step.tool, changed=False, skipped=stopped)
+        if step.each is None:
+            done = await self._call(number, {})
+            return Did(step.id, step.tool, done.changed, done.path, warnings=done.warnings)
+        items = self._values[step.each]
+        results = [
+            await self._call(number, {"item": item, "index": at})
+            for at, item in enumerate(items if isinstance(items, list) else [], start=1)
+        ]
+        warnings = list(dict.fromkeys(warning for done in results for warning in done.warnings))
+        path = results[-1].path if results else None
+        changed = any(done.changed for done in results)
+        return Did(step.id, step.tool, changed, path, times=len(results), warnings=warnings)
+
+    async def _stopped(self, when: list[str]) -> str | None:
+        """The first condition that does not hold. Each is looked at when it is first asked for, and then stays: what
+        the steps do changes none of them."""
+        for each in when:
+            name = each.removeprefix("not ").strip()
+            if name in self._plan.policy.variables:
+                self._held[name] = self._values[name] is True
+            elif name not in self._held:
+                wanted, place = self._plan.policy.conditions[name], f"conditions.{name}"
+                look = looked(Condition, self._plan.filled(_given(wanted), place, self._values), place)
+                self._held[name] = await lookups.holds(Draft(self._draft.vault), look)
+            if self._held[name] == each.startswith("not "):
+                return each
+        return None
+
+    async def _call(self, number: int, own: Mapping[str, Any]) -> Done:
+        self._calls += 1
+        if self._calls > MAX_RUNS:
+            raise InvalidArgument("steps", f"come to more than {MAX_RUNS} calls")
+        step = self._plan.policy.steps[number]
+        arguments = await self._fill(step.args, f"{place_of(self._plan.policy, number)}.args", own)
+        done = await self._tools.bound(step.tool, arguments)(self._draft)
+        folder = self._draft.vault.notes.settings.policies
+        if any(policy_paths.holds(folder, path) for path in done.paths):
+            raise InvalidArgument("path", "lies in the folder of policies, where no policy writes")
+        return done
+
+    async def _fill(self, value: Any, place: str, own: Mapping[str, Any]) -> Any:
+        values = {**self._values, **own}
+        return await run_in(self._draft.vault.shared.pool, self._plan.filled, value, place, values)

@@ -1,0 +1,236 @@
+"""The texts behind what a search named: memories by id, notes by path, address, name or pattern."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from vaults.context import run_in
+from vaults.domain.memories import lifecycle
+from vaults.domain.memories.memory_model import Actor, Memory
+from vaults.domain.notes.index.note_rows import Note
+from vaults.domain.notes.read import line_ranges, note_parts, path_globs
+from vaults.domain.notes.read.dated_notes import path_of
+from vaults.domain.notes.read.note_lookup import Open, opened
+from vaults.domain.paging import token_budget
+from vaults.errors import Conflict, InvalidArgument, NotFound, StrongroomError, TooLarge
+from vaults.files.paths import SCHEME, address, is_note
+from vaults.vault import Vault
+
+GLOBBED = 200
+"""Notes that the patterns of one call stand for at most."""
+
+_MEMORY = "memory://"
+_ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """How much to read: of each text lines from ``from_line`` on, of all together ``max_bytes``; of items as many as
+    ``max_tokens`` hold, with all that is said of them."""
+
+    from_line: int = 1
+    max_lines: int | None = None
+    max_bytes: int = 50_000
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One text with where it is from. ``etag`` changes with the text. A note that was cut goes on at ``next_line``."""
+
+    id: str
+    title: str
+    text: str
+    url: str
+    metadata: dict[str, Any]
+    etag: str
+    truncated: bool = False
+    next_line: int | None = None
+
+
+@dataclass(slots=True)
+class Found:
+    """Items in the order asked. ``full``: ``max_bytes`` cut the last of them; ``remaining``: those it left no room
+    for; ``partial``: a pattern matches more notes than were taken."""
+
+    items: list[Item] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    remaining: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    full: bool = False
+    partial: bool = False
+
+    @property
+    def cut_by(self) -> Literal["max_bytes", "max_lines"] | None:
+        """Which bound of the portion cut a text, for whoever says how to go on; None where all was returned."""
+        if self.full or self.remaining:
+            return "max_bytes"
+        return "max_lines" if any(item.truncated for item in self.items) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """What a reference stands for. ``said``: the reference; ``path`` None: a memory that is not there."""
+
+    said: str
+    path: str | None = None
+    memory: Memory | None = None
+
+
+async def fetched(vault: Vault, actor: Actor, refs: Sequence[str], portion: Portion) -> Found:
+    """Texts by reference, in the order asked, each once. What cannot be had is ``missing``, with the reason in
+    ``warnings`` where it is another than that there is nothing. Raises ``InvalidArgument`` for a broken pattern."""
+    found = Found()
+    left, seen = portion.max_bytes, set[str]()
+    for target in await _targets(vault, actor, refs, found):
+        if left <= 0:
+            found.remaining.append(target.path or target.said)
+            continue
+        item = await _item(vault, target, portion, left, found)
+        if item is not None and item.url not in seen:
+            seen.add(item.url)
+            found.items.append(item)
+            # A note is cut at the end of a line: what is left of the budget then is no room for another.
+            left = 0 if found.full else left - len(item.text.encode())
+    if portion.max_tokens is not None:
+        count = len(await token_budget.fitted(vault, found.items, portion.max_tokens))
+        found.remaining[:0] = [item.id for item in found.items[count:]]
+        del found.items[count:]
+    _remember_shown(vault, actor, found.items)
+    return found
+
+
+async def one(vault: Vault, actor: Actor, ref: str, portion: Portion) -> Found:
+    """The text behind one reference, which is no pattern. Raises ``NotFound``, and what reading a note may raise."""
+    found = Found()
+    target = (await _targets(vault, actor, [ref], found))[0]
+    if target.memory is None and target.path is None:
+        raise NotFound(f"nothing with the id {ref[:64]}")
+    try:
+        found.items.append(await _read(vault, target, portion, portion.max_bytes, found))
+    except NotFound as failure:
+        if _is_of_note(ref):
+            raise
+        raise NotFound(f"nothing with the id {ref[:64]}", hint=failure.hint, **failure.details) from None
+    _remember_shown(vault, actor, found.items)
+    return found
+
+
+def _remember_shown(vault: Vault, actor: Actor, items: Sequence[Item]) -> None:
+    """What was shown is no news when it comes back; of a note not a paragraph either."""
+    for item in items:
+        if item.url.startswith(_MEMORY):
+            vault.retrieved.note(actor.identity, [(item.text, item.id)])
+        else:
+            vault.retrieved.note_parts(actor.identity, item.text, item.id)
+
+
+async def _targets(vault: Vault, actor: Actor, refs: Sequence[str], found: Found) -> list[_Target]:
+    """What references stand for, patterns as the notes they match."""
+    asked = list(dict.fromkeys(refs))
+    ids = [ref.removeprefix(_MEMORY) for ref in asked if not _is_of_note(ref)]
+    memories = {each.id: each for each in (await lifecycle.get(vault, actor, ids)).memories} if ids else {}
+    targets: list[_Target] = []
+    room = GLOBBED
+    for ref in asked:
+        plain = ref.removeprefix(_MEMORY)
+        if plain in memories or plain != ref or _ID.fullmatch(ref):
+            targets.append(_Target(plain, memory=memories.get(plain)))
+        elif (paths := await _globbed(vault, ref, room)) is not None:
+            if len(paths) > room:
+                found.partial = True
+                found.warnings.append(
+                    f"{ref}: more than {GLOBBED} notes match: these are the first; narrow the pattern"
+                )
+            elif not paths:
+                found.missing.append(ref)
+            targets += [_Target(path, path) for path in paths[:room]]
+            room -= len(paths[:room])
+        else:
+            targets.append(_Target(ref, ref))
+    return targets
+
+
+def _is_of_note(ref: str) -> bool:
+    return ref.startswith((SCHEME, "@")) or is_note(ref) or path_globs.is_glob(ref)
+
+
+def is_pattern(ref: str) -> bool:
+    """Whether a reference may stand for several notes."""
+    return not ref.startswith((SCHEME, _MEMORY)) and path_globs.is_glob(ref)
+
+
+async def _globbed(vault: Vault, ref: str, room: int) -> list[str] | None:
+    """The notes a pattern stands for, one more than there is room for; None for what is no pattern, or a note's very
+    name."""
+    if not is_pattern(ref):
+        return None
+    if await vault.db.read(lambda tx: tx.one("SELECT 1 FROM notes WHERE path = ?", (ref,))):
+        return None
+    return await vault.db.read(lambda tx: path_globs.expanded(tx, ref, room + 1))
+
+
+async def _item(vault: Vault, target: _Target, portion: Portion, left: int, found: Found) -> Item | None:
+    if target.memory is not None or target.path is not None:
+        try:
+            return await _read(vault, target, portion, left, found)
+        except NotFound:
+            pass
+        except (InvalidArgument, Conflict, TooLarge) as failure:
+            found.warnings.append(f"{target.said[:200]}: {_words(failure)}")
+    found.missing.append(target.said)
+    return None
+
+
+async def _read(vault: Vault, target: _Target, portion: Portion, left: int, found: Found) -> Item:
+    if target.memory is not None:
+        return _of_memory(target.memory, portion, left, found)
+    note = await opened(vault, await path_of(vault, target.path or ""))
+    about = await note_parts.known(vault, note)
+    found.warnings += [f"{note.path}: {warning}" for warning in note.warnings]
+    if len(note.data) <= note_parts.QUICK:
+        return _of_note(note, about, portion, left, found)
+    return await run_in(vault.shared.pool, _of_note, note, about, portion, left, found)
+
+
+def _words(failure: StrongroomError) -> str:
+    return failure.message.removeprefix("Validation error: path ")
+
+
+def _of_memory(memory: Memory, portion: Portion, left: int, found: Found) -> Item:
+    whole = memory.content.splitlines(keepends=True)
+    chosen = whole[portion.from_line - 1 :]
+    if portion.max_lines is not None:
+        chosen = chosen[: portion.max_lines]
+    text = "".join(chosen)
+    short = text.encode()[:left].decode("utf-8", "ignore")
+    found.full = len(short) < len(text)
+    # What the server knows of the memory stands above what its writer says in metadata.
+    kept = {
+        **memory.metadata, "type": memory.type, "author": memory.author, "created_at": memory.created_at,
+        "tags": memory.tags, "applies_to": memory.applies_to, "workspace": memory.workspace,
+    }  # fmt: skip
+    cut = len(short) < len(text) or len(chosen) < len(whole)
+    return Item(memory.id, memory.title, short, f"{_MEMORY}{memory.id}", kept, f"v{memory.version}", cut)
+
+
+def _of_note(note: Open, about: Note, portion: Portion, left: int, found: Found) -> Item:
+    start, end = line_ranges.span(note.text, portion.from_line, portion.max_lines)
+    stop = start + line_ranges.within(note.text[start:end], left)
+    text = note.text[start:stop]
+    found.full = stop < end
+    if found.full and text and text[-1] not in "\r\n":
+        found.warnings.append(
+            f"{note.path}: line {line_ranges.count(note.text[:stop])} is longer than max_bytes and cut within"
+        )
+    properties, _ = note_parts.bounded(about.frontmatter, note_parts.FRONTMATTER)
+    kept = {
+        **properties, "kind": "note", "tags": about.tags, "aliases": about.aliases, "created_at": about.created_at,
+        "modified_at": about.modified_at,
+    }  # fmt: skip
+    following = line_ranges.count(note.text[:stop]) + 1 if stop < len(note.text) else None
+    url = address(note.path)
+    return Item(note.path, about.title, text, url, kept, about.etag, following is not None, following)

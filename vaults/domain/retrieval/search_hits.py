@@ -1,0 +1,182 @@
+"""From ranked passages to what a caller reads: the row behind each, the part that matched, the score and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from vaults.db.sql import Reader, Row
+from vaults.domain.memories import memory_model
+from vaults.domain.memories.memory_model import GLOBAL, Memory
+from vaults.domain.notes.index import note_rows
+from vaults.domain.notes.index.extraction import type_of
+from vaults.domain.notes.index.note_rows import Note
+from vaults.index.blocks import SEPARATOR
+from vaults.search.filters import Filter
+from vaults.search.passage_facts import Key
+from vaults.search.question import Ranking
+from vaults.search.snippets import LENGTH, snippet
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One item that answers the query. ``content`` is whole when short, else ``snippet`` holds the part that matched,
+    of a note under ``section``. ``score`` is 0…1 within this answer; ``signals`` are the channels' own figures and what
+    was added. A note's id is its path."""
+
+    id: str
+    vault: str = ""
+    type: str = ""
+    title: str = ""
+    score: float = 0.0
+    author: str = ""
+    created_at: str = ""
+    applies_to: str = GLOBAL
+    workspace: str = GLOBAL
+    tags: list[str] = field(default_factory=list)
+    signals: dict[str, float] = field(default_factory=dict)
+    content: str | None = None
+    snippet: str | None = None
+    external_id: str | None = None
+    thread: str | None = None
+    parent: str | None = None
+    position: int | None = None
+    occurred_at: str | None = None
+    superseded_by: str | None = None
+    archived_at: str | None = None
+    section: str | None = None
+    modified_at: str | None = None
+    flags: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A hit, the item it is of, and the passage that was found."""
+
+    item: Key
+    passage: int
+    hit: Hit
+
+
+def shown(
+    tx: Reader,
+    vault: str,
+    ranking: Ranking,
+    wanted: Sequence[tuple[int, float]],
+    only: Filter,
+    length: int = LENGTH,
+) -> list[Shown]:
+    """The hits of ``wanted``, passages with the score of their item, in that order; of a note ``length`` characters.
+    The filter is asked once more: a ranking may be older than what it ranks."""
+    rows = _rows(tx, {passage: ranking.facts[passage].item[0] for passage, _ in wanted}, only)
+    return [
+        _shown(vault, ranking, (passage, score / ranking.top), rows[passage], length)
+        for passage, score in wanted
+        if passage in rows
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The passage that was found, and what it is of."""
+
+    of: Memory | Note
+    title: str
+    body: str
+
+
+def _rows(tx: Reader, passages: Mapping[int, str], only: Filter) -> dict[int, _Found]:
+    """What stands behind passages, given with their kind."""
+    found: dict[int, _Found] = {}
+    where, params = only.over_passages()
+    for kind, (columns, width, joined, read) in _KINDS.items():
+        numbers = [passage for passage, its in passages.items() if its == kind]
+        for start in range(0, len(numbers), 500):
+            some = ", ".join(map(str, numbers[start : start + 500]))
+            # The filter is a column here: as a condition it has SQLite walk one of the indexes it could use.
+            rows = tx.all(
+                f"SELECT {columns}, p.seq, p.title, p.body, {where} FROM passages p CROSS JOIN {joined}"
+                f" WHERE p.seq IN ({some})",
+                params,
+            )
+            found.update(
+                (int(row[width]), _Found(read(row), row[width + 1], row[width + 2])) for row in rows if row[-1]
+            )
+    return found
+
+
+_KINDS: dict[str, tuple[str, int, str, Callable[[Row], Memory | Note]]] = {
+    "memory": (memory_model.COLUMNS, memory_model.WIDTH, "memories m ON m.seq = p.item", memory_model.from_row),
+    "note": (note_rows.COLUMNS, note_rows.WIDTH, "notes n ON n.seq = p.item", note_rows.from_row),
+}
+"""Each kind of item: its columns and how many, its table, and what a row of it is."""
+
+
+def _shown(vault: str, ranking: Ranking, ranked: tuple[int, float], found: _Found, length: int) -> Shown:
+    passage, score = ranked
+    most = length if isinstance(found.of, Note) else LENGTH
+    hit = _of_note(found.of, found) if isinstance(found.of, Note) else _of_memory(found.of)
+    terms = ranking.meant.query.terms
+    facts = ranking.facts[passage]
+    told = replace(
+        hit,
+        vault=vault,
+        score=round(max(0.0, score), 4),
+        signals=signals(ranking, passage),
+        snippet=None if hit.content is not None else snippet(found.body, terms, most),
+        flags=["adversarial"] if facts.adversarial else [],
+    )
+    return Shown(facts.item, passage, told)
+
+
+def _of_memory(memory: Memory) -> Hit:
+    return Hit(
+        id=memory.id,
+        vault="",
+        type=memory.type,
+        title=memory.title,
+        score=0.0,
+        author=memory.author,
+        created_at=memory.created_at,
+        applies_to=memory.applies_to,
+        workspace=memory.workspace,
+        tags=memory.tags,
+        signals={},
+        content=memory.content if len(memory.content) <= LENGTH else None,
+        external_id=memory.external_id,
+        thread=memory.thread,
+        parent=memory.parent,
+        position=memory.position,
+        occurred_at=memory.occurred_at,
+        superseded_by=memory.superseded_by,
+        archived_at=memory.archived_at,
+    )
+
+
+def _of_note(note: Note, found: _Found) -> Hit:
+    return Hit(
+        id=note.path,
+        vault="",
+        type=type_of(note.frontmatter) or "note",
+        title=note.title,
+        score=0.0,
+        author="",
+        created_at=note.created_at,
+        applies_to=GLOBAL,
+        workspace=GLOBAL,
+        tags=note.tags,
+        signals={},
+        section=found.title.removeprefix(note.title).removeprefix(SEPARATOR) or None,
+        modified_at=note.modified_at,
+    )
+
+
+def signals(ranking: Ranking, passage: int) -> dict[str, float]:
+    """Why a passage stands where it stands: each channel's score, each lift, the cross-encoder's opinion."""
+    said = {
+        "keyword": ranking.words.scores.get(passage),
+        "semantic": ranking.meanings.scores.get(passage),
+        **{name: lift.get(passage) for name, lift in ranking.lifts.items()},
+        "rerank": ranking.opinions.get(passage),
+    }
+    return {name: round(value, 4) for name, value in said.items() if value is not None}

@@ -1,0 +1,138 @@
+"""The values of a field replaced, or given another type, in every note that has them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from vaults.domain.memories.memory_model import Actor
+from vaults.domain.notes.read.note_listing import folder_of, lag, no_folder
+from vaults.domain.schema.bulk_edits import Asked, Tidied, tidied
+from vaults.domain.schema.note_properties import unread
+from vaults.domain.schema.property_values import is_date, whole_text_of
+from vaults.domain.schema.renames import Held, having
+from vaults.errors import Conflict, InvalidArgument
+from vaults.markdown.frontmatter.edits import inner_of, updated, values_of
+from vaults.markdown.frontmatter.parser import plain
+from vaults.markdown.frontmatter.renames import respelt
+from vaults.vault import Vault
+
+Target = Literal["list", "string", "number", "boolean", "date"]
+Scalar = str | int | float | bool
+
+COUNTED = 50
+"""Old values of which the notes are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """``mapping``: from what a value reads to what takes its place, of lists item by item; ``to_type``: then they
+    become this. ``separator``: parts the items of a text that becomes a list, and joins those of a list that becomes
+    text."""
+
+    field: str
+    mapping: Mapping[str, Scalar]
+    to_type: Target | None = None
+    separator: str | None = None
+
+
+async def migrate(vault: Vault, actor: Actor, wanted: Migration, asked: Asked) -> Tidied:
+    """Replace values. What cannot become the type stays, with a warning. Raises ``InvalidArgument``."""
+    if not wanted.mapping and wanted.to_type is None:
+        raise InvalidArgument("mapping", "or to_type is needed: what the values are to become")
+    warnings = await lag(vault)
+    folder = folder_of(asked.folder)
+    found = await vault.db.read(lambda tx: having(tx, wanted.field, folder))
+    counts = _counted(found.notes, wanted)
+    paths = [each.path for each in found.notes if wanted.to_type or _texts(each, wanted.field) & wanted.mapping.keys()]
+
+    def step(text: str) -> str:
+        return migrated(text, wanted)
+
+    done = await tidied(vault, actor, paths, step, (f"changed values of the field {wanted.field}", asked))
+    missing = [each for each in wanted.mapping if each not in counts]
+    if missing:
+        warnings.append(f"no note has {wanted.field}: {', '.join(missing[:COUNTED])}")
+    warnings += [*done.warnings, *unread(found.unreadable), *await no_folder(vault, asked.folder)]
+    return replace(done, counts=dict(counts.most_common(COUNTED)), warnings=warnings)
+
+
+def _texts(held: Held, field: str) -> set[str]:
+    value = held.values[field]
+    return {whole_text_of(each) for each in (value if isinstance(value, list) else [value]) if _is_plain(each)}
+
+
+def _counted(notes: Sequence[Held], wanted: Migration) -> Counter[str]:
+    counted = Counter(text for held in notes for text in _texts(held, wanted.field))
+    return Counter({text: n for text, n in counted.items() if not wanted.mapping or text in wanted.mapping})
+
+
+def _is_plain(value: Any) -> bool:
+    return value is not None and not isinstance(value, list | dict)
+
+
+def migrated(text: str, wanted: Migration) -> str:
+    """A note's text with the values replaced. Pure. Raises ``Conflict`` for one that cannot become the type."""
+    if wanted.mapping:
+        text = respelt(text, wanted.field, lambda value: wanted.mapping.get(whole_text_of(value), value))
+    value = values_of(text, inner_of(text)).get(wanted.field)
+    if wanted.to_type is None or value is None or isinstance(value, dict):
+        return text
+    if wanted.to_type == "list" or isinstance(value, list):
+        new = _as_list(value, wanted.separator) if wanted.to_type == "list" else _from_list(value, wanted)
+        return updated(text, {wanted.field: new})[0]
+    return respelt(text, wanted.field, lambda each: converted(each, str(wanted.to_type)))
+
+
+def _as_list(value: Any, separator: str | None) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    if separator is None or not isinstance(value, str):
+        return [] if value == "" else [value]
+    return [part.strip() for part in value.split(separator) if part.strip()]
+
+
+def _from_list(value: Sequence[Any], wanted: Migration) -> Any:
+    if len(value) == 1 and _is_plain(value[0]):
+        return converted(value[0], str(wanted.to_type))
+    if wanted.to_type != "string" or wanted.separator is None or not all(map(_is_plain, value)):
+        raise Conflict(f"its {wanted.field!r} is a list of {len(value)}, which is no {wanted.to_type}")
+    return wanted.separator.join(map(whole_text_of, value))
+
+
+_BOOLEANS = {"yes": True, "true": True, "on": True, "y": True, "1": True,
+             "no": False, "false": False, "off": False, "n": False, "0": False}  # fmt: skip
+_DAYS = (
+    re.compile(r"(?P<y>[0-9]{4})[-/.](?P<m>[0-9]{1,2})[-/.](?P<d>[0-9]{1,2})"),
+    re.compile(r"(?P<y>[0-9]{4})(?P<m>[0-9]{2})(?P<d>[0-9]{2})"),
+    re.compile(r"(?P<d>[0-9]{1,2})\.(?P<m>[0-9]{1,2})\.(?P<y>[0-9]{4})"),
+    re.compile(r"(?P<y>[0-9]{4})-(?P<m>[0-9]{2})-(?P<d>[0-9]{2})[T ].*"),
+)
+
+
+def converted(value: Any, kind: str) -> Any:
+    """A value that holds no others as another type. Raises ``Conflict`` where it is none of that."""
+    said = whole_text_of(value).strip()
+    if kind == "string":
+        return whole_text_of(value)
+    if kind == "number":
+        found = value if isinstance(value, int | float) else plain(said)
+        if isinstance(found, int | float) and not isinstance(found, bool):
+            return found
+    elif kind == "boolean":
+        if (truth := _BOOLEANS.get(said.lower())) is not None:
+            return truth
+    elif (day := _day(said)) is not None:
+        return day
+    raise Conflict(f"'{said[:60]}' is no {kind}")
+
+
+def _day(said: str) -> str | None:
+    for shape in _DAYS:
+        if (found := shape.fullmatch(said)) is not None:
+            day = f"{found['y']}-{int(found['m']):02}-{int(found['d']):02}"
+            return day if is_date(day) else None
+    return None

@@ -1,0 +1,1 @@
+"""Secrets in texts: found and made unreadable before anything is stored. Pure."""

@@ -1,0 +1,131 @@
+"""Secrets in text that is to be kept: found by the shape of their issuer, or by name and randomness. Pure, linear.
+
+A memory is read by every agent of a team, exported and backed up: a token in it is a token lost. UUIDs, commit ids and
+digests are no secrets, however random, as long as nothing calls them one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from vaults.domain.secrets.assignments import Secret, assigned, called, in_addresses, in_headers, is_secret
+from vaults.domain.secrets.token_patterns import MASK, NAMES, SHAPES
+from vaults.errors import InvalidArgument
+from vaults.settings import HygieneSettings
+
+SHORTEST = 8
+"""Characters below which a text is not looked at: ``pwd=x`` tells nothing."""
+
+HINT = "store where it is kept instead of the secret itself, such as the name of the vault entry or variable"
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """Fields that may be kept, and what was taken out of them."""
+
+    fields: dict[str, Any]
+    warnings: list[str] = field(default_factory=list)
+
+
+def guard(fields: Mapping[str, Any], settings: HygieneSettings) -> Guarded:
+    """Look through texts, lists and JSON. Raises ``InvalidArgument`` for the first secret where they are refused; else
+    the fields come back without them, and a warning names each."""
+    if settings.secrets == "off":
+        return Guarded(dict(fields))
+    kept, warnings = {}, list[str]()
+    for name, value in fields.items():
+        found: list[str] = []
+        clean = _cleaned(value, found)
+        if found and (settings.secrets == "refuse" or name in _IDENTIFIERS):
+            raise InvalidArgument(name, f"holds what looks like a secret: {found[0]}", hint=HINT)
+        kept[name] = clean if found else value
+        warnings += [f"{name}: taken out: {each}" for each in dict.fromkeys(found)]
+    return Guarded(kept, warnings)
+
+
+def warned(fields: Mapping[str, Any], settings: HygieneSettings) -> list[str]:
+    """What to say of secrets in text that is kept as it is, because it is the writer's own file."""
+    if settings.secrets == "off":
+        return []
+    warnings = []
+    for name, value in fields.items():
+        found: list[str] = []
+        _cleaned(value, found)
+        warnings += [f"{name} holds what looks like a secret: {each}" for each in dict.fromkeys(found)]
+    return warnings
+
+
+_IDENTIFIERS = frozenset({"external_id", "parent", "workspace", "thread", "idempotency_key", "archived_reason"})
+"""Fields that are never changed on the way: most tell one thing from another, and without a part of it, one would
+stand for another."""
+
+
+def _cleaned(value: Any, found: list[str]) -> Any:
+    """``value`` without secrets; what they are, and in which line, goes to ``found``."""
+    if isinstance(value, str):
+        clean, secrets = redacted(value)
+        found += [f"{_kind(each.kind)} (line {value.count(chr(10), 0, each.start) + 1})" for each in secrets]
+        return clean
+    if isinstance(value, Mapping):
+        return {_cleaned(key, found): _entry(key, inner, found) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cleaned(each, found) for each in value]
+    return value
+
+
+def _entry(key: Any, value: Any, found: list[str]) -> Any:
+    """A value of JSON, which its name may tell to be secret."""
+    name = _NAMED.search(key) if isinstance(key, str) else None
+    if name is not None and isinstance(value, str) and is_secret(name["name"], value, before=key[: name.start()]):
+        kind = called(name["name"])
+        found.append(_kind(kind))
+        return _mark(kind)
+    return _cleaned(value, found)
+
+
+_NAMED = re.compile(rf"(?i)(?P<name>{NAMES})$")
+
+
+def _kind(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "AaOoIi" or kind.startswith("npm") else f"a {kind}"
+
+
+def _mark(kind: str) -> str:
+    return f"[redacted: {kind}]"
+
+
+def redacted(text: str) -> tuple[str, list[Secret]]:
+    """``text`` with a mark in place of each secret, and where they stood."""
+    secrets = find(text)
+    parts, at = [], 0
+    for each in secrets:
+        parts += [text[at : each.start], _mark(each.kind)]
+        at = each.end
+    return ("".join([*parts, text[at:]]), secrets) if secrets else (text, [])
+
+
+def find(text: str) -> list[Secret]:
+    """Every secret in ``text``, in order, none within another."""
+    if len(text) < SHORTEST:
+        return []
+    every = sorted(
+        [*_of_issuers(text), *in_addresses(text), *in_headers(text), *assigned(text)],
+        key=lambda each: (each.start, -each.end),
+    )
+    found: list[Secret] = []
+    for each in every:
+        if not found or each.start >= found[-1].end:
+            found.append(each)
+    return found
+
+
+def _of_issuers(text: str) -> Iterator[Secret]:
+    for shape in SHAPES:
+        if any(hint in text for hint in shape.hints):
+            for match in shape.pattern.finditer(text):
+                group = "secret" if "secret" in shape.pattern.groupindex else 0
+                if not MASK.search(match[group]):
+                    yield Secret(shape.kind, *match.span(group))

@@ -1,0 +1,1 @@
+"""Texts for readers: made safe to show, counted, matched. Pure."""

@@ -1,0 +1,162 @@
+"""Making the serving copy of a model: load, export, compare with the original, and only then put in place."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from vaults.embed import onnx_engine
+from vaults.embed.digests import sha256_of
+from vaults.embed.model_source import ModelSource, find_source, require_source, revision_of
+from vaults.embed.onnx_export import require_exportable, unsupported, write_graph
+from vaults.embed.prepared_model import (
+    FORMAT,
+    GRAPH,
+    MANIFEST,
+    TOKENIZER,
+    WEIGHTS,
+    Manifest,
+    PreparedModel,
+    find_prepared,
+    manifest_bytes,
+    mark_of,
+    models_folder,
+    original_marks,
+)
+from vaults.embed.torch_engine import SentenceEmbedder
+from vaults.errors import EmbeddingUnavailable, StorageFull
+from vaults.settings import EmbeddingSettings
+
+TOLERANCE = 1e-5  # largest difference of one number of one vector
+_DRAFT = "draft-"
+_LOCK_WAIT_S = 600.0
+
+
+def prepare(settings: EmbeddingSettings) -> PreparedModel:
+    """The verified copy, made now if it is not there. Blocks: 0.1 s when it is, some 10 s when not.
+
+    Several processes may call it at once. Raises InvalidArgument for a model that only sentence-transformers can
+    serve, EmbeddingUnavailable when the model is absent or not the published one, StorageFull.
+    """
+    with _storage(models_folder(settings)):
+        return _ready(settings) or _make(require_source(settings.model), settings)
+
+
+def _ready(settings: EmbeddingSettings) -> PreparedModel | None:
+    """The copy that is there, if every byte is right and it is still the copy of its original."""
+    found = find_prepared(settings)
+    if found is None or not found.is_intact():
+        return None
+    source = find_source(settings.model)
+    return found if source is None or revision_of(source) == found.identity.revision else None
+
+
+def _make(source: ModelSource, settings: EmbeddingSettings) -> PreparedModel:
+    from filelock import FileLock
+
+    models = models_folder(settings)
+    models.mkdir(parents=True, exist_ok=True)
+    with FileLock(models / ".lock", timeout=_LOCK_WAIT_S):
+        if found := _ready(settings):
+            return found  # another process was quicker
+        for left in models.glob(f"{_DRAFT}*"):  # of a process that died: the lock says nobody works here
+            shutil.rmtree(left, ignore_errors=True)
+        draft = Path(tempfile.mkdtemp(prefix=_DRAFT, dir=models))
+        try:
+            return _put_in_place(_draft(source, settings, draft), models)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+def _draft(source: ModelSource, settings: EmbeddingSettings, folder: Path) -> PreparedModel:
+    """A whole, verified copy in ``folder``."""
+    revision = revision_of(source)
+    original = SentenceEmbedder(source, revision, device="cpu", threads=settings.threads)
+    require_exportable(original.model)
+    expected = [original.embed(texts) for texts in _SAMPLES]
+    write_graph(original.model, folder)
+    names = (GRAPH, WEIGHTS, TOKENIZER)
+    for name in names:
+        _settle(folder / name)
+    manifest = Manifest(
+        format=FORMAT,
+        model=settings.model,
+        name=original.identity.name,
+        revision=revision,
+        width=original.identity.width,
+        max_tokens=original.max_tokens,
+        pad_id=int(original.model.tokenizer.pad_token_id or 0),
+        pooling="mean",
+        files=tuple(mark_of(folder / name, name, sha256_of(folder / name)) for name in names),
+        original=original_marks(source),
+    )
+    draft = PreparedModel(folder, manifest)
+    _verify(draft, expected)
+    (folder / MANIFEST).write_bytes(manifest_bytes(manifest))
+    _settle(folder / MANIFEST)
+    return draft
+
+
+def _verify(draft: PreparedModel, expected: Sequence[object]) -> None:
+    """Raises InvalidArgument unless the copy gives the vectors of the original."""
+    import numpy as np
+
+    copy = onnx_engine.OnnxEmbedder(draft, threads=1)
+    for texts, vectors in zip(_SAMPLES, expected, strict=True):
+        # Not "greater than": a NaN must fail too.
+        if not np.abs(copy.embed(texts) - vectors).max() <= TOLERANCE:
+            raise unsupported("the exported copy gives other vectors")
+    copy.close()
+
+
+def _put_in_place(draft: PreparedModel, models: Path) -> PreparedModel:
+    """Rename the finished folder to its name; a damaged one of that name goes first."""
+    place = models / draft.identity.revision
+    draft.folder.chmod(0o755)  # prepared by root in an image, read by the server's own user
+    if place.exists():
+        place.rename(tempfile.mkdtemp(prefix=_DRAFT, dir=models))
+    draft.folder.rename(place)
+    _sync(models)
+    for left in models.glob(f"{_DRAFT}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    return PreparedModel(place, draft.manifest)
+
+
+def _settle(path: Path) -> None:
+    path.chmod(0o644)
+    _sync(path)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _storage(models: Path) -> Iterator[None]:
+    """Failures of the file system as typed errors."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StorageFull("There is no space left for the prepared model.") from error
+        raise EmbeddingUnavailable(
+            f"The prepared model cannot be written to {models}.", hint="Set embedding.models_dir to a writable folder."
+        ) from error
+
+
+_WORDS = ("the", "queue", "drains", "before", "an", "idle", "vault", "ends", "and", "readers", "wait", "for", "it")
+_SAMPLES: tuple[list[str], ...] = (
+    ["vault"],
+    ["  Where did we leave the migration?\n", "", "Grüße aus Zürich, 東京 – naïve café №5 🙂"],
+    [" ".join(_WORDS[:count]) for count in (2, 5, 9, 17)] + ["def f(x):\n\treturn x['a'] != None  # TODO\r\n"],
+    [" ".join(_WORDS * 12), " ".join(_WORDS * 40), "end"],
+)

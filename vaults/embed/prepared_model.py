@@ -1,0 +1,144 @@
+"""A prepared model: the serving copy on disk, described by its manifest.
+
+::
+
+    <models>/<revision>/manifest.json      written last; without it the folder does not count
+                        model.onnx          the graph
+                        weights.bin         beside it, so that it is mapped and not read (60 MB less memory)
+                        tokenizer.json      the tokenizer the original really uses, not the one it ships
+
+A copy is used when its files have the recorded size and time; where only the time differs (an image layer, a
+restored backup) their digests decide.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from vaults.embed import bundled
+from vaults.embed.backend import RECIPE, ModelIdentity
+from vaults.embed.digests import sha256_of
+from vaults.embed.model_source import ModelSource, find_source
+from vaults.settings import EmbeddingSettings
+
+GRAPH, WEIGHTS, TOKENIZER, MANIFEST = "model.onnx", "weights.bin", "tokenizer.json", "manifest.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class FileMark:
+    """A file as it was: ``mtime`` in whole seconds, which is what archives and image layers keep."""
+
+    path: str
+    size: int
+    mtime: int
+    sha256: str = ""
+
+    def same_size(self, root: Path) -> bool:
+        path = root / self.path
+        return path.is_file() and path.stat().st_size == self.size
+
+    def same_time(self, root: Path) -> bool:
+        return int((root / self.path).stat().st_mtime) == self.mtime
+
+    def same_bytes(self, root: Path) -> bool:
+        return self.same_size(root) and sha256_of(root / self.path) == self.sha256
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What the copy is. ``original`` are the files it was made from, to notice that they changed."""
+
+    format: int
+    model: str  # the setting it was prepared for
+    name: str
+    revision: str
+    width: int
+    max_tokens: int
+    pad_id: int
+    pooling: str
+    files: tuple[FileMark, ...]
+    original: tuple[FileMark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedModel:
+    """A copy that may be served."""
+
+    folder: Path
+    manifest: Manifest
+
+    @property
+    def identity(self) -> ModelIdentity:
+        what = self.manifest
+        return ModelIdentity(what.name, what.revision, what.width, normalised=True, recipe=RECIPE)
+
+    def looks_intact(self) -> bool:
+        """Cheap: sizes and times; the digest only of a file whose time differs."""
+        files = self.manifest.files
+        return all(mark.same_size(self.folder) for mark in files) and all(
+            mark.same_time(self.folder) or mark.same_bytes(self.folder) for mark in files
+        )
+
+    def is_intact(self) -> bool:
+        """Every byte; 50 ms for the bundled model."""
+        return all(mark.same_bytes(self.folder) for mark in self.manifest.files)
+
+
+def models_folder(settings: EmbeddingSettings) -> Path:
+    """Where prepared models live: the setting, or a folder of the environment the server is installed in."""
+    if settings.models_dir is not None:
+        return Path(settings.models_dir).expanduser()
+    return Path(sys.prefix) / "share" / "strongroom" / "models"
+
+
+def find_prepared(settings: EmbeddingSettings) -> PreparedModel | None:
+    """The copy for the model in the settings, or None: never made, damaged, or its original has changed.
+
+    The original need not be there: an image may hold the copy alone.
+    """
+    for path in sorted(models_folder(settings).glob(f"*/{MANIFEST}")):
+        found = read_prepared(path.parent)
+        if found and _belongs(found.manifest, settings.model) and found.looks_intact():
+            return found
+    return None
+
+
+def read_prepared(folder: Path) -> PreparedModel | None:
+    """The copy in ``folder``, unchecked; None where the manifest is absent, broken or of another format."""
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        manifest = TypeAdapter(Manifest).validate_json((folder / MANIFEST).read_bytes())
+    except (OSError, ValidationError):
+        return None
+    return PreparedModel(folder, manifest) if manifest.format == FORMAT else None
+
+
+def manifest_bytes(manifest: Manifest) -> bytes:
+    """The manifest as it is stored: JSON for people too."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Manifest).dump_json(manifest, indent=2) + b"\n"
+
+
+def mark_of(path: Path, name: str, digest: str = "") -> FileMark:
+    """``path`` as it is now, recorded under ``name``."""
+    stat = path.stat()
+    return FileMark(name, stat.st_size, int(stat.st_mtime), digest)
+
+
+def original_marks(source: ModelSource) -> tuple[FileMark, ...]:
+    return tuple(mark_of(path, str(path)) for path in source.files())
+
+
+def _belongs(manifest: Manifest, model: str) -> bool:
+    """Whether the copy was made from what the setting names today."""
+    if bundled.is_bundled(model):
+        return manifest.revision == bundled.DIGEST
+    if manifest.model != model:
+        return False
+    source = find_source(model)
+    return source is None or original_marks(source) == manifest.original

@@ -1,0 +1,98 @@
+"""What a vault's walk leaves out: hidden names, other programs' folders, and what the owner excludes.
+
+Patterns are those of ``.gitignore``; the owner writes them into ``.strongroomignore`` in the vault, the operator into
+the settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from vaults.errors import InvalidArgument
+from vaults.files.file_content import read_file
+from vaults.files.folders import Root
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+IGNORE_FILE = ".strongroomignore"
+_MAX_BYTES = 64 * 1024
+# Folders that programs make and people do not write notes in. Hidden ones need no list.
+_PROGRAMS = frozenset(
+    {
+        "node_modules",
+        "__pycache__",
+        "venv",
+        "lost+found",
+        "@eaDir",
+        "#recycle",
+        "$RECYCLE.BIN",
+        "System Volume Information",
+    }
+)
+
+
+def left_out(name: str) -> bool:
+    """By the name of a file or folder alone."""
+    return name.startswith(".") or name in _PROGRAMS
+
+
+class Ignoring:
+    """The rules at one moment. Patterns apply to paths relative to the root; those for a folder end in a slash."""
+
+    def __init__(self, spec: GitIgnoreSpec | None, *, faulty: bool) -> None:
+        self._spec = spec
+        self.faulty = faulty
+
+    def skips(self, path: str) -> bool:
+        """By the patterns; the path of a folder ends in a slash."""
+        return self._spec is not None and self._spec.match_file(path)
+
+    def covers(self, path: str) -> bool:
+        """Whether a walk reaches the file ``path``."""
+        names = path.split("/")
+        if any(left_out(name) for name in names):
+            return False
+        folders = ("/".join(names[:level]) + "/" for level in range(1, len(names)))
+        return self._spec is None or not (any(map(self.skips, folders)) or self.skips(path))
+
+
+class Rules:
+    """The operator's patterns, and how to read the owner's."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._patterns = tuple(patterns)
+        self._known: tuple[tuple[str, ...], Ignoring] = ((), Ignoring(None, faulty=False))
+        if self._patterns and _compiled(self._patterns).faulty:
+            raise InvalidArgument("exclude", "has a pattern that is none of gitignore's")
+
+    def ignoring(self, root: Root) -> Ignoring:
+        """The rules now, with the ignore file as it stands."""
+        lines = (*self._patterns, *_ignore_file(root))
+        if self._known[0] != lines:
+            self._known = (lines, _compiled(lines))
+        return self._known[1]
+
+
+def _ignore_file(root: Root) -> list[str]:
+    """Lines of the ignore file; none without one. One that cannot be read stops the walk: what it hides is not ours."""
+    with root.folder(()) as folder, suppress(FileNotFoundError):
+        content = read_file(folder, IGNORE_FILE, IGNORE_FILE, _MAX_BYTES)
+        return content.data.decode("utf-8-sig", "replace").splitlines()
+    return []
+
+
+def _compiled(lines: Sequence[str]) -> Ignoring:
+    """A line that is no pattern matches nothing, as in git, and is reported."""
+    if not lines:
+        return Ignoring(None, faulty=False)
+    from pathspec import GitIgnoreSpec
+
+    sound = []
+    for line in lines:
+        with suppress(ValueError):
+            GitIgnoreSpec.from_lines([line])
+            sound.append(line)
+    return Ignoring(GitIgnoreSpec.from_lines(sound), faulty=len(sound) < len(lines))

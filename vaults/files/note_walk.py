@@ -1,0 +1,221 @@
+"""Finding every note of a vault, fast, and saying what was passed over and why.
+
+Folders are listed by descriptor, one open for each level, so links are never followed and depth is bounded.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from vaults.errors import InvalidArgument, Overloaded, VaultUnavailable
+from vaults.files.failures import unavailable
+from vaults.files.file_stamps import Stamp, stamp_of, status_at
+from vaults.files.folders import Root, enter
+from vaults.files.ignore_rules import IGNORE_FILE, Ignoring, Rules, left_out
+from vaults.files.paths import MAX_PATH_BYTES, MAX_SEGMENTS, NOTE_SUFFIXES, is_note, joined, located
+
+_SUSPECT = re.compile(r"[\x00-\x1f\x7f\\%~]")
+_SHORT = 2 * MAX_SEGMENTS  # so few characters cannot be too many levels
+
+
+class Reason(StrEnum):
+    """Why something was passed over: words for people that stay as they are."""
+
+    LINK = "symbolic link"
+    ODD = "not a regular file"
+    UNREADABLE = "folder cannot be read"
+    NOT_UTF8 = "name is not valid UTF-8"
+    UNUSABLE = "name holds what no path may hold"
+    TOO_DEEP = "too deep"
+    BAD_PATTERN = "a line is no valid pattern"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A note, by its vault-relative path, and its version."""
+
+    path: str
+    stamp: Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Something that is there but is not read; ``path`` is fit to be shown, even where the name is not.
+    ``reason``: a ``Reason`` from the walk; whoever reads the files may have others."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """``unread``: folders that could not be listed wholly. Nothing below them may be taken for gone."""
+
+    found: list[Found] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+
+
+def walk(root: Root, names: Sequence[str], rules: Rules) -> Walk:
+    """Every note below ``names``, a folder, or that one note; nothing if nothing is there, or it is left out.
+
+    Raises VaultUnavailable, also if the root goes meanwhile.
+    """
+    ignoring = rules.ignoring(root)
+    gathering = _Gathering(Walk(), ignoring)
+    path = "/".join(names)
+    if ignoring.faulty:
+        gathering.result.skipped.append(Skipped(IGNORE_FILE, Reason.BAD_PATTERN))
+    try:
+        if not names:
+            descend(root.open(), "", gathering.visit, gathering.failed)
+        elif not any(map(left_out, names)):
+            with root.folder(names[:-1]) as above:
+                gathering.start(above, names[-1], path)
+    except OSError as failure:
+        _tell(failure, path, gathering.failed)
+    os.close(root.open())  # a walk over a disk that is being taken away finds ever less, and must not be believed
+    return gathering.result
+
+
+def descend(
+    descriptor: int,
+    path: str,
+    visit: Callable[[int, str], list[str]],
+    failed: Callable[[str, OSError], None],
+) -> None:
+    """Visits the open folder ``path``, and then the folders that ``visit`` asks for, depth first. Takes the descriptor
+    over. What goes wrong in one folder is told to ``failed`` and leaves the others alone, unless the machine is at
+    its end."""
+    open_folders: list[tuple[int, str, Iterator[str]]] = []
+
+    def attempt(folder: int, here: str) -> None:
+        open_folders.append((folder, here, iter(())))
+        try:
+            open_folders[-1] = (folder, here, iter(visit(folder, here)))
+        except OSError as failure:
+            _tell(failure, here, failed)
+
+    try:
+        attempt(descriptor, path)
+        while open_folders:
+            folder, here, names = open_folders[-1]
+            name = next(names, None)
+            if name is None:
+                os.close(open_folders.pop()[0])
+                continue
+            try:
+                deeper = enter(folder, name)
+            except OSError as failure:
+                _tell(failure, joined(here, name), failed)
+            else:
+                attempt(deeper, joined(here, name))
+    finally:
+        for folder, _, _ in open_folders:
+            os.close(folder)
+
+
+def _tell(failure: OSError, path: str, failed: Callable[[str, OSError], None]) -> None:
+    """Nothing can be said of a vault whose own folder fails, or when the machine is at its end."""
+    error = unavailable(failure)
+    if isinstance(error, Overloaded):
+        raise error from failure
+    if not path:
+        raise VaultUnavailable("the vault's folder cannot be listed", hint="the operator must check it") from failure
+    failed(path, failure)
+
+
+class _Gathering:
+    """One walk's results so far."""
+
+    def __init__(self, result: Walk, ignoring: Ignoring) -> None:
+        self.result = result
+        self._ignoring = ignoring
+
+    def start(self, above: int, name: str, path: str) -> None:
+        """Begins at one entry of the open folder ``above``."""
+        status = status_at(above, name)
+        if stat.S_ISDIR(status.st_mode):
+            if self._ignoring.covers(path + "/") and self._usable(path, path + "/x", name):
+                descend(enter(above, name), path, self.visit, self.failed)
+        elif not stat.S_ISREG(status.st_mode):
+            self._pass_over(path, Reason.LINK if stat.S_ISLNK(status.st_mode) else Reason.ODD)
+        elif is_note(path) and self._ignoring.covers(path) and self._usable(path, path, name):
+            self.result.found.append(Found(path, stamp_of(status)))
+
+    def visit(self, folder: int, here: str) -> list[str]:
+        """Takes up the notes of one folder; returns the folders to go on with."""
+        prefix = f"{here}/" if here else ""
+        deeper: list[str] = []
+        found, ignoring = self.result.found, self._ignoring
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                name = entry.name
+                if left_out(name):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    # Something below must be nameable too, and not be the one level too many.
+                    if self._usable(prefix + name, f"{prefix}{name}/x", name) and not ignoring.skips(
+                        f"{prefix}{name}/"
+                    ):
+                        deeper.append(name)
+                elif not entry.is_file(follow_symlinks=False):
+                    self._pass_over(prefix + name, Reason.LINK if entry.is_symlink() else Reason.ODD)
+                elif name.lower().endswith(NOTE_SUFFIXES) and not ignoring.skips(path := prefix + name):
+                    status = self._status(entry, here) if self._usable(path, path, name) else None
+                    if status is not None:
+                        found.append(Found(path, stamp_of(status)))
+        return deeper
+
+    def failed(self, path: str, failure: OSError) -> None:
+        """A folder that cannot be opened or listed wholly; one that has just gone, or become a link, is none."""
+        if failure.errno in (errno.ENOENT, errno.ENOTDIR):
+            return
+        if failure.errno == errno.ELOOP:
+            self._pass_over(path, Reason.LINK)
+            return
+        self._pass_over(path, Reason.UNREADABLE)
+        self.result.unread.append(path)
+
+    def _usable(self, shown: str, path: str, name: str) -> bool:
+        """Whether callers can name ``path``; almost all names are plain, and are told so by one look."""
+        if name.isascii() and len(path) < _SHORT and _SUSPECT.search(name) is None:
+            return True
+        reason = _unusable(path)
+        if reason:
+            self._pass_over(shown, reason)
+        return reason is None
+
+    def _status(self, entry: os.DirEntry[str], here: str) -> os.stat_result | None:
+        try:
+            return entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        except PermissionError as failure:  # a folder that may be listed but not entered
+            if here not in self.result.unread:
+                self.failed(here, failure)
+            return None
+
+    def _pass_over(self, path: str, reason: Reason) -> None:
+        shown = os.fsencode(path).decode("utf-8", "replace")
+        self.result.skipped.append(Skipped(shown, reason))
+
+
+def _unusable(path: str) -> Reason | None:
+    try:
+        encoded = path.encode()
+    except UnicodeEncodeError:
+        return Reason.NOT_UTF8
+    if len(encoded) > MAX_PATH_BYTES or path.count("/") >= MAX_SEGMENTS:
+        return Reason.TOO_DEEP
+    try:
+        located(path)
+    except InvalidArgument:
+        return Reason.UNUSABLE
+    return None

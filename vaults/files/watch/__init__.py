@@ -1,0 +1,1 @@
+"""Being told of changed files: by inotify, or by watchfiles."""

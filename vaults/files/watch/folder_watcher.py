@@ -1,0 +1,195 @@
+"""Watching a vault's folder: where to look again, soon after something there changed, and never nothing after a loss.
+
+A watcher says where to look, never what happened: the one who asks compares the disk with what he knows. So a
+lost, doubled or late event costs time and no data, and every doubt has one answer, a look at everything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import stat
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from vaults.files.watch.mounts import network_disk
+from vaults.files.watch.pending_changes import Changed, Pending
+from vaults.files.watch.sources import Ended
+from vaults.files.watch.threads import off_loop
+
+__all__ = ["Changed", "Watcher", "Watching"]
+
+Source: TypeAlias = Callable[[Path, Pending, Callable[[], None]], Awaitable[Ended]]
+
+_WINDOWS = 2.5  # debounce times until a window is delivered although changes go on
+_EVENTS_AGAIN_S = 300.0  # while polling for want of watches: ask the system again
+_EVENTS_SHARE, _POLLING_SHARE = 100, 10  # a look at everything may take 1 % of the time, with polling 10 %
+
+
+NOT_YET = "not watching yet"
+"""The reason while a watch is being set up for the first time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """How a folder is watched now. ``reason`` is for the status page and holds no path."""
+
+    mode: Literal["events", "polling", "failed"]
+    reason: str
+
+
+class Watcher:
+    """Watches one folder for one consumer, once. ``state`` may be read at any time; times are in seconds."""
+
+    def __init__(
+        self,
+        root: Path,
+        mode: Literal["auto", "events", "poll"] = "auto",
+        debounce_s: float = 0.2,
+        poll_s: float = 2.0,
+        rescan_s: float = 60.0,
+        *,
+        check_s: float = 2.0,
+    ) -> None:
+        """``check_s``: how often to look whether the folder is still the same one, and whether a lost one is back."""
+        self.state = Watching("failed", NOT_YET)
+        self._root = root
+        self._mode = mode
+        self._poll_s, self._rescan_s, self._check_s = poll_s, rescan_s, check_s
+        self._debounce_s = debounce_s
+        self._pending = Pending(debounce_s, debounce_s * _WINDOWS)
+        self._keeper: asyncio.Task[None] | None = None
+        self._closed = False
+        self._looked_at = time.monotonic()
+        self._look_took_s = 0.0
+
+    async def changes(self) -> AsyncGenerator[Changed, None]:
+        """Where to look, until ``close``. The first item asks for everything and comes once the watch stands, so
+        nothing falls between that look and the changes after it.
+
+        A slow consumer gets fewer and larger items. Never raises for what happens to the folder: see ``state``.
+        """
+        if self._keeper is not None or self._closed:
+            raise RuntimeError("a watcher serves one consumer, once")
+        self._keeper = asyncio.create_task(self._keep(), name="watch a vault's folder")
+        self._keeper.add_done_callback(lambda _: self._pending.wake())
+        try:
+            while not self._closed and not self._keeper.done():
+                changed = await self._next()
+                if changed is not None:
+                    yield changed
+        finally:
+            await self.close()
+            if not self._keeper.cancelled():
+                self._keeper.result()
+
+    def scanned(self, seconds: float) -> None:
+        """The consumer has looked at everything and took so long: the next look is timed by it."""
+        self._looked_at, self._look_took_s = time.monotonic(), seconds
+
+    async def close(self) -> None:
+        """Stop, and have ``changes`` end. No task, thread or descriptor is left. May be called again."""
+        self._closed = True
+        if self._keeper is not None and not self._keeper.done():
+            self._keeper.cancel()
+            await asyncio.wait({self._keeper})
+        self.state = Watching("failed", "closed")
+
+    async def _next(self) -> Changed | None:
+        due = self._next_look()
+        changed = await self._pending.take(due)
+        if changed is None and time.monotonic() >= max(due, self._next_look()):
+            changed = Changed(frozenset(), rescan=True)
+        if changed is not None and changed.rescan:
+            self._looked_at = time.monotonic()
+        return changed
+
+    def _next_look(self) -> float:
+        """When everything is due again: events can be lost without anybody knowing, and polling is nothing else."""
+        match self.state.mode:
+            case "events":
+                return self._looked_at + max(self._rescan_s, _EVENTS_SHARE * self._look_took_s)
+            case "polling":
+                return self._looked_at + max(self._poll_s, _POLLING_SHARE * self._look_took_s)
+            case _:
+                return math.inf
+
+    async def _keep(self) -> None:
+        """Keep a watch on the folder, whatever becomes of it."""
+        polling = "polling was chosen" if self._mode == "poll" else ""
+        while True:
+            identity, network = await off_loop(_surroundings, self._root)
+            if identity is None:
+                await self._lost("the folder is missing or cannot be read")
+                continue
+            if self._mode == "auto" and network:
+                polling = f"on a {network} disk, whose changes this system is not told of"
+            ended = await self._while_it_stands(identity, self._poll(polling) if polling else self._events())
+            if ended.kind == "gone":
+                await self._lost(ended.reason)
+            elif ended.kind == "limit":
+                polling = ended.reason
+            else:
+                polling = polling if self._mode == "poll" else ""
+                await asyncio.sleep(self._debounce_s)  # what overran the system is likely still going on
+
+    async def _events(self) -> Ended:
+        return await _source()(self._root, self._pending, self._established)
+
+    def _established(self) -> None:
+        self.state = Watching("events", "")
+        self._pending.everything()
+
+    async def _poll(self, reason: str) -> Ended:
+        """Let the consumer look at everything each ``poll_s``: a look of ours beside it would read the disk twice."""
+        self.state = Watching("polling", reason)
+        self._pending.everything()
+        await asyncio.sleep(_EVENTS_AGAIN_S)
+        return Ended("again", reason)
+
+    async def _while_it_stands(self, identity: tuple[int, int], watch: Awaitable[Ended]) -> Ended:
+        """What ``watch`` ends with, unless the folder is gone or another one before that: no event tells of a
+        folder whose parent was moved, or over which another was mounted."""
+        task = asyncio.ensure_future(watch)
+        try:
+            while not (await asyncio.wait({task}, timeout=self._check_s))[0]:
+                now = await off_loop(_identity, self._root)
+                if now != identity and not task.done():
+                    return Ended("gone", "the folder was removed, or another took its place")
+            return task.result()
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+
+    async def _lost(self, reason: str) -> None:
+        """Changes below a folder that is gone are not told: they could be taken for the deletion of every note."""
+        self.state = Watching("failed", reason)
+        self._pending.clear()
+        await asyncio.sleep(self._check_s)
+
+
+def _source() -> Source:
+    if os.uname().sysname == "Linux":
+        from vaults.files.watch import inotify
+
+        return inotify.follow
+    from vaults.files.watch import watchfiles_source
+
+    return watchfiles_source.follow
+
+
+def _surroundings(root: Path) -> tuple[tuple[int, int] | None, str | None]:
+    return _identity(root), network_disk(root)
+
+
+def _identity(root: Path) -> tuple[int, int] | None:
+    """Which folder ``root`` is now; None if there is none. Needs no descriptor, which may be short."""
+    try:
+        status = root.stat()
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino) if stat.S_ISDIR(status.st_mode) else None

@@ -1,0 +1,89 @@
+"""Watching a folder through ``watchfiles``: FSEvents on macOS, and what other systems offer.
+
+Linux has its own source (``inotify.py``, which says why). What ``watchfiles`` does not tell, above all that the
+system lost events, the watcher's periodic look at everything makes up for.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vaults.context import run_in
+from vaults.files.watch.pending_changes import LIMIT, Pending
+from vaults.files.watch.sources import Ended, is_file_watched, is_folder_watched
+
+if TYPE_CHECKING:
+    from watchfiles._rust_notify import RustNotify
+
+_STEP_MS = 50  # how often it looks whether the system has told something
+_TURN_MS = 1_000
+
+
+async def follow(root: Path, pending: Pending, established: Callable[[], None]) -> Ended:
+    """Report what happens below ``root`` to ``pending`` until it cannot any longer; the answer says why.
+
+    Holds a thread of its own, and one inside ``watchfiles``, until it ends or is cancelled.
+    """
+    stop = threading.Event()
+    executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="strongroom-watch")
+    real = Path(os.path.realpath(root))  # what the system calls it in its events
+    notify = None
+    try:
+        notify = await run_in(executor, _opened, real)
+        established()
+        while True:
+            changes = await run_in(executor, notify.watch, _STEP_MS, _STEP_MS, _TURN_MS, stop)
+            if isinstance(changes, str):
+                continue
+            told = await run_in(executor, _paths, real, changes)
+            if told is None:
+                return Ended("gone", "the folder was removed or moved")
+            _report(told, pending)
+    except FileNotFoundError:
+        return Ended("gone", "the folder is missing")
+    except (OSError, RuntimeError) as failure:  # RuntimeError: how watchfiles reports any failure of its own
+        return Ended("limit", f"the system's file events failed ({type(failure).__name__})")
+    finally:
+        stop.set()
+        if notify is not None:
+            executor.submit(notify.close)  # behind the call that waits for changes, and ends with the next step
+        executor.shutdown(wait=False)
+
+
+def _opened(root: Path) -> RustNotify:
+    from watchfiles._rust_notify import RustNotify
+
+    # The last one off: it would hide every failure to watch, not only forbidden folders.
+    return RustNotify([os.fspath(root)], False, False, 0, True, False)
+
+
+def _report(told: dict[str, bool], pending: Pending) -> None:
+    if len(told) > LIMIT:
+        pending.everything()
+        return
+    for path, folder in told.items():
+        pending.touch(path, folder=folder)
+
+
+def _paths(root: Path, changes: set[tuple[int, str]]) -> dict[str, bool] | None:
+    """Paths inside the vault that matter, and whether each is a folder; None when the root itself is gone."""
+    told: dict[str, bool] = {}
+    for _kind, changed in changes:
+        path = Path(changed)
+        if path == root:
+            if not root.is_dir():
+                return None
+            continue
+        parts = path.relative_to(root).parts if path.is_relative_to(root) else (".",)
+        if not all(is_folder_watched(part) for part in parts[:-1]):
+            continue
+        # What is gone cannot be asked what it was: it may have been a folder of notes.
+        folder = is_folder_watched(parts[-1]) and (path.is_dir() or not path.exists())
+        if folder or is_file_watched(parts[-1]):
+            told["/".join(parts)] = folder
+    return told

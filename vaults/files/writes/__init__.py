@@ -1,0 +1,1 @@
+"""Atomic writes: temporary files, renames, replacement, and what is left of them after a kill."""

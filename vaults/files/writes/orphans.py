@@ -1,0 +1,67 @@
+"""Clearing away what killed writers have left, without losing what another program had written.
+
+A writer killed between an exchange and its look at what came out may leave a version under a hidden name that nobody
+has acknowledged reading. Such a file gets a visible name; everything else that is ours is deleted.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+from vaults.files.failures import typed
+from vaults.files.file_stamps import status_at
+from vaults.files.folders import Root, alone_in
+from vaults.files.ignore_rules import left_out
+from vaults.files.note_walk import descend
+from vaults.files.paths import joined
+from vaults.files.writes.renames import Place
+from vaults.files.writes.temporary_files import is_disposable, is_temporary, keep, successor_inode
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """How many orphans were deleted, and under which paths others were kept."""
+
+    removed: int = 0
+    kept: list[str] = field(default_factory=list)
+
+
+def sweep(root: Root) -> Swept:
+    """Sweeps the whole tree but hidden folders. Folders with a writer at work, or that cannot be read, are left."""
+    removed, kept = 0, list[str]()
+
+    def visit(folder: int, here: str) -> list[str]:
+        nonlocal removed
+        with os.scandir(folder) as entries:
+            listed = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+        if any(is_temporary(name) for name, _ in listed):
+            with alone_in(folder) as alone:
+                for name in filter(is_temporary, os.listdir(folder) if alone else ()):  # as it is now, without writers
+                    rescued = _clear(folder, name)
+                    removed += rescued is None
+                    kept.extend([joined(here, rescued)] if rescued else [])
+        return [name for name, is_folder in listed if is_folder and not left_out(name)]
+
+    with typed(""):
+        descend(root.open(), "", visit, lambda _path, _failure: None)
+    return Swept(removed, kept)
+
+
+def _clear(folder: int, name: str) -> str | None:
+    """Deletes one orphan, or keeps it under the name that is returned."""
+    status = status_at(folder, name)
+    if is_disposable(name, status):
+        os.unlink(name, dir_fd=folder)
+        return None
+    return keep(Place(folder, name), Place(folder, _belongs_to(folder, name)))
+
+
+def _belongs_to(folder: int, name: str) -> str:
+    """The name that the orphan had: there its successor stands, unless that has moved on."""
+    inode = successor_inode(name)
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.inode() == inode and not entry.name.startswith("."):
+                return entry.name
+    return "recovered.md"

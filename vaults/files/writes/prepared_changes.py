@@ -1,0 +1,91 @@
+"""Changes that are prepared first, and then made visible in one step.
+
+What takes long, writing and syncing the bytes, happens in the preparation, so a database commit can run beside it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol
+
+from vaults.files.failures import typed
+from vaults.files.file_stamps import Stamp
+from vaults.files.folders import Folder, Folders
+
+
+class Change(Protocol):
+    """One change of one name, which takes place as a whole or not at all."""
+
+    @property
+    def path(self) -> str: ...
+
+    def run(self) -> Stamp:
+        """Makes it visible; not yet durable. Returns the version that now stands there, or that was removed."""
+
+    def undo(self) -> None:
+        """Removes what the preparation, or a failed ``run``, has left."""
+
+
+class Prepared:
+    """A change that waits to be published or discarded: exactly one of them, once.
+
+    As a context manager it discards itself unless it was published. Safe from any thread, one at a time.
+    """
+
+    def __init__(self, change: Change, folders: Folders, held: Sequence[Folder]) -> None:
+        self._change = change
+        self._folders = folders
+        self._held = held
+        self._open = True
+
+    @property
+    def path(self) -> str:
+        return self._change.path
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders to sync after ``publish_unsynced``, as vault-relative paths."""
+        return tuple(dict.fromkeys(folder.path for folder in self._held))
+
+    def publish(self) -> Stamp:
+        """Makes the change visible and durable. Raises Conflict, AlreadyExists, StorageFull, ReadOnly."""
+        with self._ending():
+            stamp = self._change.run()
+            for folder in self._held:
+                os.fsync(folder.descriptor)
+            return stamp
+
+    def publish_unsynced(self) -> Stamp:
+        """As ``publish``, but names are durable only after ``Tree.sync(folders)``: once a folder, for many files."""
+        with self._ending():
+            return self._change.run()
+
+    def discard(self) -> None:
+        """Leaves everything as it was. Does nothing after ``publish``, or a second time."""
+        if self._open:
+            with self._ending():
+                self._change.undo()
+
+    def __enter__(self) -> Prepared:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.discard()
+
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
+        if not self._open:
+            raise RuntimeError("a prepared change is published or discarded once")
+        self._open = False
+        try:
+            with typed(self.path):
+                try:
+                    yield
+                except BaseException:
+                    self._change.undo()
+                    raise
+        finally:
+            for folder in self._held:
+                self._folders.release(folder)

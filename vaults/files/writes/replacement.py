@@ -1,0 +1,98 @@
+"""Replacing a file such that no edit another program slips in between is lost.
+
+Between a look at the file and a rename over it, another program may save. So the two names are exchanged instead, and
+only then is looked at what came out: if it is not the version the change was based on, it goes back in its place.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+
+from vaults.errors import Conflict
+from vaults.files.failures import changed, gone
+from vaults.files.file_stamps import Stamp, stamp_of, status_at
+from vaults.files.paths import joined, parent
+from vaults.files.writes.late_writes import LateWrites, still_open
+from vaults.files.writes.renames import Place, exchange, rename_exclusive
+from vaults.files.writes.temporary_files import Temporary, drop, keep
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """``temporary`` takes the place of version ``expected`` of ``path``."""
+
+    path: str
+    place: Place
+    temporary: Temporary
+    expected: Stamp
+    late: LateWrites | None
+
+    def run(self) -> Stamp:
+        try:
+            exchanged = exchange(self.temporary.place, self.place)
+        except FileNotFoundError:
+            raise gone(self.path) from None
+        if not exchanged:
+            return self._rename_over()
+        came_out = self.temporary.place
+        if not _stamp_at(came_out).same(self.expected):
+            raise self._give_back()
+        if self.late is not None:
+            self.late.keep(self.path, still_open(came_out), self.expected)
+        os.unlink(came_out.name, dir_fd=came_out.folder)
+        return self.temporary.stamp
+
+    def undo(self) -> None:
+        drop(self.temporary)
+
+    def _give_back(self) -> Conflict:
+        """Puts the outside version in its place again. If that moves yet another one out, both stay: the newer at
+        the path, the older beside it."""
+        hidden = self.temporary.place
+        try:
+            exchange(hidden, self.place)
+        except FileNotFoundError:
+            return self._put_back()
+        if _stamp_at(hidden).same(self.temporary.stamp):
+            drop(self.temporary)
+            os.fsync(hidden.folder)
+            return changed(self.path)
+        # Saved twice meanwhile: the newest came out, so it goes in again.
+        with suppress(FileNotFoundError):
+            exchange(hidden, self.place)
+        return self._keep()
+
+    def _put_back(self) -> Conflict:
+        """The name is free: another program has removed our version, or is about to save over it."""
+        try:
+            rename_exclusive(self.temporary.place, self.place)
+        except FileExistsError:
+            return self._keep()
+        os.fsync(self.place.folder)
+        return changed(self.path)
+
+    def _keep(self) -> Conflict:
+        kept = keep(self.temporary.place, self.place)
+        os.fsync(self.place.folder)
+        return changed(self.path, joined(parent(self.path), kept))
+
+    def _rename_over(self) -> Stamp:
+        """For file systems that cannot exchange: the look comes just before the rename."""
+        try:
+            status = status_at(self.place.folder, self.place.name)
+        except FileNotFoundError:
+            raise gone(self.path) from None
+        if not stamp_of(status).same(self.expected):
+            raise changed(self.path)
+        source = self.temporary.place
+        taken = still_open(self.place) if self.late is not None else None
+        os.rename(source.name, self.place.name, src_dir_fd=source.folder, dst_dir_fd=self.place.folder)
+        if self.late is not None:
+            self.late.keep(self.path, taken, self.expected)
+        return self.temporary.stamp
+
+
+def _stamp_at(place: Place) -> Stamp:
+    return stamp_of(status_at(place.folder, place.name))

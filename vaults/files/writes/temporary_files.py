@@ -1,0 +1,181 @@
+"""Temporary files of a vault: how they are named, made, thrown away, and told apart after a kill.
+
+A name says what the file under it is, so that a sweep after a kill never deletes somebody's words:
+
+- ``.strongroom-new-R.tmp``: being written; nobody's yet.
+- ``.strongroom-I-E-R.tmp``: written, with inode I, to take the place of version E. Before the exchange the name stands
+  for inode I; after it, for what came out: version E, or what another program had put there meanwhile.
+- ``.strongroom-out-E-R.tmp``: a file on its way out, at its removal.
+
+E is inode, size and time of the expected version; R is random.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from vaults.files.atomic import write_all
+from vaults.files.file_stamps import Stamp, stamp_of, status_at
+from vaults.files.paths import conflict_path
+from vaults.files.writes.renames import Place, rename_exclusive
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OLD = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NOTHING = Stamp(0, 0, 0, 0)
+_NAME = re.compile(
+    r"\.strongroom-(?:new|(?P<own>out|[0-9a-f]+)-(?P<inode>[0-9a-f]+)-(?P<size>[0-9a-f]+)-(?P<mtime>-?[0-9a-f]+))"
+    r"-[0-9a-f]{8}\.tmp"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Temporary:
+    """A written and synced file without a proper name yet; ``stamp`` is kept when it gets one."""
+
+    place: Place
+    stamp: Stamp
+
+
+def write_new(folder: int, data: bytes) -> Temporary:
+    """For a name that is free: permissions as the system gives them to new files, owned as the folder is."""
+    return _write(folder, data, _Origin(0o666, _NOTHING, lambda descriptor: _adopt(descriptor, os.fstat(folder))))
+
+
+def write_successor(place: Place, data: bytes, status: os.stat_result) -> Temporary:
+    """To take the place of the file ``place``, whose status is given: with its permissions, and its owner and
+    extended attributes where possible."""
+
+    def take_after(descriptor: int) -> None:
+        _adopt(descriptor, status)
+        _copy_attributes(place, descriptor)
+        os.fchmod(descriptor, stat.S_IMODE(status.st_mode))  # last: a change of owner clears bits
+
+    return _write(place.folder, data, _Origin(0o600, stamp_of(status), take_after))
+
+
+def make_folder(folder: int, name: str) -> None:
+    """A folder with permissions as the system gives them, owned as its own folder is. Durable when it returns."""
+    os.mkdir(name, dir_fd=folder)
+    owner = os.fstat(folder)
+    if owner.st_uid != os.geteuid():
+        with suppress(PermissionError):
+            os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
+    os.fsync(folder)
+
+
+def outgoing(folder: int, expected: Stamp) -> Place:
+    """A hidden name under which a file that is being removed can be looked at."""
+    return Place(folder, outgoing_name(expected, secrets.token_hex(4)))
+
+
+def outgoing_name(expected: Stamp, mark: str) -> str:
+    """That name; ``mark``: 8 hex digits, or more, that tell it from others."""
+    return f".strongroom-out-{_version(expected)}-{mark[:8]}.tmp"
+
+
+def drop(temporary: Temporary) -> None:
+    """Removes the file if it is still ours; after an exchange the name may stand for another's."""
+    with suppress(FileNotFoundError):
+        if status_at(temporary.place.folder, temporary.place.name).st_ino == temporary.stamp.inode:
+            os.unlink(temporary.place.name, dir_fd=temporary.place.folder)
+
+
+def keep(place: Place, beside: Place) -> str:
+    """Gives what stands at ``place`` a visible name in the folder of ``beside``, over nothing; returns that name."""
+    moment, attempt = datetime.now(UTC), 0
+    while True:
+        kept = conflict_path(beside.name, moment, attempt)
+        try:
+            rename_exclusive(place, Place(beside.folder, kept))
+        except FileExistsError:
+            attempt += 1
+        else:
+            return kept
+
+
+def is_temporary(name: str) -> bool:
+    return name.startswith(".strongroom-") and _NAME.fullmatch(name) is not None
+
+
+def is_disposable(name: str, status: os.stat_result) -> bool:
+    """Whether an orphan holds only bytes that were never acknowledged, or that were replaced as asked."""
+    match = _NAME.fullmatch(name)
+    if match is None or not stat.S_ISREG(status.st_mode):
+        return False
+    if match["own"] is None or match["own"] == f"{status.st_ino:x}":
+        return True
+    return f"{match['inode']}-{match['size']}-{match['mtime']}" == _version(stamp_of(status))
+
+
+def successor_inode(name: str) -> int | None:
+    """The inode of the file that took the place of what stands under this temporary name, if one may have."""
+    match = _NAME.fullmatch(name)
+    return None if match is None or match["own"] in (None, "out") else int(match["own"], 16)
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """How a temporary file is made: its first permissions, what it replaces, and what it takes over."""
+
+    mode: int
+    expected: Stamp
+    finish: Callable[[int], None]
+
+
+def _write(folder: int, data: bytes, origin: _Origin) -> Temporary:
+    name = f".strongroom-new-{secrets.token_hex(4)}.tmp"
+    descriptor = os.open(name, _NEW, origin.mode, dir_fd=folder)
+    try:
+        try:
+            inode = os.fstat(descriptor).st_ino
+            final = f".strongroom-{inode:x}-{_version(origin.expected)}-{secrets.token_hex(4)}.tmp"
+            os.rename(name, final, src_dir_fd=folder, dst_dir_fd=folder)
+            name = final
+            write_all(descriptor, memoryview(data))
+            origin.finish(descriptor)
+            os.fsync(descriptor)
+            return Temporary(Place(folder, name), stamp_of(os.fstat(descriptor)))
+        finally:
+            os.close(descriptor)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=folder)
+        raise
+
+
+def _adopt(descriptor: int, model: os.stat_result) -> None:
+    """The owner and group of ``model``, as far as we may give files away."""
+    status = os.fstat(descriptor)
+    if (status.st_uid, status.st_gid) == (model.st_uid, model.st_gid):
+        return
+    try:
+        os.fchown(descriptor, model.st_uid, model.st_gid)
+    except PermissionError:
+        with suppress(PermissionError):
+            os.fchown(descriptor, -1, model.st_gid)
+
+
+def _copy_attributes(place: Place, descriptor: int) -> None:
+    """Labels and access lists, best effort: some are the system's own, and some systems have none."""
+    if sys.platform != "linux":
+        return
+    with suppress(OSError):
+        source = os.open(place.name, _OLD, dir_fd=place.folder)
+        try:
+            for attribute in os.listxattr(source):
+                with suppress(OSError):
+                    os.setxattr(descriptor, attribute, os.getxattr(source, attribute))
+        finally:
+            os.close(source)
+
+
+def _version(stamp: Stamp) -> str:
+    return f"{stamp.inode:x}-{stamp.size:x}-{stamp.mtime_ns:x}"

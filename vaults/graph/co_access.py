@@ -1,0 +1,85 @@
+"""Which notes come together in answers and readings, kept in memory and written down behind the calls."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter, OrderedDict, deque
+from collections.abc import Mapping, Sequence
+
+from vaults import clock
+from vaults.db.connection import Database
+from vaults.errors import StrongroomError
+from vaults.graph import co_access_pairs
+from vaults.graph.co_access_pairs import Pair
+
+FLUSH_S = 5.0
+"""Seconds a meeting waits for others to share its transaction."""
+
+READ_S = 1.0
+"""Seconds who reads of pairs waits for the newest of them to be written."""
+
+WAITING = 20_000
+"""Pairs kept while they cannot be written; what comes then is lost: it is a hint, not a record."""
+
+LAST = 4
+"""Notes a session opened before that count as open beside the next."""
+
+SESSIONS = 1_000
+"""Sessions whose last notes are remembered."""
+
+
+class Together:
+    """One per open vault, used on its event loop. A killed process loses the last seconds of it."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._met: Counter[Pair] = Counter()
+        self._open: OrderedDict[str, deque[str]] = OrderedDict()
+        self._timer: asyncio.TimerHandle | None = None
+        self._writing: set[asyncio.Task[None]] = set()
+
+    def found(self, paths: Sequence[str]) -> None:
+        """Notes of one answer, best first. Only notes: their paths."""
+        if len(paths) > 1:
+            self._add(co_access_pairs.among("found", paths))
+
+    def opened(self, session: str, paths: Sequence[str]) -> None:
+        """Notes a session was given to read, one after another."""
+        for path in paths[: co_access_pairs.MOST]:
+            last = self._open.setdefault(session, deque(maxlen=LAST))
+            self._open.move_to_end(session)
+            self._add(co_access_pairs.beside("read", path, last))
+            if path not in last:
+                last.append(path)
+        while len(self._open) > SESSIONS:
+            self._open.popitem(last=False)
+
+    def _add(self, met: Mapping[Pair, float]) -> None:
+        if met and len(self._met) < WAITING:
+            self._met.update(met)
+            if self._timer is None:
+                self._timer = asyncio.get_running_loop().call_later(FLUSH_S, self._begin)
+
+    def _begin(self) -> asyncio.Task[None]:
+        task = asyncio.create_task(self.write_out(), name="together")
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
+        return task
+
+    async def flush(self) -> None:
+        """Write what waits, and wait for it for ``READ_S`` at most: another process may hold the vault."""
+        if self._met:
+            task = self._begin()
+            await asyncio.wait({task}, timeout=READ_S)
+
+    async def write_out(self) -> None:
+        """Write what waits. What the disk refuses is lost."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        met, self._met = self._met, Counter()
+        if met:
+            now = clock.now()
+            with contextlib.suppress(StrongroomError):
+                await self._db.write_aside(lambda tx: co_access_pairs.add(tx, met, now))

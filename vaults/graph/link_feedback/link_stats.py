@@ -1,0 +1,96 @@
+"""How the links of a vault are doing, in numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vaults.db.sql import Reader
+from vaults.graph.link_feedback import link_trust
+from vaults.graph.links import unresolved_names
+
+EXTREMES = 5
+"""Entities told of each end."""
+
+NEWEST = 10
+"""Suppressions told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far links to an entity are agreed with in the whole vault: ``mean`` of the posterior, and the observations it
+    rests on."""
+
+    entity: str
+    mean: float
+    observations: float
+
+
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """``folder`` '': anywhere; ``learned``: nobody said so, but links there were refused too often."""
+
+    entity: str
+    folder: str
+    at: str
+    learned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tallies:
+    """``links`` in all; ``resolved``: those that mean a note; ``broken``: those that mean none and look like one,
+    ``ambiguous``: those that fit several. ``set_by_us``: links by how they came and what became of them, as
+    ``auto.standing``. ``suppressed``: how many suppressions there are, of which ``suppressions`` are the newest."""
+
+    notes: int
+    links: int
+    resolved: int
+    broken: int
+    ambiguous: int
+    set_by_us: dict[str, int]
+    best: list[Standing]
+    worst: list[Standing]
+    suppressed: int
+    suppressions: list[Suppression]
+    waiting: int
+
+
+def tallies(tx: Reader) -> Tallies:
+    """All of it."""
+    links = int(tx.value("SELECT COUNT(*) FROM note_links"))
+    resolved = int(tx.value("SELECT COUNT(*) FROM note_links WHERE meant IS NOT NULL"))
+    lost, several = _lost(tx)
+    fates = tx.all("SELECT source, state, COUNT(*) FROM link_applications GROUP BY source, state ORDER BY 1, 2")
+    held = [Suppression(row[1], row[0], row[2], row[3] is None) for row in link_trust.suppressions(tx, limit=NEWEST)]
+    return Tallies(
+        notes=int(tx.value("SELECT COUNT(*) FROM notes")),
+        links=links,
+        resolved=resolved,
+        broken=lost,
+        ambiguous=several,
+        set_by_us={f"{source}.{state}": int(count) for source, state, count in fates},
+        best=_standings(tx, "mean > :start ORDER BY mean DESC"),
+        worst=_standings(tx, "mean < :start ORDER BY mean"),
+        suppressed=int(tx.value("SELECT COUNT(*) FROM link_suppressions")),
+        suppressions=held,
+        waiting=int(tx.value("SELECT COUNT(*) FROM proactive_queue")),
+    )
+
+
+def _lost(tx: Reader) -> tuple[int, int]:
+    """Links that mean no note, files that are no notes left out, and those that fit several."""
+    rows = tx.all(
+        "SELECT l.target, EXISTS (SELECT 1 FROM note_names k WHERE k.key = l.target_key), COUNT(*) FROM note_links l"
+        " WHERE l.meant IS NULL AND l.target_key <> '' GROUP BY l.target, l.target_key"
+    )
+    several = sum(int(count) for _, known, count in rows if known)
+    return sum(
+        int(count) for target, known, count in rows if not known and not unresolved_names.is_file(target)
+    ), several
+
+
+def _standings(tx: Reader, which: str) -> list[Standing]:
+    rows = tx.all(
+        f"SELECT entity, mean, weight FROM link_trust WHERE folder = '' AND weight > 0 AND {which}, entity LIMIT :most",
+        {"start": link_trust.START, "most": EXTREMES},
+    )
+    return [Standing(row[0], round(float(row[1]), 2), round(float(row[2]), 2)) for row in rows]

@@ -1,0 +1,141 @@
+"""Links as rows, page by page, with what tells each from the others of its note."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from vaults.db.sql import Reader, Row
+from vaults.graph.names import note_names
+from vaults.markdown.link import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class LinkIn:
+    """A link and the note it stands in. ``meant`` and ``leads``: number and path of the note it means; None: none, or
+    several. ``key``: that of the name it gives, '' for one inside its note."""
+
+    note: int
+    path: str
+    ordinal: int
+    line: int
+    kind: Kind
+    target: str
+    key: str
+    heading: str
+    block: str
+    alias: str
+    embed: bool
+    meant: int | None
+    leads: str | None
+
+
+_FROM = (
+    "SELECT s.seq, s.path, l.ordinal, l.line, l.kind, l.target, l.target_key, l.heading, l.block, l.alias, l.embed,"
+    " l.meant, t.path FROM note_links l JOIN notes s ON s.seq = l.note LEFT JOIN notes t ON t.seq = l.meant"
+)
+
+After = tuple[str, int]
+"""Path and ordinal of the last link of the page before."""
+
+FIRST: After = ("", -1)
+
+
+def into(tx: Reader, note: int, after: After, limit: int) -> list[LinkIn]:
+    """Links of other notes that mean this one, by path and place."""
+    rows = tx.all(
+        f"{_FROM} WHERE l.meant = :note AND l.note <> :note"
+        " AND (s.path > :path OR s.path = :path AND l.ordinal > :place) ORDER BY s.path, l.ordinal LIMIT :limit",
+        {"note": note, "path": after[0], "place": after[1], "limit": limit},
+    )
+    return [_row(row) for row in rows]
+
+
+def count_into(tx: Reader, note: int) -> int:
+    """How many there are."""
+    return int(tx.value("SELECT COUNT(*) FROM note_links WHERE meant = :note AND note <> :note", {"note": note}))
+
+
+def out_of(tx: Reader, note: int, after: After, limit: int) -> list[LinkIn]:
+    """All links of a note, in their order."""
+    rows = tx.all(f"{_FROM} WHERE l.note = ? AND l.ordinal > ? ORDER BY l.ordinal LIMIT ?", (note, after[1], limit))
+    return [_row(row) for row in rows]
+
+
+def count_out_of(tx: Reader, note: int) -> int:
+    """How many there are."""
+    return int(tx.value("SELECT COUNT(*) FROM note_links WHERE note = ?", (note,)))
+
+
+def naming(tx: Reader, key: str, after: After, limit: int) -> list[LinkIn]:
+    """Links to a name no one note goes by, by path and place."""
+    rows = tx.all(
+        f"{_FROM} WHERE l.target_key = :key AND l.meant IS NULL"
+        " AND (s.path > :path OR s.path = :path AND l.ordinal > :place) ORDER BY s.path, l.ordinal LIMIT :limit",
+        {"key": key, "path": after[0], "place": after[1], "limit": limit},
+    )
+    return [_row(row) for row in rows]
+
+
+def count_naming(tx: Reader, key: str) -> int:
+    """How many there are."""
+    return int(tx.value("SELECT COUNT(*) FROM note_links WHERE target_key = ? AND meant IS NULL", (key,)))
+
+
+def between(tx: Reader, pairs: Iterable[tuple[int, int]], each: int = 1) -> list[LinkIn]:
+    """The first links from one note to another, for each pair, in its order."""
+    query = f"{_FROM} WHERE l.note = ? AND l.meant = ? ORDER BY l.ordinal LIMIT ?"
+    return [_row(row) for source, target in pairs for row in tx.all(query, (source, target, each))]
+
+
+def among(tx: Reader, notes: Collection[int], limit: int) -> list[LinkIn]:
+    """The first link between each two of some notes, by numbers."""
+    inside = ", ".join(map(str, sorted(notes)))
+    rows = tx.all(
+        f"{_FROM} JOIN (SELECT note, meant, MIN(ordinal) AS first FROM note_links WHERE note IN ({inside})"
+        f" AND meant IN ({inside}) AND meant <> note GROUP BY note, meant ORDER BY note, meant LIMIT ?) f"
+        " ON l.note = f.note AND l.ordinal = f.first ORDER BY l.note, l.meant",
+        (limit,),
+    )
+    return [_row(row) for row in rows]
+
+
+def times(tx: Reader, notes: Collection[int]) -> dict[tuple[int, int], int]:
+    """How often some notes link to each other."""
+    inside = frozenset(notes)
+    rows = tx.all(
+        "SELECT note, meant, COUNT(*) FROM note_links WHERE meant IS NOT NULL AND meant <> note GROUP BY note, meant"
+    )
+    return {(int(a), int(b)): int(many) for a, b, many in rows if a in inside and b in inside}
+
+
+def fitting(tx: Reader, key: str, most: int) -> list[str]:
+    """Paths of notes that go by a name, for a link that means none or several of them."""
+    return sorted(candidate.path for _, candidate in note_names.called(tx, key))[:most] if key else []
+
+
+def survived(tx: Reader, note: int) -> dict[int, int]:
+    """How many changes of its note the oldest link between this note and another outlived, by the other's number: of
+    links from this one and to it alike. Without a record of its coming it was there from the first look on."""
+    query = (
+        "SELECT {other}, COALESCE(e.edits, 0), COALESCE(MAX(h.edit), 0)"
+        " FROM note_links l JOIN notes n ON n.seq = l.note LEFT JOIN note_edits e ON e.path = n.path"
+        " LEFT JOIN link_history h ON h.path = n.path AND h.target = l.target_key AND h.added = 1"
+        " WHERE {where} AND l.meant <> l.note GROUP BY l.note, l.target_key, l.meant"
+    )
+    found: dict[int, int] = {}
+    for other, where in (("l.meant", "l.note = ? AND l.meant IS NOT NULL"), ("l.note", "l.meant = ?")):
+        for number, edits, came in tx.all(query.format(other=other, where=where), (note,)):
+            found[int(number)] = max(found.get(int(number), 0), int(edits) - int(came))
+    return found
+
+
+def outlived(tx: Reader, path: str, key: str) -> int:
+    """How many changes of its note a link to a name outlived since it last came."""
+    edits = int(tx.value("SELECT edits FROM note_edits WHERE path = ?", (path,)) or 0)
+    came = tx.value("SELECT MAX(edit) FROM link_history WHERE path = ? AND target = ? AND added = 1", (path, key))
+    return max(0, edits - int(came or 0))
+
+
+def _row(row: Row) -> LinkIn:
+    return LinkIn(*[*row[:10], bool(row[10]), *row[11:]])

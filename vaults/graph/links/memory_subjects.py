@@ -1,0 +1,76 @@
+"""Memories that speak of notes and of named things, as somebody said so. A note is known by its path, which follows it;
+a thing without a note by its name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from vaults import clock
+from vaults.db.sql import Reader, Writer
+from vaults.markdown.link_resolution import name_key
+
+Kind = Literal["note", "entity"]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a memory speaks of. ``name``: a note's path, or an entity's name."""
+
+    kind: Kind
+    name: str
+
+
+def link(tx: Writer, memory: int, relation: str, subject: Subject, who: str) -> None:
+    """Say that a memory speaks of something; the same again changes nothing."""
+    tx.run(
+        "INSERT INTO memory_subjects (from_memory, relation, kind, subject, created_by, created_at)"
+        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (from_memory, relation, kind, subject) DO NOTHING",
+        (memory, relation, subject.kind, subject.name, who, clock.now()),
+    )
+
+
+def unlink(tx: Writer, memory: int, relation: str, subject: Subject) -> bool:
+    """Take that back; whether it had been said."""
+    return bool(
+        tx.run(
+            "DELETE FROM memory_subjects WHERE from_memory = ? AND relation = ? AND kind = ? AND subject = ?",
+            (memory, relation, subject.kind, subject.name),
+        )
+    )
+
+
+def of(tx: Reader, memory: int, limit: int) -> list[tuple[str, Subject]]:
+    """What a memory speaks of, by relation, in the order it was said; not of notes that are gone."""
+    rows = tx.all(
+        "SELECT relation, kind, subject FROM memory_subjects s WHERE from_memory = ?"
+        " AND (kind <> 'note' OR EXISTS (SELECT 1 FROM notes n WHERE n.path = s.subject))"
+        " ORDER BY created_at, relation, kind, subject LIMIT ?",
+        (memory, limit),
+    )
+    return [(relation, Subject(kind, name)) for relation, kind, name in rows]
+
+
+def all_of(tx: Reader, memory: int) -> tuple[tuple[str, str, str], ...]:
+    """Relation, kind and name of everything a memory speaks of, for an export."""
+    rows = tx.all(
+        "SELECT relation, kind, subject FROM memory_subjects WHERE from_memory = ? ORDER BY relation, kind, subject",
+        (memory,),
+    )
+    return tuple((relation, kind, name) for relation, kind, name in rows)
+
+
+def as_said(tx: Reader, memory: int, name: str) -> list[Subject]:
+    """What a memory speaks of under this very path or name, whatever its case."""
+    rows = tx.all("SELECT DISTINCT kind, subject FROM memory_subjects WHERE from_memory = ?", (memory,))
+    return [Subject(kind, said) for kind, said in rows if said == name or name_key(said) == name_key(name)]
+
+
+def also(tx: Writer, before: str, after: str) -> None:
+    """Let memories that speak of one note speak of another as well."""
+    tx.run(
+        "INSERT INTO memory_subjects (from_memory, relation, kind, subject, created_by, created_at)"
+        " SELECT from_memory, relation, 'note', :after, created_by, created_at FROM memory_subjects"
+        " WHERE kind = 'note' AND subject = :before ON CONFLICT (from_memory, relation, kind, subject) DO NOTHING",
+        {"before": before, "after": after},
+    )

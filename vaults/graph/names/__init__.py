@@ -1,0 +1,1 @@
+"""What notes are called, and where a text says so."""

@@ -1,0 +1,37 @@
+"""What kind of thing a note is about where it does not say so: by the folder it lies in. Pure."""
+
+from __future__ import annotations
+
+from vaults.graph.note_graph import Node
+from vaults.markdown.link_resolution import folded
+
+_FOLDERS = {
+    "person": "people person persons contacts contact team crm authors family friends",
+    "project": "projects project work",
+    "organization": "companies company organizations organisations orgs clients customers vendors",
+    "place": "places place locations location cities countries travel",
+    "meeting": "meetings meeting",
+    "event": "events event",
+    "book": "books book reading",
+    "article": "articles article papers literature references sources clippings",
+    "journal": "journal journals daily dailies weekly diary daily-notes dailynotes",
+    "concept": "concepts concept ideas definitions glossary zettelkasten",
+    "decision": "decisions decision adr adrs",
+    "recipe": "recipes recipe",
+    "product": "products product",
+    "tool": "tools tool software apps",
+}
+_KNOWN = {folder: category for category, folders in _FOLDERS.items() for folder in folders.split()}
+
+
+def category(node: Node) -> str:
+    """As the note says, else as the innermost folder that tells does, else the folder it lies in; '' for none."""
+    return node.category or guessed(node.path)
+
+
+def guessed(path: str) -> str:
+    """The category of what lies in these folders."""
+    folders = [folded(each).strip() for each in path.split("/")[-2::-1]]
+    known = (_KNOWN[each] for each in folders if each in _KNOWN)
+    named = (each[:100] for each in folders if any(sign.isalpha() for sign in each))  # no years and months
+    return next(known, next(named, ""))

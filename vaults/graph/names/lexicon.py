@@ -1,0 +1,294 @@
+"""Names of notes as words, and where a text says one: as it is written, in another form of the word, spelt together or
+apart, or with a slip. Pure."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Literal, TypeAlias
+
+from vaults.graph.names.common_words import is_everyday
+from vaults.graph.note_graph import Graph
+from vaults.markdown.link_resolution import folded
+
+Kind: TypeAlias = Literal["exact", "stem", "collapsed", "fuzzy"]
+
+LONGEST = 8
+"""Words of a name that is looked for in any form but its own."""
+
+SHORTEST = 4
+"""Characters of a word that may hold a slip, and of a name that may be spelt together or apart."""
+
+ALIKE = 0.80
+"""Similarity, 1 minus Levenshtein's distance over the longer length, from which two words may be one."""
+
+HOLDERS = 40
+"""Names that are tried for one word with a slip in it."""
+
+MOST = 4_000
+"""Words of a text that are looked at for slips."""
+
+_WORD = re.compile(r"[^\W_]+")
+_JOINT = re.compile(r"[ \t]{0,3}\n?[ \t]{0,3}|[ \t]?[-‐‑–_/][ \t]?|\.|['’]")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a text, folded, and where it stands. ``joined``: no more than a blank or a hyphen is between it and the
+    next one."""
+
+    text: str
+    start: int
+    end: int
+    joined: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A place in a text that may name one of ``notes``. ``alike``: 1 but for slips; ``words``: of the text."""
+
+    start: int
+    end: int
+    notes: tuple[int, ...]
+    kind: Kind
+    words: int
+    alike: float = 1.0
+
+
+Key: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lexicon:
+    """All names. ``stems``: notes by the stems of a name's words, ``reach``: of how many words such a name that begins
+    with a stem may be; ``exact``: the keys of names as they are; ``whole``: notes by their name spelt together;
+    ``words`` and ``holders``: words of names by their first letter, and the names a word is in; ``named``: the change
+    of the graph it knows."""
+
+    stems: Mapping[Key, tuple[int, ...]] = field(default_factory=dict)
+    reach: Mapping[str, int] = field(default_factory=dict)
+    exact: Mapping[Key, frozenset[int]] = field(default_factory=dict)
+    whole: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    holders: Mapping[str, tuple[Key, ...]] = field(default_factory=dict)
+    named: int = -1
+
+
+def compiled(graph: Graph) -> Lexicon:
+    """The lexicon of a graph: 5,000 notes take some 60 ms."""
+    stems: dict[Key, dict[int, None]] = defaultdict(dict)
+    exact: dict[Key, set[int]] = defaultdict(set)
+    whole: dict[str, dict[int, None]] = defaultdict(dict)
+    holders: dict[str, dict[Key, None]] = defaultdict(dict)
+    reach: dict[str, int] = defaultdict(int)
+    stem = _stemmer()
+    for number, name in _names(graph):
+        key = tuple(_WORD.findall(folded(name)))
+        if not 0 < len(key) <= LONGEST:
+            continue
+        root = tuple(stem(key))
+        stems[root][number] = None
+        reach[root[0]] = max(reach[root[0]], len(root))
+        exact[key].add(number)
+        if len(together := "".join(key)) >= SHORTEST and not together.isdigit():
+            whole[together][number] = None
+        for word in key:
+            if len(word) >= SHORTEST and not word.isdigit() and len(holders[word]) < HOLDERS:
+                holders[word][key] = None
+    return Lexicon(
+        {key: tuple(notes) for key, notes in stems.items()},
+        dict(reach),
+        {key: frozenset(notes) for key, notes in exact.items()},
+        {key: tuple(notes) for key, notes in whole.items()},
+        _by_letter(holders),
+        {word: tuple(keys) for word, keys in holders.items()},
+        graph.named,
+    )
+
+
+def _names(graph: Graph) -> Iterator[tuple[int, str]]:
+    for number, node in graph.nodes.items():
+        for name in node.names[:50]:
+            yield number, name[:200]
+
+
+def _by_letter(words: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for word in words:
+        found[word[0]].append(word)
+    return {letter: tuple(some) for letter, some in found.items()}
+
+
+def words_of(text: str, zones: Sequence[tuple[int, int]] = ()) -> list[Word]:
+    """The words of a text that stand in none of some spans, which are in order and apart."""
+    starts = [start for start, _ in zones]
+    found: list[Word] = []
+    matches = [match for match in _WORD.finditer(text) if not _within(zones, starts, match.start(), match.end())]
+    for match, after in zip_longest(matches, matches[1:]):
+        joined = after is not None and _joined(text, match.end(), after.start())
+        found.append(Word(folded(match[0]), match.start(), match.end(), joined))
+    return found
+
+
+def _joined(text: str, start: int, end: int) -> bool:
+    return end - start <= 7 and _JOINT.fullmatch(text, start, end) is not None
+
+
+def _within(zones: Sequence[tuple[int, int]], starts: Sequence[int], start: int, end: int) -> bool:
+    at = bisect_right(starts, start) - 1
+    return (at >= 0 and zones[at][1] > start) or (at + 1 < len(zones) and zones[at + 1][0] < end)
+
+
+def sightings(lexicon: Lexicon, words: Sequence[Word], usual: Container[str] = ()) -> list[Sighting]:
+    """Where a text names notes, in order and without overlap: of two that overlap the one of more words counts, of two
+    as long the one that is written more like the name. ``usual``: words that are no slips. Linear in the text."""
+    stems = _stemmer()([word.text for word in words])
+    found = apart([*_by_stem(lexicon, words, stems), *_together(lexicon, words)])
+    taken = [(each.start, each.end) for each in found]
+    starts = [start for start, _ in taken]
+    free = [place for place, each in enumerate(words[:MOST]) if not _within(taken, starts, each.start, each.end)]
+    return apart([*found, *_with_slips(lexicon, words, free, usual)])
+
+
+def read(lexicon: Lexicon, text: str, roots: dict[str, str]) -> tuple[set[str], set[int]]:
+    """The words of a text, and the notes that it names by a form of their name, wherever it stands: the quick look, of
+    some 0.4 ms a note. ``roots``: stems of words that were seen before, to be used again for the next text."""
+    words = _WORD.findall(folded(text))
+    several = set(words)
+    fresh = [word for word in several if word not in roots]
+    roots.update(zip(fresh, _stemmer()(fresh), strict=True))
+    stems, place = [roots[word] for word in words], 0
+    found: set[int] = set()
+    while place < len(stems):
+        for length in range(lexicon.reach.get(stems[place], 0), 0, -1):
+            key = tuple(stems[place : place + length])
+            if key in lexicon.stems:
+                called = lexicon.exact.get(tuple(words[place : place + length]), frozenset())
+                found.update(called or lexicon.stems[key])
+                place += length - 1
+                break
+        place += 1
+    return several, found
+
+
+def apart(found: Iterable[Sighting]) -> list[Sighting]:
+    """Those that stay where no two may overlap, in order."""
+    kept: list[Sighting] = []
+    taken: set[int] = set()
+    for each in sorted(found, key=lambda each: (-each.words, _RANK[each.kind], -each.alike, each.start)):
+        span = range(each.start, each.end)
+        if taken.isdisjoint(span):
+            taken.update(span)
+            kept.append(each)
+    return sorted(kept, key=lambda each: each.start)
+
+
+_RANK: Mapping[Kind, int] = {"exact": 0, "collapsed": 1, "stem": 2, "fuzzy": 3}
+
+
+def _by_stem(lexicon: Lexicon, words: Sequence[Word], stems: Sequence[str]) -> Iterator[Sighting]:
+    """At each word the longest name that begins there, in whatever form its words are."""
+    for place, stem in enumerate(stems):
+        for end in range(_end(words, place, lexicon.reach.get(stem, 0)), place, -1):
+            notes = lexicon.stems.get(tuple(stems[place:end]))
+            if notes:
+                yield from _told_apart(lexicon, words[place:end], notes)
+                break
+
+
+def _told_apart(lexicon: Lexicon, words: Sequence[Word], notes: tuple[int, ...]) -> Iterator[Sighting]:
+    """Notes called just so, else those whose names are other forms of the words."""
+    called = lexicon.exact.get(tuple(word.text for word in words), frozenset())
+    same = tuple(note for note in notes if note in called)
+    yield Sighting(words[0].start, words[-1].end, same or notes, "exact" if same else "stem", len(words))
+
+
+def _end(words: Sequence[Word], place: int, most: int) -> int:
+    """The place after the last of at most so many words that follow each other with no more than a blank between."""
+    end = place
+    while end < len(words) and end - place < most:
+        end += 1
+        if not words[end - 1].joined:
+            break
+    return end
+
+
+_PIECES = 4
+"""Words of a text that may be one in a name."""
+
+
+def _together(lexicon: Lexicon, words: Sequence[Word]) -> Iterator[Sighting]:
+    """Names spelt together that the text spells apart, and the other way round: turbopump, turbo-pump, turbo pump."""
+    for place, first in enumerate(words):
+        for end in range(place + 1, _end(words, place, _PIECES) + 1):
+            joined = first.text if end == place + 1 else "".join(word.text for word in words[place:end])
+            notes = lexicon.whole.get(joined)
+            if notes:
+                yield Sighting(first.start, words[end - 1].end, notes, "collapsed", end - place)
+
+
+def _with_slips(
+    lexicon: Lexicon, words: Sequence[Word], free: Sequence[int], usual: Container[str]
+) -> Iterator[Sighting]:
+    """Names of which each word is alike to one of the text, and one not the same."""
+    alike = _alike(lexicon, {words[place].text for place in free if words[place].text not in usual})
+    held = set(free)
+    for place in free:
+        for known in alike.get(words[place].text, {}):
+            for key in lexicon.holders[known]:
+                found = _read_so(words, place - key.index(known), key, alike)
+                if found is not None and held.issuperset(range(place - key.index(known), found[0])):
+                    end, likeness = found
+                    start = end - len(key)
+                    notes = tuple(sorted(lexicon.exact[key]))
+                    yield Sighting(words[start].start, words[end - 1].end, notes, "fuzzy", len(key), likeness)
+
+
+def _alike(lexicon: Lexicon, words: Iterable[str]) -> dict[str, dict[str, float]]:
+    """For each word that no name has, those of names that begin with the same letter and are like it."""
+    from rapidfuzz import process
+    from rapidfuzz.distance import Levenshtein
+
+    found: dict[str, dict[str, float]] = {}
+    for word in words:
+        if len(word) < SHORTEST or word in lexicon.holders or word.isdigit() or is_everyday(word):
+            continue
+        near = process.extract(
+            word,
+            lexicon.words.get(word[0], ()),
+            scorer=Levenshtein.normalized_similarity,
+            score_cutoff=ALIKE,
+            limit=_NEAR,
+        )
+        if near:
+            found[word] = {known: likeness for known, likeness, _ in near}
+    return found
+
+
+_NEAR = 3
+"""Words that one with a slip may have been."""
+
+
+def _read_so(
+    words: Sequence[Word], start: int, key: Key, alike: Mapping[str, Mapping[str, float]]
+) -> tuple[int, float] | None:
+    """Where a name that begins at a place ends, and how alike its words are; None if it is not read there."""
+    if start < 0 or _end(words, start, len(key)) - start != len(key):
+        return None
+    least = 1.0
+    for word, known in zip(words[start : start + len(key)], key, strict=True):
+        likeness = 1.0 if word.text == known else alike.get(word.text, {}).get(known, 0.0)
+        least = min(least, likeness)
+    return (start + len(key), least) if ALIKE <= least < 1 else None
+
+
+def _stemmer() -> Callable[[Sequence[str]], list[str]]:
+    """Of one call: a stemmer is not safe from several threads."""
+    import Stemmer
+
+    stemmer = Stemmer.Stemmer("english")
+    return lambda words: list(stemmer.stemWords(list(words)))

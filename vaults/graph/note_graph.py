@@ -1,0 +1,163 @@
+"""The graph of notes: who links to whom, and by what names each note goes. Pure but for reading its rows."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any
+
+from vaults.db.sql import Reader
+from vaults.graph import graph_clock
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A note as the graph shows it. ``number``: its row."""
+
+    number: int
+    path: str
+    title: str
+    aliases: tuple[str, ...]
+    category: str
+
+    @property
+    def stem(self) -> str:
+        """Its file's name without ``.md``."""
+        return PurePosixPath(self.path).stem
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Everything it is called, its title first."""
+        return tuple(dict.fromkeys((self.title, self.stem, *self.aliases)))
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """All notes by number, and the notes each links to and is linked from, itself left out. A link counts once, however
+    often it is made. ``change``: the newest it knows of; ``named``: the newest that concerned a name."""
+
+    change: int = 0
+    named: int = 0
+    nodes: Mapping[int, Node] = field(default_factory=dict)
+    out: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    into: Mapping[int, frozenset[int]] = field(default_factory=dict)
+
+    def at(self, path: str) -> Node | None:
+        """The note at a path."""
+        return next((node for node in self.nodes.values() if node.path == path), None)
+
+
+NONE: frozenset[int] = frozenset()
+
+
+def category_of(frontmatter: Mapping[str, Any]) -> str:
+    """What kind of thing a note is about, as it says itself; '' where it does not."""
+    for field_name in ("category", "type"):
+        said = frontmatter.get(field_name)
+        if isinstance(said, str) and said.strip():
+            return said.strip()[:100]
+    return ""
+
+
+def caught_up(tx: Reader, known: Graph) -> Graph:
+    """The graph as it is now, from what is known of it. Takes as long as what changed is large, but for a look at how
+    many notes there are and a copy of what was known."""
+    now = graph_clock.last(tx)
+    if now == known.change:
+        return known
+    if not known.change or now < known.change:
+        return _whole(tx, now)
+    fresh = {node.number: node for node in map(_node, tx.all(f"{_NODES} WHERE linked > ?", (known.change,)))}
+    nodes = {**known.nodes, **fresh}
+    gone = _gone(tx, nodes)
+    renamed = bool(gone) or any(known.nodes.get(number) != node for number, node in fresh.items())
+    links = _Links(dict(known.out), dict(known.into))
+    for number in gone:
+        links.drop(number)
+        del nodes[number]
+    for number in fresh.keys() & nodes.keys():
+        links.lead(number, _targets(tx, number) & nodes.keys())
+    return Graph(now, now if renamed else known.named, nodes, links.out, links.into)
+
+
+_NODES = "SELECT seq, path, title, aliases, frontmatter FROM notes"
+
+
+def _whole(tx: Reader, now: int) -> Graph:
+    nodes = {node.number: node for node in map(_node, tx.all(_NODES))}
+    out: dict[int, set[int]] = defaultdict(set)
+    into: dict[int, set[int]] = defaultdict(set)
+    for note, meant in tx.all("SELECT note, meant FROM note_links WHERE meant IS NOT NULL"):
+        if note != meant and note in nodes and meant in nodes:
+            out[note].add(meant)
+            into[meant].add(note)
+    return Graph(now, now, nodes, _frozen(out), _frozen(into))
+
+
+def _frozen(side: Mapping[int, set[int]]) -> dict[int, frozenset[int]]:
+    return {number: frozenset(others) for number, others in side.items()}
+
+
+def _gone(tx: Reader, nodes: Mapping[int, Node]) -> set[int]:
+    if len(nodes) == int(tx.value("SELECT COUNT(*) FROM notes")):
+        return set()
+    return nodes.keys() - {int(row[0]) for row in tx.all("SELECT seq FROM notes")}
+
+
+@dataclass(frozen=True, slots=True)
+class _Links:
+    """Links, both ways, while they are changed; a note without any stands in neither."""
+
+    out: dict[int, frozenset[int]]
+    into: dict[int, frozenset[int]]
+
+    def lead(self, number: int, targets: frozenset[int]) -> None:
+        """Make these what a note links to."""
+        before = self.out.get(number, NONE)
+        _put(self.out, number, targets)
+        for target in targets - before:
+            _put(self.into, target, self.into.get(target, NONE) | {number})
+        for target in before - targets:
+            _put(self.into, target, self.into.get(target, NONE) - {number})
+
+    def drop(self, number: int) -> None:
+        """Forget a note, and the links to it."""
+        self.lead(number, NONE)
+        for source in self.into.pop(number, NONE):
+            _put(self.out, source, self.out.get(source, NONE) - {number})
+
+
+def _put(side: dict[int, frozenset[int]], number: int, others: frozenset[int]) -> None:
+    if others:
+        side[number] = others
+    else:
+        side.pop(number, None)
+
+
+def read_node(tx: Reader, number: int) -> Node:
+    """A note as the graph shows it, from its row. Raises ``KeyError`` where there is none."""
+    row = tx.one(f"{_NODES} WHERE seq = ?", (number,))
+    if row is None:
+        raise KeyError(number)
+    return _node(row)
+
+
+def _node(row: tuple[Any, ...]) -> Node:
+    number, path, title, aliases, frontmatter = row
+    others = () if aliases == "[]" else tuple(json.loads(aliases))
+    # Few notes say what they are of, and to read what all of them say takes longer than all else.
+    category = category_of(json.loads(frontmatter)) if _SAYS(frontmatter) else ""
+    return Node(int(number), path, title, others, category)
+
+
+_SAYS = re.compile('"(?:category|type)"').search
+
+
+def _targets(tx: Reader, note: int) -> frozenset[int]:
+    """What a note links to, but for itself."""
+    rows = tx.all("SELECT DISTINCT meant FROM note_links WHERE note = ? AND meant IS NOT NULL", (note,))
+    return frozenset(int(row[0]) for row in rows) - {note}

@@ -1,0 +1,79 @@
+"""How near notes are that share neighbours, after Adamic and Adar (Friends and neighbors on the web, 2003): each shared
+one counts 1 / ln of its own neighbours, so that a hub says little. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection
+
+from vaults.graph.note_graph import Graph
+from vaults.graph.traversal import beside
+
+CROWD = 1_000
+"""Neighbours from which a note says nothing of any two of them."""
+
+SMALL = 60
+"""The same where all pairs of a vault are looked at."""
+
+PAIRS = 2_000_000
+"""Pairs looked at then, those of the least crowded notes first."""
+
+
+def worth(neighbours: int) -> float:
+    """What a shared neighbour with so many neighbours counts."""
+    return 1.0 / math.log(max(2, neighbours))
+
+
+def shared(graph: Graph, one: int, other: int) -> dict[int, float]:
+    """The neighbours two notes share, either way, and what each counts."""
+    both = beside(graph, one) & beside(graph, other)
+    return {each: worth(len(beside(graph, each))) for each in both - {one, other}}
+
+
+def near(graph: Graph, note: int) -> dict[int, float]:
+    """Notes that share neighbours with this one, and how near that makes them."""
+    found: dict[int, float] = defaultdict(float)
+    for each in beside(graph, note):
+        others = beside(graph, each)
+        if len(others) <= CROWD:
+            more = worth(len(others))
+            for other in others:
+                found[other] += more
+    found.pop(note, None)
+    return dict(found)
+
+
+def nearest(graph: Graph, within: Collection[int], most: int) -> list[tuple[int, int, float]]:
+    """Pairs of notes that share neighbours and do not link each other, nearest first, two of ``within``.
+    Takes a good part of a second where there are tens of thousands of links."""
+    import numpy as np
+
+    firsts, seconds, worths, looked = [], [], [], 0
+    allowed = frozenset(within)
+    groups = [(beside(graph, number) & allowed, len(beside(graph, number))) for number in graph.nodes]
+    for group, size in sorted(groups, key=lambda each: each[1]):
+        if size > SMALL or looked > PAIRS:
+            break
+        if len(group) > 1:
+            members = np.array(sorted(group), dtype=np.int64)
+            upper, lower = np.triu_indices(len(members), 1)
+            firsts.append(members[upper])
+            seconds.append(members[lower])
+            worths.append(np.full(len(upper), worth(size)))
+            looked += len(upper)
+    if not firsts:
+        return []
+    numbers = np.array(sorted(allowed), dtype=np.int64)
+    width = len(numbers)
+    codes = np.searchsorted(numbers, np.concatenate(firsts)) * width + np.searchsorted(numbers, np.concatenate(seconds))
+    several, place = np.unique(codes, return_inverse=True)
+    sums = np.bincount(place, weights=np.concatenate(worths))
+    found = []
+    for index in np.argsort(-sums, kind="stable"):
+        one, other = (int(numbers[each]) for each in divmod(int(several[index]), width))
+        if other not in beside(graph, one):
+            found.append((one, other, float(sums[index])))
+            if len(found) == most:
+                break
+    return found

@@ -1,0 +1,46 @@
+"""What is worked out of a vault for suggestions, and kept in memory: names as words, habits, vectors."""
+
+from __future__ import annotations
+
+import threading
+
+from vaults.db.sql import Reader
+from vaults.graph import entity_vectors
+from vaults.graph.entity_vectors import Matrix
+from vaults.graph.names import lexicon
+from vaults.graph.names.lexicon import Lexicon
+from vaults.graph.note_graph import Graph
+from vaults.graph.suggestions import link_habits
+from vaults.graph.suggestions.link_habits import Habits
+
+
+class Learned:
+    """Safe from any thread. What takes time is for a thread of the pool, but for the vectors, which are read."""
+
+    def __init__(self) -> None:
+        self._lexicon, self._habits, self._matrix = Lexicon(), Habits(), Matrix()
+        self._turn, self._reading = threading.Lock(), threading.Lock()
+
+    def matrix(self, tx: Reader) -> Matrix:
+        """The vectors as a transaction sees them."""
+        with self._reading:
+            self._matrix = entity_vectors.caught_up(tx, self._matrix)
+            return self._matrix
+
+    def texts(self, tx: Reader, graph: Graph) -> dict[int, str]:
+        """What has to be read for the habits; nothing where they are fresh enough."""
+        return link_habits.sample(tx, graph) if self._habits.stale(graph) else {}
+
+    def at(self, graph: Graph, texts: dict[int, str]) -> tuple[Lexicon, Habits]:
+        """Names and habits of a graph. ``texts``: as ``texts`` gave them."""
+        with self._turn:
+            if self._lexicon.named != graph.named:
+                self._lexicon = lexicon.compiled(graph)
+            if texts or self._habits.stale(graph):
+                self._habits = link_habits.counted(graph, self._lexicon, texts)
+            return self._lexicon, self._habits
+
+    def clear(self) -> None:
+        """Give the memory back."""
+        with self._turn, self._reading:
+            self._lexicon, self._habits, self._matrix = Lexicon(), Habits(), Matrix()

@@ -1,0 +1,89 @@
+"""Ways through the graph, in whole steps at a time. Pure; each is linear in the links it may pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from vaults.graph.note_graph import NONE, Graph
+
+Direction: TypeAlias = Literal["out", "in", "both"]
+"""Along links, against them, or either way."""
+
+Sides: TypeAlias = tuple[Mapping[int, frozenset[int]], ...]
+
+
+def _sides(graph: Graph, direction: Direction) -> Sides:
+    return {"out": (graph.out,), "in": (graph.into,), "both": (graph.out, graph.into)}[direction]
+
+
+def beside(graph: Graph, note: int, direction: Direction = "both") -> frozenset[int]:
+    """The notes one link away."""
+    return NONE.union(*(side.get(note, NONE) for side in _sides(graph, direction)))
+
+
+def rings(graph: Graph, start: int, depth: int, direction: Direction) -> list[set[int]]:
+    """The notes at each number of steps, from the start itself to ``depth``; fewer where there are no more."""
+    sides, seen, found = _sides(graph, direction), {start}, [{start}]
+    while len(found) <= depth:
+        ring = _step(sides, found[-1]) - seen
+        if not ring:
+            break
+        seen |= ring
+        found.append(ring)
+    return found
+
+
+def _step(sides: Sides, notes: set[int]) -> set[int]:
+    return set().union(*(side[note] for side in sides for note in notes if note in side))
+
+
+def shortest(graph: Graph, start: int, end: int, depth: int, direction: Direction) -> list[int] | None:
+    """The shortest way between two notes, both ends with it; of several always the same, as long as the graph is. None
+    where there is none of ``depth`` steps. From both ends at once, a step at whichever has fewer notes to step from."""
+    if start == end:
+        return [start]
+    sides, against = _sides(graph, direction), _AGAINST[direction]
+    others = _sides(graph, against)
+    ahead, behind = [{start}], [{end}]
+    seen, known = {start}, {end}
+    while len(ahead) + len(behind) - 2 < depth:
+        if len(ahead[-1]) <= len(behind[-1]):
+            ring = _step(sides, ahead[-1]) - seen
+            seen |= ring
+            ahead.append(ring)
+        else:
+            ring = _step(others, behind[-1]) - known
+            known |= ring
+            behind.append(ring)
+        if not ring:
+            return None
+        if meeting := ahead[-1] & behind[-1]:
+            middle = min(meeting, key=lambda number: graph.nodes[number].path)
+            return _back(graph, ahead, middle, direction) + _back(graph, behind, middle, against)[-2::-1]
+    return None
+
+
+_AGAINST: Mapping[Direction, Direction] = {"out": "in", "in": "out", "both": "both"}
+
+
+def _back(graph: Graph, found: list[set[int]], end: int, direction: Direction) -> list[int]:
+    """A way to a note in the last ring, from the first one; of several the one whose notes come first by path, looking
+    back from the end."""
+    way = [end]
+    for ring in reversed(found[:-1]):
+        before = beside(graph, way[-1], _AGAINST[direction]) & ring
+        way.append(min(before, key=lambda number: graph.nodes[number].path))
+    return way[::-1]
+
+
+def circle(graph: Graph, start: int, within: frozenset[int]) -> list[int] | None:
+    """The shortest way along links from a note back to it that stays within some notes; its first note stands once."""
+    seen, found = {start}, [{start}]
+    while start not in (ring := _step((graph.out,), found[-1]) & within):
+        ring -= seen
+        if not ring:
+            return None
+        seen |= ring
+        found.append(ring)
+    return _back(graph, [*found, {start}], start, "out")[:-1]

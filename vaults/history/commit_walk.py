@@ -1,0 +1,83 @@
+"""Commits from newest to oldest, along several lines at once, with an end to the patience."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from vaults.history import commit_objects
+from vaults.history.commit_objects import Record
+from vaults.history.errors import HistoryUnavailable, ObjectMissing
+from vaults.history.object_store import Objects
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much of the past one call may look at."""
+
+    commits: int = 20_000
+    seconds: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Where a walk starts. ``source`` is ``history`` (ours, must be whole) or ``branch``."""
+
+    source: str
+    objects: Objects
+    tip: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    id: str
+    record: Record
+    line: Line
+
+
+class Walk:
+    """Iterate once. ``complete`` turns False when the bounds ended it, or objects the clone does not hold.
+
+    A branch may lack objects rightly: a shallow or partial clone, one that borrows from another repository (that
+    one is never opened). There the walk ends. In our own history an absent object is damage and raises.
+    """
+
+    def __init__(self, lines: Sequence[Line], bounds: Bounds) -> None:
+        self._lines = lines
+        self._bounds = bounds
+        self._seen: set[str] = set()
+        self._heap: list[tuple[int, int, str, Record, Line]] = []
+        self.complete = True
+
+    def __iter__(self) -> Iterator[Step]:
+        for line in self._lines:
+            self._push(line.tip, line)
+        ends = time.monotonic() + self._bounds.seconds
+        count = 0
+        while self._heap:
+            if count >= self._bounds.commits or time.monotonic() > ends:
+                self.complete = False
+                return
+            count += 1
+            _, _, oid, record, line = heapq.heappop(self._heap)
+            yield Step(oid, record, line)
+            for parent in record.parents:
+                self._push(parent, line)
+
+    def _push(self, oid: str, line: Line) -> None:
+        if oid in self._seen:
+            return
+        self._seen.add(oid)
+        found = line.objects.find(oid)
+        if found is None and line.source == "branch":
+            self.complete = False
+            return
+        if found is None:
+            raise ObjectMissing
+        if found.kind != "commit":
+            raise HistoryUnavailable("an object of the history is damaged")
+        record = commit_objects.decoded(found.data)
+        # Newest first; of one second, the one met first, which keeps children before parents.
+        heapq.heappush(self._heap, (-record.at, len(self._seen), oid, record, line))

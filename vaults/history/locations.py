@@ -1,0 +1,133 @@
+"""Where history lives: the repository the notes lie in, or a bare one of the vault's own."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from vaults.files.atomic import sync_folder, write_atomic
+from vaults.files.permissions import FOLDER, tighten
+from vaults.history import git_config
+from vaults.history.errors import HistoryUnavailable
+from vaults.history.refs import small_file
+
+_OWN_CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n\tlogallrefupdates = false\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """``prefix`` is the vault's folder within the worktree, with a slash at its end, or empty."""
+
+    private: Path
+    common: Path
+    prefix: str
+
+
+def surrounding(root: Path) -> Place | None:
+    """The repository whose worktree holds ``root``, looked for upwards within one file system.
+
+    None where there is none, or where it is bare or has its worktree elsewhere. A ``.git`` that is there but not
+    usable raises HistoryUnavailable: going on upwards would put private notes into a repository nobody meant.
+    """
+    root = root.resolve()
+    device = root.stat().st_dev
+    for folder in (root, *root.parents):
+        if folder.stat().st_dev != device:
+            return None
+        try:
+            kind = (folder / ".git").lstat().st_mode
+        except FileNotFoundError:
+            continue
+        return _opened(folder, kind, root)
+    return None
+
+
+def own(state: Path) -> Place:
+    """The vault's own bare repository in its state folder, made or completed when it is not whole."""
+    folder = state / "history.git"
+    if not folder.is_symlink() and not (folder / "HEAD").exists():
+        # HEAD comes last: without it the next call starts over, so a kill in between leaves nothing half made.
+        folder.mkdir(mode=0o700, exist_ok=True)
+        for part in ("objects/info", "objects/pack", "refs/heads", "refs/strongroom"):
+            (folder / part).mkdir(mode=0o700, parents=True, exist_ok=True)
+        for part in ("objects", "refs"):
+            (folder / part).chmod(0o700)
+        write_atomic(folder / "config", _OWN_CONFIG)
+        write_atomic(folder / "HEAD", b"ref: refs/heads/main\n")
+        sync_folder(state)
+    tighten(folder, FOLDER)
+    _checked(folder, folder, state)
+    return Place(folder, folder, "")
+
+
+def has_own(state: Path) -> bool:
+    return (state / "history.git" / "HEAD").exists()
+
+
+def _opened(folder: Path, kind: int, root: Path) -> Place | None:
+    link = folder / ".git"
+    if stat.S_ISDIR(kind):
+        private = common = link
+        if root.is_relative_to(link):
+            return None
+    elif stat.S_ISREG(kind):
+        private, common = _linked(link)
+    else:
+        raise HistoryUnavailable("the repository's .git is neither a folder nor a file")
+    _checked(private, common, root)
+    found = git_config.facts(private, common)
+    is_worktree = private != common
+    if git_config.is_bare(found) and not is_worktree:
+        return None
+    if not is_worktree and not _works_in(folder, private, found):
+        if private == link:
+            return None
+        raise HistoryUnavailable("the repository does not name this folder as its own")
+    inner = root.relative_to(folder).as_posix()
+    return Place(private, common, "" if inner == "." else f"{inner}/")
+
+
+def _linked(link: Path) -> tuple[Path, Path]:
+    """Folders behind a ``.git`` file. Those of a linked worktree must point back, or the file could name any."""
+    text = os.fsdecode(small_file(link) or b"")
+    if not text.startswith("gitdir:"):
+        raise HistoryUnavailable("the repository is damaged")
+    private = (link.parent / text[7:].strip()).resolve()
+    shared = small_file(private / "commondir")
+    if shared is None:
+        return private, private
+    common = (private / os.fsdecode(shared).strip()).resolve()
+    back = os.fsdecode(small_file(private / "gitdir") or b"").strip()
+    if not back or (private / back).resolve() != link or private.parent != common / "worktrees":
+        raise HistoryUnavailable("the repository does not name this folder as its own")
+    return private, common
+
+
+def _works_in(folder: Path, private: Path, found: dict[str, str]) -> bool:
+    worktree = found.get("core.worktree")
+    if worktree is None:
+        return private == folder / ".git"
+    return (private / worktree).resolve() == folder
+
+
+def _checked(private: Path, common: Path, vault: Path) -> None:
+    """Whole enough to be a repository, and of this process's user or of the vault's owner.
+
+    libgit2 would ask for the former alone, because it acts on the configuration. Here the danger is another one:
+    a stranger's repository in a folder above would be given the notes. In a container, where notes and repository
+    belong to the host's user, both have one owner.
+    """
+    objects = common / "objects"
+    for path in (private, common, objects):
+        try:
+            status = path.lstat()
+        except FileNotFoundError as failure:
+            raise HistoryUnavailable("the repository is damaged") from failure
+        if not stat.S_ISDIR(status.st_mode):
+            raise HistoryUnavailable("the repository is damaged")
+        if status.st_uid not in (os.geteuid(), vault.stat().st_uid):
+            raise HistoryUnavailable("the repository belongs to another user")
+    if small_file(private / "HEAD") is None or not (common / "refs").is_dir():
+        raise HistoryUnavailable("the repository is damaged")

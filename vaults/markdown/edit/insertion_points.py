@@ -1,0 +1,125 @@
+"""Where a block goes in, what stands there, and the blank lines that keep it a block of its own. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from vaults.markdown.edit import list_items
+from vaults.markdown.edit.draft import Draft, Spot
+from vaults.markdown.edit.line_endings import BLANK, after_ending, line_end, line_start, unified
+
+MAX_READ = 65_536
+"""Characters of a section's end that are read for the list it may end in."""
+
+MAX_HEADINGS = 50
+"""Headings whose spacing says how the note is written."""
+
+_KINDS = (
+    ("list", list_items.ITEM),
+    ("quote", re.compile(r" {0,3}>")),
+    ("table", re.compile(r" {0,3}\|")),
+    ("heading", re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")),
+)
+_JOINED = {"list", "quote", "table"}
+"""Kinds of which one line simply follows the other. Anything else would run together, or read as one paragraph."""
+
+
+def kind(line: str) -> str:
+    """``list``, ``quote``, ``table``, ``heading``, ``text``, or nothing for a blank line."""
+    if not line.strip(BLANK):
+        return ""
+    return next((name for name, pattern in _KINDS if pattern.match(line)), "text")
+
+
+def find_spot(draft: Draft) -> Draft:
+    """For ``add``: after the last line that is not blank, or with ``prepend`` before the first; the blank lines that
+    set a section apart from its neighbours stay where they are."""
+    if not draft.is_block:
+        return draft
+    start, stop = _reach(draft)
+    own = draft.text[start:stop]
+    filled = own.rstrip(BLANK)
+    if not filled:
+        return replace(draft, spot=_in_empty(draft, start, stop))
+    if draft.edit.action == "replace":
+        return draft  # what is there tells where, and nothing stands beside it
+    if draft.edit.position == "prepend" and not draft.heading:
+        return replace(draft, spot=_at_start(draft, start + len(own) - len(own.lstrip(BLANK)), stop))
+    spot = _at_end(draft, start, start + len(filled))
+    if draft.heading:
+        spot = replace(spot, item=None, unit="")  # the list is another section's
+    return replace(draft, spot=spot)
+
+
+def _reach(draft: Draft) -> tuple[int, int]:
+    """The text at whose start or end the block goes in."""
+    scope, marks = draft.scope, draft.outline.marks
+    if draft.heading:
+        return scope.body, scope.end
+    if scope.level:
+        return scope.body, scope.own_end
+    if draft.edit.position == "prepend":
+        return scope.body, scope.end
+    return (marks[-1].end if marks else scope.body), scope.end
+
+
+def _in_empty(draft: Draft, start: int, stop: int) -> Spot:
+    """Right below the heading; at the end of the note, below the blank lines that are there already."""
+    at = stop if stop == len(draft.text) else start
+    headed = start > draft.outline.body_start and at == start
+    return Spot(at, before="heading" if headed else "", after=_kind_at(draft.text, at))
+
+
+def _at_start(draft: Draft, first: int, stop: int) -> Spot:
+    start = line_start(draft.text, first)
+    line = draft.text[start : line_end(draft.text, start, stop)]
+    item = list_items.item_of(line)
+    if item and item.number is not None:
+        item = replace(item, number=item.number - 1)  # it comes before: Markdown counts on from the first
+    return Spot(start, item, after=kind(line))
+
+
+def _at_end(draft: Draft, start: int, end: int) -> Spot:
+    text = draft.text
+    at = after_ending(text, line_end(text, end, len(text)))
+    found = list_items.ending(unified(text[max(start, end - MAX_READ) : end]).split("\n"))
+    if found is None:
+        line = text[line_start(text, end) : end]
+        return Spot(at, before=kind(line), after=_kind_at(text, at))
+    item = found.last if draft.edit.preserve_nesting else found.top
+    if draft.edit.format == "numbered" and draft.edit.preserve_nesting and found.numbered:
+        item = found.numbered  # the next step, not one more remark below the last
+    return Spot(at, item, found.loose, "list", _kind_at(text, at), found.unit)
+
+
+def _kind_at(text: str, at: int) -> str:
+    return kind(text[at : line_end(text, at, len(text))])
+
+
+def gaps(draft: Draft, lines: Sequence[str]) -> tuple[bool, bool]:
+    """Whether a blank line is wanted before and after a block of these lines."""
+    spot, edit = draft.spot, draft.edit
+    first, last = kind(lines[0]), "list" if list_items.ending(lines) else kind(lines[-1])
+    if spot.before == "heading":
+        before = spaced(draft)
+    elif spot.before == first == "list":
+        before = spot.loose
+    else:
+        before = bool(spot.before) and not _joined(spot.before, first)
+    # A heading that follows without a blank line is how this note is written.
+    kept = spot.after == "heading" and edit.position == "append" and not draft.heading
+    return before, bool(spot.after) and not kept and not _joined(last, spot.after)
+
+
+def _joined(above: str, below: str) -> bool:
+    return above == below and above in _JOINED
+
+
+def spaced(draft: Draft) -> bool:
+    """Whether the note's headings are followed by a blank line, more often than not."""
+    text = draft.text
+    follows = [_kind_at(text, mark.end) for mark in draft.outline.marks[:MAX_HEADINGS] if mark.end < len(text)]
+    blank = sum(not name for name in follows)
+    return blank > sum(name not in ("", "heading") for name in follows)

@@ -1,0 +1,137 @@
+"""The content as splices of the text: inserted, in the place of a section's text, or where a search found something.
+
+What is not in a splice cannot change: the result is put together from the old text between them. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from vaults.markdown.edit import insertion_points, text_search
+from vaults.markdown.edit.draft import Draft, Splice
+from vaults.markdown.edit.line_endings import (
+    BLANK,
+    after_ending,
+    before_ending,
+    ending_near,
+    line_end,
+    line_start,
+    starts_line,
+)
+
+
+def place(draft: Draft) -> Draft:
+    """Raises ``NotFound`` where a search finds nothing, with what comes closest."""
+    if draft.edit.action == "add":
+        return _insert(draft)
+    if draft.edit.searches:
+        return _remove_lines(draft) if draft.edit.action == "remove" else _replace_found(draft)
+    return _remove_section(draft) if draft.edit.action == "remove" else _replace_own(draft)
+
+
+def _insert(draft: Draft) -> Draft:
+    text, at = draft.text, draft.spot.at
+    ending = ending_near(text, at)
+    lines = draft.content.split("\n")
+    if draft.heading:
+        lines = [draft.heading, *([""] if insertion_points.spaced(draft) else []), *lines]
+    before, after = insertion_points.gaps(draft, lines)
+    block = ending.join([*([""] if before else []), *lines])
+    # Where the last line has no ending, it shall have none afterwards.
+    new = f"{block}{ending}{ending if after else ''}" if starts_line(text, at) else f"{ending}{block}"
+    return replace(draft, splices=(Splice(at, at, new),))
+
+
+def _replace_own(draft: Draft) -> Draft:
+    """The section's own text from its first line that is not blank to its last."""
+    text, scope = draft.text, draft.scope
+    own = text[scope.body : scope.own_end]
+    filled = own.rstrip(BLANK)
+    if not filled:
+        return _insert(draft) if draft.content else draft
+    last = line_end(text, scope.body + len(filled), len(text))
+    if not draft.content:
+        start, end = _without_loose_end(draft, scope.body, after_ending(text, last))
+        return replace(draft, splices=(Splice(start, end, ""),))
+    first = line_start(text, scope.body + len(own) - len(own.lstrip(BLANK)))
+    new = draft.content.replace("\n", ending_near(text, first))
+    return replace(draft, splices=(Splice(first, last, new),))
+
+
+def _remove_section(draft: Draft) -> Draft:
+    text, scope = draft.text, draft.scope
+    start, end = scope.start, scope.end
+    if end == len(text):  # the blank lines that set it apart go with it
+        kept = text[draft.outline.body_start : start].rstrip(BLANK)
+        last = line_end(text, draft.outline.body_start + len(kept), start)
+        start = after_ending(text, last) if kept else start
+    start, end = _without_loose_end(draft, start, end)
+    return replace(draft, splices=(Splice(start, end, ""),))
+
+
+def _remove_lines(draft: Draft) -> Draft:
+    draft, found = text_search.search(draft)
+    spans = text_search.placed(draft, text_search.whole_lines(draft, found))
+    spans = _with_gaps(draft, spans)
+    if spans:
+        floor = spans[-2][1] if len(spans) > 1 else draft.outline.body_start
+        start, end = _without_loose_end(draft, *spans[-1])
+        spans[-1] = max(start, floor), end
+    return replace(draft, splices=tuple(Splice(start, end, "") for start, end in spans))
+
+
+def _with_gaps(draft: Draft, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans of whole lines, each with the blank line that set it apart and would part nothing any more: one is put with
+    what is added, and goes with it. Within code a blank line is code."""
+    found: list[tuple[int, int]] = []
+    floor = draft.outline.body_start
+    for start, end in spans:
+        coded = any(first < start and end < last for first, last in draft.outline.fences)
+        found.append((start, end) if coded else _with_gap(draft.text, floor, start, end))
+        floor = found[-1][1]
+    return found
+
+
+def _with_gap(text: str, floor: int, start: int, end: int) -> tuple[int, int]:
+    above = line_start(text, before_ending(text, start)) if start > floor else start
+    below = after_ending(text, line_end(text, end, len(text)))
+    parted = above < start and not text[above:start].strip(BLANK)
+    before = "" if parted or above == start else insertion_points.kind(text[above:start])
+    after = insertion_points.kind(text[end:below])
+    if parted and (end == len(text) or after in ("", "heading")):
+        return above, end
+    if above == start and floor < start:
+        return start, end  # it follows on what goes as well
+    following = text[below:].lstrip(BLANK)[:200]
+    begins = before == "heading" or start == floor
+    if (
+        begins
+        and not after
+        and end < len(text)
+        and following
+        and (not before or insertion_points.kind(following) != "heading")
+    ):
+        return start, below
+    return start, end
+
+
+def _replace_found(draft: Draft) -> Draft:
+    draft, found = text_search.search(draft)
+    spans = text_search.placed(draft, [(match.start, match.end) for match in found])
+    texts = text_search.replacements(draft, found)
+    splices = (
+        Splice(start, end, new.replace("\n", ending_near(draft.text, start)) if "\n" in new else new)
+        for (start, end), new in zip(spans, texts, strict=True)
+    )
+    return replace(draft, splices=tuple(splices))
+
+
+def _without_loose_end(draft: Draft, start: int, end: int) -> tuple[int, int]:
+    """A note that ends without a line ending still does when its last lines are gone."""
+    text = draft.text
+    if end < len(text) or not text or text[-1] in "\r\n":
+        return start, end
+    while start > draft.outline.body_start and starts_line(text, start):
+        start = before_ending(text, start)
+    return start, end

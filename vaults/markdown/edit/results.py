@@ -1,0 +1,208 @@
+"""The edited text, which of its lines are new, and what the edit may have broken. Pure."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import replace
+
+from vaults.advice import Advice, way
+from vaults.errors import InvalidArgument
+from vaults.markdown.edit.draft import Draft, Edited
+from vaults.markdown.edit.line_endings import (
+    after_ending,
+    before_ending,
+    ends,
+    line_at,
+    line_end,
+    line_start,
+    starts_line,
+)
+from vaults.markdown.edit.list_items import columns, item_of
+from vaults.markdown.edit.outline import Mark, Outline, outline
+
+MAX_REGION = 4_000
+"""Characters of the changed region that are given back."""
+
+MAX_TOUCHED = 100
+"""Splices that are looked at one by one; of more it is taken for granted that they may change the note's structure."""
+
+# What can open or close a fence, a comment, a heading or the frontmatter. Nothing else changes what other lines are.
+_STRUCTURE = re.compile(r"```|~~~|<|-->|%%|^[ \t>]*(?:-+|=+|\.\.\.|#.*)[ \t]*\r?$", re.MULTILINE)
+
+_FILLED = re.compile(r"[^ \t\r\n]")
+
+
+def assemble(draft: Draft) -> Draft:
+    """The new text: the old one between the splices, byte for byte, and theirs in their places."""
+    parts, at = [], 0
+    for splice in draft.splices:
+        parts += [draft.text[at : splice.start], splice.new]
+        at = splice.end
+    return replace(draft, result="".join((*parts, draft.text[at:])))
+
+
+def guard(draft: Draft) -> Draft:
+    """Look at the result. An edit that would change the frontmatter is refused whatever the guardrails say; what else
+    it may have broken is a warning, or under ``strict`` ``InvalidArgument``."""
+    if draft.result == draft.text:
+        return replace(draft, warnings=(*draft.warnings, "Nothing changed: the note says this already."))
+    after = outline(draft.result) if _may_restructure(draft) else draft.outline
+    if draft.result[: after.body_start].rstrip("\r\n") != draft.text[: draft.outline.body_start].rstrip("\r\n"):
+        raise InvalidArgument(
+            "content" if draft.is_block else "search",
+            "would change where the note's frontmatter ends",
+            hint=Advice(
+                way("frontmatter_update changes properties", "frontmatter_update"),
+                "a '---' line can be written as '***'",
+            ),
+        )
+    if draft.edit.guardrails == "off":
+        return draft
+    broken = _broken(draft, after)
+    if broken and draft.edit.guardrails == "strict":
+        raise InvalidArgument("content" if draft.is_block else "search", "; ".join(broken))
+    warnings = (f"The edit {problem}." for problem in (*broken, *_left(draft)))
+    return replace(draft, warnings=(*draft.warnings, *warnings))
+
+
+def _may_restructure(draft: Draft) -> bool:
+    """Whether the lines that change, or the next one below with text, can mean something to the lines around them."""
+    if len(draft.splices) > MAX_TOUCHED:
+        return True
+    shift = 0
+    for splice in draft.splices:
+        start, end = splice.start + shift, splice.start + shift + len(splice.new)
+        shift += len(splice.new) - (splice.end - splice.start)
+        if _STRUCTURE.search(_lines(draft.text, splice.start, splice.end)):
+            return True
+        if _STRUCTURE.search(_lines(draft.result, start, end)):
+            return True
+    return False
+
+
+def _lines(text: str, start: int, end: int) -> str:
+    below = _FILLED.search(text, line_end(text, end, len(text)))
+    return text[line_start(text, start) : line_end(text, below.start() if below else end, len(text))]
+
+
+def _broken(draft: Draft, after: Outline) -> list[str]:
+    before, found = draft.outline, []
+    if after.open_fence is not None and before.open_fence is None:
+        line = line_at(draft.result, after.open_fence)
+        found.append(f"leaves a code fence open (line {line}): all that follows is read as code")
+    elif before.open_fence is not None and draft.splices[-1].start > before.open_fence:
+        line = line_at(draft.text, before.open_fence)
+        found.append(f"stands inside a code fence that is never closed (line {line})")
+    lost, gained = _moved(draft, after)
+    if lost and not found:
+        found.append(f"makes {len(lost)} of the note's other headings plain text or code: {_named(lost)}")
+    if gained:
+        found.append(f"makes {len(gained)} of the note's other lines headings: {_named(gained)}")
+    return found
+
+
+def _moved(draft: Draft, after: Outline) -> tuple[list[Mark], list[Mark]]:
+    """Headings that no splice touches and that are none in the result, and the other way round."""
+    if after is draft.outline:
+        return [], []
+    spans, shift = [], 0
+    for splice in draft.splices:
+        spans.append((splice.start + shift, splice.start + shift + len(splice.new)))
+        shift += len(splice.new) - (splice.end - splice.start)
+    before = _untouched(draft.outline.marks, [(splice.start, splice.end) for splice in draft.splices])
+    behind = _untouched(after.marks, spans)
+    return [before[key] for key in before.keys() - behind.keys()], [
+        behind[key] for key in behind.keys() - before.keys()
+    ]
+
+
+def _untouched(marks: Sequence[Mark], spans: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Mark]:
+    """Headings that no span touches, by the number of spans above and the distance from the last of them."""
+    found, index, offset = {}, 0, 0
+    for mark in marks:
+        while index < len(spans) and spans[index][1] <= mark.start:
+            index, offset = index + 1, spans[index][1]
+        if index == len(spans) or spans[index][0] >= mark.end:
+            found[index, mark.start - offset] = mark
+    return found
+
+
+def _named(marks: Sequence[Mark]) -> str:
+    return ", ".join(f"'{mark.text}'" for mark in sorted(marks)[:3])
+
+
+def _left(draft: Draft) -> list[str]:
+    """What a removal left behind, or took along."""
+    if draft.edit.action != "remove":
+        return []
+    gone = _marks_within(draft)
+    if not draft.edit.searches:
+        return [f"removed {len(gone) - 1} sub-sections too"] if len(gone) > 1 else []
+    found = []
+    if gone:
+        found.append(f"removed a heading ({_named(gone)}): what stood under it now belongs to the section above")
+    if any(_orphans(draft.text, splice.start, splice.end) for splice in draft.splices[:MAX_TOUCHED]):
+        found.append("removed a list item and left the lines that were indented below it")
+    return found
+
+
+def _marks_within(draft: Draft) -> list[Mark]:
+    marks, gone = draft.outline.marks, []
+    for splice in draft.splices:
+        index = bisect_left(marks, splice.start, key=lambda mark: mark.start)
+        while index < len(marks) and marks[index].start < splice.end:
+            gone.append(marks[index])
+            index += 1
+    return gone
+
+
+def _orphans(text: str, start: int, end: int) -> bool:
+    last = line_start(text, before_ending(text, end))
+    item = item_of(text[max(start, last) : before_ending(text, end)])
+    below = text[end : line_end(text, end, len(text))]
+    return item is not None and bool(below.strip()) and columns(below) > columns(item.indent)
+
+
+def report(draft: Draft) -> Edited:
+    """Which lines are new: from the first splice to the last."""
+    text, warnings = draft.result, list(draft.warnings)
+    if not draft.splices or text == draft.text:
+        line = line_at(text, draft.splices[0].start if draft.splices else draft.scope.body)
+        return Edited(text, line, line - 1, warnings, "")
+    first, last = draft.splices[0], draft.splices[-1]
+    start, end = first.start, len(text) - (len(draft.text) - last.end)
+    if start == end and _is_whole_lines(text, start, draft.text[first.start : last.end]):
+        line = line_at(text, start) + (not starts_line(text, start))
+        return Edited(text, line, line - 1, warnings, "")
+    if start < end and not starts_line(text, start) and draft.text[start : start + 1] in ("", "\r", "\n"):
+        start = after_ending(text, start)  # the line it goes in after is as it was
+    if start < end and starts_line(text, end) and (end == len(text) or starts_line(draft.text, last.end)):
+        end = before_ending(text, end)
+    number = line_at(text, start)
+    region = text[line_start(text, start) : line_end(text, end, len(text))]
+    return Edited(text, number, number + ends(text, start, end), warnings, _shortened(region), _written(draft))
+
+
+def _written(draft: Draft) -> tuple[tuple[int, int], ...]:
+    shift, found = 0, []
+    for splice in draft.splices:
+        start = splice.start + shift
+        shift += len(splice.new) - (splice.end - splice.start)
+        found.append((start, start + len(splice.new)))
+    return tuple((start, end) for start, end in found if start < end)
+
+
+def _is_whole_lines(text: str, at: int, removed: str) -> bool:
+    """Whether what was removed at ``at`` left no part of a line behind."""
+    if starts_line(text, at):
+        return at == len(text) or removed[-1:] in ("\r", "\n")
+    return at == len(text) and removed[:1] in ("\r", "\n")
+
+
+def _shortened(region: str) -> str:
+    if len(region) <= MAX_REGION:
+        return region
+    half = MAX_REGION // 2
+    return f"{region[:half]}\n[… {len(region) - 2 * half:,} characters …]\n{region[-half:]}"

@@ -1,0 +1,188 @@
+"""Finding the text an edit names, by its wording or by a pattern. Pure, linear in the text.
+
+Searches see ``\\n`` for every line ending, so a search of several lines also finds them in a note that ends its lines
+otherwise; ``placed`` leads back to offsets of the note.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from vaults.errors import InvalidArgument, TooLarge
+from vaults.markdown.edit.diagnosis import not_found
+from vaults.markdown.edit.draft import Draft
+from vaults.markdown.edit.line_endings import line_at, original, unified
+
+MAX_MATCHES = 100_000
+"""More of them are a mistake in the pattern, and would cost memory by the hundred megabytes."""
+
+MAX_COUNTED = 1_000
+"""Matches that are counted where only the first is meant."""
+
+MAX_PATTERN = 1_000
+"""Characters of a pattern."""
+
+MAX_TEXT = 50_000_000
+"""Characters of a result: ten times what a note may have by default."""
+
+MAX_SHOWN = 5
+"""Matches whose lines a warning names."""
+
+_PATTERN_MEMORY = 2**21  # bytes; RE2 takes a slower way beyond it, which is linear as well
+
+_REASONS = (
+    "missing )", "missing ]", "unexpected )", "trailing \\", "no argument for repetition operator",
+    "invalid repetition size", "bad repetition operator", "invalid perl operator", "invalid escape sequence",
+    "invalid character class range", "invalid character class", "invalid named capture group",
+)  # fmt: skip
+_REFERENCE = re.compile(r"\\([0-9\\])")
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Offsets into the unified text of the scope; ``groups`` starts with the whole match."""
+
+    start: int
+    end: int
+    groups: tuple[str, ...]
+
+
+def search(draft: Draft) -> tuple[Draft, list[Match]]:
+    """The matches the edit is about, one unless it asks for all. Raises ``NotFound`` with what comes closest;
+    under ``strict`` ``InvalidArgument`` where it asks for the first and there are more."""
+    scope, edit = draft.scope, draft.edit
+    text = unified(draft.text[scope.body : scope.end])
+    found = _literal(text, _needle(draft)) if edit.pattern is None else _by_pattern(text, edit.pattern)
+    most = MAX_COUNTED if edit.occurrence == "first" else MAX_MATCHES
+    matches = list(islice(found, most + 1))
+    if not matches:
+        raise not_found(draft)
+    if edit.occurrence == "first":
+        return _with_doubt(draft, text, matches), matches[:1]
+    if len(matches) > most:
+        raise InvalidArgument("pattern" if edit.pattern else "search", f"matches more than {most:,} times")
+    return draft, matches if edit.occurrence == "all" else matches[-1:]
+
+
+def _needle(draft: Draft) -> str:
+    needle = unified(draft.edit.search or "")
+    # Lines are removed whole: the ending a caller wrote along says nothing of the lines before and after.
+    return needle.strip("\n") if draft.edit.action == "remove" else needle
+
+
+def _literal(text: str, needle: str) -> Iterator[Match]:
+    at = text.find(needle)
+    while at >= 0:
+        yield Match(at, at + len(needle), (needle,))
+        at = text.find(needle, at + len(needle))
+
+
+def _by_pattern(text: str, pattern: str) -> Iterator[Match]:
+    compiled = _compiled(pattern)
+    for found in compiled.finditer(text):
+        groups = tuple(found.group(index) or "" for index in range(compiled.groups + 1))
+        yield Match(found.start(), found.end(), groups)
+
+
+def _compiled(pattern: str) -> Any:
+    import re2
+
+    if len(pattern) > MAX_PATTERN:
+        raise InvalidArgument("pattern", f"has more than {MAX_PATTERN:,} characters")
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _PATTERN_MEMORY
+    try:
+        return re2.compile(f"(?m){pattern}", options=options)
+    except re2.error as error:
+        said = str(error)
+        reason = next((f": {reason}" for reason in _REASONS if reason in said), "")
+    raise InvalidArgument(
+        "pattern", f"is no RE2 pattern{reason}", hint="RE2 knows no look-around and no back-references. Or use search."
+    )
+
+
+def _with_doubt(draft: Draft, text: str, matches: Sequence[Match]) -> Draft:
+    if len(matches) == 1 or draft.edit.guardrails == "off":
+        return draft
+    lines, at, line = [], 0, line_at(draft.text, draft.scope.body)
+    for match in matches[:MAX_SHOWN]:
+        line += text.count("\n", at, match.start)
+        at = match.start
+        lines.append(str(line))
+    more = ", …" if len(matches) > MAX_SHOWN else ""
+    field = "search" if draft.edit.pattern is None else "pattern"
+    times = f"{len(matches):,}" if len(matches) <= MAX_COUNTED else f"more than {MAX_COUNTED:,}"
+    problem = f"matches {times} times (lines {', '.join(lines)}{more})"
+    if draft.edit.guardrails == "strict":
+        raise InvalidArgument(field, problem, hint="Give more of the text around it, or set occurrence to 'all'.")
+    warning = f"{field} {problem}: only the first was changed"
+    return replace(draft, warnings=(*draft.warnings, warning))
+
+
+def whole_lines(draft: Draft, matches: Sequence[Match]) -> list[tuple[int, int]]:
+    """The lines that the matches touch, endings included; lines that follow each other are one span."""
+    text = unified(draft.text[draft.scope.body : draft.scope.end])
+    spans: list[tuple[int, int]] = []
+    done = 0  # the end of the last span: a start of a line, so no look back goes further
+    for match in matches:
+        start, end = _trimmed(match)
+        if end < done or (spans and start < done and end <= done):
+            continue
+        start = max(text.rfind("\n", done, start) + 1, done)
+        following = end if end > start and text[end - 1] == "\n" else text.find("\n", end) + 1
+        done = following or len(text)
+        if spans and spans[-1][1] == start:
+            spans[-1] = spans[-1][0], done
+        else:
+            spans.append((start, done))
+    return spans
+
+
+def _trimmed(match: Match) -> tuple[int, int]:
+    """Without the line endings a match begins with: they belong to the line before, which it does not touch."""
+    whole = match.groups[0]
+    lead = len(whole) - len(whole.lstrip("\n"))
+    return match.start + (lead if lead < len(whole) else min(lead, 1)), match.end
+
+
+def placed(draft: Draft, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans of the unified scope as offsets of the note."""
+    scope = draft.scope
+    flat = [offset for span in spans for offset in span]
+    if "\r" in draft.text:
+        flat = original(draft.text[scope.body : scope.end], flat)
+    flat = [offset + scope.body for offset in flat]
+    return list(zip(flat[::2], flat[1::2], strict=True))
+
+
+def replacements(draft: Draft, matches: Sequence[Match]) -> list[str]:
+    """What each match becomes. Raises ``TooLarge`` before it would fill the memory."""
+    parts = _template(draft, matches[0])
+    texts, size = [], 0
+    for match in matches:
+        text = "".join(part if isinstance(part, str) else match.groups[part] for part in parts)
+        size += len(text)
+        if size > MAX_TEXT:
+            raise TooLarge(f"The result would have more than {MAX_TEXT:,} characters.")
+        texts.append(text)
+    return texts
+
+
+def _template(draft: Draft, match: Match) -> list[str | int]:
+    """The replacement's text and the numbers of the groups in it."""
+    if draft.edit.pattern is None:
+        return [draft.content]
+    parts: list[str | int] = []
+    for index, part in enumerate(_REFERENCE.split(draft.content)):
+        if index % 2 == 0 or part == "\\":
+            parts.append(part)
+            continue
+        if int(part) >= len(match.groups):
+            raise InvalidArgument("replacement", f"refers to group {part}, and the pattern has {len(match.groups) - 1}")
+        parts.append(int(part))
+    return parts

@@ -1,0 +1,1 @@
+"""Frontmatter: YAML read into values, and edited without touching other lines."""

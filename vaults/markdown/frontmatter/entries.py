@@ -1,0 +1,238 @@
+"""Which lines of frontmatter belong to which key, and how they are written. Pure.
+
+Positions come from a YAML parser, so quoting, folding and nesting cannot mislead; the text itself is only ever cut at
+line ends. Offsets are those of the block's inner text, as it stands in the note.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from vaults.advice import Advice, way
+from vaults.errors import Conflict
+from vaults.markdown.encoding import unified
+from vaults.markdown.frontmatter.parser import plain
+
+REFUSAL = "The frontmatter of this note cannot be edited by key"
+BY_HAND = Advice(
+    "nothing was changed",
+    way(
+        "read the note whole, correct the lines between the --- marks, and write it back with note_write, mode"
+        " overwrite, and its etag",
+        "note_write",
+    ),
+)
+
+DEFAULT_STEP = 2
+"""Blanks that a nested line is indented by where the block shows no habit of its own."""
+
+# What may follow a value on its line, or the colon where the value starts further down. A tag may stand there too.
+_REST = re.compile(r"(?:[ \t]+![^ \t\n]*)?(?:[ \t]+[|>][-+0-9]{0,2})?([ \t]+#[^\n]*?)?[ \t]*\n")
+_BLOCK_TEXT = frozenset("|>")
+_BLANKS = re.compile(r"[ \t]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a value is written, for another to be written like it."""
+
+    quote: str = ""
+    """``'`` or ``"``; empty for plain where that is safe."""
+    flow: bool = False
+    """``[a, b]`` and ``{a: b}``, not a line each."""
+    step: int = DEFAULT_STEP
+    """Blanks a list's dash or a mapping's key stands further in than its key."""
+    gap: str = " "
+    """Blanks after a list's dash."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A key and its lines ``[start, end)``. Comment and blank lines around a value are nobody's: they stay."""
+
+    name: str
+    start: int
+    end: int
+    head: str
+    """What the key's line begins with, the colon included; empty for the ``? key`` form."""
+    gap: str
+    comment: str
+    """At the end of the key's line or of the value's, with the blanks before it."""
+    style: Style | None
+    """None when the value is no list or mapping, or an empty one: it shows no habit beside its quotes."""
+    quote: str
+    items: tuple[tuple[int, int], ...]
+    """The lines of each item of a list that has a line for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A value that holds no others, as it is written at ``[start, end)``. ``value``: its text, or what a plain one
+    stands for; ``flow``: it stands between brackets."""
+
+    start: int
+    end: int
+    value: Any
+    quote: str
+    flow: bool
+
+
+def entries(inner: str) -> list[Entry]:
+    """The keys of the block in order. Raises ``Conflict`` when it is no plain mapping with a line for each key."""
+    view = unified(inner)
+    return [_entry(view, key, value) for key, value in _pairs(inner)]
+
+
+def scalars(inner: str, name: str) -> list[Scalar] | None:
+    """The value of a key, or the plain items of its list; an item that is not there is none. None where some of it is
+    block text, or its type is written before it: then it can only be written anew. Raises ``Conflict`` as
+    ``entries``."""
+    value = next((value for key, value in _pairs(inner) if key.value == name), None)
+    if value is None or type(value).__name__ == "MappingNode":
+        return []
+    flow = bool(value.flow_style) if isinstance(value.value, list) else False
+    found = []
+    for node in value.value if isinstance(value.value, list) else [value]:
+        start, end = node.start_mark.index, node.end_mark.index
+        if isinstance(node.value, list) or start == end:
+            continue
+        if node.style in _BLOCK_TEXT or inner[start] == "!":
+            return None
+        quote = _quote(node)
+        found.append(Scalar(start, end, node.value if quote else plain(node.value), quote, flow))
+    return found
+
+
+def _pairs(inner: str) -> list[tuple[Any, Any]]:
+    """Nodes of the keys and their values."""
+    root = _composed(inner)
+    if root is None:
+        return []
+    if type(root).__name__ != "MappingNode" or root.flow_style:
+        raise refused("it is not written as one `key: value` a line")
+    if any(node.anchor for node in _nodes(root)):
+        raise refused("it holds an anchor (`&name`)")
+    if any(isinstance(key.value, list) for key, _ in root.value):
+        raise refused("it holds a key that is no plain word")
+    return list(root.value)
+
+
+def refused(reason: str) -> Conflict:
+    return Conflict(f"{REFUSAL}: {reason}", hint=BY_HAND)
+
+
+def _composed(inner: str) -> Any:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        return YAML(typ="safe", pure=True).compose(inner)
+    except (YAMLError, ValueError, RecursionError):
+        raise refused("it is no valid YAML") from None
+
+
+def _nodes(node: Any) -> Iterator[Any]:
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node.value, list):
+            waiting += [part for entry in node.value for part in (entry if isinstance(entry, tuple) else (entry,))]
+
+
+def _entry(view: str, key: Any, value: Any) -> Entry:
+    start = view.rfind("\n", 0, key.start_mark.index) + 1
+    colon = _blanks(view, key.end_mark.index)
+    if view[start : key.start_mark.index].strip(" ") or view[colon] != ":":  # the `? key` form
+        return Entry(
+            key.value, start, _line_end(view, _last(view, value, key.end_mark.index)), "", " ", "", None, "", ()
+        )
+    colon += 1
+    below, last = _is_below(value), _last(view, value, colon)
+    if value.start_mark.index == value.end_mark.index:  # the mark of a value that is not there lies after the comment
+        last = colon
+    rest = _REST.match(view, colon if below else last)
+    if rest is None:
+        raise refused(f"the line of {key.value[:64]!r} holds more than its value")
+    before = "" if below else view[colon : value.start_mark.index]
+    return Entry(
+        name=key.value,
+        start=start,
+        end=_line_end(view, last),
+        head=view[start:colon],
+        gap=before if before and not before.strip(" \t") else " ",
+        comment=rest[1] or before.partition("\n")[0].rstrip(),
+        style=_style(view, key.start_mark.index - start, value),
+        quote=_quote(value),
+        items=_items(view, value),
+    )
+
+
+def _blanks(view: str, at: int) -> int:
+    """After the blanks at ``at``."""
+    found = _BLANKS.match(view, at)
+    return found.end() if found else at
+
+
+def _is_below(value: Any) -> bool:
+    """Whether the value's text starts below the key's line, as lists, mappings and block text do."""
+    return not bool(value.flow_style) if isinstance(value.value, list) else value.style in _BLOCK_TEXT
+
+
+def _last(view: str, node: Any, least: int) -> int:
+    """Where the text of ``node`` ends, without the comments and blank lines that a parser counts to it."""
+    if isinstance(node.value, list) and not node.flow_style:
+        parts = [part for entry in node.value[-1:] for part in (entry if isinstance(entry, tuple) else (entry,))]
+        for part in parts:
+            least = max(least, _last(view, part, least))
+        return least
+    start: int = node.start_mark.index
+    end: int = node.end_mark.index
+    if not isinstance(node.value, list) and node.style in _BLOCK_TEXT:
+        body = view[start:end]
+        keeps = "+" in body.partition("\n")[0].partition("#")[0]
+        end = start + len(body.removesuffix("\n") if keeps else body.rstrip(" \t\n"))
+    return max(least, end)
+
+
+def _line_end(view: str, at: int) -> int:
+    """After the line that ``at`` lies on."""
+    found = view.find("\n", at)
+    return found + 1 if found >= 0 else len(view)
+
+
+def _items(view: str, value: Any) -> tuple[tuple[int, int], ...]:
+    """The lines of each item; comments above an item are its own, but for those above the first."""
+    at = value.start_mark.index
+    if type(value).__name__ != "SequenceNode" or view[at] != "-":
+        return ()
+    at, spans = view.rfind("\n", 0, at) + 1, []
+    for item in value.value:
+        end = _line_end(view, _last(view, item, item.start_mark.index))
+        spans.append((at, end))
+        at = end
+    return tuple(spans)
+
+
+def _style(view: str, column: int, value: Any) -> Style | None:
+    """``column`` is where the key starts."""
+    at = value.start_mark.index
+    if not isinstance(value.value, list) or not value.value or view[at] == "!":
+        return None
+    if value.flow_style:
+        return Style(quote=_quote(value), flow=True)
+    gap = _blanks(view, at + 1) - at - 1 if view[at] == "-" else 1
+    step = at - view.rfind("\n", 0, at) - 1 - column
+    return Style(quote=_quote(value), step=max(step, 0), gap=" " * gap if 0 < gap < 8 else " ")
+
+
+def _quote(node: Any) -> str:
+    """The quotes of a text, of a list's first item, of a mapping's first value."""
+    while isinstance(node.value, list) and node.value:
+        first = node.value[0]
+        node = first[1] if isinstance(first, tuple) else first
+    style = getattr(node, "style", None)
+    return style if isinstance(style, str) and style in ("'", '"') else ""

@@ -1,0 +1,114 @@
+"""The YAML block at the top of a note, read quickly and within bounds.
+
+Values are what JSON can hold: text, whole numbers, finite fractions, true and false, null, lists and mappings with
+text for keys. Dates stay the text they are written as, and so do ``yes``, ``no``, ``on``, ``off``, ``0o17``, ``007``,
+``1:30`` and ``.inf``: Obsidian's and YAML 1.2's reading, except that a number with a leading zero is a name.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+MAX_CHARACTERS = 65_536
+MAX_DEPTH = 32
+
+_OPENING = re.compile(r"---[ \t]*\n")
+_CLOSING = re.compile(r"\n(?:---|\.\.\.)[ \t]*+(?=\n)")
+
+_WORDS: dict[str, bool | None] = {
+    "": None, "~": None, "null": None, "Null": None, "NULL": None,
+    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
+}  # fmt: skip
+_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})$")
+_FRACTION = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]{0,30})(?:\.[0-9]{0,60})?|\.[0-9]{1,60})(?:[eE][-+]?[0-9]{1,4})?$")
+
+# Most notes hold one `key: value` or `- value` a line: read without a YAML parser. Anything else is left to it.
+_PLAIN = r"[^\W\d_][^\x00-\x1f:#\x7f-\xa0\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]*+|[0-9][0-9A-Za-z.+-]*+"
+_QUOTED = r"\"[^\"\\\x00-\x1f\x7f-\xa0\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]*+\""
+_FLOW = r"\[ *(?:[0-9A-Za-z][0-9A-Za-z_/.-]*+ *(?:, *[0-9A-Za-z][0-9A-Za-z_/.-]*+ *)*+)?\]"
+_VALUE = rf"{_PLAIN}|{_QUOTED}|{_FLOW}"
+_LINE = re.compile(rf"(?:([A-Za-z_][A-Za-z0-9_-]*+):|( *)-)(?: +({_VALUE}))? *\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """``error`` without values: it could not be read. Both: a key stands there twice, and the last one counts."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    error: str | None = None
+
+
+def fenced(text: str, lines: str) -> int:
+    r"""Where the body starts: behind the block from ``---`` in the first line to ``---`` or ``...``; 0 without.
+
+    ``lines`` is ``text`` with a ``\n`` in front and one behind, and ``\n`` for every line ending.
+    """
+    if not text.startswith("---") or not _OPENING.match(lines, 1):
+        return 0
+    close = _CLOSING.search(lines, 4)
+    return min(close.end(), len(text)) if close else 0
+
+
+def load(block: str) -> Loaded:
+    """The values of a block, fences included. Never raises."""
+    if "\r" in block:
+        block = block.replace("\r\n", "\n").replace("\r", "\n")
+    inner = block[block.find("\n") + 1 :].rstrip("\n")
+    inner = inner[: inner.rfind("\n") + 1]
+    if len(inner) > MAX_CHARACTERS:
+        return Loaded(error=f"longer than {MAX_CHARACTERS} characters")
+    values = _simple(inner)
+    if values is not None:
+        return Loaded(values)
+    from vaults.markdown.frontmatter.yaml_reader import load_yaml
+
+    return load_yaml(inner)
+
+
+def plain(text: str) -> Any:
+    """What an unquoted scalar stands for."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INTEGER.match(text):
+        return int(text)
+    if _FRACTION.match(text) and not text.isdigit():
+        number = float(text)
+        return number if math.isfinite(number) else text
+    return text
+
+
+def _simple(inner: str) -> dict[str, Any] | None:
+    """The values of a flat block, or None: what they are is then for YAML to say."""
+    values: dict[str, Any] = {}
+    key, indent, at = None, -1, 0
+    while at < len(inner):
+        found = _LINE.match(inner, at)
+        if found is None:
+            return None
+        at = found.end()
+        if found[1] is not None:
+            key, indent = found[1], -1 if found[3] is None else -2  # -2: has its value, takes no items
+            if key in values:
+                return None
+            values[key] = _value(found[3])
+        elif key is None or indent not in (-1, len(found[2])):
+            return None
+        elif indent == -1:
+            values[key], indent = [_value(found[3])], len(found[2])
+        else:
+            values[key].append(_value(found[3]))
+    return values
+
+
+def _value(written: str | None) -> Any:
+    if written is None:
+        return None
+    if written[0] == '"':
+        return written[1:-1]
+    if written[0] == "[":
+        inside = written[1:-1].strip(" ")
+        return [plain(word.strip(" ")) for word in inside.split(",")] if inside else []
+    return plain(written.rstrip(" "))

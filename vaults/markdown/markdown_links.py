@@ -1,0 +1,130 @@
+"""Markdown's own links: ``[text](target)``, ``![text](target)`` and ``[label]: target``."""
+
+from __future__ import annotations
+
+import re
+
+from vaults.markdown.code_spans import BREAK
+from vaults.markdown.lines import LineCounter, matches
+from vaults.markdown.link import Link, unescaped
+from vaults.markdown.scan import Scan
+
+Span = tuple[int, int]
+
+MAX_ALIAS = 1000
+"""Characters kept of a link's text. Images nest, and each would hold the text of all within."""
+
+_BRACKET = re.compile(rf"\\.|!\[|\[|\]|{BREAK}")
+_TITLE = r"\"(?:[^\"\\\n]++|\\.|\n(?![ \t]*+\n))*+\"|'(?:[^'\\\n]++|\\.|\n(?![ \t]*+\n))*+'|\((?:[^()\\\n]++|\\.)*+\)"
+_SPACE = r"[ \t]*+\n?+[ \t]*+"
+_DESTINATION = re.compile(
+    rf"\]\({_SPACE}(?:<([^<>\n]*+)>|((?!<)(?:[^\s()\\\0]++|\\.|\((?:[^\s()\\\0]++|\\.)*+\))*+))"
+    rf"(?:(?<=[ \t\n])(?:{_TITLE})|[ \t\n]{_SPACE}(?:{_TITLE}))?+{_SPACE}\)"
+)
+_DEFINITION = re.compile(
+    rf"\n {{0,3}}\[((?!\^)(?:[^\[\]\\\n\0]++|\\.)++)\]:{_SPACE}(?:<([^<>\n]*+)>|([^\s<\0][^\s\0]*+))"
+    rf"(?:[ \t]++(?:{_TITLE}))?+[ \t]*+(?=\n)"
+)
+_EXTERNAL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
+
+
+def inline_links(scan: Scan, text: str) -> list[Link]:
+    """Links in brackets and parentheses to notes and files."""
+    return _links(_paired(scan), scan, text)
+
+
+def inline_spans(scan: Scan) -> list[Span]:
+    """All of them, those that lead elsewhere too. Offsets are of ``scan.linked``."""
+    return [whole for whole, _, _ in _paired(scan)]
+
+
+def _paired(scan: Scan) -> list[tuple[Span, Span, Span]]:
+    """Each whole link, its target and its text. Brackets are paired only where a paragraph leads to ``](``: linear."""
+    linked = scan.linked
+    found: list[tuple[Span, Span, Span]] = []
+    pairs = _Brackets(linked)
+    at = linked.find("](")
+    while at >= 0:
+        opener = pairs.opener(at)
+        match = _DESTINATION.match(linked, at) if opener is not None else None
+        after = at + 2
+        if opener is not None and match is not None:
+            after = match.end()
+            pairs.close(after, image=linked[opener] == "!")
+            label = opener + (2 if linked[opener] == "!" else 1)
+            if not (linked[label] == "[" and linked[at - 1] == "]"):  # `[[wiki]](text)` is a wiki link
+                found.append(((opener, after), match.span(1 if match[2] is None else 2), (label, at)))
+        at = linked.find("](", after)
+    return sorted(found)
+
+
+def definitions(scan: Scan, text: str) -> list[Link]:
+    """``[label]: target`` on a line of its own, which no paragraph's line stands above. Footnotes are none."""
+    lines, found, last = scan.lines, [], -1
+    for match in matches(_DEFINITION, scan.linked, scan.body_start):
+        start = match.start()
+        above = lines.rfind("\n", 0, start)
+        if start in (0, scan.body_start, last) or lines[above:start].isspace():
+            found.append(((start + 1, match.end()), match.span(2 if match[3] is None else 3), match.span(1)))
+            last = match.end()
+    return _links(found, scan, text)
+
+
+class _Brackets:
+    """Pairs brackets, reading on from one ``](`` to the next. What is no image holds no link."""
+
+    def __init__(self, linked: str) -> None:
+        self._linked = linked
+        self._at = 0
+        self._open: list[int] = []
+        self._dead = 0  # openers below this depth, images apart, lie around a link
+
+    def opener(self, at: int) -> int | None:
+        """The bracket (or its ``!``) that the ``]`` at ``at`` closes, if a link may start there."""
+        opener = None
+        paragraph = self._linked.rfind("\n\n", self._at, at)
+        if paragraph >= 0:
+            self._at, self._open = paragraph, []
+        for token in _BRACKET.finditer(self._linked, self._at, at + 1):
+            opener = self._read(token)
+        self._at = at + 1
+        return opener
+
+    def close(self, after: int, *, image: bool) -> None:
+        """A link ended at ``after``."""
+        self._at = after
+        if not image:
+            self._dead = len(self._open)
+
+    def _read(self, token: re.Match[str]) -> int | None:
+        mark = token[0]
+        if mark in ("[", "!["):
+            self._open.append(token.start())
+        elif mark == "]" and self._open:
+            opener = self._open.pop()
+            dead = len(self._open) < self._dead
+            self._dead = min(self._dead, len(self._open))
+            return None if dead and self._linked[opener] != "!" else opener
+        elif mark == "\n":
+            self._open, self._dead = [], 0
+        return None
+
+
+def _links(found: list[tuple[Span, Span, Span]], scan: Scan, text: str) -> list[Link]:
+    links: list[Link] = []
+    counter = LineCounter(scan.lines)
+    for (start, end), (first, last), label in found:
+        written = scan.lines[first:last]
+        if not written or _EXTERNAL.match(written):
+            continue
+        target, _, anchor = written.partition("#")
+        anchor = unescaped(anchor)
+        block = anchor[1:] if anchor.startswith("^") else ""
+        alias = text[label[0] - 1 : min(label[1], label[0] + MAX_ALIAS) - 1].strip()
+        links.append(
+            Link(
+                "markdown", counter.line(start - 1), start - 1, end - 1, target, first - 1, first - 1 + len(target),
+                "" if block else anchor, block, alias, scan.lines[start] == "!",
+            )
+        )  # fmt: skip
+    return links

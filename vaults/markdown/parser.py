@@ -1,0 +1,184 @@
+"""A note's text read into its parts. Pure, linear in the text, and never raising on any."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from vaults import heap
+from vaults.markdown.blocks import blocks
+from vaults.markdown.encoding import unified
+from vaults.markdown.frontmatter.parser import Loaded, fenced, load
+from vaults.markdown.lines import LineCounter, matches
+from vaults.markdown.link import Link
+from vaults.markdown.links import links
+from vaults.markdown.scan import Scan, scan
+from vaults.markdown.tags import distinct, inline_tags, listed, names
+from vaults.markdown.tasks import Task, tasks
+
+__all__ = ["Block", "Callout", "Heading", "Link", "Note", "Task", "parse"]
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """``text`` as written, without its marks. ``start``/``end``: its line or lines, without the line ending."""
+
+    level: int
+    text: str
+    line: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A ``^name`` at the end of a line; offsets are of the mark and the name."""
+
+    name: str
+    line: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Callout:
+    """``> [!kind] title``; offsets are of that line."""
+
+    kind: str
+    title: str
+    line: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """``title``: the frontmatter's, else the heading of level 1 that the body begins with.
+
+    ``frontmatter`` holds what JSON can.
+    ``frontmatter_error`` says why it could not be read (it is empty then) or which keys stand there twice.
+    ``created``: the frontmatter's ``created`` or ``date``, as written.
+    """
+
+    title: str | None
+    aliases: tuple[str, ...]
+    tags: tuple[str, ...]
+    frontmatter: dict[str, Any]
+    frontmatter_error: str | None
+    body_start: int
+    headings: tuple[Heading, ...]
+    links: tuple[Link, ...]
+    tasks: tuple[Task, ...]
+    blocks: tuple[Block, ...]
+    callouts: tuple[Callout, ...]
+    created: str | None
+
+
+_BLOCK = re.compile(r"\^(?<=\s\^)([A-Za-z0-9-]++)[ \t]*+(?=\n)")
+_CALLOUT = re.compile(r"\n[ \t]*+>[ \t>]*+\[!([^\]\n\0]++)\][-+]?+([^\n]*+)")
+
+
+def parse(text: str) -> Note:
+    """What the note says, and where. Offsets are of ``text``."""
+    with heap.calm(len(text)):
+        return _parsed(text)
+
+
+def _parsed(text: str) -> Note:
+    found = scan(text)
+    note = _skimmed(found, text)
+    linked = tuple(links(found, text))
+    return replace(
+        note,
+        tags=distinct([*note.tags, *inline_tags(found.visible, linked)]),
+        links=linked,
+        tasks=tuple(tasks(found, text, note.headings)),
+        blocks=tuple(_blocks(found)),
+        callouts=tuple(_callouts(found, text)),
+    )
+
+
+def skimmed(text: str) -> Note:
+    """Frontmatter and headings as ``parse`` reads them, and nothing of what stands in the lines: a tenth of its time.
+    ``tags`` are those of the frontmatter alone."""
+    lines = f"\n{unified(text)}\n"
+    body_start = fenced(text, lines)
+    with heap.calm(len(text)):
+        headings = [(level, start, end - 1) for level, start, end in blocks(lines, body_start).headings]
+        return _skimmed(Scan(lines, "", "", body_start, headings, [], []), text)
+
+
+def _skimmed(found: Scan, text: str) -> Note:
+    loaded = load(text[: found.body_start]) if found.body_start else Loaded()
+    values = loaded.values
+    headings = tuple(_headings(found, text))
+    return Note(
+        title=_text(values.get("title")) or _first_title(found, headings),
+        aliases=distinct(names(values.get("aliases", values.get("alias")))),
+        tags=distinct(listed(values.get("tags", values.get("tag")))),
+        frontmatter=values,
+        frontmatter_error=loaded.error,
+        body_start=found.body_start,
+        headings=headings,
+        links=(),
+        tasks=(),
+        blocks=(),
+        callouts=(),
+        created=_text(values.get("created")) or _text(values.get("date")),
+    )
+
+
+def _text(value: Any) -> str | None:
+    """A scalar as text; nothing for what is empty, a list or a mapping."""
+    if isinstance(value, bool) or value is None or isinstance(value, list | dict):
+        return None
+    return str(value).strip() or None
+
+
+def _headings(found: Scan, text: str) -> Iterator[Heading]:
+    counter = LineCounter(found.lines)
+    for level, start, end in found.headings:
+        yield Heading(
+            level, heading_text(found.lines[start + 1 : end + 1]), counter.line(start), start, _end(text, start, end)
+        )
+
+
+def _end(text: str, start: int, end: int) -> int:
+    r"""Without the first character of a ``\r\n``, which stands as a blank in the lines."""
+    return end - 1 if end > start and text[end - 1] == "\r" and text[end : end + 1] == "\n" else end
+
+
+def heading_text(written: str) -> str:
+    """The words of a heading as it is written: without ``#`` before and behind, or the line below."""
+    written = written.strip(" \t\n")
+    if not written.startswith("#") or "\n" in written:
+        return " ".join(line.strip(" \t") for line in written.split("\n")[:-1])
+    words = written.lstrip("#").strip(" \t")
+    bare = words.rstrip("#")
+    return bare.rstrip(" \t") if not bare or bare[-1] in " \t" else words
+
+
+def _first_title(found: Scan, headings: tuple[Heading, ...]) -> str | None:
+    if not headings or headings[0].level != 1 or any(each.level == 1 for each in headings[1:]):
+        return None  # one of several is a section of a note that is called as its file
+    before = found.lines[found.body_start + 1 : headings[0].start + 1]
+    return headings[0].text or None if not before.strip() else None
+
+
+def _blocks(found: Scan) -> Iterator[Block]:
+    counter = LineCounter(found.lines)
+    for match in matches(_BLOCK, found.visible):
+        start = match.start() - 1
+        yield Block(match[1], counter.line(start), start, match.end(1) - 1)
+
+
+def _callouts(found: Scan, text: str) -> Iterator[Callout]:
+    if "[!" not in found.visible:
+        return
+    counter = LineCounter(found.lines)
+    for match in matches(_CALLOUT, found.visible):
+        start, end = match.start(), match.end() - 1
+        title = text[match.start(2) - 1 : end].strip()
+        yield Callout(match[1].strip().lower(), title, counter.line(start), start, _end(text, start, end))

@@ -1,0 +1,176 @@
+r"""Where in a note no link may be set: what is no prose, what is a link already, and what a bracket would turn into
+something else.
+
+Everything is found by expressions that stop at what they look for, so that all of it is linear. Protecting too much
+costs a link; too little breaks a note: what is in doubt is protected.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+
+from vaults.markdown.lines import Pieces, matches
+from vaults.markdown.links import links
+from vaults.markdown.markdown_links import inline_spans
+from vaults.markdown.scan import Scan, scan
+from vaults.markdown.tags import TAG
+
+Span = tuple[int, int]
+
+_PARAGRAPH = r"\n(?![ \t>]*+\n)"  # a line ending that no blank line follows
+_LABEL = rf"[^\[\]\n]++|{_PARAGRAPH}"
+_CONTAINERS = r"[ \t]*+(?:(?:>|[-+*]|[0-9]{1,9}[.)])[ \t]++|>)*+"
+
+# Each with what the text must hold for it to be worth a look.
+_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("#", re.compile(rf"\n{_CONTAINERS}#{{1,6}}+(?=[ \t])[^\n]*+")),  # headings, those in lists and quotes too
+    ("#", TAG),
+    ("]:", re.compile(r"\n[ \t>]*+\[[^\]\n]++\]:[^\n]*+")),  # link definitions and footnotes
+    ("[", re.compile(rf"\[(?:{_LABEL}|\[(?:{_LABEL})*+\])*+\]")),  # labels, footnote marks, boxes
+    ("<", re.compile(rf"\n[ \t>]*+<(?=[A-Za-z/!?])(?:[^\n]++|{_PARAGRAPH})*+")),  # HTML from a line's start
+    ("<", re.compile(rf"<(?=[A-Za-z/!?%])(?:[^<>\n]|{_PARAGRAPH})*+>")),
+    ("{", re.compile(r"[${]\{[^{}\n]*+\}\}?+")),  # templates
+    ("$", re.compile(r"\$(?=[^\s$])[^$\n]*+\$")),  # formulas
+    ("^", re.compile(r"(?<=\s)\^[A-Za-z0-9-]++[ \t]*+(?=\n)")),  # names of blocks
+    ("@", re.compile(r"@[^\s,;)\]]*+")),
+    ("www.", re.compile(r"www\.[^\s<>]*+", re.I)),
+    ("mailto:", re.compile(r"mailto:[^\s<>]*+", re.I)),
+)
+# A bracket after one of these, or before one, would be read as something else: `![[`, `\[[`, `[[[`, `]](`.
+_GUARDED = re.compile(r"[!\\\[](?=[^\s!\\\[])[^\n]|[^\s\]](?=[\[\](])")
+_ADDRESS = re.compile(r"://[^\s<>\"]*+")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*\Z")
+_MAILBOX = re.compile(r"[^\s<>()\[\],;:]+\Z")
+_ANCHOR = re.compile(r"<a(?=[\s>])[^<>]*+>", re.I)
+_ANCHOR_END = re.compile(r"</a\s*+>", re.I)
+_DISPLAYED = re.compile(r"\$\$")
+_FIELD = re.compile(r"(?:\n[ \t>]*+(?:[-+*][ \t]++)?+|\()\w[\w \t/-]{0,60}+::(?=[ \t\n])")
+_INDENTED = re.compile(r"\n[ \t]*+(?=\n(?: {4}|\t))")
+_TABLE = re.compile(r"\n[ \t>]*+\|?+(?=[^\n|]*+\|)[ \t]*+:?+-++:?+[ \t]*+(?:\|[ \t]*+(?::?+-++:?+[ \t]*+)?+)*+(?=\n)")
+_EMPTY_LINE = re.compile(r"\n[ \t>]*+(?=\n)")
+_BEFORE = 64
+"""Characters looked back over for the beginning of an address."""
+
+
+def protected(text: str) -> list[Span]:
+    """Spans of ``text``, in order and apart, in which no link may be set: frontmatter, code, comments, headings, links
+    of every kind, HTML, addresses, footnotes, formulas, templates, tags. Pure, linear, raises on no text."""
+    return protected_in(scan(text), text)
+
+
+def protected_in(found: Scan, text: str) -> list[Span]:
+    """As ``protected``, of a text that is scanned already."""
+    spans = [(each.start, each.end) for each in found.stretches()]
+    spans += [(start, end) for _, start, end in found.headings]
+    spans += [(each.start, each.end) for each in links(found, text)]
+    if "](" in found.linked:
+        spans += [(start - 1, end - 1) for start, end in inline_spans(found)]
+    seen = found.visible
+    for mark, pattern in _PATTERNS:
+        if mark in seen:
+            spans += [(match.start() - 1, match.end() - 1) for match in matches(pattern, seen)]
+    for each in (_addresses, _anchors, _formulas, _fields, _indented, _guarded):
+        spans += [(start - 1, end - 1) for start, end in each(seen)]
+    return united(spans, len(text))
+
+
+def tables(found: Scan) -> list[Span]:
+    r"""Spans of tables, in order, in which a ``|`` within a link is written ``\|``."""
+    seen, spans, last = found.visible, [], -1
+    for match in matches(_TABLE, seen) if "|" in seen else ():
+        if match.start() > last:
+            end = _EMPTY_LINE.search(seen, match.end())
+            last = end.start() if end else len(seen)
+            spans.append((seen.rfind("\n", 0, match.start()), last - 1))
+    return united(spans, len(seen))
+
+
+def united(spans: Iterable[Span], length: int) -> list[Span]:
+    """Spans in order, those that touch or overlap made one, within a text of a length."""
+    whole: list[Span] = []
+    for first, last in sorted(spans):
+        start, end = max(first, 0), min(last, length)
+        if whole and start <= whole[-1][1]:
+            if end > whole[-1][1]:
+                whole[-1] = whole[-1][0], end
+        elif start < end:
+            whole.append((start, end))
+    return whole
+
+
+def overlapping(spans: Sequence[Span], start: int, end: int) -> bool:
+    """Whether one of some united spans shares a character with this one."""
+    at = bisect_right(spans, (start, start)) - 1
+    if at >= 0 and spans[at][1] > start:
+        return True
+    return at + 1 < len(spans) and spans[at + 1][0] < end
+
+
+def _addresses(seen: str) -> Iterator[Span]:
+    if "://" in seen:
+        for match in matches(_ADDRESS, seen):
+            yield match.start() - _run(_SCHEME, seen, match.start()), match.end()
+    if "@" in seen:
+        at = seen.find("@")
+        while at >= 0:
+            yield at - _run(_MAILBOX, seen, at), at + 1
+            at = seen.find("@", at + 1)
+
+
+def _run(pattern: re.Pattern[str], seen: str, end: int) -> int:
+    """How many characters before ``end`` belong to it."""
+    match = pattern.search(seen[max(0, end - _BEFORE) : end])
+    return match.end() - match.start() if match else 0
+
+
+def _anchors(seen: str) -> Iterator[Span]:
+    """HTML links with their text."""
+    if "<" not in seen:
+        return
+    ends = [match.end() for match in matches(_ANCHOR_END, seen)]
+    for match in matches(_ANCHOR, seen):
+        at = bisect_right(ends, match.end())
+        if at < len(ends):
+            yield match.start(), ends[at]
+
+
+def _formulas(seen: str) -> Iterator[Span]:
+    if "$$" in seen:
+        marks = [match.start() for match in matches(_DISPLAYED, seen)]
+        for start, end in zip(marks[::2], marks[1::2], strict=False):
+            yield start, end + 2
+
+
+def _fields(seen: str) -> Iterator[Span]:
+    """Names of inline fields, ``name:: value``."""
+    if "::" in seen:
+        for match in matches(_FIELD, seen):
+            yield match.span()
+
+
+def _guarded(seen: str) -> Iterator[Span]:
+    for match in matches(_GUARDED, seen):
+        yield match.span()
+
+
+_LINE = re.compile(r"\n(?:( {0,3}(?:[-+*]|[0-9]{1,9}[.)])(?=[ \t]))|( {4}|\t)|([^\s]| {1,3}[^\s]))?[^\n]*+")
+
+
+def _indented(seen: str) -> Iterator[Span]:
+    """Code by its indent alone: after a blank line, where no list is open that it could belong to."""
+    if Pieces(_INDENTED, seen).search(0) is None:
+        return
+    listing, blank, coding = False, True, False
+    for match in matches(_LINE, seen):
+        if match.lastindex is None:
+            blank = True
+            continue
+        if match.lastindex == 2:
+            coding = not listing and (blank or coding)
+            if coding:
+                yield match.span()
+        else:
+            listing, coding = match.lastindex == 1 or (listing and not blank), False
+        blank = False

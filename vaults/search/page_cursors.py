@@ -1,0 +1,78 @@
+"""The next page of a search, while the vault changes under it.
+
+A cursor says what was shown and how far the vault had grown: what was shown comes never again, what came since not at
+all, and of the rest nothing is skipped, however the ranking moves. It holds numbers, no text.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from vaults.errors import InvalidArgument
+from vaults.search.passage_facts import Key
+
+MOST = 2_000
+"""Items shown over all pages: a cursor stays small, and nobody reads on."""
+
+TEXT = 20_000
+"""Characters of a cursor at most."""
+
+_LARGEST = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """``question``: digest of what was asked; ``as_of``: the last passage there was; ``shown``: items so far."""
+
+    question: str
+    as_of: int
+    shown: frozenset[Key]
+
+    def text(self) -> str:
+        """What the caller gets."""
+        kinds: dict[str, list[int]] = {}
+        for kind, number in sorted(self.shown):
+            kinds.setdefault(kind, []).append(number)
+        packed = zlib.compress(json.dumps([self.question, self.as_of, kinds], separators=(",", ":")).encode(), 9)
+        return base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+def following(question: str, as_of: int, before: Cursor | None, shown: Iterable[Key]) -> Cursor | None:
+    """The cursor after a page, or None where paging ends."""
+    seen = frozenset(shown) | (before.shown if before else frozenset())
+    return Cursor(question, before.as_of if before else as_of, seen) if len(seen) < MOST else None
+
+
+def read(text: str, question: str) -> Cursor:
+    """The cursor behind ``text``. Raises ``InvalidArgument`` for one that is none, or of another question."""
+    try:
+        asked, as_of, kinds = json.loads(_unpacked(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))))
+        shown = frozenset((str(kind), _number(each)) for kind, numbers in kinds.items() for each in numbers)
+        if len(shown) > MOST:
+            raise ValueError
+        cursor = Cursor(str(asked), _number(as_of), shown)
+    except (ValueError, TypeError, AttributeError, binascii.Error, zlib.error, RecursionError):
+        raise InvalidArgument("cursor", "is not one this search gave", hint="start again without a cursor") from None
+    if cursor.question != question:
+        raise InvalidArgument("cursor", "belongs to another question", hint="keep all other arguments the same")
+    return cursor
+
+
+def _unpacked(packed: bytes) -> bytes:
+    """The whole of it, or ``ValueError``: what is torn is none, and a bomb is not read to its end."""
+    stream = zlib.decompressobj()
+    plain = stream.decompress(packed, _LARGEST)
+    if not stream.eof:
+        raise ValueError
+    return plain
+
+
+def _number(value: object) -> int:
+    if type(value) is int and 0 <= value < 2**63:
+        return value
+    raise ValueError

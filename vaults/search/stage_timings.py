@@ -1,0 +1,29 @@
+"""How long each stage of a search took."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from vaults.observer import Observer
+
+
+@dataclass(slots=True)
+class Timings:
+    """Wall seconds by stage, told to the observer as they end. A stage that runs twice is added up."""
+
+    observer: Observer
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time what happens inside."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            took = time.perf_counter() - began
+            self.seconds[name] = self.seconds.get(name, 0.0) + took
+            self.observer.searched(name, took)
