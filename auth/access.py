@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
-from auth.plan_holders import NO_HOLDERS, Holders, load_holders
+from auth.plan_holders import NO_HOLDERS, PlanHolders, load_holders
 from auth.principal import Principal
 from auth.roles import Role, role_of_label
 from vaults.db.sql import Reader
@@ -16,7 +16,7 @@ EVERY_VAULT = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class AccessSnapshot:
     """``grants``: issuer → subject → vault → role. ``live_tokens``: ids issued here and not revoked. ``holders``: who
     is on which plan.
 
@@ -25,7 +25,7 @@ class Access:
 
     grants: Mapping[str, Mapping[str, Mapping[str, Role]]]
     live_tokens: frozenset[str]
-    holders: Holders = NO_HOLDERS
+    holders: PlanHolders = NO_HOLDERS
 
     def role_in(self, principal: Principal, vault: str) -> Role | None:
         """What the caller may do there now, or None. Whether the vault exists is not asked and not told."""
@@ -78,11 +78,11 @@ class Access:
         return best
 
 
-NOTHING = Access(MappingProxyType({}), frozenset())
+NO_ACCESS = AccessSnapshot(MappingProxyType({}), frozenset())
 """Nobody may do anything: what stands before the first look at control.db."""
 
 
-def load_access(reader: Reader, now: datetime | None = None) -> Access:
+def load_access(reader: Reader, now: datetime | None = None) -> AccessSnapshot:
     """Read the whole picture in one snapshot. A role this version does not know grants nothing."""
     grants: dict[str, dict[str, dict[str, Role]]] = {}
     for subject, issuer, vault, label in reader.all("SELECT subject, issuer, vault, role FROM grants"):
@@ -95,4 +95,4 @@ def load_access(reader: Reader, now: datetime | None = None) -> Access:
         "SELECT id FROM tokens WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > :bygone)",
         {"bygone": bygone},
     )
-    return Access(grants, frozenset(row[0] for row in live), load_holders(reader))
+    return AccessSnapshot(grants, frozenset(row[0] for row in live), load_holders(reader))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
-from auth.access import NOTHING, Access, load_access
+from auth.access import NO_ACCESS, AccessSnapshot, load_access
 from auth.awake_clock import AwakeClock
 from vaults.db.connection import Database
 from vaults.db.sql import Writer
@@ -30,7 +30,7 @@ CATCH_UP_S = 1.0
 """Seconds a request waits for the look that a stall kept from happening."""
 
 
-class AccessBoard:
+class AccessCache:
     """``start`` it, read ``current``, ``close`` it. One per process.
 
     ``followers`` are run on a thread at each poll: whatever else must notice changes on disk (the signing keys).
@@ -48,7 +48,7 @@ class AccessBoard:
         self._followers = tuple(followers)
         self._poll_s = poll_s
         self._clock = clock
-        self._access: Access = NOTHING
+        self._access: AccessSnapshot = NO_ACCESS
         self._marker: tuple[int, int] | None = None
         self._awake = AwakeClock(clock)
         self._fresh_at: float | None = None
@@ -58,7 +58,7 @@ class AccessBoard:
         self.failure: Exception | None = None
 
     @property
-    def current(self) -> Access:
+    def current(self) -> AccessSnapshot:
         """The picture, at most ``STALE_S`` of a running loop old. Raises ``VaultUnavailable`` rather than trust an
         older one."""
         if self._is_stale():
@@ -84,7 +84,7 @@ class AccessBoard:
     def _is_stale(self) -> bool:
         return self._fresh_at is None or self._awake() - self._fresh_awake > STALE_S
 
-    async def refresh(self) -> Access:
+    async def refresh(self) -> AccessSnapshot:
         """Look for changes now; one thread hop when there are none."""
         async with self._one_at_a_time:
             # The time and the marker are taken before the read: what changes in between is seen next time.

@@ -9,15 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from auth.access_cache import AccessBoard
+from auth.access_cache import AccessCache
 from auth.errors import TokenInvalid
 from auth.principal import Principal
-from auth.token_claims import TOKEN_LIMIT, Unverified, peek
+from auth.token_claims import TOKEN_LIMIT, UnverifiedToken, peek
 
-REMEMBER_S = 30.0
+CACHE_S = 30.0
 """Seconds a verified token is taken for verified: a signature costs as much as a whole bare request."""
 
-REMEMBERED = 4096
+CACHE_SIZE = 4096
 """Tokens remembered; only verified ones enter, so strangers cannot push anyone out."""
 
 _ISSUER = re.compile(r"https?://[A-Za-z0-9._~:/-]{1,190}", re.ASCII)
@@ -26,17 +26,17 @@ _ISSUER = re.compile(r"https?://[A-Za-z0-9._~:/-]{1,190}", re.ASCII)
 class TokenAuthenticator(Protocol):
     """One kind of token."""
 
-    async def authenticate(self, seen: Unverified) -> Principal | None:
+    async def authenticate(self, seen: UnverifiedToken) -> Principal | None:
         """The principal; None: not my kind of token. Raises ``TokenInvalid``: mine, and bad."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Verified:
+class _CachedPrincipal:
     principal: Principal
     until: float
 
 
-def _unnoted(token_id: str) -> None:
+def _ignore_token_use(token_id: str) -> None:
     """Nobody wants to know."""
 
 
@@ -47,18 +47,18 @@ class Authenticator:
     def __init__(
         self,
         chain: Sequence[TokenAuthenticator],
-        board: AccessBoard,
+        board: AccessCache,
         *,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
-        used: Callable[[str], None] = _unnoted,
+        used: Callable[[str], None] = _ignore_token_use,
     ) -> None:
         self._chain = tuple(chain)
         self._board = board
         self._clock = clock
         self._now = now
         self._used = used
-        self._verified: dict[bytes, _Verified] = {}
+        self._verified: dict[bytes, _CachedPrincipal] = {}
 
     async def authenticate(self, token: str) -> Principal:
         """The caller. Raises ``TokenInvalid``, or ``VaultUnavailable`` when nobody can be let in at the moment."""
@@ -94,10 +94,10 @@ class Authenticator:
             raise TokenInvalid("revoked", principal=principal.key)
 
     def _remember(self, digest: bytes, principal: Principal) -> None:
-        life = REMEMBER_S if principal.expires_at is None else min(REMEMBER_S, principal.expires_at - self._now())
+        life = CACHE_S if principal.expires_at is None else min(CACHE_S, principal.expires_at - self._now())
         self._verified.pop(digest, None)
         if life <= 0:
             return  # good only by the leeway: verified each time
-        while len(self._verified) >= REMEMBERED:
+        while len(self._verified) >= CACHE_SIZE:
             del self._verified[next(iter(self._verified))]
-        self._verified[digest] = _Verified(principal, self._clock() + life)
+        self._verified[digest] = _CachedPrincipal(principal, self._clock() + life)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from auth.access import Access
+from auth.access import AccessSnapshot
 from auth.principal import Principal
 from auth.roles import Role
 
@@ -29,7 +29,7 @@ class Denied:
 Decision: TypeAlias = Allowed | Denied
 
 
-def decide(access: Access, principal: Principal, vault: str, required: Role) -> Decision:
+def decide(access: AccessSnapshot, principal: Principal, vault: str, required: Role) -> Decision:
     """Deny by default. A token without any scope of ours is told so before anything depends on the vault."""
     if principal.lacks_scope:
         return Denied("scope", Role.READER.scopes)

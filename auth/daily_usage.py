@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from auth.plans import Bound
+from auth.plans import PlanBound
 from vaults.db.connection import Database
 from vaults.db.sql import Reader, Writer
 from vaults.errors import StrongroomError
@@ -24,15 +24,15 @@ KEEP_DAYS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class CounterShare:
     """A counter that a store adds to, and how far it may go; None: it is only counted."""
 
     counter: str
-    bound: Bound | None
+    bound: PlanBound | None
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class StoreReservation:
     """What was let in, to be given back where it was not used."""
 
     counters: tuple[str, ...]
@@ -44,7 +44,7 @@ def _today() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%d")
 
 
-class DayCounters:
+class DailyUsage:
     """``start`` it, ``take`` before storing, ``close`` it: closing writes what is left. One per process."""
 
     def __init__(self, db: Database, *, today: Callable[[], str] = _today, flush_s: float = FLUSH_S) -> None:
@@ -63,7 +63,7 @@ class DayCounters:
         """Begin to write counts in batches."""
         self._task = asyncio.create_task(self._flush_now_and_then(), name="day-counters")
 
-    async def take(self, shares: Sequence[Share], stores: int = 1) -> Taken:
+    async def take(self, shares: Sequence[CounterShare], stores: int = 1) -> StoreReservation:
         """Count up to ``stores`` of them, as many as every share has left. Raises ``QuotaExceeded``, and counts
         nothing, when one has nothing left."""
         day = await self._learn([share.counter for share in shares])
@@ -75,16 +75,16 @@ class DayCounters:
                 stores = min(stores, left)
         for share in shares:
             self._unwritten[share.counter, day] += stores
-        return Taken(tuple(share.counter for share in shares), day, stores)
+        return StoreReservation(tuple(share.counter for share in shares), day, stores)
 
-    def saw(self, counter: str) -> None:
+    def mark_seen(self, counter: str) -> None:
         """Note that there was something at all today: once a day and process, however much there is."""
         day = self._current_day()
         if counter not in self._seen:
             self._seen.add(counter)
             self._sighted[counter, day] = 1
 
-    def give_back(self, taken: Taken, stores: int) -> None:
+    def give_back(self, taken: StoreReservation, stores: int) -> None:
         """Uncount what was let in but not stored."""
         for counter in taken.counters:
             self._unwritten[counter, taken.day] -= stores
@@ -135,7 +135,7 @@ class DayCounters:
             unknown = [counter for counter in counters if counter not in self._known]
             if not unknown:
                 return day
-            found = await self._db.read(partial(_totals, counters=unknown, day=day))
+            found = await self._db.read(partial(_read_totals, counters=unknown, day=day))
             if day == self._current_day():  # else the day changed while we waited
                 for counter, used in found.items():
                     self._known.setdefault(counter, used)
@@ -160,7 +160,7 @@ class DayCounters:
                 self.failure = failure  # kept and counted; the next round writes it
 
 
-def counted(reader: Reader, prefix: str) -> set[str]:
+def find_counted(reader: Reader, prefix: str) -> set[str]:
     """What of the counters that begin so was counted in the last ``KEEP_DAYS`` days, without the prefix."""
     rows = reader.all(
         "SELECT DISTINCT substr(scope, :after) FROM usage_days WHERE substr(scope, 1, :size) = :prefix",
@@ -169,11 +169,11 @@ def counted(reader: Reader, prefix: str) -> set[str]:
     return {str(row[0]) for row in rows}
 
 
-def _totals(reader: Reader, counters: Sequence[str], day: str) -> dict[str, int]:
-    return {counter: _used(reader, counter, day) for counter in counters}
+def _read_totals(reader: Reader, counters: Sequence[str], day: str) -> dict[str, int]:
+    return {counter: _read_used(reader, counter, day) for counter in counters}
 
 
-def _used(reader: Reader, counter: str, day: str) -> int:
+def _read_used(reader: Reader, counter: str, day: str) -> int:
     used = reader.value(
         "SELECT used FROM usage_days WHERE scope = :scope AND day = :day", {"scope": counter, "day": day}
     )
@@ -188,7 +188,7 @@ def _add(writer: Writer, counts: Mapping[tuple[str, str], int], today: str) -> d
             " ON CONFLICT (scope, day) DO UPDATE SET used = usage_days.used + excluded.used",
             {"scope": counter, "day": day, "used": count},
         )
-        totals[counter, day] = _used(writer, counter, day)
+        totals[counter, day] = _read_used(writer, counter, day)
     keep_from = datetime.fromordinal(datetime.fromisoformat(today).toordinal() - KEEP_DAYS).strftime("%Y-%m-%d")
     writer.run("DELETE FROM usage_days WHERE day < :day", {"day": keep_from})
     return totals

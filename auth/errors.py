@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-Reason: TypeAlias = Literal[
+TokenFault: TypeAlias = Literal[
     "header",  # no single well-formed Authorization header
     "malformed",  # not a compact JWS, or a header or payload that is not what it should be
     "too_large",
@@ -27,8 +27,8 @@ class TokenInvalid(Exception):
     caller whose token is signed well and refused for something else.
     """
 
-    def __init__(self, reason: Reason, found: str | None = None, principal: str | None = None) -> None:
+    def __init__(self, reason: TokenFault, found: str | None = None, principal: str | None = None) -> None:
         super().__init__(reason)
-        self.reason: Reason = reason
+        self.reason: TokenFault = reason
         self.found = found
         self.principal = principal

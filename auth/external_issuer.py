@@ -8,17 +8,25 @@ from collections.abc import Callable, Sequence
 
 from auth.errors import TokenInvalid
 from auth.jwks import IssuerKeys
-from auth.principal import Principal, is_name, outside_names
+from auth.principal import Principal, external_names, is_name
 from auth.roles import role_of_scopes
 from auth.settings import IssuerSettings
-from auth.token_claims import Claims, Unverified, audiences_of, check_times, proved, subject_of, verified_claims
+from auth.token_claims import (
+    Claims,
+    UnverifiedToken,
+    audiences_of,
+    check_times,
+    name_caller_in_refusals,
+    subject_of,
+    verify_claims,
+)
 
 TYPES = frozenset({"at+jwt", "application/at+jwt", "jwt"})
 """RFC 9068 wants ``at+jwt``; many issuers still send ``JWT`` or nothing, so these pass and the audience is what
 keeps ID tokens out. Any other type says that the token was made for something else."""
 
 
-class OutsideAuthenticator:
+class ExternalAuthenticator:
     """Answers for the configured issuer alone, compared byte for byte."""
 
     def __init__(
@@ -36,7 +44,7 @@ class OutsideAuthenticator:
         self._leeway_s = leeway_s
         self._now = now
 
-    async def authenticate(self, seen: Unverified) -> Principal | None:
+    async def authenticate(self, seen: UnverifiedToken) -> Principal | None:
         """None: another issuer's. Raises ``TokenInvalid``: this issuer's, and bad."""
         if seen.issuer != self._settings.issuer:
             return None
@@ -45,8 +53,8 @@ class OutsideAuthenticator:
         key = await self._keys.find(seen.kid)
         if key is None:
             raise TokenInvalid("key")
-        claims = verified_claims(seen, key)
-        with proved(self._settings.issuer, claims):
+        claims = verify_claims(seen, key)
+        with name_caller_in_refusals(self._settings.issuer, claims):
             expires_at = check_times(claims, self._now(), self._leeway_s)
             vaults = vaults_of_audience(audiences_of(claims), self._settings.audiences, self._public_url)
             if "cnf" in claims:
@@ -59,7 +67,7 @@ class OutsideAuthenticator:
         return Principal(
             subject=subject,
             issuer=self._settings.issuer,
-            names=outside_names(subject, _verified_email(claims), _groups(claims.get(self._settings.groups_claim))),
+            names=external_names(subject, _verified_email(claims), _groups(claims.get(self._settings.groups_claim))),
             token_vaults=vaults,
             scope_role=scope_role,
             lacks_scope=scope_role is None and self._settings.require_scope,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from auth.access import EVERY_VAULT
-from auth.principal import LOCAL, PINS, is_name
+from auth.principal import LOCAL, NAME_PREFIXES, is_name
 from auth.roles import Role, parse_role
 from vaults.db.sql import Reader, Writer
 from vaults.errors import InvalidArgument, NotFound
@@ -32,7 +32,7 @@ class Grant:
 def check_subject(subject: str) -> str:
     """A grant's subject as it is stored. Raises ``InvalidArgument``."""
     name = subject
-    for pin in PINS:
+    for pin in NAME_PREFIXES:
         if subject.startswith(pin):
             name = subject[len(pin) :]
     if not is_name(name) or name == EVERY_VAULT:
@@ -49,8 +49,8 @@ def set_grant(writer: Writer, subject: str, issuer: str, vault: str, role: Role)
         " ON CONFLICT (subject, issuer, vault) DO UPDATE SET role = excluded.role",
         {
             "subject": check_subject(subject),
-            "issuer": _checked(issuer, "issuer"),
-            "vault": _checked(vault, "vault"),
+            "issuer": _check_name(issuer, "issuer"),
+            "vault": _check_name(vault, "vault"),
             "role": role.label,
             "at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         },
@@ -95,7 +95,7 @@ def default_issuer(subject: str, issuers: Sequence[str], *, has_local_tokens: bo
     return issuers[0]
 
 
-def _checked(text: str, field: str) -> str:
+def _check_name(text: str, field: str) -> str:
     if not is_name(text):
         raise InvalidArgument(field, "must be 1 to 255 printable characters without blanks around")
     return text

@@ -41,7 +41,7 @@ should not lock a team out, and who can cut us off from it should not keep a wit
 
 RSA_BITS = 2048
 
-_FITS = {
+_ALGORITHMS_BY_KEY_TYPE = {
     "RSA": ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
     "P-256": ("ES256",),
     "P-384": ("ES384",),
@@ -97,7 +97,7 @@ class IssuerKeys:
         try:
             async with asyncio.timeout(self._settings.jwks_timeout_s):
                 document = await self._download()
-        except (OSError, TimeoutError, _Refused) as failure:
+        except (OSError, TimeoutError, _NotAKeyDocument) as failure:
             self.failure = failure  # the keys held so far stay, and age
             return
         self.failure = None
@@ -113,17 +113,17 @@ class IssuerKeys:
         try:
             async with self._client.stream("GET", self._settings.jwks_url) as response:
                 if response.status_code != 200 or "content-encoding" in response.headers:
-                    raise _Refused  # a redirect too: the configured address is the only one
+                    raise _NotAKeyDocument  # a redirect too: the configured address is the only one
                 async for chunk in response.aiter_raw():
                     body += chunk
                     if len(body) > SIZE_LIMIT:
-                        raise _Refused
+                        raise _NotAKeyDocument
             return json.loads(bytes(body))
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, RecursionError) as failure:
-            raise _Refused from failure
+            raise _NotAKeyDocument from failure
 
 
-class _Refused(Exception):
+class _NotAKeyDocument(Exception):
     """The issuer answered with something that is not a key document."""
 
 
@@ -160,7 +160,7 @@ def _usable(entry: dict[str, Any], allowed: tuple[str, ...]) -> VerifyKey | None
     if entry.get("use", "sig") != "sig" or not isinstance(operations, list) or "verify" not in operations:
         return None
     kind = entry.get("kty") if entry.get("kty") == "RSA" else entry.get("crv")
-    fits = _FITS.get(kind, ()) if isinstance(kind, str) else ()
+    fits = _ALGORITHMS_BY_KEY_TYPE.get(kind, ()) if isinstance(kind, str) else ()
     named = entry.get("alg")
     algorithms = tuple(name for name in allowed if name in fits and (named is None or named == name))
     if not algorithms:

@@ -29,7 +29,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from vaults.errors import VaultUnavailable
 
-FOLDER = "keys"
+KEYS_FOLDER = "keys"
 """Where keys lie in a data folder."""
 
 _SECRET = 32
@@ -82,14 +82,14 @@ class KeyRing:
         seen = tuple((name, state.st_mtime_ns, state.st_size) for name, state in states)
         if seen == self._seen:
             return
-        self.repaired = tuple(name for name, state in states if _made_private(self._folder / name, state.st_mode))
+        self.repaired = tuple(name for name, state in states if _open_private(self._folder / name, state.st_mode))
         keys = [_read(self._folder / name) for name in names]
         self._keys = {key.kid: key for key in keys}
         self._newest = keys[-1] if keys else None
         self._seen = seen
 
 
-def open_keys(folder: Path) -> KeyRing:
+def open_key_ring(folder: Path) -> KeyRing:
     """The key ring of ``folder``, with a first key made when it has none. Blocking."""
     _make_private(folder)
     ring = KeyRing(folder)
@@ -107,7 +107,7 @@ def open_secret(folder: Path, name: str) -> bytes:
     if not path.exists():
         with contextlib.suppress(FileExistsError):
             _publish(folder, name, secrets.token_bytes(_SECRET))
-    _made_private(path, path.stat().st_mode)
+    _open_private(path, path.stat().st_mode)
     secret = path.read_bytes()
     if len(secret) != _SECRET:
         raise VaultUnavailable(f"the key {name} cannot be read", hint="restore or remove it")
@@ -158,7 +158,7 @@ def _publish(folder: Path, name: str, data: bytes) -> None:
         os.close(descriptor)
 
 
-def _made_private(path: Path, mode: int) -> bool:
+def _open_private(path: Path, mode: int) -> bool:
     if not mode & 0o077:
         return False
     path.chmod(0o600)

@@ -25,7 +25,7 @@ class Licence:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class LicenceVerdict:
     """What became of a licence: ``message`` says it in one line, without paths; ``licence`` is there if it holds."""
 
     state: State
@@ -33,14 +33,14 @@ class Verdict:
     licence: Licence | None = None
 
 
-def expired(expires_at: float) -> Verdict:
+def expired_verdict(expires_at: float) -> LicenceVerdict:
     """The verdict once the time is over."""
-    return Verdict("expired", f"the licence ended on {day_of(expires_at)}")
+    return LicenceVerdict("expired", f"the licence ended on {day_of(expires_at)}")
 
 
 def day_of(seconds: float) -> str:
     """The date of a moment, for people."""
-    return datetime.fromtimestamp(min(seconds, _LAST), UTC).strftime("%Y-%m-%d")
+    return datetime.fromtimestamp(min(seconds, _LATEST_DATE), UTC).strftime("%Y-%m-%d")
 
 
-_LAST = 253_402_300_799.0  # the end of the year 9999, beyond which there are no dates
+_LATEST_DATE = 253_402_300_799.0  # the end of the year 9999, beyond which there are no dates

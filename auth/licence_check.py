@@ -21,10 +21,10 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
 
 from auth.errors import TokenInvalid
-from auth.licence import Licence, Verdict, day_of, expired
+from auth.licence import Licence, LicenceVerdict, day_of, expired_verdict
 from auth.principal import is_name
 from auth.settings import PlanName, PlanSettings
-from auth.token_claims import VerifyKey, check_times, signed_claims
+from auth.token_claims import VerifyKey, check_times, verify_signature
 from vaults.durations import parse_size
 
 AUDIENCE = "strongroom-licence"
@@ -73,35 +73,37 @@ def public_key(pem: bytes) -> VerifyKey | None:
     return None
 
 
-def check_licence(text: str, key: VerifyKey, instance: str, now: float) -> Verdict:
+def check_licence(text: str, key: VerifyKey, instance: str, now: float) -> LicenceVerdict:
     """Whether a licence holds on this installation, ``now`` in seconds since the epoch."""
     try:
-        claims = signed_claims(text, key)
+        claims = verify_signature(text, key)
         return _verdict(_Claims.model_validate(dict(claims)), claims, instance, now)
     except TokenInvalid as failure:
         if failure.reason in ("signature", "key"):
-            return Verdict("signature", "the licence is not signed with the configured key")
-        return Verdict("malformed", "the file is no licence")
+            return LicenceVerdict("signature", "the licence is not signed with the configured key")
+        return LicenceVerdict("malformed", "the file is no licence")
     except ValidationError:
-        return Verdict("malformed", "the file is no licence, or one of a newer version")
+        return LicenceVerdict("malformed", "the file is no licence, or one of a newer version")
 
 
-def _verdict(claims: _Claims, raw: Mapping[str, Any], instance: str, now: float) -> Verdict:
+def _verdict(claims: _Claims, raw: Mapping[str, Any], instance: str, now: float) -> LicenceVerdict:
     expires = float(raw["exp"]) if isinstance(raw.get("exp"), int | float) else 0.0
     try:
         check_times(raw, now, LEEWAY_S)
     except TokenInvalid as failure:
         if failure.reason == "expired":
-            return expired(expires)
+            return expired_verdict(expires)
         if failure.reason == "not_yet_valid":
-            return Verdict("early", "the licence does not hold yet: is the clock right?")
+            return LicenceVerdict("early", "the licence does not hold yet: is the clock right?")
         raise
     if claims.machine not in (None, instance):
-        return Verdict("machine", "the licence is for another installation: licence show tells the id of this one")
+        return LicenceVerdict(
+            "machine", "the licence is for another installation: licence show tells the id of this one"
+        )
     lifts = {name: _numbers(plan) for name, plan in claims.plans.items()}
     licence = Licence(claims.jti, claims.sub, claims.kind, lifts, claims.machine, expires)
     what = "every limit" if claims.kind == "admin" else f"the limits of {', '.join(sorted(lifts))}"
-    return Verdict("valid", f"the licence of {claims.sub} lifts {what} until {day_of(expires)}", licence)
+    return LicenceVerdict("valid", f"the licence of {claims.sub} lifts {what} until {day_of(expires)}", licence)
 
 
 def _numbers(plan: PlanSettings) -> dict[str, int | None]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
-from auth.licence import Licence, Verdict, expired
+from auth.licence import Licence, LicenceVerdict, expired_verdict
 from auth.settings import LimitSettings
 
 NAME = "licence.jwt"
@@ -18,10 +18,12 @@ FILE_LIMIT = 64 * 1024
 
 _Seen: TypeAlias = tuple[int, int, int] | None
 
-ABSENT = Verdict("absent", "there is no licence")
-NO_KEY = Verdict("no_key", "a licence is there, but limits.licence_key_file is not set")
-BAD_KEY = Verdict("bad_key", "limits.licence_key_file holds no public key of Ed25519 or RSA of 2048 bits and more")
-UNREADABLE = Verdict("unreadable", "the licence cannot be read")
+ABSENT = LicenceVerdict("absent", "there is no licence")
+NO_KEY = LicenceVerdict("no_key", "a licence is there, but limits.licence_key_file is not set")
+BAD_KEY = LicenceVerdict(
+    "bad_key", "limits.licence_key_file holds no public key of Ed25519 or RSA of 2048 bits and more"
+)
+UNREADABLE = LicenceVerdict("unreadable", "the licence cannot be read")
 
 
 class LicenceFile:
@@ -39,11 +41,11 @@ class LicenceFile:
         self._verdict = ABSENT
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> LicenceVerdict:
         """What becomes of the licence now."""
         licence = self._verdict.licence
         if licence is not None and self._now() >= licence.expires_at:
-            return expired(licence.expires_at)
+            return expired_verdict(licence.expires_at)
         return self._verdict
 
     def current(self) -> Licence | None:
@@ -58,7 +60,7 @@ class LicenceFile:
             self._verdict = self._judged()
             self._seen = seen
 
-    def _judged(self) -> Verdict:
+    def _judged(self) -> LicenceVerdict:
         if _look(self._file) is None:
             return ABSENT
         if self._key is None:

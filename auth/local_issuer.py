@@ -13,13 +13,13 @@ from auth.roles import role_of_label
 from auth.token_claims import (
     ACCESS_TOKEN,
     Claims,
-    Unverified,
+    UnverifiedToken,
     VerifyKey,
     audiences_of,
     check_times,
-    proved,
+    name_caller_in_refusals,
     subject_of,
-    verified_claims,
+    verify_claims,
 )
 from auth.tokens import instance_urn
 
@@ -35,7 +35,7 @@ class LocalAuthenticator:
         self._leeway_s = leeway_s
         self._now = now
 
-    async def authenticate(self, seen: Unverified) -> Principal | None:
+    async def authenticate(self, seen: UnverifiedToken) -> Principal | None:
         """None: not issued here. Raises ``TokenInvalid``: says it is, and is bad."""
         if seen.issuer != self._urn:
             return None
@@ -44,8 +44,8 @@ class LocalAuthenticator:
         key = self._ring.find(seen.kid)
         if key is None:
             raise TokenInvalid("key")
-        claims = verified_claims(seen, VerifyKey(key.public, ("EdDSA",)))
-        with proved(LOCAL, claims):
+        claims = verify_claims(seen, VerifyKey(key.public, ("EdDSA",)))
+        with name_caller_in_refusals(LOCAL, claims):
             if audiences_of(claims) != (self._urn,):
                 raise TokenInvalid("audience")
             return _principal(claims, check_times(claims, self._now(), self._leeway_s))

@@ -14,7 +14,7 @@ from vaults.errors import NotFound
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class PlanHolder:
     """Who is on a plan: a vault by its name, or a subject as in a grant. ``issuer`` is '' for a vault."""
 
     kind: Literal["vault", "subject"]
@@ -23,16 +23,16 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class PlanAssignment:
     """One row. ``since`` is RFC 3339 UTC."""
 
-    holder: Holder
+    holder: PlanHolder
     plan: str
     since: str
 
 
 @dataclass(frozen=True, slots=True)
-class Holders:
+class PlanHolders:
     """The whole table in memory: ``vaults`` by name, ``subjects`` by issuer and name."""
 
     vaults: Mapping[str, str]
@@ -50,22 +50,22 @@ class Holders:
         return {*self.vaults.values(), *(plan for each in self.subjects.values() for plan in each.values())}
 
 
-NO_HOLDERS = Holders(MappingProxyType({}), MappingProxyType({}))
+NO_HOLDERS = PlanHolders(MappingProxyType({}), MappingProxyType({}))
 
 
-def load_holders(reader: Reader) -> Holders:
+def load_holders(reader: Reader) -> PlanHolders:
     """Read the table."""
     vaults: dict[str, str] = {}
     subjects: dict[str, dict[str, str]] = {}
-    for each in list_holdings(reader):
+    for each in list_plan_assignments(reader):
         if each.holder.kind == "vault":
             vaults[each.holder.name] = each.plan
         else:
             subjects.setdefault(each.holder.issuer, {})[each.holder.name] = each.plan
-    return Holders(vaults, subjects)
+    return PlanHolders(vaults, subjects)
 
 
-def set_plan(writer: Writer, holder: Holder, plan: str) -> None:
+def set_plan(writer: Writer, holder: PlanHolder, plan: str) -> None:
     """Put a vault or a subject on a plan."""
     writer.run(
         "INSERT INTO plan_holders (kind, name, issuer, plan, since) VALUES (:kind, :name, :issuer, :plan, :since)"
@@ -80,7 +80,7 @@ def set_plan(writer: Writer, holder: Holder, plan: str) -> None:
     )
 
 
-def remove_plan(writer: Writer, holder: Holder) -> None:
+def remove_plan(writer: Writer, holder: PlanHolder) -> None:
     """Put it back on the default plan. Raises ``NotFound`` when it is there already."""
     gone = writer.run(
         "DELETE FROM plan_holders WHERE kind = :kind AND name = :name AND issuer = :issuer",
@@ -90,7 +90,7 @@ def remove_plan(writer: Writer, holder: Holder) -> None:
         raise NotFound(f"the {holder.kind} {holder.name} is on the default plan", hint="plan list shows who is not")
 
 
-def list_holdings(reader: Reader) -> list[Holding]:
+def list_plan_assignments(reader: Reader) -> list[PlanAssignment]:
     """Every row: vaults, then subjects, by name."""
     rows = reader.all("SELECT kind, name, issuer, plan, since FROM plan_holders ORDER BY kind DESC, name, issuer")
-    return [Holding(Holder(row[0], row[1], row[2]), row[3], row[4]) for row in rows]
+    return [PlanAssignment(PlanHolder(row[0], row[1], row[2]), row[3], row[4]) for row in rows]

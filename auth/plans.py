@@ -11,19 +11,21 @@ from dataclasses import dataclass, fields, replace
 from typing import Literal, TypeAlias
 
 from auth.licence import Licence
-from auth.plan_holders import Holders
+from auth.plan_holders import PlanHolders
 from auth.principal import Principal
 from auth.settings import LimitSettings, PlanSettings
-from vaults.advice import Advice, way
+from vaults.advice import Advice, tool_clause
 from vaults.durations import parse_size
 from vaults.errors import QuotaExceeded, RateLimited
 
-What: TypeAlias = Literal["stores_per_day", "memories", "size", "calls_per_minute"]
-Scope: TypeAlias = Literal["vault", "principal"]
+LimitName: TypeAlias = Literal["stores_per_day", "memories", "size", "calls_per_minute"]
+LimitScope: TypeAlias = Literal["vault", "principal"]
 
-ASK = "the operator can allow more"
-_ARCHIVE = way("archive some with memory_forget", "memory_forget")
-FULL = Advice(way("archive or purge some with memory_forget", "memory_forget.purge", instead=_ARCHIVE), ASK)
+ASK_OPERATOR = "the operator can allow more"
+_ARCHIVE = tool_clause("archive some with memory_forget", "memory_forget")
+VAULT_FULL = Advice(
+    tool_clause("archive or purge some with memory_forget", "memory_forget.purge", instead=_ARCHIVE), ASK_OPERATOR
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +38,17 @@ class Limits:
     calls_per_minute: int | None = None
 
 
-NUMBERS = tuple(each.name for each in fields(Limits))
-BOUNDLESS = Limits()
-BUILT_IN: Mapping[str, Limits] = {"unlimited": BOUNDLESS, "free": Limits(stores_per_day=20, memories=200)}
+LIMIT_NAMES = tuple(each.name for each in fields(Limits))
+NO_LIMITS = Limits()
+BUILT_IN: Mapping[str, Limits] = {"unlimited": NO_LIMITS, "free": Limits(stores_per_day=20, memories=200)}
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class PlanBound:
     """One number of a plan, and whom it bounds."""
 
-    what: What
-    scope: Scope
+    what: LimitName
+    scope: LimitScope
     plan: str
     limit: int
 
@@ -56,8 +58,11 @@ class Bound:
         whose = "this vault's" if self.scope == "vault" else "your"
         said, hint = {
             "stores_per_day": ("stores a day", f"the count starts again at {resets_at}; reading goes on"),
-            "memories": ("memories", FULL),
-            "size": ("bytes", Advice(way("purge some with memory_forget", "memory_forget.purge"), ASK)),
+            "memories": ("memories", VAULT_FULL),
+            "size": (
+                "bytes",
+                Advice(tool_clause("purge some with memory_forget", "memory_forget.purge"), ASK_OPERATOR),
+            ),
         }[self.what]
         more = {} if resets_at is None else {"resets_at": resets_at}
         return QuotaExceeded(
@@ -71,7 +76,7 @@ class Bound:
             **more,
         )
 
-    def too_often(self, wait_s: float) -> RateLimited:
+    def rate_exceeded(self, wait_s: float) -> RateLimited:
         """The same for calls that come too quickly."""
         return RateLimited(
             f"more than {self.limit} calls in a minute",
@@ -91,17 +96,17 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class EffectivePlan:
     """The plan a vault or a caller is on, as a licence leaves it. Several plans are joined by ``+``."""
 
     plan: str
-    scope: Scope
+    scope: LimitScope
     limits: Limits
 
-    def bound(self, what: What) -> Bound | None:
+    def bound(self, what: LimitName) -> PlanBound | None:
         """One of its numbers, if there is one."""
         limit = getattr(self.limits, what)
-        return None if limit is None else Bound(what, self.scope, self.plan, limit)
+        return None if limit is None else PlanBound(what, self.scope, self.plan, limit)
 
 
 class Plans:
@@ -111,7 +116,7 @@ class Plans:
         self,
         limits: LimitSettings,
         plans: Mapping[str, PlanSettings],
-        holders: Callable[[], Holders],
+        holders: Callable[[], PlanHolders],
         licence: Callable[[], Licence | None],
     ) -> None:
         self.defined = defined_plans(plans)
@@ -120,15 +125,15 @@ class Plans:
         self._default = limits.plan
         plain = self.defined[limits.plan]
         size = None if limits.vault_size is None else parse_size(limits.vault_size)
-        self._vaults = replace(plain, **_given(memories=limits.memories, size=size))
-        self._callers = replace(plain, **_given(stores_per_day=limits.stores_per_day))
+        self._vaults = replace(plain, **_settings_limits(memories=limits.memories, size=size))
+        self._callers = replace(plain, **_settings_limits(stores_per_day=limits.stores_per_day))
 
-    def of_vault(self, vault: str) -> Held:
+    def of_vault(self, vault: str) -> EffectivePlan:
         """The plan of a vault."""
         named = self._holders().vaults.get(vault)
         return self._held("vault", [] if named is None else [named], self._vaults)
 
-    def of_caller(self, principal: Principal) -> Held:
+    def of_caller(self, principal: Principal) -> EffectivePlan:
         """The plan of a caller. Several that name it (itself, its e-mail, its groups) add up: each number is the
         highest of them."""
         return self._held("principal", self._holders().plans_of(principal), self._callers)
@@ -137,15 +142,15 @@ class Plans:
         """Plans somebody is on that no setting defines (any more): they count as the default plan."""
         return sorted(self._holders().plans() - self.defined.keys())
 
-    def _held(self, scope: Scope, named: Iterable[str], default: Limits) -> Held:
+    def _held(self, scope: LimitScope, named: Iterable[str], default: Limits) -> EffectivePlan:
         plans = {name: self.defined[name] for name in named if name in self.defined} or {self._default: default}
         licence = self._licence()
         if licence is not None:
-            plans = {name: _lifted(limits, name, licence) for name, limits in plans.items()}
+            plans = {name: _lift(limits, name, licence) for name, limits in plans.items()}
         if len(plans) == 1:
             name, limits = next(iter(plans.items()))
-            return Held(name, scope, limits)
-        return Held("+".join(sorted(plans)), scope, most(plans.values()))
+            return EffectivePlan(name, scope, limits)
+        return EffectivePlan("+".join(sorted(plans)), scope, max_limits(plans.values()))
 
 
 def defined_plans(plans: Mapping[str, PlanSettings]) -> dict[str, Limits]:
@@ -153,13 +158,13 @@ def defined_plans(plans: Mapping[str, PlanSettings]) -> dict[str, Limits]:
     return {**BUILT_IN, **{name: _limits(plan) for name, plan in plans.items()}}
 
 
-def most(several: Iterable[Limits]) -> Limits:
+def max_limits(several: Iterable[Limits]) -> Limits:
     """The highest of each number."""
     found = list(several)
-    return Limits(**{name: _highest(getattr(each, name) for each in found) for name in NUMBERS})
+    return Limits(**{name: _max_number(getattr(each, name) for each in found) for name in LIMIT_NAMES})
 
 
-def _highest(numbers: Iterable[int | None]) -> int | None:
+def _max_number(numbers: Iterable[int | None]) -> int | None:
     highest = 0
     for number in numbers:
         if number is None:
@@ -168,11 +173,11 @@ def _highest(numbers: Iterable[int | None]) -> int | None:
     return highest
 
 
-def _lifted(limits: Limits, plan: str, licence: Licence) -> Limits:
+def _lift(limits: Limits, plan: str, licence: Licence) -> Limits:
     if licence.kind == "admin":
-        return BOUNDLESS
+        return NO_LIMITS
     lifts = licence.lifts.get(plan, {})
-    return replace(limits, **{name: _highest((getattr(limits, name), to)) for name, to in lifts.items()})
+    return replace(limits, **{name: _max_number((getattr(limits, name), to)) for name, to in lifts.items()})
 
 
 def _limits(plan: PlanSettings) -> Limits:
@@ -180,5 +185,5 @@ def _limits(plan: PlanSettings) -> Limits:
     return Limits(plan.stores_per_day, plan.memories, size, plan.calls_per_minute)
 
 
-def _given(**numbers: int | None) -> dict[str, int]:
+def _settings_limits(**numbers: int | None) -> dict[str, int]:
     return {name: number for name, number in numbers.items() if number is not None}

@@ -11,7 +11,7 @@ LOCAL = "local"
 OWNER_ISSUERS = frozenset({"stdio", "cli", "loopback"})
 """Doors that only the owner of the machine can reach. An outside issuer is a URL and cannot be called so."""
 
-PINS = ("sub:", "email:", "group:")
+NAME_PREFIXES = ("sub:", "email:", "group:")
 """Prefixes by which a grant says which kind of name it means."""
 
 NAME_LIMIT = 255
@@ -25,7 +25,7 @@ def is_name(text: str) -> bool:
     return 0 < len(text) <= NAME_LIMIT and text.isprintable() and text == text.strip()
 
 
-def key_of(issuer: str, subject: str) -> str:
+def principal_key(issuer: str, subject: str) -> str:
     """``Principal.key`` of a caller."""
     return hashlib.sha256(f"{issuer}\0{subject}".encode()).hexdigest()[:16]
 
@@ -53,7 +53,7 @@ class Principal:
     key: str = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "key", key_of(self.issuer, self.subject))
+        object.__setattr__(self, "key", principal_key(self.issuer, self.subject))
 
     @property
     def is_owner(self) -> bool:
@@ -73,12 +73,12 @@ def local_names(subject: str) -> frozenset[str]:
     return frozenset({subject, f"sub:{subject}"})
 
 
-def outside_names(subject: str, email: str | None, groups: tuple[str, ...]) -> frozenset[str]:
+def external_names(subject: str, email: str | None, groups: tuple[str, ...]) -> frozenset[str]:
     """What a grant may call an outside identity; ``email`` only when the issuer says it is verified.
 
     A plain name that looks pinned is left out: an account named ``group:admins`` must not match a grant to
     that group. Its own pinned form ``sub:group:admins`` remains.
     """
     pinned = {f"sub:{subject}"} | ({f"email:{email}"} if email else set()) | {f"group:{group}" for group in groups}
-    plain = {name for name in (subject, email or "", *groups) if name and not name.startswith(PINS)}
+    plain = {name for name in (subject, email or "", *groups) if name and not name.startswith(NAME_PREFIXES)}
     return frozenset(pinned | plain)

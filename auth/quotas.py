@@ -10,7 +10,7 @@ from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from auth.plans import Bound, Plans
+from auth.plans import PlanBound, Plans
 from auth.principal import Principal
 from auth.settings import LimitSettings
 from vaults.errors import Overloaded
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rates:
+class _RateLimiter:
     """The limiter and its rates, built on the first call: importing ``limits`` takes 0.1 s of a cold start."""
 
     windows: MonotonicWindows
@@ -31,7 +31,7 @@ class _Rates:
     item: Callable[[int], RateLimitItem]
 
 
-class Ticket:
+class CallSlot:
     """A call let in; leaving the ``with`` block gives its place back, once."""
 
     __slots__ = ("_key", "_running")
@@ -41,7 +41,7 @@ class Ticket:
         self._key = key
         running[key] += 1
 
-    def __enter__(self) -> Ticket:
+    def __enter__(self) -> CallSlot:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -61,9 +61,9 @@ class Quotas:
         self._plans = plans
         self._clock = clock
         self._running: Counter[str] = Counter()
-        self._rates: _Rates | None = None
+        self._rates: _RateLimiter | None = None
 
-    def admit(self, principal: Principal, vault: str) -> Ticket:
+    def admit(self, principal: Principal, vault: str) -> CallSlot:
         """Let one call in: ``with quotas.admit(principal, vault): …``.
 
         Raises ``RateLimited`` above a rate, ``Overloaded`` above the calls at once; both say when to come back.
@@ -73,38 +73,38 @@ class Quotas:
             raise Overloaded(f"{self._limits.in_flight} calls of yours are still running", hint="wait for one to end")
         for bound, counted in self._bounds(principal, vault):
             self._hit(bound, counted)
-        return Ticket(self._running, key)
+        return CallSlot(self._running, key)
 
-    def calls_in_window(self, bound: Bound, principal: Principal, vault: str) -> int:
+    def calls_in_window(self, bound: PlanBound, principal: Principal, vault: str) -> int:
         """Calls counted towards the bound of a plan in the present minute."""
         rates = self._rates or self._load()
         counted = (principal.key,) if bound.scope == "principal" else ("vault", vault)
         return rates.windows.get(rates.item(bound.limit).key_for(*counted))
 
-    def _bounds(self, principal: Principal, vault: str) -> Iterator[tuple[Bound, tuple[str, ...]]]:
+    def _bounds(self, principal: Principal, vault: str) -> Iterator[tuple[PlanBound, tuple[str, ...]]]:
         """The rates of a call, each with what it is counted under. Those of the settings bound every plan."""
         key, limits = principal.key, self._limits
         own, of_vault = self._plans.of_caller(principal), self._plans.of_vault(vault)
         rate, shared = own.bound("calls_per_minute"), of_vault.bound("calls_per_minute")
         if rate is None or rate.limit > limits.calls_per_minute:
-            rate = Bound("calls_per_minute", "principal", own.plan, limits.calls_per_minute)
+            rate = PlanBound("calls_per_minute", "principal", own.plan, limits.calls_per_minute)
         yield rate, (key,)
-        yield Bound("calls_per_minute", "principal", own.plan, limits.vault_calls_per_minute), (key, vault)
+        yield PlanBound("calls_per_minute", "principal", own.plan, limits.vault_calls_per_minute), (key, vault)
         if shared is not None:
             yield shared, ("vault", vault)
 
-    def _hit(self, bound: Bound, counted: tuple[str, ...]) -> None:
+    def _hit(self, bound: PlanBound, counted: tuple[str, ...]) -> None:
         rates = self._rates or self._load()
         item = rates.item(bound.limit)
         if not rates.limiter.hit(item, *counted):
-            raise bound.too_often(max(0.1, rates.windows.get_expiry(item.key_for(*counted)) - self._clock()))
+            raise bound.rate_exceeded(max(0.1, rates.windows.get_expiry(item.key_for(*counted)) - self._clock()))
 
-    def _load(self) -> _Rates:
+    def _load(self) -> _RateLimiter:
         from limits import RateLimitItemPerMinute
         from limits.strategies import FixedWindowRateLimiter
 
         from auth.rate_windows import MonotonicWindows
 
         windows = MonotonicWindows(self._clock)
-        self._rates = _Rates(windows, FixedWindowRateLimiter(windows), cache(RateLimitItemPerMinute))
+        self._rates = _RateLimiter(windows, FixedWindowRateLimiter(windows), cache(RateLimitItemPerMinute))
         return self._rates

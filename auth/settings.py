@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from vaults.durations import parse_duration, parse_size
-from vaults.settings import Section
+from vaults.settings import SettingsSection
 
 ASYMMETRIC = frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"})
 """What an issuer may sign with. Never HS*: a shared secret beside public keys invites key confusion."""
@@ -42,7 +42,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class IssuerSettings(Section):
+class IssuerSettings(SettingsSection):
     """One outside authorization server. Only ``jwks_url`` is ever contacted, whatever a token says."""
 
     issuer: Annotated[str, Field(min_length=1, description="its iss claim, compared byte for byte")]
@@ -95,7 +95,7 @@ class IssuerSettings(Section):
         return self
 
 
-class AuthSettings(Section):
+class AuthSettings(SettingsSection):
     mode: Annotated[
         Literal["token", "none"], Field(description="none: everybody is the owner; refused unless bound to loopback")
     ] = "token"
@@ -155,7 +155,7 @@ def _plan_name(name: str) -> str:
 PlanName = Annotated[str, AfterValidator(_plan_name)]
 
 
-class PlanSettings(Section):
+class PlanSettings(SettingsSection):
     """What a vault or a caller on this plan may do and hold. What is left out has no bound."""
 
     stores_per_day: Annotated[int | None, Field(ge=0, description="memories stored per UTC day")] = None
@@ -168,7 +168,7 @@ class PlanSettings(Section):
     calls_per_minute: Annotated[int | None, Field(ge=1, description="calls per minute")] = None
 
 
-class LimitSettings(Section):
+class LimitSettings(SettingsSection):
     """Each server process counts for itself: a caller spread over N workers may reach N times as much."""
 
     plan: Annotated[

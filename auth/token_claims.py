@@ -21,7 +21,7 @@ from jwt.algorithms import AllowedPublicKeys
 from jwt.types import Options
 
 from auth.errors import TokenInvalid
-from auth.principal import is_name, key_of
+from auth.principal import is_name, principal_key
 
 Claims: TypeAlias = Mapping[str, Any]
 
@@ -30,7 +30,7 @@ TOKEN_LIMIT = 8 * 1024
 
 ACCESS_TOKEN = "at+jwt"  # noqa: S105  a media type (RFC 9068)
 KID_LIMIT = 256
-LATEST = 2.0**53
+LATEST_TIME = 2.0**53
 """Seconds since the epoch beyond which a number is not a time but an attack on arithmetic."""
 
 _SIGNATURE_ONLY: Options = {
@@ -46,7 +46,7 @@ _SIGNATURE_ONLY: Options = {
 
 
 @dataclass(frozen=True, slots=True)
-class Unverified:
+class UnverifiedToken:
     """What a token says of itself, read only to choose who shall verify it."""
 
     token: str
@@ -63,7 +63,7 @@ class VerifyKey:
     algorithms: tuple[str, ...]
 
 
-def peek(token: str) -> Unverified:
+def peek(token: str) -> UnverifiedToken:
     """Take a token apart without believing it. Bounded: size first, then two small JSON objects."""
     if len(token) > TOKEN_LIMIT:
         raise TokenInvalid("too_large")
@@ -80,18 +80,18 @@ def peek(token: str) -> Unverified:
         raise TokenInvalid("malformed")
     if not isinstance(issuer, str):
         raise TokenInvalid("issuer")
-    return Unverified(token, issuer, kid, typ)
+    return UnverifiedToken(token, issuer, kid, typ)
 
 
-def verified_claims(seen: Unverified, key: VerifyKey) -> Claims:
+def verify_claims(seen: UnverifiedToken, key: VerifyKey) -> Claims:
     """The claims, once the signature holds under ``key``. Raises ``TokenInvalid``."""
-    claims = signed_claims(seen.token, key)
+    claims = verify_signature(seen.token, key)
     if claims.get("iss") != seen.issuer:  # a doubled member could read differently the second time
         raise TokenInvalid("issuer")
     return claims
 
 
-def signed_claims(token: str, key: VerifyKey) -> Claims:
+def verify_signature(token: str, key: VerifyKey) -> Claims:
     """What ``key`` signed, whoever says to have issued it. Raises ``TokenInvalid``."""
     try:
         claims: dict[str, Any] = jwt.decode(token, key.public, algorithms=list(key.algorithms), options=_SIGNATURE_ONLY)
@@ -106,13 +106,13 @@ def signed_claims(token: str, key: VerifyKey) -> Claims:
 
 
 @contextmanager
-def proved(issuer: str, claims: Claims) -> Iterator[None]:
+def name_caller_in_refusals(issuer: str, claims: Claims) -> Iterator[None]:
     """A refusal inside names the caller of these claims, which a signature has proved to be the issuer's."""
     try:
         yield
     except TokenInvalid as invalid:
         with suppress(TokenInvalid):
-            invalid.principal = key_of(issuer, subject_of(claims))
+            invalid.principal = principal_key(issuer, subject_of(claims))
         raise
 
 
@@ -148,7 +148,7 @@ def audiences_of(claims: Claims) -> tuple[str, ...]:
 def _seconds(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TokenInvalid("claims")
-    if not (0 <= value < LATEST) or not math.isfinite(value):
+    if not (0 <= value < LATEST_TIME) or not math.isfinite(value):
         raise TokenInvalid("claims")
     return float(value)
 

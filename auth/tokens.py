@@ -17,10 +17,10 @@ import jwt
 import uuid_utils
 
 from auth.access import EVERY_VAULT
-from auth.daily_usage import counted
+from auth.daily_usage import find_counted
 from auth.grants import raise_grant
 from auth.keys import KeyRing, SigningKey
-from auth.principal import LOCAL, PINS, is_name
+from auth.principal import LOCAL, NAME_PREFIXES, is_name
 from auth.roles import Role, parse_role
 from auth.token_claims import ACCESS_TOKEN, TOKEN_LIMIT
 from vaults.db.sql import Reader, Writer
@@ -126,7 +126,7 @@ TOKEN_SEEN = "token:"  # noqa: S105  a prefix
 def ending_tokens(reader: Reader, now: datetime, notice: timedelta) -> list[TokenRecord]:
     """Tokens in use that end within ``notice`` from ``now`` and were not replaced: there is none of the same subject,
     for the same vaults, that lasts longer. Those made for a shorter time than that are their maker's to renew."""
-    used = counted(reader, TOKEN_SEEN)
+    used = find_counted(reader, TOKEN_SEEN)
     alive = [each for each in list_tokens(reader) if each.revoked_at is None and each.expires_at is not None]
     return [each for each in alive if each.id in used and _is_ending(each, now, notice) and not _successor(each, alive)]
 
@@ -159,7 +159,7 @@ def _record(row: tuple[str, ...]) -> TokenRecord:
 
 
 def _check(request: TokenRequest) -> None:
-    if not is_name(request.subject) or request.subject.startswith(PINS) or request.subject == EVERY_VAULT:
+    if not is_name(request.subject) or request.subject.startswith(NAME_PREFIXES) or request.subject == EVERY_VAULT:
         raise InvalidArgument("subject", "must be a plain name of 1 to 255 printable characters")
     if not request.vaults or not all(is_name(vault) for vault in request.vaults):
         raise InvalidArgument("vault", "must be names of vaults, or '*'")

@@ -33,7 +33,7 @@ PARTS = {
     "graph": "links of 10,000 notes, and what is asked of them",
     "scale": "search among a million passages",
 }
-ASKED_FOR = {"scale"}
+ON_REQUEST = {"scale"}
 """Parts that take minutes: measured when they are named, or small with ``--quick``."""
 
 QUICK = 0.1
@@ -46,12 +46,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     export_environment()
     run = Run(QUICK if given.quick else 1.0, given.data, given.out)
-    began, before = time.monotonic(), machine.load()
-    figures = [figure for name in given.only or _default(given) for figure in _measured(name, run)]
+    began, before = time.monotonic(), machine.load_average()
+    figures = [figure for name in given.only or _default_parts(given) for figure in _measure_part(name, run)]
     about = {
-        "machine": machine.described(),
+        "machine": machine.describe_machine(),
         "load_before": before,
-        "load_after": machine.load(),
+        "load_after": machine.load_average(),
         "seconds": time.monotonic() - began,
         "scale": run.scale,
     }
@@ -62,11 +62,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     return int(given.strict and any(figure.met is False for figure in figures))
 
 
-def _default(given: argparse.Namespace) -> list[str]:
-    return [name for name in PARTS if given.quick or name not in ASKED_FOR]
+def _default_parts(given: argparse.Namespace) -> list[str]:
+    return [name for name in PARTS if given.quick or name not in ON_REQUEST]
 
 
-def _measured(name: str, run: Run) -> Iterator[Figure]:
+def _measure_part(name: str, run: Run) -> Iterator[Figure]:
     print(f"{name}: {PARTS[name]}", file=sys.stderr, flush=True)
     try:
         yield from importlib.import_module(f"bench.{name}").measure(run)

@@ -23,18 +23,18 @@ TOP, CANDIDATES = 10, 50
 
 
 @dataclass(slots=True)
-class _Held:
+class _OpenVault:
     embedder: Embedder | None = None
     connection: Any = None
     index: Any = None
 
 
-_held = _Held()
+_opened = _OpenVault()
 """Of the process this module's functions are called in."""
 
 
 @contextmanager
-def beside() -> Iterator[ProcessPoolExecutor]:
+def process_pool() -> Iterator[ProcessPoolExecutor]:
     """A process to call the functions below in."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         pool.submit(_load_model).result()
@@ -47,29 +47,29 @@ def _load_model() -> None:
     from vaults.settings import EmbeddingSettings
 
     export_environment()
-    _held.embedder = load_embedder(EmbeddingSettings())
+    _opened.embedder = load_embedder(EmbeddingSettings())
     for text in ("warm", "warm up a little more", "and once more, with a sentence of some length to it"):
-        _held.embedder.embed([text])
+        _opened.embedder.embed([text])
 
 
 def embed_all(texts: Sequence[str]) -> bytes:
     """Vectors as float32, row by row."""
-    assert _held.embedder is not None
-    return b"".join(_held.embedder.embed(texts[at : at + 64]).tobytes() for at in range(0, len(texts), 64))
+    assert _opened.embedder is not None
+    return b"".join(_opened.embedder.embed(texts[at : at + 64]).tobytes() for at in range(0, len(texts), 64))
 
 
 def open_vault(folder: Path, vault_id: str) -> int:
     """Open the database for reading and the vault's own snapshot of the index; returns the vectors in it."""
     from vaults.db.connection import open_raw
-    from vaults.index.vector_index import Stamp, VectorIndex
+    from vaults.index.vector_index import SnapshotStamp, VectorIndex
     from vaults.settings import IndexSettings, StorageSettings
 
-    assert _held.embedder is not None
-    model = _held.embedder.identity
-    _held.connection = open_raw(folder / "vault.db", StorageSettings(), writer=False)
-    expected = Stamp(vault_id, model.key, model.width, 0)
-    _held.index = VectorIndex.load(folder / "vectors.idx", expected, IndexSettings())
-    return len(_held.index)
+    assert _opened.embedder is not None
+    model = _opened.embedder.identity
+    _opened.connection = open_raw(folder / "vault.db", StorageSettings(), writer=False)
+    expected = SnapshotStamp(vault_id, model.key, model.width, 0)
+    _opened.index = VectorIndex.load(folder / "vectors.idx", expected, IndexSettings())
+    return len(_opened.index)
 
 
 def recall_all(queries: Sequence[str]) -> list[dict[str, float]]:
@@ -78,19 +78,19 @@ def recall_all(queries: Sequence[str]) -> list[dict[str, float]]:
 
 
 def _recall(query: str) -> dict[str, float]:
-    from vaults.search.query import parse
+    from vaults.search.query import parse_query
 
-    assert _held.embedder is not None
+    assert _opened.embedder is not None
     clock = [time.perf_counter()]
-    vector = _held.embedder.embed([query])[0]
+    vector = _opened.embedder.embed([query])[0]
     clock.append(time.perf_counter())
-    words = _held.connection.execute(
+    words = _opened.connection.execute(
         "SELECT rowid, bm25(passages_fts, 2.0, 1.0, 0.5) AS score FROM passages_fts"
         f" WHERE passages_fts MATCH ? ORDER BY score LIMIT {CANDIDATES}",
-        (parse(query).match,),
+        (parse_query(query).match,),
     ).fetchall()
     clock.append(time.perf_counter())
-    near = _held.index.search(vector, CANDIDATES)
+    near = _opened.index.search(vector, CANDIDATES)
     clock.append(time.perf_counter())
     ranks: dict[int, float] = {}
     for ranked in (words, near):
@@ -98,12 +98,12 @@ def _recall(query: str) -> dict[str, float]:
             ranks[passage] = ranks.get(passage, 0.0) + 1 / (60 + place)
     best = sorted(ranks, key=ranks.__getitem__, reverse=True)[:TOP]
     some = ", ".join(map(str, best))
-    _held.connection.execute(
+    _opened.connection.execute(
         "SELECT m.id, m.title, m.content, m.author, m.created_at FROM passages p JOIN memories m ON m.seq = p.item"
         f" WHERE p.seq IN ({some})"
     ).fetchall()
     clock.append(time.perf_counter())
-    stages = dict(zip(("embed", "words", "vectors", "fetch"), _steps(clock), strict=True))
+    stages = dict(zip(("embed", "words", "vectors", "fetch"), _stage_seconds(clock), strict=True))
     return {**stages, "all": clock[-1] - clock[0]}
 
 
@@ -112,7 +112,7 @@ def open_for_writing(folder: Path) -> None:
     from vaults.db.connection import open_raw
     from vaults.settings import StorageSettings
 
-    _held.connection = open_raw(folder / "vault.db", StorageSettings(), writer=True)
+    _opened.connection = open_raw(folder / "vault.db", StorageSettings(), writer=True)
 
 
 def remember_all(texts: Sequence[str]) -> list[dict[str, float]]:
@@ -121,32 +121,32 @@ def remember_all(texts: Sequence[str]) -> list[dict[str, float]]:
 
 
 def _remember(text: str) -> dict[str, float]:
-    from bench.data_folders import ACTOR, Plain
+    from bench.data_folders import ACTOR, CLOSED_VAULT
     from vaults.db.sql import Writer
     from vaults.domain.memories import storage
     from vaults.domain.memories.memory_model import MemoryFields
 
-    assert _held.embedder is not None
-    prepared = storage.prepare(Plain, ACTOR, MemoryFields(content=text))
+    assert _opened.embedder is not None
+    prepared = storage.prepare(CLOSED_VAULT, ACTOR, MemoryFields(content=text))
     clock = [time.perf_counter()]
-    vectors = [row.tobytes() for row in _held.embedder.embed([text])]
+    vectors = [row.tobytes() for row in _opened.embedder.embed([text])]
     clock.append(time.perf_counter())
-    raw = _held.connection
+    raw = _opened.connection
     raw.execute("BEGIN IMMEDIATE")
-    storage.insert(Writer(raw), ACTOR, prepared, vectors, _held.embedder.identity.key)
+    storage.insert(Writer(raw), ACTOR, prepared, vectors, _opened.embedder.identity.key)
     raw.execute("COMMIT")
     clock.append(time.perf_counter())
-    return {**dict(zip(("embed", "commit"), _steps(clock), strict=True)), "all": clock[-1] - clock[0]}
+    return {**dict(zip(("embed", "commit"), _stage_seconds(clock), strict=True)), "all": clock[-1] - clock[0]}
 
 
-def embed_together(texts: Sequence[str], callers: int) -> float:
+def embed_concurrently(texts: Sequence[str], callers: int) -> float:
     """Texts per second of the embedding service alone, asked by ``callers`` at a time, one text each."""
     import asyncio
 
-    return asyncio.run(_embed_together(texts, callers))
+    return asyncio.run(_embed_concurrently(texts, callers))
 
 
-async def _embed_together(texts: Sequence[str], callers: int) -> float:
+async def _embed_concurrently(texts: Sequence[str], callers: int) -> float:
     import asyncio
 
     from vaults.embed.service import EmbeddingService
@@ -169,5 +169,5 @@ async def _embed_together(texts: Sequence[str], callers: int) -> float:
         await service.close()
 
 
-def _steps(clock: Sequence[float]) -> list[float]:
+def _stage_seconds(clock: Sequence[float]) -> list[float]:
     return [after - before for before, after in pairwise(clock)]

@@ -17,7 +17,7 @@ from bench import data_folders
 from server.services import open_services
 from server.tools import discover
 from vaults.db.sql import Writer
-from vaults.domain.memories.memory_model import MemoryFields, derived_title
+from vaults.domain.memories.memory_model import MemoryFields, derive_title
 from vaults.index.passages import Passage
 
 BATCH = 20_000
@@ -36,30 +36,30 @@ def fill(data: Path, vault: str, pairs: Iterable[Pair]) -> None:
 
 
 async def _fill(data: Path, vault: str, pairs: Iterator[Pair]) -> None:
-    loaded = data_folders.settings_of(data, **{"storage.synchronous": "normal"})
+    loaded = data_folders.default_settings(data, **{"storage.synchronous": "normal"})
     async with (
         open_services(loaded.settings, data, discover()) as services,
-        services.pool.lease(services.roster.entry(vault)) as opened,
+        services.pool.lease(services.registry_cache.entry(vault)) as opened,
     ):
         text, vector = next(pairs)
-        first = data_folders.Item(MemoryFields(content=text, external_id="item-0"), vector)
-        await data_folders.store(services, opened, [first])
-        await opened.db.exclusively(lambda raw: raw.execute(f"PRAGMA cache_size=-{CACHE_KIB}"))
+        first = data_folders.SeedMemory(MemoryFields(content=text, external_id="item-0"), vector)
+        await data_folders.fill_open(services, opened, [first])
+        await opened.db.run_on_writer(lambda raw: raw.execute(f"PRAGMA cache_size=-{CACHE_KIB}"))
         for start in count(2, BATCH):
             some = list(islice(pairs, BATCH))
             if not some:
                 break
-            await opened.db.write(partial(_copied, first=start, pairs=some))
-        await data_folders.store(services, opened, [])
+            await opened.db.write(partial(_copy_rows, first=start, pairs=some))
+        await data_folders.fill_open(services, opened, [])
 
 
-def _copied(tx: Writer, first: int, pairs: Sequence[Pair]) -> None:
-    kinds = {table: _pattern(tx, table) for table in ("memories", "passages", "embeddings")}
+def _copy_rows(tx: Writer, first: int, pairs: Sequence[Pair]) -> None:
+    kinds = {table: _copy_pattern(tx, table) for table in ("memories", "passages", "embeddings")}
     rows: dict[str, list[Row]] = {table: [] for table in kinds}
     for number, (text, vector) in enumerate(pairs, first):
         own = Passage("", text, kinds["passages"]["labels"]).columns()
         unique = {"id": f"item-{number}", "external_id": f"item-{number - 1}", "duplicate_key": f"{number:032x}"}
-        said = {"title": derived_title(text), "content": text, "content_hash": own["text_hash"]}
+        said = {"title": derive_title(text), "content": text, "content_hash": own["text_hash"]}
         cut = {"item": number, "source_hash": own["text_hash"]}
         made = {"passage": number, "text_hash": own["text_hash"], "vector": vector, "change": number}
         rows["memories"].append(kinds["memories"] | {"seq": number} | unique | said)
@@ -71,7 +71,7 @@ def _copied(tx: Writer, first: int, pairs: Sequence[Pair]) -> None:
     tx.run("UPDATE vector_clock SET last = ?", (first + len(pairs) - 1,))
 
 
-def _pattern(tx: Writer, table: str) -> Row:
+def _copy_pattern(tx: Writer, table: str) -> Row:
     names = [row[1] for row in tx.all(f"PRAGMA table_info({table})")]
     found = tx.one(f"SELECT {', '.join(names)} FROM {table} ORDER BY rowid LIMIT 1")
     assert found is not None

@@ -10,12 +10,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from auth.keys import KeyRing, open_keys
+from auth.keys import KeyRing, open_key_ring
 from auth.roles import Role
 from auth.tokens import IssuedToken, TokenRequest, create_token
 from server import vault_admin
-from server.services import CONTROL, Services, open_services
-from server.settings import Loaded, load
+from server.services import CONTROL_DB, Services, open_services
+from server.settings import LoadedSettings, load
 from server.setup.first_start import KEYS
 from server.tools import discover
 from vaults import registry
@@ -40,12 +40,12 @@ UNLIMITED = {"limits.calls_per_minute": 10**9, "limits.vault_calls_per_minute": 
 ACTOR = Actor(identity="local|bench", name="bench", workspace=None)
 
 
-Plain = cast("Vault", SimpleNamespace(shared=SimpleNamespace(index=IndexSettings(), hygiene=HygieneSettings())))
+CLOSED_VAULT = cast("Vault", SimpleNamespace(shared=SimpleNamespace(index=IndexSettings(), hygiene=HygieneSettings())))
 """What ``storage.prepare`` asks of a vault, for rows written where none is open."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class DataFolder:
     """A data folder, and the tokens of those who may enter, by subject."""
 
     data: Path
@@ -53,64 +53,64 @@ class Ground:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class SeedMemory:
     """A memory to fill a vault with; ``vector`` is float32 in bytes."""
 
     fields: MemoryFields
     vector: bytes
 
 
-def settings_of(data: Path, **flags: Any) -> Loaded:
+def default_settings(data: Path, **flags: Any) -> LoadedSettings:
     """The defaults, whatever the environment says."""
     return load(data, flags={**UNLIMITED, **flags}, environment={})
 
 
-def prepared(data: Path, subjects: Mapping[str, Sequence[str]], role: Role = Role.WRITER) -> Ground:
+def prepare_folder(data: Path, subjects: Mapping[str, Sequence[str]], role: Role = Role.WRITER) -> DataFolder:
     """A folder with the vaults the subjects have grants for, and a token for each subject."""
-    return asyncio.run(_prepared(data, subjects, role))
+    return asyncio.run(_prepare_folder(data, subjects, role))
 
 
-async def _prepared(data: Path, subjects: Mapping[str, Sequence[str]], role: Role) -> Ground:
-    loaded = settings_of(data)
+async def _prepare_folder(data: Path, subjects: Mapping[str, Sequence[str]], role: Role) -> DataFolder:
+    loaded = default_settings(data)
     data.mkdir(parents=True, exist_ok=True)
-    control = Database(data / CONTROL, loaded.settings.storage)
+    control = Database(data / CONTROL_DB, loaded.settings.storage)
     try:
         await migrate(control, "control")
         for name in dict.fromkeys(name for names in subjects.values() for name in names if name != "*"):
             await vault_admin.register(control, data, loaded.settings.storage, name)
-        ring, instance = open_keys(data / KEYS), await registry.instance_id(control)
+        ring, instance = open_key_ring(data / KEYS), await registry.instance_id(control)
         tokens = {}
         for subject, names in subjects.items():
             request = TokenRequest(subject, tuple(names), role, 86_400)
-            tokens[subject] = (await control.write(partial(_issued, ring, instance, request))).token
+            tokens[subject] = (await control.write(partial(_issue_token, ring, instance, request))).token
     finally:
         await control.close()
-    return Ground(data, tokens)
+    return DataFolder(data, tokens)
 
 
-def _issued(ring: KeyRing, instance: str, request: TokenRequest, tx: Writer) -> IssuedToken:
+def _issue_token(ring: KeyRing, instance: str, request: TokenRequest, tx: Writer) -> IssuedToken:
     return create_token(tx, ring, instance, request)
 
 
-def fill(data: Path, vault: str, items: Iterable[Item]) -> None:
+def fill(data: Path, vault: str, items: Iterable[SeedMemory]) -> None:
     """Store ``items`` as the server would, but in big transactions, and leave a snapshot of the vectors."""
     asyncio.run(_fill(data, vault, items))
 
 
-async def _fill(data: Path, vault: str, items: Iterable[Item]) -> None:
-    loaded = settings_of(data)
+async def _fill(data: Path, vault: str, items: Iterable[SeedMemory]) -> None:
+    loaded = default_settings(data)
     async with (
         open_services(loaded.settings, data, discover()) as services,
-        services.pool.lease(services.roster.entry(vault)) as opened,
+        services.pool.lease(services.registry_cache.entry(vault)) as opened,
     ):
-        await store(services, opened, items)
+        await fill_open(services, opened, items)
 
 
-async def store(services: Services, vault: Vault, items: Iterable[Item]) -> None:
+async def fill_open(services: Services, vault: Vault, items: Iterable[SeedMemory]) -> None:
     """``fill`` for an open vault."""
     model = await services.embedder.warm()
     await vault.adopt_model()
-    batch: list[Item] = []
+    batch: list[SeedMemory] = []
 
     def write(tx: Writer) -> None:
         for item in batch:

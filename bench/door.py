@@ -13,15 +13,15 @@ from functools import partial
 
 from bench import data_folders, servers, wire
 from bench.figures import Figure
-from bench.measurements import cpu_seconds, in_ms, p50, p99
+from bench.measurements import cpu_seconds, p50, p99, to_ms
 from bench.run import Run
 from bench.site import BARE
-from bench.wire import HANDSHAKE, Door, Driven, Load
+from bench.wire import HANDSHAKE, LoadResult, RequestLoad, VaultEndpoint
 
 CONNECTIONS = 16
 ROUNDS = 7
 LIMITS = {"noop": 6.0, "list": 2.0, "handshake": 12.0}
-SAYS = {
+TITLES = {
     "noop": "HTTP no-op tool, 2026-07-28, CPU ÷ bare route",
     "list": "HTTP tools/list, CPU ÷ bare route",
     "handshake": "HTTP no-op tool, 2025-11-25, CPU ÷ bare route",
@@ -33,19 +33,19 @@ COUNTS = {"get": 4000, "bare": 4000, "noop": 2000, "list": 4000, "handshake": 10
 def measure(run: Run) -> Iterator[Figure]:
     """CPU per request over rounds that take turns; the least of each side counts, as noise only ever adds."""
     with run.folder("door") as folder:
-        ready = data_folders.prepared(folder / "data", {"ann": ("main",)})
-        with servers.running(servers.SITE, ready.data) as server, wire.driver() as pool:
+        ready = data_folders.prepare_folder(folder / "data", {"ann": ("main",)})
+        with servers.run_server(servers.SITE, ready.data) as server, wire.driver() as pool:
             servers.pin(server.pid, 0)
             pool.submit(_pin_here).result()
-            requests = _requests(Door(server.port, "main", ready.tokens["ann"]))
-            send = partial(_round, pool, server, requests)
+            requests = _requests(VaultEndpoint(server.port, "main", ready.tokens["ann"]))
+            send = partial(_run_round, pool, server, requests)
             with run.told("the door: 16 connections, everything on"):
                 send(run.sized(500))  # warm
                 rounds = [send(None, run.scale) for _ in range(run.sized(ROUNDS, 3))]
     yield from _figures(rounds)
 
 
-def _requests(door: Door) -> dict[str, bytes]:
+def _requests(door: VaultEndpoint) -> dict[str, bytes]:
     return {
         "get": wire.plain_get(door.port, BARE),
         "bare": door.request("tools/call", {"name": "noop", "arguments": {"number": 7}}, path=BARE),
@@ -59,10 +59,10 @@ def _pin_here() -> None:
     servers.pin(os.getpid(), 1)
 
 
-Sample = Mapping[str, tuple[float, Driven]]
+Sample = Mapping[str, tuple[float, LoadResult]]
 
 
-def _round(
+def _run_round(
     pool: ProcessPoolExecutor,
     server: servers.Server,
     requests: Mapping[str, bytes],
@@ -74,7 +74,7 @@ def _round(
     for kind, request in requests.items():
         many = [request] * (count or max(100, round(COUNTS[kind] * scale)))
         before = cpu_seconds(server.pid)
-        driven = pool.submit(wire.drive, Load(server.port, CONNECTIONS, many, 64)).result()
+        driven = pool.submit(wire.drive, RequestLoad(server.port, CONNECTIONS, many, 64)).result()
         sample[kind] = ((cpu_seconds(server.pid) - before) / len(many) * 1e6, driven)
         if driven.failures or b'"error"' in driven.bodies[0]:
             raise RuntimeError(f"{kind}: {driven.failures} failures, {driven.bodies[0]!r}")
@@ -86,7 +86,7 @@ def _figures(rounds: list[Sample]) -> Iterator[Figure]:
     for kind, limit in LIMITS.items():
         paired = p50([sample[kind][0] / sample["bare"][0] for sample in rounds])
         best = min((sample[kind][1] for sample in rounds), key=lambda driven: driven.wall)
-        speed = f"{len(best.seconds) / best.wall:.0f}/s, p50 {in_ms(p50(best.seconds))}, p99 {in_ms(p99(best.seconds))}"
+        speed = f"{len(best.seconds) / best.wall:.0f}/s, p50 {to_ms(p50(best.seconds))}, p99 {to_ms(p99(best.seconds))}"
         raw = (
             f"{least[kind]:.0f} µs ÷ {least['bare']:.0f} µs, least of {len(rounds)} rounds (median of paired ratios"
             f" {paired:.2f}; bare GET {least['get']:.0f} µs); {speed}"
@@ -97,4 +97,4 @@ def _figures(rounds: list[Sample]) -> Iterator[Figure]:
             "bare_get_cpu_us": least["get"],
             "paired_median": paired,
         }
-        yield Figure(SAYS[kind], least[kind] / least["bare"], limit, unit="×", raw=raw, numbers=numbers)
+        yield Figure(TITLES[kind], least[kind] / least["bare"], limit, unit="×", raw=raw, numbers=numbers)

@@ -45,6 +45,6 @@ class Figure:
         return {**asdict(self), "met": self.met}
 
 
-def skipped(name: str, why: str) -> Figure:
+def skipped_figure(name: str, why: str) -> Figure:
     """A figure that could not be measured here."""
     return Figure(name, None, raw=f"skipped: {why}")

@@ -20,7 +20,7 @@ from unittest import mock
 
 from bench import data_folders, notes_vault, served_notes
 from bench.figures import Figure
-from bench.measurements import MIB, in_ms, p50, quantile, resident_bytes
+from bench.measurements import MIB, p50, quantile, resident_bytes, to_ms
 from bench.run import Run
 from bench.served_notes import NO_VECTORS, VAULT
 from server.services import Services, open_services
@@ -29,7 +29,7 @@ from vaults.domain.notes.index import reconciliation
 from vaults.graph import centrality, traversal
 from vaults.graph.links import link_history, link_index
 from vaults.graph.names import note_names
-from vaults.graph.note_graph import Graph, caught_up
+from vaults.graph.note_graph import Graph, catch_up
 from vaults.vault import Vault
 
 NOTES, LINKS_A_NOTE, SAVES, ASKS = 10_000, 6, 200, 400
@@ -40,21 +40,22 @@ REST_S = 0.06
 """Seconds between two saves: a file changed just now may change again unseen, and is read twice."""
 
 LINK_WORK = (
-    (note_names, "store"), (note_names, "of"), (link_index, "store"), (link_index, "names_changed"),
-    (link_index, "restart"), (link_history, "edited"), (link_history, "keep"),
+    (note_names, "store_names"), (note_names, "read_keys"), (link_index, "store_links"), (link_index, "update_names"),
+    (link_index, "resolve_links_of"),
+    (link_history, "count_edit"), (link_history, "record_difference"),
 )  # fmt: skip
 """What a note's rows take beside its text, tags, tasks and fields."""
 
 
 def measure(run: Run) -> Iterator[Figure]:
     """Build, saves, and questions, over one vault."""
-    count = served_notes.sized(run, NOTES)
+    count = served_notes.scaled_count(run, NOTES)
     with run.folder("graph") as folder:
-        ready, notes = served_notes.prepared(folder / "data")
+        ready, notes = served_notes.prepare_vault(folder / "data")
         with run.told(f"make {count:,} notes"):
-            paths = notes_vault.make(notes, count)
+            paths = notes_vault.write_notes(notes, count)
             _thin_out(notes, paths, LINKS_A_NOTE * count)
-        yield from asyncio.run(_all(run, ready, notes, paths))
+        yield from asyncio.run(_measure_all(run, ready, notes, paths))
 
 
 def _thin_out(folder: Path, paths: Sequence[str], wanted: int) -> None:
@@ -67,16 +68,16 @@ def _thin_out(folder: Path, paths: Sequence[str], wanted: int) -> None:
         (folder / path).write_bytes(fewer)
 
 
-async def _all(run: Run, ready: data_folders.Ground, notes: Path, paths: Sequence[str]) -> list[Figure]:
-    loaded = data_folders.settings_of(ready.data, **{**NO_VECTORS, "notes.watch": "off"})
+async def _measure_all(run: Run, ready: data_folders.DataFolder, notes: Path, paths: Sequence[str]) -> list[Figure]:
+    loaded = data_folders.default_settings(ready.data, **{**NO_VECTORS, "notes.watch": "off"})
     async with open_services(loaded.settings, ready.data, discover()) as services:
-        with run.told("index them"), _clocked() as spent:
+        with run.told("index them"), _count_link_work() as spent:
             began = _cpu_seconds()
-            await _indexed(services, len(paths))
+            await _wait_until_indexed(services, len(paths))
             whole = _cpu_seconds() - began
-        async with services.pool.lease(services.roster.entry(VAULT)) as vault:
+        async with services.pool.lease(services.registry_cache.entry(VAULT)) as vault:
             said = await _size(vault)
-            built = _built(spent, whole, said)
+            built = _build_figures(spent, whole, said)
             with run.told("saves"):
                 saved = await _saves(vault, notes, paths, run.sized(SAVES, 10))
             with run.told("questions"):
@@ -95,9 +96,9 @@ async def _size(vault: Vault) -> str:
     return f"{notes:,} notes, {links:,} links"
 
 
-async def _indexed(services: Services, count: int) -> None:
+async def _wait_until_indexed(services: Services, count: int) -> None:
     until = time.monotonic() + READY_S
-    async with services.pool.lease(services.roster.entry(VAULT)) as vault:
+    async with services.pool.lease(services.registry_cache.entry(VAULT)) as vault:
         while await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM notes")) < count:
             if time.monotonic() > until:
                 raise RuntimeError(f"not indexed after {READY_S:g} s")
@@ -107,7 +108,7 @@ async def _indexed(services: Services, count: int) -> None:
 
 
 @dataclass(slots=True)
-class Spent:
+class LinkWorkTime:
     """Processor seconds in what is measured; a function inside another is counted once."""
 
     seconds: float = 0.0
@@ -131,8 +132,8 @@ class Spent:
 
 
 @contextmanager
-def _clocked() -> Iterator[Spent]:
-    spent = Spent()
+def _count_link_work() -> Iterator[LinkWorkTime]:
+    spent = LinkWorkTime()
     patches = [mock.patch.object(module, name, spent.counting(getattr(module, name))) for module, name in LINK_WORK]
     for patch in patches:
         patch.start()
@@ -143,7 +144,7 @@ def _clocked() -> Iterator[Spent]:
             patch.stop()
 
 
-def _built(spent: Spent, whole: float, said: str) -> Figure:
+def _build_figures(spent: LinkWorkTime, whole: float, said: str) -> Figure:
     raw = f"{spent.seconds:.2f} of {whole:.2f} s CPU; {said}"
     return Figure("links, share of the first index", 100 * spent.seconds / whole, SHARE, unit="%", raw=raw)
 
@@ -152,7 +153,7 @@ async def _saves(vault: Vault, notes: Path, paths: Sequence[str], count: int) ->
     """Notes that get a link, a task, a tag and, one in four, another title; each is indexed, and the graph and its
     names are made to know of it."""
     chance, took, caught, cpu = Random(5), [], [], []
-    await vault.db.read(vault.atlas.gazetteer)
+    await vault.db.read(vault.graph_cache.gazetteer)
     for number in range(count):
         path, other = chance.choice(paths), chance.choice(paths)
         added = f"\n- [ ] see [[{other.removesuffix('.md')}]] #fresh{number}\n" + ("" if number % 4 else "\n# Anew\n")
@@ -160,26 +161,26 @@ async def _saves(vault: Vault, notes: Path, paths: Sequence[str], count: int) ->
             file.write(added.encode())
         await asyncio.sleep(REST_S)
         began, before = time.perf_counter(), time.process_time()
-        await reconciliation.these(vault, [path])
+        await reconciliation.reconcile_paths(vault, [path])
         middle = time.perf_counter()
-        await vault.db.read(vault.atlas.at)
+        await vault.db.read(vault.graph_cache.at)
         took.append(time.perf_counter() - began)
         caught.append(time.perf_counter() - middle)
         cpu.append(time.process_time() - before)
-    longest = f"p50 {in_ms(p50(took))}, longest {in_ms(max(took))} of {count}"
-    raw = f"{longest}; CPU p50 {in_ms(p50(cpu))}, p95 {in_ms(quantile(cpu, 0.95))}; file to rows, commit and graph"
+    longest = f"p50 {to_ms(p50(took))}, longest {to_ms(max(took))} of {count}"
+    raw = f"{longest}; CPU p50 {to_ms(p50(cpu))}, p95 {to_ms(quantile(cpu, 0.95))}; file to rows, commit and graph"
     saved = quantile(took, 0.95) * 1000
     return [
         Figure("one saved note → links, tasks, tags, entities, p95", saved, SAVE_MS, unit="ms", raw=raw),
         Figure(
             "the graph caught up after a save, p50", p50(caught) * 1000, unit="ms",
-            raw=f"p95 {in_ms(quantile(caught, 0.95))}",
+            raw=f"p95 {to_ms(quantile(caught, 0.95))}",
         ),
     ]  # fmt: skip
 
 
 async def _questions(vault: Vault, count: int, said: str) -> list[Figure]:
-    graph = await vault.db.read(vault.atlas.at)
+    graph = await vault.db.read(vault.graph_cache.at)
     return [
         await _backlinks(vault, graph, count, said),
         _paths(graph, count, said),
@@ -188,7 +189,7 @@ async def _questions(vault: Vault, count: int, said: str) -> list[Figure]:
     ]
 
 
-async def _timed(work: Callable[[], Awaitable[object]]) -> float:
+async def _time_call(work: Callable[[], Awaitable[object]]) -> float:
     began = time.perf_counter()
     await work()
     return time.perf_counter() - began
@@ -199,10 +200,12 @@ async def _backlinks(vault: Vault, graph: Graph, count: int, said: str) -> Figur
     took = []
     for _ in range(count):
         number = chance.choice(numbers)
-        took.append(await _timed(lambda number=number: vault.db.read(lambda tx: link_index.backlinks(tx, number))))
+        took.append(
+            await _time_call(lambda number=number: vault.db.read(lambda tx: link_index.read_backlinks(tx, number)))
+        )
     hub = max(numbers, key=lambda number: len(graph.into.get(number, ())))
-    most = await _timed(lambda: vault.db.read(lambda tx: link_index.backlinks(tx, hub)))
-    raw = f"p95 {in_ms(quantile(took, 0.95))}; of the most linked, {len(graph.into[hub])} notes, {in_ms(most)}; {said}"
+    most = await _time_call(lambda: vault.db.read(lambda tx: link_index.read_backlinks(tx, hub)))
+    raw = f"p95 {to_ms(quantile(took, 0.95))}; of the most linked, {len(graph.into[hub])} notes, {to_ms(most)}; {said}"
     return Figure("backlinks of a note, p50", p50(took) * 1000, BACKLINKS_MS, unit="ms", raw=raw)
 
 
@@ -211,11 +214,11 @@ def _paths(graph: Graph, count: int, said: str) -> Figure:
     for _ in range(count):
         one, other = chance.sample(numbers, 2)
         began = time.perf_counter()
-        way = traversal.shortest(graph, one, other, 10, "out")
+        way = traversal.find_shortest_path(graph, one, other, 10, "out")
         took.append(time.perf_counter() - began)
         steps.append(len(way) - 1 if way else 0)
     none = steps.count(0)
-    raw = f"p50 {in_ms(p50(took))}, longest {in_ms(max(took))}; {count} pairs, {none} without a path, {said}"
+    raw = f"p50 {to_ms(p50(took))}, longest {to_ms(max(took))}; {count} pairs, {none} without a path, {said}"
     return Figure("path across the graph, p95", quantile(took, 0.95) * 1000, PATH_MS, unit="ms", raw=raw)
 
 
@@ -224,23 +227,23 @@ async def _memory(vault: Vault, said: str) -> Figure:
 
     def fresh(tx: Any) -> tuple[float, int, Graph]:
         began = time.perf_counter()
-        graph = caught_up(tx, Graph())
+        graph = catch_up(tx, Graph())
         took = time.perf_counter() - began
         del graph
         tracemalloc.start()
-        graph = caught_up(tx, Graph())
+        graph = catch_up(tx, Graph())
         held = tracemalloc.get_traced_memory()[0]
         tracemalloc.stop()
         return took, held, graph
 
     took, held, _ = await vault.db.read(fresh)
-    raw = f"made in {in_ms(took)}; the process holds {resident_bytes(os.getpid()) / MIB:.0f} MiB; {said}"
+    raw = f"made in {to_ms(took)}; the process holds {resident_bytes(os.getpid()) / MIB:.0f} MiB; {said}"
     return Figure("the graph in memory", held / MIB, unit="MiB", raw=raw)
 
 
 async def _scores(vault: Vault, said: str) -> Figure:
-    linked = await vault.db.read(centrality.edges)
+    linked = await vault.db.read(centrality.read_edges)
     began = time.process_time()
-    found = centrality.centrality(linked)
+    found = centrality.compute_centrality(linked)
     took = time.process_time() - began
     return Figure("scores of all notes, CPU", took * 1000, unit="ms", raw=f"{len(found):,} notes with links; {said}")

@@ -18,7 +18,7 @@ class ImportArguments(Arguments):
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportResult:
     """What became of the lines."""
 
     stored: int
@@ -26,7 +26,7 @@ class Imported:
 
 
 @tool(role=Role.WRITER, effect=ADDS, text=lambda done: f"Stored {done.stored}.")
-async def import_file(call: Call, args: ImportArguments) -> Imported:
+async def import_file(call: Call, args: ImportArguments) -> ImportResult:
     """Import a file of memories into this vault."""
     tally = await import_jsonl(call.vault, call.actor, Path(args.path))
-    return Imported(tally.stored, tally.rejected)
+    return ImportResult(tally.stored, tally.rejected)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from bench import data_folders, servers
 from bench.figures import Figure
-from bench.made_up_text import Writer
-from bench.measurements import in_ms, p50, p99
+from bench.made_up_text import TextWriter
+from bench.measurements import p50, p99, to_ms
 from bench.run import Run
 from bench.servers import Server
-from bench.wire import Door, Line, result_of
+from bench.wire import RawConnection, VaultEndpoint, result_of
 
 ITEMS, LIMIT_S, EVERY_S = 10_000, 0.05, 0.01
 _BUCKET = re.compile(r'strongroom_loop_lag_seconds_bucket\{le="([^"]+)"\} (\S+)')
@@ -25,28 +25,28 @@ def measure(run: Run) -> Iterator[Figure]:
     from the server's own histogram, one sample each 10 ms."""
     flags = {"ops.loop_lag_interval_s": EVERY_S, "server.call_timeout_s": 1800}
     with run.folder("lag") as folder:
-        ready = data_folders.prepared(folder / "data", {"ann": ("main",)})
+        ready = data_folders.prepare_folder(folder / "data", {"ann": ("main",)})
         count = run.sized(ITEMS, 500)
         path = _lines(folder / "items.jsonl", count)
-        with servers.running(servers.SITE, ready.data, **flags) as server:
-            door = Door(server.port, "main", ready.tokens["ann"])
+        with servers.run_server(servers.SITE, ready.data, **flags) as server:
+            door = VaultEndpoint(server.port, "main", ready.tokens["ann"])
             with run.told(f"import {count:,} items beside live recalls"):
-                yield _beside(server, door, path, count)
+                yield _measure_lag(server, door, path, count)
 
 
 def _lines(path: Path, count: int) -> Path:
-    writer = Writer(seed=11)
+    writer = TextWriter(seed=11)
     with path.open("w", encoding="utf-8") as file:
         for number in range(count):
             print(json.dumps({"content": writer.sentence(), "external_id": f"item-{number}"}), file=file)
     return path
 
 
-def _beside(server: Server, door: Door, path: Path, count: int) -> Figure:
-    writer, ended = Writer(seed=12), threading.Event()
-    with Line(server.port) as live, Line(server.port, timeout=1800) as long:
+def _measure_lag(server: Server, door: VaultEndpoint, path: Path, count: int) -> Figure:
+    writer, ended = TextWriter(seed=12), threading.Event()
+    with RawConnection(server.port) as live, RawConnection(server.port, timeout=1800) as long:
         live.ask(door.call("recall", {"query": "before it begins"}))  # the model is loaded
-        before = _counted(server)
+        before = _read_buckets(server)
         done: list[int] = []
 
         def bring_in() -> None:
@@ -61,23 +61,23 @@ def _beside(server: Server, door: Door, path: Path, count: int) -> Figure:
         while not ended.wait(0.05):
             waits.append(live.timed(door.call("recall", {"query": writer.query()}))[0])
         thread.join()
-        after = _counted(server)
+        after = _read_buckets(server)
     if done != [count]:
         raise RuntimeError(f"imported {done} of {count}")
     counts = {edge: after[edge] - before.get(edge, 0) for edge in after}
-    lag, samples = interpolated(counts, 0.99), counts[float("inf")]
-    live_said = f"{len(waits)} recalls meanwhile, p50 {in_ms(p50(waits))}, p99 {in_ms(p99(waits))}"
-    raw = f"{in_ms(lag)} of {samples:.0f} samples in /metrics (interpolated in its bucket); {live_said}"
+    lag, samples = interpolate_quantile(counts, 0.99), counts[float("inf")]
+    live_said = f"{len(waits)} recalls meanwhile, p50 {to_ms(p50(waits))}, p99 {to_ms(p99(waits))}"
+    raw = f"{to_ms(lag)} of {samples:.0f} samples in /metrics (interpolated in its bucket); {live_said}"
     numbers = {"buckets": {str(edge): many for edge, many in counts.items()}, "recall_p50_s": p50(waits)}
     name = f"loop lag p99, import of {count:,} beside recalls"
     return Figure(name, lag * 1000, LIMIT_S * 1000, "<", "ms", raw, numbers)
 
 
-def _counted(server: Server) -> dict[float, float]:
+def _read_buckets(server: Server) -> dict[float, float]:
     return {float(edge): float(many) for edge, many in _BUCKET.findall(server.exposition())}
 
 
-def interpolated(counts: dict[float, float], share: float) -> float:
+def interpolate_quantile(counts: dict[float, float], share: float) -> float:
     """The quantile of a cumulative histogram, evenly spread inside its bucket; the last edge if it lies beyond."""
     wanted = share * counts[float("inf")]
     low, below = 0.0, 0.0

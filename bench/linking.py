@@ -18,7 +18,7 @@ from auth.principal import owner
 from auth.roles import Role
 from bench import data_folders, notes_vault, served_notes
 from bench.figures import Figure
-from bench.measurements import in_ms, p50, quantile
+from bench.measurements import p50, quantile, to_ms
 from bench.run import Run
 from bench.served_notes import NO_VECTORS, VAULT
 from server.call import Caller
@@ -28,9 +28,9 @@ from server.tools import discover
 from vaults.db.sql import Writer
 from vaults.domain.graph import graph_jobs
 from vaults.graph import entity_vectors
-from vaults.graph.entity_vectors import Waiting
+from vaults.graph.entity_vectors import UnembeddedNote
 from vaults.graph.note_graph import Graph
-from vaults.markdown.parser import skimmed
+from vaults.markdown.parser import parse_outline
 from vaults.vault import Vault
 
 NOTES, WORDS, TEXTS = 5_000, 500, 24
@@ -43,19 +43,19 @@ FOLDER = "Asked"
 def measure(run: Run) -> Iterator[Figure]:
     """Suggestions first, then notes that are written with and without links set on them."""
     with run.folder("linking") as folder:
-        ready, notes = served_notes.prepared(folder / "data")
-        count = served_notes.sized(run, NOTES)
-        notes_vault.make(notes, count)
+        ready, notes = served_notes.prepare_vault(folder / "data")
+        count = served_notes.scaled_count(run, NOTES)
+        notes_vault.write_notes(notes, count)
         texts = _texts(run.sized(TEXTS, 6))
         for number, text in enumerate(texts):
             (notes / FOLDER).mkdir(exist_ok=True)
             (notes / _path(number)).write_text(text, encoding="utf-8")
         with run.told(f"link texts of {WORDS} words in {count:,} notes"):
-            yield from asyncio.run(_measured(ready.data, count, texts))
+            yield from asyncio.run(_measure_calls(ready.data, count, texts))
 
 
 def _texts(count: int) -> list[str]:
-    made = notes_vault.notes(3 * count + 50, 5, notes_vault.default_parts())
+    made = notes_vault.make_notes(3 * count + 50, 5, notes_vault.default_parts())
     words: list[str] = []
     found: list[str] = []
     for _, data in made:
@@ -71,30 +71,30 @@ def _path(number: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Took:
+class _CallTime:
     """Seconds of a call: on the clock, and of the processor."""
 
     wall: float
     processor: float
 
 
-async def _measured(data: Path, count: int, texts: Sequence[str]) -> list[Figure]:
-    async with _opened(data, count + len(texts)) as (services, vault):
+async def _measure_calls(data: Path, count: int, texts: Sequence[str]) -> list[Figure]:
+    async with _open_vault(data, count + len(texts)) as (services, vault):
         await _vectors(vault, texts)
         await graph_jobs.rescore(vault)
         asked = [{"action": "suggest", "path": _path(number)} for number in range(len(texts))]
-        first = await _timed(services, "links", asked[0])
-        suggested = [await _timed(services, "links", each) for each in asked[1:]]
-        written = {linked: await _written(services, texts[linked::2], linked=linked) for linked in (False, True)}
-    return [_suggested(first, suggested, count), _on_write(written, count)]
+        first = await _time_call(services, "links", asked[0])
+        suggested = [await _time_call(services, "links", each) for each in asked[1:]]
+        written = {linked: await _time_writes(services, texts[linked::2], linked=linked) for linked in (False, True)}
+    return [_suggestion_figure(first, suggested, count), _write_figure(written, count)]
 
 
 @asynccontextmanager
-async def _opened(data: Path, count: int) -> AsyncIterator[tuple[Services, Vault]]:
-    loaded = data_folders.settings_of(data, **NO_VECTORS)
+async def _open_vault(data: Path, count: int) -> AsyncIterator[tuple[Services, Vault]]:
+    loaded = data_folders.default_settings(data, **NO_VECTORS)
     async with (
         open_services(loaded.settings, data, discover()) as services,
-        services.pool.lease(services.roster.entry(VAULT)) as vault,
+        services.pool.lease(services.registry_cache.entry(VAULT)) as vault,
     ):
         until = time.monotonic() + READY_S
         while vault.notes.now.phase != "ready":
@@ -118,40 +118,40 @@ async def _vectors(vault: Vault, texts: Sequence[str]) -> None:
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         made = []
         for row, node in zip(rows, graph.nodes.values(), strict=True):
-            text = entity_vectors.text_of(node, _body(about.get(node.path, "")))
-            made.append((Waiting(node.number, "", 0, None), entity_vectors.hash_of(text), row.tobytes()))
+            text = entity_vectors.compose_text(node, _body(about.get(node.path, "")))
+            made.append((UnembeddedNote(node.number, "", 0, None), entity_vectors.hash_text(text), row.tobytes()))
         tx.run("INSERT INTO vault_info (key, value) VALUES ('model', ?)", (MODEL,))
-        entity_vectors.put(tx, MODEL, made)
+        entity_vectors.store_vectors(tx, MODEL, made)
 
-    graph = await vault.db.read(vault.atlas.at)
+    graph = await vault.db.read(vault.graph_cache.at)
     await vault.db.write(lambda tx: write(tx, graph))
 
 
 def _body(text: str) -> str:
-    return text[skimmed(text).body_start :]
+    return text[parse_outline(text).body_start :]
 
 
-async def _timed(services: Services, tool: str, arguments: Mapping[str, Any]) -> _Took:
+async def _time_call(services: Services, tool: str, arguments: Mapping[str, Any]) -> _CallTime:
     caller = Caller(owner("cli"), VAULT, Role.ADMIN, "cli", preset="full")
     wall, processor = time.perf_counter(), time.process_time()
     outcome = await dispatch(services, caller, tool, dict(arguments))
-    took = _Took(time.perf_counter() - wall, time.process_time() - processor)
+    took = _CallTime(time.perf_counter() - wall, time.process_time() - processor)
     if not outcome.ok or (tool == "links" and outcome.content.get("warnings")):
         raise RuntimeError(f"{tool}: {outcome.text}")
     return took
 
 
-async def _written(services: Services, texts: Sequence[str], *, linked: bool) -> list[_Took]:
+async def _time_writes(services: Services, texts: Sequence[str], *, linked: bool) -> list[_CallTime]:
     """New notes with these texts."""
     name = "linked" if linked else "plain"
     took = []
     for number, text in enumerate(texts):
         note = {"path": f"Written/{name} {number}.md", "content": text, "auto_link": linked}
-        took.append(await _timed(services, "note_write", note))
+        took.append(await _time_call(services, "note_write", note))
     return took[2:]
 
 
-def _suggested(first: _Took, took: Sequence[_Took], count: int) -> Figure:
+def _suggestion_figure(first: _CallTime, took: Sequence[_CallTime], count: int) -> Figure:
     processor = [each.processor for each in took]
     wall = [each.wall for each in took]
     return Figure(
@@ -159,19 +159,19 @@ def _suggested(first: _Took, took: Sequence[_Took], count: int) -> Figure:
         1000 * p50(processor),
         SUGGEST_MS,
         unit="ms",
-        raw=f"p50 {in_ms(p50(wall))} on the clock, p95 {in_ms(quantile(wall, 0.95))};"
-        f" the first, which learns the vault, {in_ms(first.wall)}",
+        raw=f"p50 {to_ms(p50(wall))} on the clock, p95 {to_ms(quantile(wall, 0.95))};"
+        f" the first, which learns the vault, {to_ms(first.wall)}",
         numbers={"processor_s": processor, "wall_s": wall, "first_s": first.wall},
     )
 
 
-def _on_write(took: Mapping[bool, Sequence[_Took]], count: int) -> Figure:
+def _write_figure(took: Mapping[bool, Sequence[_CallTime]], count: int) -> Figure:
     middle = {linked: p50([each.processor for each in several]) for linked, several in took.items()}
     return Figure(
         f"links set on write, {WORDS} words, {count:,} notes (processor)",
         1000 * max(0.0, middle[True] - middle[False]),
         WRITE_MS,
         unit="ms",
-        raw=f"p50 {in_ms(middle[True])} a write with, {in_ms(middle[False])} without",
+        raw=f"p50 {to_ms(middle[True])} a write with, {to_ms(middle[False])} without",
         numbers={str(linked): [each.processor for each in several] for linked, several in took.items()},
     )

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from bench import data_folders, ranking, servers, wire
-from bench.figures import Figure, skipped
-from bench.measurements import in_ms, p50
+from bench.figures import Figure, skipped_figure
+from bench.measurements import p50, to_ms
 from bench.quality import baselines
 from bench.run import ROOT, Run
-from bench.wire import Door, Driven, Load, result_of
+from bench.wire import LoadResult, RequestLoad, VaultEndpoint, result_of
 
 PLACES = (ROOT.parent / "shared" / "bench" / "locomo", ROOT / "shared" / "bench" / "locomo")
 DEPTH, CLIENTS, BUDGET = 20, 4, 50_000
@@ -43,16 +43,21 @@ def measure(run: Run) -> Iterator[Figure]:
     """Mean share of the relevant turns among the first ten, without adversarial questions."""
     found = run.locomo or next((place for place in PLACES if place.is_dir()), None)
     if found is None or not (found / "corpus.jsonl").is_file():
-        yield skipped(NAME, "the conversations are not here; --data names their folder")
+        yield skipped_figure(NAME, "the conversations are not here; --data names their folder")
         return
-    given = read(found)
+    given = read_conversations(found)
     with run.folder("locomo") as folder:
-        ready = data_folders.prepared(folder / "data", {vault_of(group): (vault_of(group),) for group in given.groups})
-        with servers.running(servers.SERVE, ready.data) as server:
-            doors = {group: Door(server.port, vault_of(group), ready.tokens[vault_of(group)]) for group in given.groups}
+        ready = data_folders.prepare_folder(
+            folder / "data", {vault_name(group): (vault_name(group),) for group in given.groups}
+        )
+        with servers.run_server(servers.SERVE, ready.data) as server:
+            doors = {
+                group: VaultEndpoint(server.port, vault_name(group), ready.tokens[vault_name(group)])
+                for group in given.groups
+            }
             with run.told(f"LoCoMo: store {len(given.turns):,} turns, ask {len(given.questions)} questions twice"):
-                stored = _stored(given, doors)
-                runs = {mode: _asked(given, doors, mode) for mode in ("hybrid", "keyword")}
+                stored = _store(given, doors)
+                runs = {mode: _ask_all(given, doors, mode) for mode in ("hybrid", "keyword")}
     run.out.mkdir(parents=True, exist_ok=True)
     for mode, (_, ranked) in runs.items():  # what score.py reads: ids and places, no text
         (run.out / f"locomo.{mode}.run").write_text("\n".join(trec_lines(ranked)) + "\n", encoding="utf-8")
@@ -60,7 +65,7 @@ def measure(run: Run) -> Iterator[Figure]:
     yield from _figures(given, stored, runs, plain)
 
 
-def read(folder: Path) -> Conversations:
+def read_conversations(folder: Path) -> Conversations:
     """Turns in order; judged questions but the adversarial ones."""
     questions = {each["id"]: each for each in _lines(folder / "queries.jsonl")}
     relevant: dict[str, set[str]] = defaultdict(set)
@@ -72,7 +77,7 @@ def read(folder: Path) -> Conversations:
     return Conversations(list(_lines(folder / "corpus.jsonl")), asked, dict(relevant))
 
 
-def vault_of(group: str) -> str:
+def vault_name(group: str) -> str:
     """A conversation's vault."""
     return group.lower()
 
@@ -81,13 +86,13 @@ def plain_bm25(given: Conversations) -> Iterator[tuple[str, list[str]]]:
     """What SQLite alone gives."""
     turns = [(turn["group"], turn["text"]) for turn in given.turns]
     asked = [(question["group"], question["text"]) for question in given.questions]
-    for question, places in zip(given.questions, baselines.matching(turns, asked), strict=True):
+    for question, places in zip(given.questions, baselines.rank_by_bm25(turns, asked), strict=True):
         yield question["id"], [given.turns[place]["id"] for place in places[:DEPTH]]
 
 
-def _stored(given: Conversations, doors: Mapping[str, Door]) -> Driven:
+def _store(given: Conversations, doors: Mapping[str, VaultEndpoint]) -> LoadResult:
     requests = [doors[turn["group"]].call("remember", _memory(turn)) for turn in given.turns]
-    driven = wire.drive(Load(next(iter(doors.values())).port, CLIENTS, requests, 4096))
+    driven = wire.drive(RequestLoad(next(iter(doors.values())).port, CLIENTS, requests, 4096))
     for body in driven.bodies:
         stored = result_of(body)
         if stored.get("duplicate_of") or stored["embedding"] != "ready":
@@ -107,10 +112,12 @@ def _memory(turn: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _asked(given: Conversations, doors: Mapping[str, Door], mode: str) -> tuple[Driven, dict[str, list[str]]]:
+def _ask_all(
+    given: Conversations, doors: Mapping[str, VaultEndpoint], mode: str
+) -> tuple[LoadResult, dict[str, list[str]]]:
     arguments = {"mode": mode, "limit": DEPTH, "max_tokens": BUDGET}
     requests = [doors[each["group"]].call("recall", {**arguments, "query": each["text"]}) for each in given.questions]
-    driven = wire.drive(Load(next(iter(doors.values())).port, 1, requests, 1 << 20))
+    driven = wire.drive(RequestLoad(next(iter(doors.values())).port, 1, requests, 1 << 20))
     ranked = {}
     for question, body in zip(given.questions, driven.bodies, strict=True):
         answer = result_of(body)
@@ -122,14 +129,14 @@ def _asked(given: Conversations, doors: Mapping[str, Door], mode: str) -> tuple[
 
 def _figures(
     given: Conversations,
-    stored: Driven,
-    runs: Mapping[str, tuple[Driven, dict[str, list[str]]]],
+    stored: LoadResult,
+    runs: Mapping[str, tuple[LoadResult, dict[str, list[str]]]],
     plain: Mapping[str, float],
 ) -> Iterator[Figure]:
     scores = {mode: ranking.score(ranked, given.relevant) for mode, (_, ranked) in runs.items()}
     said = {mode: " ".join(f"{name} {value:.3f}" for name, value in found.items()) for mode, found in scores.items()}
     bm25 = " ".join(f"{name} {value:.3f}" for name, value in plain.items())
-    speed = f"{len(stored.seconds) / stored.wall:.0f} stores/s, recall p50 {in_ms(p50(runs['hybrid'][0].seconds))}"
+    speed = f"{len(stored.seconds) / stored.wall:.0f} stores/s, recall p50 {to_ms(p50(runs['hybrid'][0].seconds))}"
     raw = f"n {len(given.relevant)}; hybrid {said['hybrid']}; plain BM25 {bm25}; {speed}"
     numbers = {"hybrid": scores["hybrid"], "plain_bm25": dict(plain), "questions": len(given.relevant)}
     yield Figure(f"{NAME}, hybrid (limit: plain BM25)", scores["hybrid"]["R@10"], plain["R@10"], ">=", "", raw, numbers)

@@ -11,7 +11,7 @@ from typing import Any
 PACKAGES = ("mcp", "starlette", "uvicorn", "onnxruntime", "faiss-cpu", "pydantic")
 
 
-def described() -> dict[str, Any]:
+def describe_machine() -> dict[str, Any]:
     """Processor, memory, versions; nothing that names the machine."""
     from server.version import commit, version
     from vaults.db.engine import sqlite
@@ -29,7 +29,7 @@ def described() -> dict[str, Any]:
     }
 
 
-def load() -> float:
+def load_average() -> float:
     """The load average of the last minute."""
     return round(os.getloadavg()[0], 2)
 

@@ -23,7 +23,7 @@ SENTENCE = (6, 22)
 """Words of a sentence, evenly spread: 14 on average."""
 
 
-class Writer:
+class TextWriter:
     """Sentences and queries from one seed."""
 
     def __init__(self, seed: int) -> None:

@@ -47,7 +47,7 @@ def p99(values: Sequence[float]) -> float:
     return quantile(values, 0.99)
 
 
-def in_ms(seconds: float) -> str:
+def to_ms(seconds: float) -> str:
     """For raw columns."""
     return f"{seconds * 1000:.3g} ms" if seconds < 0.1 else f"{seconds * 1000:.0f} ms"
 

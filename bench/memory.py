@@ -9,11 +9,11 @@ from pathlib import Path
 
 from bench import data_folders, servers, wire
 from bench.figures import Figure
-from bench.made_up_text import Writer
+from bench.made_up_text import TextWriter
 from bench.measurements import MIB, resident_bytes
 from bench.run import Run
 from bench.servers import Server
-from bench.wire import Door, Line, Load, result_of
+from bench.wire import RawConnection, RequestLoad, VaultEndpoint, result_of
 from server.services import open_services
 from server.tools import discover
 from vaults.domain.memories.memory_model import MemoryFields
@@ -37,30 +37,30 @@ WIDTH = 384
 def measure(run: Run) -> Iterator[Figure]:
     """From ``/proc/PID/status``, VmRSS: everything resident, mapped files and libraries included."""
     with run.folder("memory") as folder:
-        ready = data_folders.prepared(folder / "data", {"ann": ("main",)})
-        with servers.running(servers.SERVE, ready.data) as server:
-            door = Door(server.port, "main", ready.tokens["ann"])
+        ready = data_folders.prepare_folder(folder / "data", {"ann": ("main",)})
+        with servers.run_server(servers.SERVE, ready.data) as server:
+            door = VaultEndpoint(server.port, "main", ready.tokens["ann"])
             with run.told("memory of a server before and after 1,000 embeds"):
-                yield _idle(server)
-                yield _embedded(run, server, door)
+                yield _measure_idle(server)
+                yield _measure_embedded(run, server, door)
         with run.told("memory of open vaults"):
-            yield _vaults(run, folder / "many")
+            yield _measure_vaults(run, folder / "many")
 
 
-def _idle(server: Server) -> Figure:
+def _measure_idle(server: Server) -> Figure:
     time.sleep(SETTLE_S)
     held = resident_bytes(server.pid) / MIB
     raw = f"{held:.0f} MiB resident, {SETTLE_S:g} s after the start, one vault registered, none used"
     return Figure("idle server before first use, resident", held, IDLE_MIB, unit="MiB", raw=raw)
 
 
-def _embedded(run: Run, server: Server, door: Door) -> Figure:
-    writer, count = Writer(seed=5), run.sized(EMBEDS, 100)
+def _measure_embedded(run: Run, server: Server, door: VaultEndpoint) -> Figure:
+    writer, count = TextWriter(seed=5), run.sized(EMBEDS, 100)
     requests = []
     for number in range(count):
         sentences = next(many for many, share in MIX if number / count < share)
         requests.append(door.call("remember", {"content": " ".join(writer.sentence() for _ in range(sentences))}))
-    driven = wire.drive(Load(server.port, 8, requests, 512))
+    driven = wire.drive(RequestLoad(server.port, 8, requests, 512))
     if driven.failures:
         raise RuntimeError(f"{driven.failures} stores failed: {driven.bodies[0]!r}")
     held = resident_bytes(server.pid) / MIB
@@ -68,14 +68,14 @@ def _embedded(run: Run, server: Server, door: Door) -> Figure:
     return Figure("server after 1,000 embeds with ONNX, resident", held, EMBEDDED_MIB, unit="MiB", raw=raw)
 
 
-def _vaults(run: Run, data: Path) -> Figure:
+def _measure_vaults(run: Run, data: Path) -> Figure:
     warm, count = run.sized(WARM_VAULTS, 4), run.sized(VAULTS, 10)
     names = [f"vault-{number:03d}" for number in range(warm + count)]
-    ready = data_folders.prepared(data, {"ann": ("*",), "bob": names})
+    ready = data_folders.prepare_folder(data, {"ann": ("*",), "bob": names})
     asyncio.run(_fill_all(data, names))
-    with servers.running(servers.SERVE, data, **{"storage.open_vaults": 128}) as server:
+    with servers.run_server(servers.SERVE, data, **{"storage.open_vaults": 128}) as server:
         time.sleep(SETTLE_S)
-        doors = [Door(server.port, name, ready.tokens["ann"]) for name in names]
+        doors = [VaultEndpoint(server.port, name, ready.tokens["ann"]) for name in names]
         for door in doors[:warm]:
             _use(door)
         time.sleep(REST)
@@ -94,8 +94,8 @@ def _vaults(run: Run, data: Path) -> Figure:
     return Figure("idle open vault, resident", each, VAULT_KIB, unit="KiB", raw=raw, numbers={"grown": grown})
 
 
-def _use(door: Door) -> None:
-    with Line(door.port) as line:
+def _use(door: VaultEndpoint) -> None:
+    with RawConnection(door.port) as line:
         result_of(line.ask(door.call("remember", {"content": f"The first thing said in {door.vault}."})))
         found = result_of(line.ask(door.call("recall", {"query": f"what was said in {door.vault}"})))
         if found["mode_used"] != "hybrid":
@@ -105,14 +105,14 @@ def _use(door: Door) -> None:
 async def _fill_all(data: Path, names: list[str]) -> None:
     import numpy as np
 
-    loaded = data_folders.settings_of(data)
-    writer, chance = Writer(seed=6), np.random.default_rng(6)
+    loaded = data_folders.default_settings(data)
+    writer, chance = TextWriter(seed=6), np.random.default_rng(6)
     async with open_services(loaded.settings, data, discover()) as services:
         for name in names:
             real = chance.standard_normal((EACH, WIDTH), dtype=np.float32)
             items = [
-                data_folders.Item(MemoryFields(content=writer.sentence()), vector)
+                data_folders.SeedMemory(MemoryFields(content=writer.sentence()), vector)
                 for vector in data_folders.mixtures(real, EACH)
             ]
-            async with services.pool.lease(services.roster.entry(name)) as vault:
-                await data_folders.store(services, vault, items)
+            async with services.pool.lease(services.registry_cache.entry(name)) as vault:
+                await data_folders.fill_open(services, vault, items)

@@ -13,9 +13,9 @@ from typing import Any
 
 from bench import data_folders, notes_vault, raw_files, served_notes
 from bench.figures import Figure
-from bench.measurements import in_ms, p50
+from bench.measurements import p50, to_ms
 from bench.run import Run
-from bench.served_notes import NO_VECTORS, Served
+from bench.served_notes import NO_VECTORS, ServedNotes
 
 SIZES = {1_000: (3.0, 30), 100_000: (5.0, 8)}
 """Lines: the limit, and edits of each kind."""
@@ -29,44 +29,44 @@ KINDS = ("add", "replace")
 def measure(run: Run) -> Iterator[Figure]:
     """The limit is on the call in process; what the door adds is told beside it."""
     for lines, (limit, edits) in SIZES.items():
-        yield from _sized(run, run.sized(lines, 500), limit, max(edits if run.scale == 1 else 3, 3))
+        yield from _measure_size(run, run.sized(lines, 500), limit, max(edits if run.scale == 1 else 3, 3))
 
 
-def _sized(run: Run, lines: int, limit: float, edits: int) -> Iterator[Figure]:
-    text = notes_vault.long_note(lines)
+def _measure_size(run: Run, lines: int, limit: float, edits: int) -> Iterator[Figure]:
+    text = notes_vault.make_long_note(lines)
     for door in ("in process", "over HTTP"):
         with run.folder("notes-edits") as folder:
-            ready, notes = served_notes.prepared(folder / "data")
+            ready, notes = served_notes.prepare_vault(folder / "data")
             (notes / NOTE).write_text(text, encoding="utf-8", newline="")
-            copy = raw_files.copied(notes, [NOTE], folder / "raw")[0]
+            copy = raw_files.copy_files(notes, [NOTE], folder / "raw")[0]
             inside = door == "in process"
-            with _opened(ready, inside=inside) as served, run.told(f"edit {lines:,} lines, {door}"):
+            with _open_served(ready, inside=inside) as served, run.told(f"edit {lines:,} lines, {door}"):
                 served.await_index(1)
                 if not inside:
                     served.await_vectors()
-                took = _edited(served, copy, lines, edits)
+                took = _time_edits(served, copy, lines, edits)
                 check(served.folder / NOTE, text, edits + WARM)
         yield figure(f"one-line edit, {lines:,} lines, {door}", took, limit if inside else None, len(text))
 
 
-def _opened(ready: data_folders.Ground, *, inside: bool) -> AbstractContextManager[Served]:
-    return served_notes.in_process(ready, NO_VECTORS) if inside else served_notes.over_http(ready)
+def _open_served(ready: data_folders.DataFolder, *, inside: bool) -> AbstractContextManager[ServedNotes]:
+    return served_notes.serve_in_process(ready, NO_VECTORS) if inside else served_notes.serve_over_http(ready)
 
 
-def _edited(served: Served, copy: Path, lines: int, edits: int) -> dict[str, list[float]]:
+def _time_edits(served: ServedNotes, copy: Path, lines: int, edits: int) -> dict[str, list[float]]:
     """Seconds of each kind of edit and of the bare rewriting, which take turns."""
     took: dict[str, list[float]] = {name: [] for name in (*KINDS, "bare")}
     for number in range(edits + WARM):
         for kind in KINDS:
             served.pause(PAUSE_S)
             took[kind].append(served.timed("note_edit", arguments(kind, lines, number))[0])
-            took["bare"].append(raw_files.rewritten([copy]))
+            took["bare"].append(raw_files.time_rewrite([copy]))
     return {name: seconds[WARM * (2 if name == "bare" else 1) :] for name, seconds in took.items()}
 
 
 def arguments(kind: str, lines: int, number: int) -> dict[str, Any]:
     """Of the edit with this number: one more line in the middle section, or its first line changed."""
-    where = {"path": NOTE, "action": kind, "section": notes_vault.middle(lines)}
+    where = {"path": NOTE, "action": kind, "section": notes_vault.middle_heading(lines)}
     if kind == "add":
         return {**where, "content": f"Added entry {number}", "position": "append", "format": "plain"}
     return {**where, "search": f"State: step {number}.", "replacement": f"State: step {number + 1}."}
@@ -87,7 +87,7 @@ def figure(name: str, took: dict[str, list[float]], limit: float | None, size: i
     bare = p50(took["bare"])
     middle = {kind: p50(took[kind]) for kind in KINDS}
     raw = (
-        f"{', '.join(f'{kind} {in_ms(seconds)}' for kind, seconds in middle.items())} ÷ {in_ms(bare)} for"
+        f"{', '.join(f'{kind} {to_ms(seconds)}' for kind, seconds in middle.items())} ÷ {to_ms(bare)} for"
         f" reading and atomically writing {size:,} bytes; medians of {len(took['add'])}"
     )
     return Figure(f"{name} ÷ bare rewriting", max(middle.values()) / bare, limit, unit="×", raw=raw, numbers=took)

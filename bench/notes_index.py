@@ -13,9 +13,9 @@ from typing import Any
 
 from bench import data_folders, notes_vault, served_notes
 from bench.figures import Figure
-from bench.measurements import MIB, in_ms, p50, p99, resident_bytes
+from bench.measurements import MIB, p50, p99, resident_bytes, to_ms
 from bench.run import Run
-from bench.served_notes import NO_VECTORS, Served
+from bench.served_notes import NO_VECTORS, ServedNotes
 from vaults.pool import REST_S, ROUND_S
 
 NOTES, SMALL, CHANGED, RESTARTS = 10_000, 100, 100, 3
@@ -29,11 +29,11 @@ COMMON = "configuration"
 
 
 @dataclass(slots=True)
-class Meanwhile:
+class ConcurrentSearches:
     """Keyword searches beside an index under way. ``first`` and ``found``: seconds until one was answered, and until
     one found something."""
 
-    served: Served
+    served: ServedNotes
     began: float = field(default_factory=time.perf_counter)
     took: list[float] = field(default_factory=list)
     first: float | None = None
@@ -59,37 +59,37 @@ class Meanwhile:
         found = f"found something after {self.found:.2f} s" if self.found is not None else "none found anything"
         return (
             f"meanwhile the first keyword search was answered after {self.first:.2f} s, {found};"
-            f" {len(self.took)} of them took p50 {in_ms(p50(self.took))}, p99 {in_ms(p99(self.took))}"
+            f" {len(self.took)} of them took p50 {to_ms(p50(self.took))}, p99 {to_ms(p99(self.took))}"
         )
 
 
 def measure(run: Run) -> Iterator[Figure]:
     """First without a model, for index, restart and memory; then with it, when vectors are made beside."""
-    count = served_notes.sized(run, NOTES)
+    count = served_notes.scaled_count(run, NOTES)
     with run.folder("notes-index") as folder:
-        few, small = served_notes.prepared(folder / "few")
-        notes_vault.make(small, SMALL)
+        few, small = served_notes.prepare_vault(folder / "few")
+        notes_vault.write_notes(small, SMALL)
         with run.told(f"memory with {SMALL} notes"):
-            base = _resting(few, SMALL)
-        ready, notes = served_notes.prepared(folder / "many")
+            base = _resting_bytes(few, SMALL)
+        ready, notes = served_notes.prepare_vault(folder / "many")
         with run.told(f"make {count:,} notes"):
-            made = notes_vault.make(notes, count)
+            made = notes_vault.write_notes(notes, count)
         said = f"{_sizes(notes, made)}, {notes_vault.default_parts().origin}"
         with run.told(f"first index of {count:,} notes"):
-            first, figures = _first(ready, count, base, said)
+            first, figures = _measure_first(ready, count, base, said)
         yield from figures
         with run.told("warm starts"):
-            yield from _warm(run, ready, made, first)
-        other, place = served_notes.prepared(folder / "vectors")
+            yield from _measure_restarts(run, ready, made, first)
+        other, place = served_notes.prepare_vault(folder / "vectors")
         place.rmdir()
         notes.rename(place)
         with run.told(f"first index of {count:,} notes, vectors made beside"):
-            yield _beside_vectors(other, count, said)
+            yield _measure_with_vectors(other, count, said)
 
 
-def _first(ready: data_folders.Ground, count: int, base: int, said: str) -> tuple[float, list[Figure]]:
-    with served_notes.over_http(ready, NO_VECTORS) as served:
-        beside = Meanwhile(served)
+def _measure_first(ready: data_folders.DataFolder, count: int, base: int, said: str) -> tuple[float, list[Figure]]:
+    with served_notes.serve_over_http(ready, NO_VECTORS) as served:
+        beside = ConcurrentSearches(served)
         seconds = served.await_index(count, beside)
         rate = _rate("first index until keyword-searchable, no model", count, seconds, f"{said}; {beside.told()}")
         time.sleep(REST)
@@ -107,18 +107,18 @@ def _rate(name: str, count: int, seconds: float, raw: str) -> Figure:
     return Figure(name, count / seconds, RATE, ">=", "notes/s", whole, {"seconds": seconds})
 
 
-def _beside_vectors(ready: data_folders.Ground, count: int, said: str) -> Figure:
-    with served_notes.over_http(ready) as served:
-        beside = Meanwhile(served)
+def _measure_with_vectors(ready: data_folders.DataFolder, count: int, said: str) -> Figure:
+    with served_notes.serve_over_http(ready) as served:
+        beside = ConcurrentSearches(served)
         seconds = served.await_index(count, beside)
         pending = served.ask("status", {})["embedding"]["pending"]
     raw = f"{said}; {beside.told()}; {pending:,} passages then waited for their vector"
     return _rate("first index until keyword-searchable, default settings", count, seconds, raw)
 
 
-def _resting(ready: data_folders.Ground, count: int) -> int:
+def _resting_bytes(ready: data_folders.DataFolder, count: int) -> int:
     """Resident bytes of a server with a small vault, used like the big one: everything is loaded, little is held."""
-    with served_notes.over_http(ready, NO_VECTORS) as served:
+    with served_notes.serve_over_http(ready, NO_VECTORS) as served:
         served.await_index(count)
         served.search(COMMON, "keyword")
         time.sleep(REST)
@@ -126,7 +126,7 @@ def _resting(ready: data_folders.Ground, count: int) -> int:
         return resident_bytes(served.server.pid)
 
 
-def _warm(run: Run, ready: data_folders.Ground, made: Sequence[str], first: float) -> Iterator[Figure]:
+def _measure_restarts(run: Run, ready: data_folders.DataFolder, made: Sequence[str], first: float) -> Iterator[Figure]:
     rounds = run.sized(RESTARTS, 2)
     quiet = [_restart(ready, len(made)) for _ in range(rounds)]
     yield _share("warm start, nothing changed ÷ first index", quiet, first, "")
@@ -144,17 +144,17 @@ def _warm(run: Run, ready: data_folders.Ground, made: Sequence[str], first: floa
 def _share(name: str, took: Sequence[tuple[float, float]], first: float, raw: str) -> Figure:
     agreed, whole = p50([each for each, _ in took]), p50([each for _, each in took])
     raw = (
-        f"{in_ms(agreed)} from the server's readiness ({in_ms(whole)} from the start of its process) ÷ {first:.2f} s;"
+        f"{to_ms(agreed)} from the server's readiness ({to_ms(whole)} from the start of its process) ÷ {first:.2f} s;"
         f" {raw}median of {len(took)}"
     )
     return Figure(name, agreed / first, WARM_SHARE, "<=", "", raw, {"seconds": [each for each, _ in took]})
 
 
-def _restart(ready: data_folders.Ground, count: int, changed: tuple[str, int] | None = None) -> tuple[float, float]:
+def _restart(ready: data_folders.DataFolder, count: int, changed: tuple[str, int] | None = None) -> tuple[float, float]:
     """Seconds until the index agrees, from readiness and from the start of the process. ``changed``: a word and how
     many notes must be found by it at once."""
     began = time.perf_counter()
-    with served_notes.over_http(ready, NO_VECTORS) as served:
+    with served_notes.serve_over_http(ready, NO_VECTORS) as served:
         seconds = served.await_index(count)
         whole = time.perf_counter() - began
         if changed is not None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from bench import notes_vault, raw_files, served_notes
 from bench.figures import Figure
-from bench.measurements import in_ms, p50
+from bench.measurements import p50, to_ms
 from bench.run import Run
-from bench.served_notes import NO_VECTORS, Served
+from bench.served_notes import NO_VECTORS, ServedNotes
 
 BACKLINKS, ROUNDS, LIMIT = 1_000, 4, 3.0
 OLD = "Hubs/The old hub.md"
@@ -20,33 +20,35 @@ PAUSE_S = 1.5
 def measure(run: Run) -> Iterator[Figure]:
     """Without a model on both sides: the vectors of 1,000 changed notes follow later. One round warms up."""
     count = run.sized(BACKLINKS, 100)
-    for door, opened in (("in process", served_notes.in_process), ("over HTTP", served_notes.over_http)):
+    for door, opened in (("in process", served_notes.serve_in_process), ("over HTTP", served_notes.serve_over_http)):
         with run.folder("notes-moves") as folder:
-            ready, notes = served_notes.prepared(folder / "data")
+            ready, notes = served_notes.prepare_vault(folder / "data")
             sources = linking_vault(notes, count)
-            copies = raw_files.copied(notes, sources, folder / "raw")
+            copies = raw_files.copy_files(notes, sources, folder / "raw")
             with opened(ready, NO_VECTORS) as served:
                 served.await_index(count + 1)
                 with run.told(f"move a note with {count:,} backlinks, {door}"):
-                    took = _moved(served, copies, sources, run.sized(ROUNDS, 2))
+                    took = _time_moves(served, copies, sources, run.sized(ROUNDS, 2))
         moves, bare = p50([each for each, _ in took]), p50([each for _, each in took])
-        raw = f"{in_ms(moves)} ÷ {in_ms(bare)} to read and atomically write {count:,} notes; medians of {len(took)}"
+        raw = f"{to_ms(moves)} ÷ {to_ms(bare)} to read and atomically write {count:,} notes; medians of {len(took)}"
         name = f"move, {count:,} backlinks, {door} ÷ bare rewriting"
         yield Figure(name, moves / bare, LIMIT, unit="×", raw=raw, numbers={"pairs": took})
 
 
 def linking_vault(folder: Path, count: int) -> list[str]:
     """``count`` notes that each link once to ``OLD``, which is there too; the paths of the linking ones."""
-    made = notes_vault.make(folder, count, seed=3)
+    made = notes_vault.write_notes(folder, count, seed=3)
     for number, path in enumerate(made):
         with (folder / path).open("ab") as file:
-            file.write(notes_vault.linking(OLD, number).encode())
+            file.write(notes_vault.make_linking_paragraph(OLD, number).encode())
     (folder / OLD).parent.mkdir()
     (folder / OLD).write_text("# The old hub\n\nEverybody links here.\n", encoding="utf-8")
     return made
 
 
-def _moved(served: Served, copies: Sequence[Path], sources: Sequence[str], rounds: int) -> list[tuple[float, float]]:
+def _time_moves(
+    served: ServedNotes, copies: Sequence[Path], sources: Sequence[str], rounds: int
+) -> list[tuple[float, float]]:
     """Seconds of the move and of the bare rewriting, which take turns."""
     took, here = [], OLD
     for number in range(rounds + 1):
@@ -55,7 +57,7 @@ def _moved(served: Served, copies: Sequence[Path], sources: Sequence[str], round
         moved = served.timed("note_move", {"path": here, "to": there, "update_backlinks": True})[0]
         check(served.folder, sources, here, there)
         served.pause(PAUSE_S)
-        took.append((moved, raw_files.rewritten(copies)))
+        took.append((moved, raw_files.time_rewrite(copies)))
         here = there
     return took[1:]
 

@@ -29,7 +29,7 @@ _WORD = re.compile(r"\b[a-z]{3,14}\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class NoteSection:
     """Text with its heading. ``pieces`` is cut at the pages its wikilinks name: every second piece is such a name."""
 
     pieces: tuple[str, ...]
@@ -40,33 +40,33 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class NoteParts:
     """What notes are put together from. ``properties`` are whole lines of frontmatter, by key."""
 
-    sections: tuple[Section, ...]
+    sections: tuple[NoteSection, ...]
     properties: dict[str, tuple[str, ...]]
     tags: tuple[str, ...]
     words: tuple[str, ...]
     origin: str
 
 
-def found(folder: Path = REAL) -> Parts:
+def load_parts(folder: Path = REAL) -> NoteParts:
     """Of the real notes in ``folder``, else made up."""
     texts = [path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.md"))] if folder.is_dir() else []
-    return _taken_from(texts, f"recombined from {len(texts)} real notes") if texts else made_up()
+    return _parts_from(texts, f"recombined from {len(texts)} real notes") if texts else invent_parts()
 
 
-def made_up(seed: int = 1) -> Parts:
+def invent_parts(seed: int = 1) -> NoteParts:
     """Parts that need nothing from outside."""
-    return _taken_from(_made_up_notes(Random(seed)), "made up")
+    return _parts_from(_made_up_notes(Random(seed)), "made up")
 
 
-def word(chance: Random) -> str:
+def invent_word(chance: Random) -> str:
     """A word there has hardly ever been."""
     return "".join(chance.choices(SYLLABLES, k=chance.randint(3, 5)))
 
 
-def sections_of(body: str) -> Iterator[str]:
+def split_sections(body: str) -> Iterator[str]:
     """A note's text cut before every heading outside code fences; nothing is lost between the cuts."""
     held: list[str] = []
     fence = ""
@@ -81,8 +81,8 @@ def sections_of(body: str) -> Iterator[str]:
         yield "".join(held)
 
 
-def _taken_from(texts: Iterable[str], origin: str) -> Parts:
-    sections: list[Section] = []
+def _parts_from(texts: Iterable[str], origin: str) -> NoteParts:
+    sections: list[NoteSection] = []
     properties: dict[str, list[str]] = {}
     tags: set[str] = set()
     words: set[str] = set()
@@ -93,17 +93,17 @@ def _taken_from(texts: Iterable[str], origin: str) -> Parts:
         body = text[front.end() :] if front else text
         tags.update(_TAG.findall(body))
         words.update(_WORD.findall(body))
-        sections += [_cut(each) for each in sections_of(body) if each.strip() and len(each) <= MOST]
+        sections += [_cut_at_links(each) for each in split_sections(body) if each.strip() and len(each) <= MOST]
     kept = {key: tuple(lines) for key, lines in sorted(properties.items()) if key not in ("tags", "aliases")}
-    return Parts(tuple(sections), kept, tuple(sorted(tags)), tuple(sorted(words)), origin)
+    return NoteParts(tuple(sections), kept, tuple(sorted(tags)), tuple(sorted(words)), origin)
 
 
-def _cut(section: str) -> Section:
+def _cut_at_links(section: str) -> NoteSection:
     pieces, last = [], 0
     for link in _LINK.finditer(section):
         pieces += [section[last : link.start(2)], link[2]]
         last = link.end(2)
-    return Section((*pieces, section[last:].rstrip() + "\n"))
+    return NoteSection((*pieces, section[last:].rstrip() + "\n"))
 
 
 def _properties(block: str) -> Iterator[tuple[str, str]]:
@@ -120,7 +120,7 @@ def _properties(block: str) -> Iterator[tuple[str, str]]:
 
 
 def _made_up_notes(chance: Random) -> Iterator[str]:
-    words = [word(chance) for _ in range(3_000)]
+    words = [invent_word(chance) for _ in range(3_000)]
     for number in range(200):
         text = f"---\nstatus: {chance.choice(words)}\nrank: {number}\n---\n"
         for _ in range(chance.randint(2, 6)):

@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 
 from bench import notes_parts
-from bench.notes_parts import Parts, Section
+from bench.notes_parts import NoteParts, NoteSection
 
 SIZE = (2_050, 0.7)
 """Median characters of a note and the spread of their logarithm: links and tags make some more of it."""
@@ -28,11 +28,11 @@ ACCENTS = ("Übersicht", "Café", "naïve", "日本語", "Größe")
 FIRST_DAY = datetime.date(1990, 1, 1)
 
 
-def make(folder: Path, count: int, seed: int = 1, parts: Parts | None = None) -> list[str]:
+def write_notes(folder: Path, count: int, seed: int = 1, parts: NoteParts | None = None) -> list[str]:
     """Write ``count`` notes below ``folder``, which need not be there; their paths, relative to it."""
     made = []
     folders: set[Path] = set()
-    for path, data in notes(count, seed, parts or default_parts()):
+    for path, data in make_notes(count, seed, parts or default_parts()):
         target = folder / path
         if target.parent not in folders:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ def make(folder: Path, count: int, seed: int = 1, parts: Parts | None = None) ->
     return made
 
 
-def notes(count: int, seed: int, parts: Parts) -> Iterator[tuple[str, bytes]]:
+def make_notes(count: int, seed: int, parts: NoteParts) -> Iterator[tuple[str, bytes]]:
     """Path and bytes of every note."""
     chance = Random(seed)
     paths = _paths(chance, count, parts)
@@ -53,16 +53,16 @@ def notes(count: int, seed: int, parts: Parts) -> Iterator[tuple[str, bytes]]:
         yield path, (b"\xef\xbb\xbf" if chance.random() < BOM else b"") + text.encode()
 
 
-def long_note(lines: int, seed: int = 1) -> str:
+def make_long_note(lines: int, seed: int = 1) -> str:
     """One note of exactly ``lines`` lines, some 44 bytes each: a heading every 50, prose, tasks and links. Its middle
-    section, ``middle(lines)``, begins with the line ``State: step 0.``"""
+    section, ``middle_heading(lines)``, begins with the line ``State: step 0.``"""
     chance, words = Random(seed), default_parts().words
     held = []
     for number in range(lines):
         section, place = divmod(number, SECTION_LINES)
         if place == 0:
             line = f"## {_section(section)}" if section else "# A long note"
-        elif place == 2 and _section(section) == middle(lines):
+        elif place == 2 and _section(section) == middle_heading(lines):
             line = "State: step 0."
         elif place in (1, SECTION_LINES - 1):
             line = ""
@@ -76,12 +76,12 @@ def long_note(lines: int, seed: int = 1) -> str:
     return "\n".join(held) + "\n"
 
 
-def middle(lines: int) -> str:
-    """The heading in the middle of ``long_note(lines)``."""
+def middle_heading(lines: int) -> str:
+    """The heading in the middle of ``make_long_note(lines)``."""
     return _section(max(1, lines // SECTION_LINES // 2))
 
 
-def linking(target: str, number: int) -> str:
+def make_linking_paragraph(target: str, number: int) -> str:
     """A paragraph with a link to the note at path ``target``, in one of the ways people write it."""
     page = target.removesuffix(".md")
     name = page.rpartition("/")[2]
@@ -89,16 +89,16 @@ def linking(target: str, number: int) -> str:
 
 
 @cache
-def default_parts() -> Parts:
+def default_parts() -> NoteParts:
     """Parts of the real notes, or made-up ones."""
-    return notes_parts.found()
+    return notes_parts.load_parts()
 
 
 def _section(number: int) -> str:
     return f"Section {number:05d}"
 
 
-def _paths(chance: Random, count: int, parts: Parts) -> list[str]:
+def _paths(chance: Random, count: int, parts: NoteParts) -> list[str]:
     folders = _folders(chance, max(4, count // 150), parts)
     taken: set[str] = set()
     made = []
@@ -114,7 +114,7 @@ def _paths(chance: Random, count: int, parts: Parts) -> list[str]:
     return made
 
 
-def _folders(chance: Random, count: int, parts: Parts) -> list[str]:
+def _folders(chance: Random, count: int, parts: NoteParts) -> list[str]:
     made = [""]
     while len(made) <= count:
         above = chance.choice(made)
@@ -123,14 +123,14 @@ def _folders(chance: Random, count: int, parts: Parts) -> list[str]:
     return made
 
 
-def _name(chance: Random, parts: Parts) -> str:
+def _name(chance: Random, parts: NoteParts) -> str:
     words = chance.choices(parts.words, k=chance.randint(1, 3))
     if chance.random() < 0.02:
         words.append(chance.choice(ACCENTS))
     return " ".join(words).capitalize()
 
 
-def _note(chance: Random, paths: Sequence[str], parts: Parts) -> str:
+def _note(chance: Random, paths: Sequence[str], parts: NoteParts) -> str:
     wanted = chance.lognormvariate(math.log(SIZE[0]), SIZE[1])
     held = [_frontmatter(chance, parts)] if chance.random() < FRONTMATTER else []
     size = sum(map(len, held))
@@ -138,7 +138,7 @@ def _note(chance: Random, paths: Sequence[str], parts: Parts) -> str:
         section = chance.choice(parts.sections)
         if size + section.size > 1.5 * wanted and size + 400 > wanted:
             break
-        held.append(_linked(chance, section, paths))
+        held.append(_with_links(chance, section, paths))
         held.append(f"{_sentence(chance, parts)}\n")
         size += section.size + 100
     if chance.random() < TASKS:
@@ -148,7 +148,7 @@ def _note(chance: Random, paths: Sequence[str], parts: Parts) -> str:
     return "\n".join(held)
 
 
-def _linked(chance: Random, section: Section, paths: Sequence[str]) -> str:
+def _with_links(chance: Random, section: NoteSection, paths: Sequence[str]) -> str:
     pieces = list(section.pieces)
     for place in range(1, len(pieces), 2):
         missing = chance.random() < MISSING
@@ -162,19 +162,19 @@ def _page(chance: Random, paths: Sequence[str]) -> str:
     return page if chance.random() < 0.6 else page.rpartition("/")[2]
 
 
-def _frontmatter(chance: Random, parts: Parts) -> str:
+def _frontmatter(chance: Random, parts: NoteParts) -> str:
     keys = chance.sample(list(parts.properties), k=min(len(parts.properties), chance.randint(1, 3)))
     lines = [chance.choice(parts.properties[key]) for key in keys]
     lines.append(f"tags: [{', '.join(chance.sample(parts.tags, k=min(3, len(parts.tags))))}]")
     if chance.random() < ALIASED:
-        lines.append(f"aliases:\n- {notes_parts.word(chance).capitalize()} {notes_parts.word(chance)}")
+        lines.append(f"aliases:\n- {notes_parts.invent_word(chance).capitalize()} {notes_parts.invent_word(chance)}")
     return "\n".join(["---", *lines, "---"])
 
 
-def _task(chance: Random, parts: Parts) -> str:
+def _task(chance: Random, parts: NoteParts) -> str:
     mark = chance.choice(" x")
     return f"* [{mark}] {' '.join(chance.choices(parts.words, k=5))} #{chance.choice(parts.tags)}"
 
 
-def _sentence(chance: Random, parts: Parts) -> str:
-    return f"\n{' '.join(chance.choices(parts.words, k=10)).capitalize()} {notes_parts.word(chance)}."
+def _sentence(chance: Random, parts: NoteParts) -> str:
+    return f"\n{' '.join(chance.choices(parts.words, k=10)).capitalize()} {notes_parts.invent_word(chance)}."

@@ -9,10 +9,10 @@ from typing import Any
 
 from bench import baseline, data_folders, recalls, servers
 from bench.figures import Figure
-from bench.made_up_text import Writer
-from bench.measurements import blocks, in_ms, p50, p99
+from bench.made_up_text import TextWriter
+from bench.measurements import blocks, p50, p99, to_ms
 from bench.run import Run
-from bench.wire import Door, Line, result_of
+from bench.wire import RawConnection, VaultEndpoint, result_of
 from vaults import clock
 from vaults.db.connection import open_raw
 from vaults.settings import StorageSettings
@@ -28,26 +28,28 @@ LIMIT = 2.0
 def measure(run: Run) -> Iterator[Figure]:
     """One client; the calls take turns by blocks of 20, with fresh queries."""
     size = run.sized(MEMORIES, 1_000)
-    with run.folder("packs") as folder, baseline.beside() as pool:
-        ready = data_folders.prepared(folder / "data", {"ann": ("main",)})
+    with run.folder("packs") as folder, baseline.process_pool() as pool:
+        ready = data_folders.prepare_folder(folder / "data", {"ann": ("main",)})
         with run.told(f"store {size:,} memories and {run.sized(SESSIONS, 100):,} sessions"):
-            items = enumerate(recalls.items(pool, size))
-            data_folders.fill(ready.data, "main", (_typed(number, item) for number, item in items))
-            seed(ready.data / "vaults" / "main" / "vault.db", run.sized(SESSIONS, 100))
+            items = enumerate(recalls.make_items(pool, size))
+            data_folders.fill(ready.data, "main", (_with_type(number, item) for number, item in items))
+            seed_sessions(ready.data / "vaults" / "main" / "vault.db", run.sized(SESSIONS, 100))
         with (
-            servers.running(servers.SERVE, ready.data) as server,
-            Line(server.port) as line,
+            servers.run_server(servers.SERVE, ready.data) as server,
+            RawConnection(server.port) as line,
             run.told(f"packs among {size:,}"),
         ):
-            yield from _compared(line, Door(server.port, "main", ready.tokens["ann"]), run.sized(CALLS, 40), size)
+            yield from _compare(
+                line, VaultEndpoint(server.port, "main", ready.tokens["ann"]), run.sized(CALLS, 40), size
+            )
 
 
-def _typed(number: int, item: data_folders.Item) -> data_folders.Item:
+def _with_type(number: int, item: data_folders.SeedMemory) -> data_folders.SeedMemory:
     more = {"type": TYPES[number % len(TYPES)], "thread": f"thread-{number % 40}", "entity": f"entity-{number % 300}"}
     return replace(item, fields=item.fields.model_copy(update=more))
 
 
-def seed(path: Path, count: int) -> None:
+def seed_sessions(path: Path, count: int) -> None:
     """Sessions of ten people with what they did, a claim in some, a handoff and a state: rows as the server writes
     them."""
     raw, now = open_raw(path, StorageSettings(), writer=True), clock.now()
@@ -92,8 +94,8 @@ def _seed_session(raw: Any, number: int, status: str, now: str) -> None:
         raw.execute("INSERT INTO claims VALUES (?, ?, 'the migration', ?)", (f"src/{number}.py", number, now))
 
 
-def _compared(line: Line, door: Door, count: int, size: int) -> Iterator[Figure]:
-    writer = Writer(seed=size + 2)
+def _compare(line: RawConnection, door: VaultEndpoint, count: int, size: int) -> Iterator[Figure]:
+    writer = TextWriter(seed=size + 2)
     calls = {
         "recall": lambda: door.call("recall", {"query": writer.query()}),
         "context": lambda: door.call("context", {"query": writer.query(), "format": "prompt"}),
@@ -116,6 +118,6 @@ def _compared(line: Line, door: Door, count: int, size: int) -> Iterator[Figure]
         raise RuntimeError(f"a pack of {max(sizes)} tokens")
     for name in [name for name in calls if name != "recall"]:
         seconds = taken[name][WARM:]
-        raw = f"p50 {in_ms(p50(seconds))} (p99 {in_ms(p99(seconds))}) ÷ recall {in_ms(base)}; {len(seconds)} calls each"
+        raw = f"p50 {to_ms(p50(seconds))} (p99 {to_ms(p99(seconds))}) ÷ recall {to_ms(base)}; {len(seconds)} calls each"
         numbers = {"p50_s": p50(seconds), "recall_p50_s": base}
         yield Figure(f"{name}, {size:,} memories, p50 ÷ recall", p50(seconds) / base, LIMIT, "<=", "×", raw, numbers)

@@ -16,12 +16,12 @@ from pathlib import Path
 
 from bench import servers, wire
 from bench.figures import Figure
-from bench.measurements import in_ms, p50
+from bench.measurements import p50, to_ms
 from bench.quality import queries, sets, stored_sets
-from bench.quality.sets import Judged
-from bench.quality.stored_sets import SUBJECT, Shelf
+from bench.quality.sets import JudgedSet
+from bench.quality.stored_sets import SUBJECT, StoredSets
 from bench.run import OUT, ROOT
-from bench.wire import Door, Load, result_of
+from bench.wire import RequestLoad, VaultEndpoint, result_of
 
 PLACES = (ROOT.parent / "shared" / "bench", ROOT / "shared" / "bench")
 TASK = sets.BY_NAME["locomo"]
@@ -30,7 +30,7 @@ COUNTED, LIMIT = "single-hop", 0.88
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class PackCoverage:
     """What a question's pack holds: turns that answer it, of how many, and its size in tokens."""
 
     contained: int
@@ -40,30 +40,30 @@ class Held:
 
 def measure(data: Path, out: Path, budget: int) -> Iterator[Figure]:
     """A figure for each category of questions; the limit is for single-hop ones."""
-    judged = sets.read(data, TASK, quick=False)
+    judged = sets.read_set(data, TASK, quick=False)
     categories = {row["id"]: row["category"] for row in _lines(data / TASK.folder / "queries.jsonl")}
-    with stored_sets.copied(Shelf(out / "stored"), judged, {}) as ready:
+    with stored_sets.copy_stored_set(StoredSets(out / "stored"), judged, {}) as ready:
         token = ready.tokens[SUBJECT]
-        with servers.running(servers.SERVE, ready.data) as server:
+        with servers.run_server(servers.SERVE, ready.data) as server:
             for vault in judged.vaults:
                 queries.warm(server.port, token, vault)
-            held, seconds = _asked(judged, server.port, token, budget)
-    by_category: dict[str, list[Held]] = defaultdict(list)
+            held, seconds = _ask_all(judged, server.port, token, budget)
+    by_category: dict[str, list[PackCoverage]] = defaultdict(list)
     for question, each in held.items():
         by_category[categories[question]].append(each)
     for category, found in sorted(by_category.items()):
         yield _figure(category, found, budget, seconds)
 
 
-def _asked(judged: Judged, port: int, token: str, budget: int) -> tuple[Mapping[str, Held], float]:
+def _ask_all(judged: JudgedSet, port: int, token: str, budget: int) -> tuple[Mapping[str, PackCoverage], float]:
     texts = {document.id: document.text for document in judged.documents}
     requests = [
-        Door(port, question.vault, token).call(
+        VaultEndpoint(port, question.vault, token).call(
             "context", {"query": question.text, "budget_tokens": budget, "format": "prompt"}
         )
         for question in judged.questions
     ]
-    driven = wire.drive(Load(port, CLIENTS, requests, 1 << 20))
+    driven = wire.drive(RequestLoad(port, CLIENTS, requests, 1 << 20))
     held = {}
     for question, body in zip(judged.questions, driven.bodies, strict=True):
         pack = result_of(body)
@@ -71,7 +71,7 @@ def _asked(judged: Judged, port: int, token: str, budget: int) -> tuple[Mapping[
             raise RuntimeError(f"a pack of {pack['budget']['used']} tokens")
         said = _plain(pack["prompt"])
         contained = sum(_plain(texts[turn]) in said for turn in question.relevant)
-        held[question.id] = Held(contained, len(question.relevant), pack["budget"]["used"])
+        held[question.id] = PackCoverage(contained, len(question.relevant), pack["budget"]["used"])
     return held, p50(driven.seconds)
 
 
@@ -79,11 +79,11 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def _figure(category: str, found: Sequence[Held], budget: int, seconds: float) -> Figure:
+def _figure(category: str, found: Sequence[PackCoverage], budget: int, seconds: float) -> Figure:
     share = sum(each.contained / each.relevant for each in found) / len(found)
     whole = sum(each.contained == each.relevant for each in found) / len(found)
     used = sum(each.tokens for each in found) / len(found)
-    raw = f"n {len(found)}; all of them {whole:.3f}; {used:.0f} tokens used; p50 {in_ms(seconds)}"
+    raw = f"n {len(found)}; all of them {whole:.3f}; {used:.0f} tokens used; p50 {to_ms(seconds)}"
     limit = LIMIT if category == COUNTED and budget == BUDGET else None
     return Figure(f"evidence in {budget:,} tokens, {category}", share, limit, ">=", "", raw)
 
@@ -101,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--budget", type=int, default=BUDGET, metavar="TOKENS", help="size of the packs")
     given = parser.parse_args(argv)
     data = given.data or next((place for place in PLACES if place.is_dir()), PLACES[0])
-    if not sets.present(data, TASK):
+    if not sets.is_present(data, TASK):
         print(f"skipped: the conversations are not in {data / TASK.folder}")
         return 0
     from server.settings import export_environment

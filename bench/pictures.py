@@ -40,20 +40,20 @@ def main(argv: Sequence[str] | None = None) -> int:
             target = notes / path.relative_to(given.folder or ROOT)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target)
-        svg = asyncio.run(_drawn(Path(data), given.name, given.note, len(paths)))
+        svg = asyncio.run(_draw(Path(data), given.name, given.note, len(paths)))
     given.out.parent.mkdir(parents=True, exist_ok=True)
     given.out.write_text(svg, encoding="utf-8")
     print(f"{given.out}: {len(paths)} notes, {len(svg):,} characters")
     return 0
 
 
-async def _drawn(data: Path, name: str, note: str | None, number: int) -> str:
+async def _draw(data: Path, name: str, note: str | None, number: int) -> str:
     flags = {"storage.reserve_mb": 0, "embedding.engine": "off"}
-    loaded = data_folders.settings_of(data, **flags)
+    loaded = data_folders.default_settings(data, **flags)
     async with open_services(loaded.settings, data, discover()) as services:
         await vault_admin.create(services, name)
         async with asyncio.timeout(PATIENCE_S):
-            await _scored(services, name, number)
+            await _wait_for_scores(services, name, number)
         caller = Caller(owner("cli"), name, Role.ADMIN, "cli", form="whole")
         arguments = {"action": "export", "format": "svg"} | ({"path": note} if note else {})
         found = await dispatch(services, caller, "graph", arguments)
@@ -62,12 +62,12 @@ async def _drawn(data: Path, name: str, note: str | None, number: int) -> str:
         return str(found.content["export"])
 
 
-async def _scored(services: Services, name: str, number: int) -> None:
+async def _wait_for_scores(services: Services, name: str, number: int) -> None:
     """Wait until all notes are in the index and it is known how central each is."""
-    async with services.pool.lease(services.roster.entry(name)) as vault:
+    async with services.pool.lease(services.registry_cache.entry(name)) as vault:
         while True:
             held, owed = await vault.db.read(
-                lambda tx: (int(tx.value("SELECT COUNT(*) FROM notes") or 0), centrality.owed(tx))
+                lambda tx: (int(tx.value("SELECT COUNT(*) FROM notes") or 0), centrality.is_due(tx))
             )
             if held >= number and not owed:
                 return

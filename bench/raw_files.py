@@ -11,7 +11,7 @@ from pathlib import Path
 TEMPORARY = ".bench-temporary"
 
 
-def write(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes) -> None:
     """Temporary file in the same folder, fsync, rename, fsync of the folder."""
     temporary = path.with_name(TEMPORARY)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -30,15 +30,15 @@ def write(path: Path, data: bytes) -> None:
         os.close(folder)
 
 
-def rewritten(paths: Iterable[Path]) -> float:
+def time_rewrite(paths: Iterable[Path]) -> float:
     """Seconds to read each file whole and write the same bytes back."""
     began = time.perf_counter()
     for path in paths:
-        write(path, path.read_bytes())
+        write_atomically(path, path.read_bytes())
     return time.perf_counter() - began
 
 
-def copied(source: Path, names: Sequence[str], target: Path) -> list[Path]:
+def copy_files(source: Path, names: Sequence[str], target: Path) -> list[Path]:
     """Copies of files below ``source`` at the same places below ``target``, synced: a watched folder must not be
     the one a baseline writes in, and a later fsync must not pay for the copying."""
     made = []

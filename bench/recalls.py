@@ -9,10 +9,10 @@ from pathlib import Path
 
 from bench import baseline, data_folders, servers
 from bench.figures import Figure
-from bench.made_up_text import Writer
-from bench.measurements import blocks, in_ms, p50, p99
+from bench.made_up_text import TextWriter
+from bench.measurements import blocks, p50, p99, to_ms
 from bench.run import Run
-from bench.wire import Door, Line, result_of
+from bench.wire import RawConnection, VaultEndpoint, result_of
 from vaults.domain.memories.memory_model import MemoryFields
 
 SIZES = {10_000: 1.5, 100_000: 1.2}
@@ -28,36 +28,36 @@ WARM = 20
 def measure(run: Run) -> Iterator[Figure]:
     """One client. Both sides get the same fresh queries and take turns by blocks of 20."""
     for size, limit in SIZES.items():
-        yield from _sized(run, run.sized(size, 2_500), limit)
+        yield from _measure_size(run, run.sized(size, 2_500), limit)
 
 
-def _sized(run: Run, size: int, limit: float) -> Iterator[Figure]:
-    with run.folder("recall") as folder, baseline.beside() as pool:
-        ready = data_folders.prepared(folder / "data", {"ann": ("main",)})
+def _measure_size(run: Run, size: int, limit: float) -> Iterator[Figure]:
+    with run.folder("recall") as folder, baseline.process_pool() as pool:
+        ready = data_folders.prepare_folder(folder / "data", {"ann": ("main",)})
         with run.told(f"store {size:,} memories"):
-            data_folders.fill(ready.data, "main", items(pool, size))
+            data_folders.fill(ready.data, "main", make_items(pool, size))
         vault = ready.data / "vaults" / "main"
         held = pool.submit(baseline.open_vault, vault, _vault_id(vault)).result()
         if held != size:
             raise RuntimeError(f"{held} vectors of {size}")
         with (
-            servers.running(servers.SERVE, ready.data) as server,
-            Line(server.port) as line,
+            servers.run_server(servers.SERVE, ready.data) as server,
+            RawConnection(server.port) as line,
             run.told(f"recall among {size:,}"),
         ):
-            ask = partial(_ask, line, Door(server.port, "main", ready.tokens["ann"]))
+            ask = partial(_ask, line, VaultEndpoint(server.port, "main", ready.tokens["ann"]))
             yield from _compare(pool, ask, run.sized(QUERIES, 40), (size, limit))
 
 
-def items(pool: ProcessPoolExecutor, size: int) -> Iterator[data_folders.Item]:
+def make_items(pool: ProcessPoolExecutor, size: int) -> Iterator[data_folders.SeedMemory]:
     import numpy as np
 
-    writer = Writer(seed=size)
+    writer = TextWriter(seed=size)
     texts = [writer.sentence() for _ in range(size)]
     real = np.frombuffer(pool.submit(baseline.embed_all, texts[:REAL]).result(), np.float32).reshape(-1, 384)
     vectors = [*(row.tobytes() for row in real), *data_folders.mixtures(real, size - len(real))]
     for number, (text, vector) in enumerate(zip(texts, vectors, strict=True)):
-        yield data_folders.Item(MemoryFields(content=text, external_id=f"item-{number}"), vector)
+        yield data_folders.SeedMemory(MemoryFields(content=text, external_id=f"item-{number}"), vector)
 
 
 def _vault_id(folder: Path) -> str:
@@ -71,7 +71,7 @@ def _vault_id(folder: Path) -> str:
         raw.close()
 
 
-def _ask(line: Line, door: Door, query: str) -> float:
+def _ask(line: RawConnection, door: VaultEndpoint, query: str) -> float:
     seconds, body = line.timed(door.call("recall", {"query": query}))
     found = result_of(body)
     if found["mode_used"] != "hybrid" or not found["hits"]:
@@ -82,7 +82,7 @@ def _ask(line: Line, door: Door, query: str) -> float:
 def _compare(
     pool: ProcessPoolExecutor, ask: Callable[[str], float], count: int, sized: tuple[int, float]
 ) -> Iterator[Figure]:
-    (size, limit), writer = sized, Writer(seed=sized[0] + 1)
+    (size, limit), writer = sized, TextWriter(seed=sized[0] + 1)
     for query in (warm := [writer.query() for _ in range(WARM)]):
         ask(query)
     pool.submit(baseline.recall_all, warm).result()
@@ -93,11 +93,11 @@ def _compare(
         alone += pool.submit(baseline.recall_all, [fresh[number] for number in some]).result()
     again = [ask(query) for query in fresh[-100:]]
     base = p50([row["all"] for row in alone])
-    parts = ", ".join(f"{stage} {in_ms(p50([row[stage] for row in alone]))}" for stage in alone[0] if stage != "all")
-    raw = f"p50 {in_ms(p50(first))} (p99 {in_ms(p99(first))}) ÷ {in_ms(base)} ({parts}); {count} fresh queries"
+    parts = ", ".join(f"{stage} {to_ms(p50([row[stage] for row in alone]))}" for stage in alone[0] if stage != "all")
+    raw = f"p50 {to_ms(p50(first))} (p99 {to_ms(p99(first))}) ÷ {to_ms(base)} ({parts}); {count} fresh queries"
     numbers = {"p50_s": p50(first), "p99_s": p99(first), "bare_p50_s": base, "queries": count}
     name = f"recall, {size:,} memories"
     yield Figure(f"{name}, p50 ÷ bare sequence", p50(first) / base, limit, unit="×", raw=raw, numbers=numbers)
     gain = p50(first) / p50(again)
-    raw = f"first {in_ms(p50(first))} ÷ again {in_ms(p50(again))}, the last {len(again)} asked once more"
+    raw = f"first {to_ms(p50(first))} ÷ again {to_ms(p50(again))}, the last {len(again)} asked once more"
     yield Figure(f"{name}, first run ÷ repeated", gain, REPEATED, ">=", "×", raw, {"again_p50_s": p50(again)})

@@ -16,16 +16,16 @@ from unittest import mock
 from auth.principal import owner
 from auth.roles import Role
 from bench.figures import Figure
-from bench.measurements import blocks, in_ms, p50, p99
+from bench.measurements import blocks, p50, p99, to_ms
 from bench.run import Run
 from server import vault_admin
 from server.call import Caller
-from server.call_log import Chronicle
+from server.call_log import ActivityRecorder
 from server.dispatch import dispatch
 from server.services import Services, open_services
 from server.settings import load
 from server.tools import discover
-from vaults.activity_log.sessions import Visitor, begun
+from vaults.activity_log.sessions import SessionOwner, begin_session
 from vaults.vault import Vault
 
 CALLS = 8_000
@@ -36,11 +36,11 @@ LIMIT_US = 300.0
 def measure(run: Run) -> Iterator[Figure]:
     """CPU and waiting of a no-op call, recorded and not."""
     with run.folder("recording") as folder, run.told(f"{run.sized(CALLS, BLOCK)} calls with and without the log"):
-        recorded, bare = asyncio.run(_both(folder, run.sized(CALLS, BLOCK)))
+        recorded, bare = asyncio.run(_measure_both(folder, run.sized(CALLS, BLOCK)))
     cpu = 1e6 * (recorded.cpu / len(recorded.waits) - bare.cpu / len(bare.waits))
     raw = (
-        f"p50 {in_ms(p50(recorded.waits))} with and {in_ms(p50(bare.waits))} without the log,"
-        f" p99 {in_ms(p99(recorded.waits))} and {in_ms(p99(bare.waits))}; {len(bare.waits)} calls each, in process"
+        f"p50 {to_ms(p50(recorded.waits))} with and {to_ms(p50(bare.waits))} without the log,"
+        f" p99 {to_ms(p99(recorded.waits))} and {to_ms(p99(bare.waits))}; {len(bare.waits)} calls each, in process"
     )
     numbers = {"p50_with_s": p50(recorded.waits), "p50_without_s": p50(bare.waits)}
     yield Figure("recording a call, CPU", cpu, LIMIT_US, unit="µs", raw=raw, numbers=numbers)
@@ -54,22 +54,22 @@ class _Side:
         self.cpu = 0.0
 
 
-async def _both(folder: Path, count: int) -> tuple[_Side, _Side]:
+async def _measure_both(folder: Path, count: int) -> tuple[_Side, _Side]:
     flags = {"storage.reserve_mb": 0, "limits.calls_per_minute": 10**9, "limits.vault_calls_per_minute": 10**9}
     loaded = load(folder, flags=flags, environment={})
     recorded, bare = _Side(), _Side()
     async with open_services(loaded.settings, loaded.data, discover(["bench.noop_tool"])) as services:
         await vault_admin.create(services, "main")
-        async with services.pool.lease(services.roster.entry("main")) as vault:
-            await _round(services, vault, range(200), _Side())  # warm
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+            await _run_round(services, vault, range(200), _Side())  # warm
             for block in blocks(count, BLOCK):
-                await _round(services, vault, block, recorded)
-                with _unrecorded():
-                    await _round(services, vault, block, bare)
+                await _run_round(services, vault, block, recorded)
+                with _without_recording():
+                    await _run_round(services, vault, block, bare)
     return recorded, bare
 
 
-async def _round(services: Services, vault: Vault, block: range, side: _Side) -> None:
+async def _run_round(services: Services, vault: Vault, block: range, side: _Side) -> None:
     caller = Caller(owner("cli"), "main", Role.ADMIN, "http", preset="full")
     before = time.process_time()
     for number in block:
@@ -83,12 +83,12 @@ async def _round(services: Services, vault: Vault, block: range, side: _Side) ->
 
 
 @contextmanager
-def _unrecorded() -> Iterator[None]:
-    session = begun(Visitor("bench", "bench", None, "http", "global", "", 60.0), "bench")
+def _without_recording() -> Iterator[None]:
+    session = begin_session(SessionOwner("bench", "bench", None, "http", "global", "", 60.0), "bench")
 
     async def anybody(*about: object) -> object:
         del about
         return session
 
-    with mock.patch("server.dispatch.session_of", anybody), mock.patch.object(Chronicle, "_record"):
+    with mock.patch("server.dispatch.resolve_session", anybody), mock.patch.object(ActivityRecorder, "_record"):
         yield

@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Any
 
 from bench import baseline, bulk_rows, data_folders
 from bench.figures import Figure
-from bench.made_up_text import Writer
-from bench.measurements import in_ms, p50, p99
+from bench.made_up_text import TextWriter
+from bench.measurements import p50, p99, to_ms
 from bench.run import Run
 from server.services import open_services
 from server.tools import discover
 from vaults import clock
 from vaults.index import embeddings
 from vaults.index.vector_index import VectorChange, VectorIndex
-from vaults.search.filters import Filter
+from vaults.search.filters import SearchFilter
 from vaults.search.pipeline import search
-from vaults.search.question import Question, Ranking
-from vaults.search.stage_timings import Timings
+from vaults.search.question import SearchQuestion, SearchRanking
+from vaults.search.stage_timings import StageTimings
 from vaults.vault import Vault
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ CPU_MS, RECALL, WAIT_MS, STAGE_MS = 100.0, 0.98, 100.0, 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Took:
+class SearchCost:
     """One search: seconds of the wall and of the processor, all threads, and wall seconds by stage."""
 
     wall: float
@@ -54,50 +54,52 @@ class Took:
 
 def measure(run: Run) -> Iterator[Figure]:
     """10,000 for the stages, a million for the rest."""
-    with baseline.beside() as pool:
-        yield from asyncio.run(_few(run, pool))
-        yield from asyncio.run(_many(run, pool))
+    with baseline.process_pool() as pool:
+        yield from asyncio.run(_measure_few(run, pool))
+        yield from asyncio.run(_measure_many(run, pool))
 
 
-async def _few(run: Run, pool: ProcessPoolExecutor) -> list[Figure]:
-    async with _filled(run, pool, run.sized(FEW, 2_500)) as (vault, size):
+async def _measure_few(run: Run, pool: ProcessPoolExecutor) -> list[Figure]:
+    async with _open_filled(run, pool, run.sized(FEW, 2_500)) as (vault, size):
         took = [await _search(vault, query) for query in _queries(size, run.sized(QUERIES, 40))]
     stages: dict[str, list[float]] = defaultdict(list)
     for each in took:
         for name, seconds in each.stages.items():
             stages[name].append(seconds)
     middle = {name: p50(seconds) for name, seconds in stages.items()}
-    raw = ", ".join(f"{name} {in_ms(seconds)}" for name, seconds in middle.items())
+    raw = ", ".join(f"{name} {to_ms(seconds)}" for name, seconds in middle.items())
     slowest = max(seconds for name, seconds in middle.items() if name != "embed")
     return [Figure(f"search, {size:,} passages, slowest stage but embed", slowest * 1e3, STAGE_MS, "<=", "ms", raw)]
 
 
-async def _many(run: Run, pool: ProcessPoolExecutor) -> list[Figure]:
-    async with _filled(run, pool, run.sized(MANY, 60_000)) as (vault, size):
+async def _measure_many(run: Run, pool: ProcessPoolExecutor) -> list[Figure]:
+    async with _open_filled(run, pool, run.sized(MANY, 60_000)) as (vault, size):
         queries = _queries(size, run.sized(QUERIES, 40))
         with run.told(f"search {size:,}"):
             quiet = [await _search(vault, query) for query in queries]
         with run.told("judge against exact"):
-            judged = await _judged(vault, queries[:JUDGED])
+            judged = await _measure_recall(vault, queries[:JUDGED])
         with run.told("search beside a rebuild"):
             again = [await _search(vault, query) for query in queries]  # the model's answers are kept by now
-            busy, lasted = await _beside_rebuild(vault, queries)
-    return [_cpu(size, quiet), judged, _waiting(size, again, busy, lasted)]
+            busy, lasted = await _search_during_rebuild(vault, queries)
+    return [_cpu(size, quiet), judged, _waiting_figure(size, again, busy, lasted)]
 
 
-def _cpu(size: int, took: Sequence[Took]) -> Figure:
+def _cpu(size: int, took: Sequence[SearchCost]) -> Figure:
     cpu, wall = [each.cpu for each in took], [each.wall for each in took]
-    raw = f"p99 {in_ms(p99(cpu))}; wall p50 {in_ms(p50(wall))}, p99 {in_ms(p99(wall))}; {len(took)} fresh queries"
+    raw = f"p99 {to_ms(p99(cpu))}; wall p50 {to_ms(p50(wall))}, p99 {to_ms(p99(wall))}; {len(took)} fresh queries"
     return Figure(f"search, {size:,} passages, p50 of processor time", p50(cpu) * 1e3, CPU_MS, "<=", "ms", raw)
 
 
-def _waiting(size: int, quiet: Sequence[Took], busy: Sequence[tuple[int, Took]], lasted: float) -> Figure:
+def _waiting_figure(
+    size: int, quiet: Sequence[SearchCost], busy: Sequence[tuple[int, SearchCost]], lasted: float
+) -> Figure:
     """Waiting is what a query takes longer than itself when all is quiet: a few take 100 ms of work by themselves."""
     walls, alone = [each.wall for _, each in busy], [each.wall for each in quiet]
     waited = [each.wall - quiet[number].wall for number, each in busy]
     raw = (
-        f"p99 {in_ms(p99(waited))}; searches took p50 {in_ms(p50(walls))}, longest {in_ms(max(walls))}, when quiet"
-        f" {in_ms(p50(alone))} and {in_ms(max(alone))}; {len(busy)} queries in the {lasted:.1f} s of the rebuild"
+        f"p99 {to_ms(p99(waited))}; searches took p50 {to_ms(p50(walls))}, longest {to_ms(max(walls))}, when quiet"
+        f" {to_ms(p50(alone))} and {to_ms(max(alone))}; {len(busy)} queries in the {lasted:.1f} s of the rebuild"
     )
     name = f"search, {size:,} passages, longest wait for a rebuild beside it"
     numbers = {"longest_over_quiet_p50_s": max(walls) - p50(alone)}
@@ -105,15 +107,15 @@ def _waiting(size: int, quiet: Sequence[Took], busy: Sequence[tuple[int, Took]],
 
 
 @asynccontextmanager
-async def _filled(run: Run, pool: ProcessPoolExecutor, size: int) -> AsyncIterator[tuple[Vault, int]]:
+async def _open_filled(run: Run, pool: ProcessPoolExecutor, size: int) -> AsyncIterator[tuple[Vault, int]]:
     """A vault of ``size`` passages, searched a few times already."""
     with run.folder("scale") as folder:
         with run.told(f"store {size:,} passages"):
             data = await asyncio.to_thread(_store, folder / "data", pool, size)
-        loaded = data_folders.settings_of(data)
+        loaded = data_folders.default_settings(data)
         async with (
             open_services(loaded.settings, data, discover()) as services,
-            services.pool.lease(services.roster.entry("main")) as vault,
+            services.pool.lease(services.registry_cache.entry("main")) as vault,
         ):
             await services.embedder.warm()
             await vault.adopt_model()
@@ -123,7 +125,7 @@ async def _filled(run: Run, pool: ProcessPoolExecutor, size: int) -> AsyncIterat
 
 
 def _store(data: Path, pool: ProcessPoolExecutor, size: int) -> Path:
-    data_folders.prepared(data, {"ann": ("main",)})
+    data_folders.prepare_folder(data, {"ann": ("main",)})
     bulk_rows.fill(data, "main", _pairs(pool, size))
     return data
 
@@ -131,7 +133,7 @@ def _store(data: Path, pool: ProcessPoolExecutor, size: int) -> Path:
 def _pairs(pool: ProcessPoolExecutor, size: int) -> Iterator[bulk_rows.Pair]:
     import numpy as np
 
-    writer = Writer(seed=size)
+    writer = TextWriter(seed=size)
     first = [writer.sentence() for _ in range(REAL)]
     real = np.frombuffer(pool.submit(baseline.embed_all, first).result(), np.float32).reshape(-1, WIDTH)
     texts = itertools.chain(first, (writer.sentence() for _ in range(size - REAL)))
@@ -140,27 +142,27 @@ def _pairs(pool: ProcessPoolExecutor, size: int) -> Iterator[bulk_rows.Pair]:
 
 
 def _queries(seed: int, count: int) -> list[str]:
-    writer = Writer(seed=seed + 1)
+    writer = TextWriter(seed=seed + 1)
     return [writer.query() for _ in range(count)]
 
 
-async def _search(vault: Vault, query: str) -> Took:
-    question = Question(query, "hybrid", Filter("bench", clock.now(), kinds=("memory",)), TOP)
-    timings = Timings(vault.shared.observer)
+async def _search(vault: Vault, query: str) -> SearchCost:
+    question = SearchQuestion(query, "hybrid", SearchFilter("bench", clock.now(), kinds=("memory",)), TOP)
+    timings = StageTimings(vault.shared.observer)
     vault.rankings.clear()  # a query that was asked before must not be cheaper
     wall, cpu = time.perf_counter(), time.process_time()
     found = await search(vault.engines, question, lambda _, ranking: ranking, timings)
-    took = Took(time.perf_counter() - wall, time.process_time() - cpu, dict(timings.seconds))
+    took = SearchCost(time.perf_counter() - wall, time.process_time() - cpu, dict(timings.seconds))
     _expect_whole(found)
     return took
 
 
-def _expect_whole(found: Ranking) -> None:
+def _expect_whole(found: SearchRanking) -> None:
     if found.mode != "hybrid" or len(found.items) < TOP:
         raise RuntimeError(f"no whole answer: {found.mode}, {len(found.items)} items")
 
 
-async def _judged(vault: Vault, queries: Sequence[str]) -> Figure:
+async def _measure_recall(vault: Vault, queries: Sequence[str]) -> Figure:
     """Of the ten nearest of all stored vectors, how many the index names first."""
     import numpy as np
 
@@ -204,11 +206,11 @@ async def _index(vault: Vault) -> VectorIndex:
     return await vault.projection.current(model, await vault.db.read(embeddings.last_change))
 
 
-async def _beside_rebuild(vault: Vault, queries: Sequence[str]) -> tuple[list[tuple[int, Took]], float]:
+async def _search_during_rebuild(vault: Vault, queries: Sequence[str]) -> tuple[list[tuple[int, SearchCost]], float]:
     """Replace so many vectors by themselves that the compressed part is due, and search while it is built anew."""
     index, seen = await _index(vault), 0
     while not index.needs_rebuild:
-        changes = await vault.db.read(lambda tx, seen=seen: embeddings.since(tx, seen, _model(vault)))  # type: ignore[misc]
+        changes = await vault.db.read(lambda tx, seen=seen: embeddings.changes_since(tx, seen, _model(vault)))  # type: ignore[misc]
         seen = changes.last
         again = [VectorChange(each.passage, each.vector) for each in changes.changes]
         await asyncio.to_thread(index.apply, again, index.seen)

@@ -15,7 +15,7 @@ from auth.roles import Role
 from bench import data_folders, servers
 from bench.run import Run
 from bench.servers import Server
-from bench.wire import Door, Line, result_of
+from bench.wire import RawConnection, VaultEndpoint, result_of
 from server.call import Caller
 from server.dispatch import dispatch
 from server.services import open_services
@@ -32,7 +32,7 @@ Timed = Callable[[str, Mapping[str, Any]], tuple[float, dict[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedNotes:
     """An open vault of notes; one call at a time. ``pause`` lets seconds pass, and background work go on. ``server``
     None: it is served in this process."""
 
@@ -81,47 +81,47 @@ class Served:
 
     def finds(self, path: str, query: str, mode: str) -> bool:
         """Whether a search names the note among its first ten hits."""
-        return any(names(hit, path) for hit in self.search(query, mode)["hits"])
+        return any(is_hit_for(hit, path) for hit in self.search(query, mode)["hits"])
 
 
-def sized(run: Run, count: int) -> int:
+def scaled_count(run: Run, count: int) -> int:
     """Notes of a vault: ``count`` where figures count, a few to see that everything works."""
     return count if run.scale == 1 else SMOKE
 
 
-def names(hit: Mapping[str, Any], path: str) -> bool:
+def is_hit_for(hit: Mapping[str, Any], path: str) -> bool:
     """Whether a hit is the note at ``path``."""
     return path in (hit["id"], hit.get("path")) or hit["url"] == f"note://{path}"
 
 
-def prepared(data: Path) -> tuple[data_folders.Ground, Path]:
+def prepare_vault(data: Path) -> tuple[data_folders.DataFolder, Path]:
     """A data folder with one vault, and the folder its notes go into."""
-    ready = data_folders.prepared(data, {"ann": (VAULT,)})
+    ready = data_folders.prepare_folder(data, {"ann": (VAULT,)})
     folder = data / "vaults" / VAULT / "notes"
     folder.mkdir(exist_ok=True)
     return ready, folder
 
 
 @contextmanager
-def over_http(ready: data_folders.Ground, flags: Mapping[str, Any] | None = None) -> Iterator[Served]:
+def serve_over_http(ready: data_folders.DataFolder, flags: Mapping[str, Any] | None = None) -> Iterator[ServedNotes]:
     """A server of its own, and one connection to it."""
     with (
-        servers.running(servers.SERVE, ready.data, **(flags or {})) as server,
-        Line(server.port, READY_S) as line,
+        servers.run_server(servers.SERVE, ready.data, **(flags or {})) as server,
+        RawConnection(server.port, READY_S) as line,
     ):
-        door = Door(server.port, VAULT, ready.tokens["ann"])
+        door = VaultEndpoint(server.port, VAULT, ready.tokens["ann"])
 
         def timed(tool: str, arguments: Mapping[str, Any]) -> tuple[float, dict[str, Any]]:
             seconds, body = line.timed(door.call(tool, arguments))
             return seconds, result_of(body)
 
-        yield Served(timed, time.sleep, ready.data / "vaults" / VAULT / "notes", server)
+        yield ServedNotes(timed, time.sleep, ready.data / "vaults" / VAULT / "notes", server)
 
 
 @contextmanager
-def in_process(ready: data_folders.Ground, flags: Mapping[str, Any] | None = None) -> Iterator[Served]:
+def serve_in_process(ready: data_folders.DataFolder, flags: Mapping[str, Any] | None = None) -> Iterator[ServedNotes]:
     """The same calls through ``dispatch``, without a door: what the tools themselves take."""
-    loaded = data_folders.settings_of(ready.data, **(flags or {}))
+    loaded = data_folders.default_settings(ready.data, **(flags or {}))
     caller = Caller(owner("cli"), VAULT, Role.ADMIN, "cli", preset="full")
     with asyncio.Runner() as runner:
         opened = open_services(loaded.settings, ready.data, discover())
@@ -136,7 +136,7 @@ def in_process(ready: data_folders.Ground, flags: Mapping[str, Any] | None = Non
             return seconds, outcome.content
 
         try:
-            yield Served(
+            yield ServedNotes(
                 lambda tool, arguments: runner.run(call(tool, arguments)),
                 lambda seconds: runner.run(asyncio.sleep(seconds)),
                 ready.data / "vaults" / VAULT / "notes",

@@ -52,20 +52,20 @@ class Server:
 
 
 @contextmanager
-def running(command: Sequence[str], data: Path, **flags: Any) -> Iterator[Server]:
+def run_server(command: Sequence[str], data: Path, **flags: Any) -> Iterator[Server]:
     """Run ``python command`` on ``data``. Its log goes into a pipe that is read as fast as it comes."""
     port, metrics_port = free_port(), free_port()
     ports = {"server.port": port, "ops.metrics_port": metrics_port}
     process = subprocess.Popen(
         [sys.executable, *command],
         cwd=ROOT,
-        env=environment(data, {**UNLIMITED, **flags, **ports}),
+        env=server_environment(data, {**UNLIMITED, **flags, **ports}),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
     assert process.stdout is not None
-    last = _drained(process.stdout)
+    last = _drain(process.stdout)
     try:
         _await_ready(process, port, last)
         yield Server(process.pid, port, metrics_port)
@@ -73,7 +73,7 @@ def running(command: Sequence[str], data: Path, **flags: Any) -> Iterator[Server
         _end(process)
 
 
-def environment(data: Path, flags: Mapping[str, Any]) -> dict[str, str]:
+def server_environment(data: Path, flags: Mapping[str, Any]) -> dict[str, str]:
     """Ours, without settings of a server that may be running here, and with ``flags`` as settings."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("STRONGROOM_")}
     named = {f"STRONGROOM_{name.upper().replace('.', '__', 1)}": str(value) for name, value in flags.items()}
@@ -106,7 +106,7 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def _drained(pipe: IO[bytes]) -> deque[bytes]:
+def _drain(pipe: IO[bytes]) -> deque[bytes]:
     last: deque[bytes] = deque(maxlen=8)
 
     def read() -> None:

@@ -14,7 +14,7 @@ from auth.principal import owner
 from auth.roles import Role
 from bench import data_folders
 from bench.figures import Figure
-from bench.measurements import in_ms
+from bench.measurements import to_ms
 from bench.run import Run
 from server.call import Caller
 from server.dispatch import dispatch
@@ -41,32 +41,32 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "properties": lambda n: "---\n" + "".join(f"k{i}: {{a: [{i}, 'b']}}\n" for i in range(min(n, 2_500))) + "---\n",
 }
 
-Asking = Callable[..., Awaitable[Any]]
+AskTool = Callable[..., Awaitable[Any]]
 
 
 def measure(run: Run) -> Iterator[Figure]:
     """A callback comes back every 2 ms; the longest gap between two counts. Each call is measured ``TIMES`` times and
     the least is taken: what else runs on the machine makes gaps as well."""
     with run.folder("silence") as folder:
-        yield asyncio.run(_measured(run, data_folders.prepared(folder / "data", {"ann": ("main",)}).data))
+        yield asyncio.run(_measure_all(run, data_folders.prepare_folder(folder / "data", {"ann": ("main",)}).data))
 
 
-async def _measured(run: Run, data: Path) -> Figure:
+async def _measure_all(run: Run, data: Path) -> Figure:
     worst: dict[str, float] = {}
-    async with _asking(data) as (services, ask):
+    async with _open_caller(data) as (services, ask):
         notes = await _root(services)
         for name, shape in SHAPES.items():
             text = shape(run.sized(SIZE, 20_000))
             with run.told(f"silence of the loop, {name}"):
-                rounds = [await _round(ask, notes, name, text, number) for number in range(TIMES)]
+                rounds = [await _run_round(ask, notes, name, text, number) for number in range(TIMES)]
             worst |= {f"{name}, {step}": min(each[step] for each in rounds) for step in rounds[0]}
     last = sorted(worst, key=lambda each: -worst[each])[:3]
-    raw = f"longest of {len(worst)}: " + ", ".join(f"{each} {in_ms(worst[each])}" for each in last)
+    raw = f"longest of {len(worst)}: " + ", ".join(f"{each} {to_ms(worst[each])}" for each in last)
     value = worst[last[0]] * 1000
     return Figure("loop silent beside long notes, longest", value, LIMIT_S * 1000, "<", "ms", raw, worst)
 
 
-async def _round(ask: Asking, notes: Path, name: str, text: str, number: int) -> dict[str, float]:
+async def _run_round(ask: AskTool, notes: Path, name: str, text: str, number: int) -> dict[str, float]:
     path = f"{name} {number}"
     steps: dict[str, Callable[[], Awaitable[Any]]] = {
         "note_write": lambda: ask("note_write", path=path, content=text),
@@ -78,10 +78,10 @@ async def _round(ask: Asking, notes: Path, name: str, text: str, number: int) ->
         "graph": lambda: ask("graph", action="neighbors", path=f"moved/{path}"),
         "a save outside": lambda: asyncio.to_thread((notes / f"outside {path}.md").write_text, text),
     }
-    return {step: await _silence(call) for step, call in steps.items()}
+    return {step: await _longest_silence(call) for step, call in steps.items()}
 
 
-async def _silence(call: Callable[[], Awaitable[Any]]) -> float:
+async def _longest_silence(call: Callable[[], Awaitable[Any]]) -> float:
     longest = 0.0
 
     async def beat() -> None:
@@ -102,7 +102,7 @@ async def _silence(call: Callable[[], Awaitable[Any]]) -> float:
 
 
 @asynccontextmanager
-async def _asking(data: Path) -> AsyncIterator[tuple[Services, Asking]]:
+async def _open_caller(data: Path) -> AsyncIterator[tuple[Services, AskTool]]:
     loaded = load(data, environment={})
     caller = Caller(owner("cli"), "main", Role.ADMIN, "cli")
     async with open_services(loaded.settings, data, discover()) as services:
@@ -117,5 +117,5 @@ async def _asking(data: Path) -> AsyncIterator[tuple[Services, Asking]]:
 
 
 async def _root(services: Services) -> Path:
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         return vault.notes.root

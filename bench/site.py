@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from server.http.app import Application
+from server.http.app import ApplicationBuilder
 from server.http.serve import Instruments, ServeOptions, address, bind, run_server
 from server.settings import export_environment, load
 
@@ -21,7 +21,7 @@ TOOLS = ("bench.noop_tool", "bench.import_tool")
 class Site:
     """Builds the application of a process."""
 
-    application: Application
+    application: ApplicationBuilder
 
     def __call__(self, instruments: Instruments) -> Any:
         """The application; ``/bare`` never reaches it."""
@@ -49,7 +49,7 @@ def main() -> int:
     loaded = load()
     server, ops = loaded.settings.server, loaded.settings.ops
     listener, metrics = bind(server.host, server.port), bind(ops.metrics_host, ops.metrics_port)
-    application = Application(loaded, address(listener), TOOLS)
+    application = ApplicationBuilder(loaded, address(listener), TOOLS)
     return run_server(Site(application), ServeOptions(ops=ops), listener, metrics)
 
 

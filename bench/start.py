@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench import data_folders, servers, wire
 from bench.figures import Figure
-from bench.measurements import in_ms, p50
+from bench.measurements import p50, to_ms
 from bench.run import ROOT, Run
 
 LIMIT = 1.5
@@ -23,26 +23,26 @@ WAIT_S = 30.0
 def measure(run: Run) -> Iterator[Figure]:
     """Both are started in turns, files in the page cache, byte code compiled; medians of wall time."""
     with run.folder("start") as folder:
-        data = data_folders.prepared(folder / "data", {"ann": ("main",)}).data
+        data = data_folders.prepare_folder(folder / "data", {"ann": ("main",)}).data
         with run.told("cold start over stdio"):
-            _answered(data), _imported()  # warm
-            pairs = [(_answered(data), _imported()) for _ in range(run.sized(RUNS, 3))]
+            _time_to_listing(data), _time_imports()  # warm
+            pairs = [(_time_to_listing(data), _time_imports()) for _ in range(run.sized(RUNS, 3))]
     ours, theirs = p50([each for each, _ in pairs]), p50([each for _, each in pairs])
-    raw = f"{in_ms(ours)} ÷ {in_ms(theirs)} (medians of {len(pairs)}; `{IMPORTS}`)"
+    raw = f"{to_ms(ours)} ÷ {to_ms(theirs)} (medians of {len(pairs)}; `{IMPORTS}`)"
     numbers = {"start_s": [each for each, _ in pairs], "import_s": [each for _, each in pairs]}
     yield Figure(
         "cold start to tools/list over stdio ÷ bare imports", ours / theirs, LIMIT, unit="×", raw=raw, numbers=numbers
     )
 
 
-def _answered(data: Path) -> float:
+def _time_to_listing(data: Path) -> float:
     """Seconds until the listing was there, its tools counted."""
     asked = wire.message("tools/list", {})
     began = time.perf_counter()
     process = subprocess.Popen(
         _command("-m", "server", "stdio"),
         cwd=ROOT,
-        env=servers.environment(data, {}),
+        env=servers.server_environment(data, {}),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -63,7 +63,7 @@ def _answered(data: Path) -> float:
         process.wait()
 
 
-def _imported() -> float:
+def _time_imports() -> float:
     began = time.perf_counter()
     subprocess.run(_command("-c", IMPORTS), cwd=ROOT, check=True)
     return time.perf_counter() - began

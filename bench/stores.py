@@ -7,10 +7,10 @@ from concurrent.futures import ProcessPoolExecutor
 
 from bench import baseline, data_folders, servers, wire
 from bench.figures import Figure
-from bench.made_up_text import Writer
-from bench.measurements import blocks, in_ms, p50, p99
+from bench.made_up_text import TextWriter
+from bench.measurements import blocks, p50, p99, to_ms
 from bench.run import Run
-from bench.wire import Door, Driven, Line, Load, result_of
+from bench.wire import LoadResult, RawConnection, RequestLoad, VaultEndpoint, result_of
 
 ALONE, RATE, TAIL = 1.5, 0.85, 8.0
 STORES, BLOCK, WARM = 200, 20, 20
@@ -19,21 +19,21 @@ CLIENTS, BURST, ROUNDS = 32, 960, 4
 
 def measure(run: Run) -> Iterator[Figure]:
     """Texts are made up, 14 words on average; every one is new."""
-    writer = Writer(seed=3)
-    with run.folder("remember") as folder, baseline.beside() as pool, wire.driver() as driver:
-        ready = data_folders.prepared(folder / "data", {"ann": ("main",), "bob": ("other", "many")})
-        with servers.running(servers.SERVE, ready.data) as server:
-            door = Door(server.port, "main", ready.tokens["ann"])
+    writer = TextWriter(seed=3)
+    with run.folder("remember") as folder, baseline.process_pool() as pool, wire.driver() as driver:
+        ready = data_folders.prepare_folder(folder / "data", {"ann": ("main",), "bob": ("other", "many")})
+        with servers.run_server(servers.SERVE, ready.data) as server:
+            door = VaultEndpoint(server.port, "main", ready.tokens["ann"])
             pool.submit(baseline.open_for_writing, ready.data / "vaults" / "other").result()
             with run.told("remember, one client"):
-                yield _alone(pool, door, [writer.sentence() for _ in range(WARM + run.sized(STORES, 40))])
-            many = Door(server.port, "many", ready.tokens["bob"])
+                yield _measure_alone(pool, door, [writer.sentence() for _ in range(WARM + run.sized(STORES, 40))])
+            many = VaultEndpoint(server.port, "many", ready.tokens["bob"])
             with run.told(f"remember, {CLIENTS} clients"):
-                yield from _together(run, pool, driver, many, writer)
+                yield from _measure_concurrent(run, pool, driver, many, writer)
 
 
-def _alone(pool: ProcessPoolExecutor, door: Door, texts: Sequence[str]) -> Figure:
-    with Line(door.port) as line:
+def _measure_alone(pool: ProcessPoolExecutor, door: VaultEndpoint, texts: Sequence[str]) -> Figure:
+    with RawConnection(door.port) as line:
         for text in texts[:WARM]:
             line.ask(door.call("remember", {"content": f"{text} Here."}))
         pool.submit(baseline.remember_all, texts[:WARM]).result()
@@ -45,8 +45,8 @@ def _alone(pool: ProcessPoolExecutor, door: Door, texts: Sequence[str]) -> Figur
                 through.append(seconds)
             alone += pool.submit(baseline.remember_all, [fresh[number] for number in some]).result()
     base = p50([row["all"] for row in alone])
-    parts = ", ".join(f"{stage} {in_ms(p50([row[stage] for row in alone]))}" for stage in ("embed", "commit"))
-    raw = f"p50 {in_ms(p50(through))} (p99 {in_ms(p99(through))}) ÷ {in_ms(base)} ({parts}); {len(fresh)} stores"
+    parts = ", ".join(f"{stage} {to_ms(p50([row[stage] for row in alone]))}" for stage in ("embed", "commit"))
+    raw = f"p50 {to_ms(p50(through))} (p99 {to_ms(p99(through))}) ÷ {to_ms(base)} ({parts}); {len(fresh)} stores"
     numbers = {"p50_s": p50(through), "p99_s": p99(through), "bare_p50_s": base}
     return Figure(
         "remember, one client, p50 ÷ embed + transaction",
@@ -63,24 +63,24 @@ def _check(stored: dict[str, object]) -> None:
         raise RuntimeError(f"not stored as it should be: {stored}")
 
 
-def _together(
-    run: Run, pool: ProcessPoolExecutor, driver: ProcessPoolExecutor, door: Door, writer: Writer
+def _measure_concurrent(
+    run: Run, pool: ProcessPoolExecutor, driver: ProcessPoolExecutor, door: VaultEndpoint, writer: TextWriter
 ) -> Iterator[Figure]:
-    rounds: list[tuple[Driven, float]] = []
+    rounds: list[tuple[LoadResult, float]] = []
     stored: dict[str, str] = {}
     for _ in range(run.sized(ROUNDS, 2)):
         texts = [writer.sentence() for _ in range(run.sized(BURST, 160))]
         requests = [door.call("remember", {"content": text}) for text in texts]
-        driven = driver.submit(wire.drive, Load(door.port, CLIENTS, requests, 4096)).result()
+        driven = driver.submit(wire.drive, RequestLoad(door.port, CLIENTS, requests, 4096)).result()
         if driven.failures:
             raise RuntimeError(f"{driven.failures} stores failed: {driven.bodies[0][:300]!r}")
         stored |= {str(result_of(body)["id"]): text for body, text in zip(driven.bodies, texts, strict=True)}
-        rounds.append((driven, pool.submit(baseline.embed_together, texts, CLIENTS).result()))
+        rounds.append((driven, pool.submit(baseline.embed_concurrently, texts, CLIENTS).result()))
     yield from _rates(rounds)
-    yield _lost(door, stored, len(rounds) * len(texts))
+    yield _count_lost(door, stored, len(rounds) * len(texts))
 
 
-def _rates(rounds: Sequence[tuple[Driven, float]]) -> Iterator[Figure]:
+def _rates(rounds: Sequence[tuple[LoadResult, float]]) -> Iterator[Figure]:
     pairs = [(len(driven.seconds) / driven.wall, rate) for driven, rate in rounds]
     shares = sorted(stores / rate for stores, rate in pairs)
     raw = (
@@ -90,14 +90,14 @@ def _rates(rounds: Sequence[tuple[Driven, float]]) -> Iterator[Figure]:
         f"remember, {CLIENTS} clients, stores ÷ batched rate", p50(shares), RATE, ">=", "×", raw, {"pairs": pairs}
     )
     tails = [p99(driven.seconds) / p50(driven.seconds) for driven, _ in rounds]
-    raw = "; ".join(f"{in_ms(p99(driven.seconds))} ÷ {in_ms(p50(driven.seconds))}" for driven, _ in rounds)
+    raw = "; ".join(f"{to_ms(p99(driven.seconds))} ÷ {to_ms(p50(driven.seconds))}" for driven, _ in rounds)
     yield Figure(f"remember, {CLIENTS} clients, p99 ÷ p50", p50(tails), TAIL, "<", "×", raw, {"rounds": tails})
 
 
-def _lost(door: Door, stored: dict[str, str], acknowledged: int) -> Figure:
+def _count_lost(door: VaultEndpoint, stored: dict[str, str], acknowledged: int) -> Figure:
     """Every acknowledged memory read back by its id, with its text."""
     right, ids = 0, list(stored)
-    with Line(door.port) as line:
+    with RawConnection(door.port) as line:
         for some in blocks(len(ids), 50):
             wanted = [ids[number] for number in some]
             request = door.call("memory_get", {"ids": wanted})

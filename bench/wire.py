@@ -33,7 +33,7 @@ def message(method: str, params: Mapping[str, Any], era: str = MODERN) -> dict[s
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class VaultEndpoint:
     """A vault's address and somebody's token."""
 
     port: int
@@ -79,14 +79,14 @@ def result_of(body: bytes) -> dict[str, Any]:
     return found
 
 
-class Line:
+class RawConnection:
     """One connection, one request at a time, in this thread."""
 
     def __init__(self, port: int, timeout: float = 120.0) -> None:
         self._socket = socket.create_connection((HOST, port), timeout=timeout)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def __enter__(self) -> Line:
+    def __enter__(self) -> RawConnection:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -139,7 +139,7 @@ class _Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class RequestLoad:
     """Requests for one server over ``connections``; each connection sends its next when it has its answer. The bodies
     of answers are kept up to ``keep`` bytes."""
 
@@ -150,7 +150,7 @@ class Load:
 
 
 @dataclass(slots=True)
-class Driven:
+class LoadResult:
     """What came back, in the order of the requests. ``wall`` in seconds over all."""
 
     seconds: list[float]
@@ -164,15 +164,15 @@ class Driven:
         return sum(status != 200 for status in self.statuses) + sum(b'"isError":true' in body for body in self.bodies)
 
 
-def drive(load: Load) -> Driven:
+def drive(load: RequestLoad) -> LoadResult:
     """Put ``load`` on a server, from this process."""
     count = len(load.requests)
-    driven = Driven([0.0] * count, [0] * count, [b""] * count)
+    driven = LoadResult([0.0] * count, [0] * count, [b""] * count)
     asyncio.run(_drive(load, driven))
     return driven
 
 
-async def _drive(load: Load, driven: Driven) -> None:
+async def _drive(load: RequestLoad, driven: LoadResult) -> None:
     loop, numbers = asyncio.get_running_loop(), iter(range(len(load.requests)))
     callers = [_Caller(load, numbers, driven) for _ in range(load.connections)]
     for caller in callers:
@@ -185,7 +185,7 @@ async def _drive(load: Load, driven: Driven) -> None:
 
 
 class _Caller(asyncio.Protocol):
-    def __init__(self, load: Load, numbers: Iterator[int], driven: Driven) -> None:
+    def __init__(self, load: RequestLoad, numbers: Iterator[int], driven: LoadResult) -> None:
         self._load, self._numbers, self._driven = load, numbers, driven
         self._answer = _Answer()
         self._number = -1

@@ -15,7 +15,7 @@ class MetricsServer:
     """Serves ``registry`` on ``listener``, a bound socket it takes over; ``close`` frees the port."""
 
     def __init__(self, registry: CollectorRegistry, listener: socket.socket) -> None:
-        self._server = _Listening(registry, listener)
+        self._server = _MetricsHttpServer(registry, listener)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(POLL_S,), name="metrics", daemon=True)
         self._thread.start()
 
@@ -25,7 +25,7 @@ class MetricsServer:
         self._thread.join()
 
 
-class _Listening(ThreadingHTTPServer):
+class _MetricsHttpServer(ThreadingHTTPServer):
     def __init__(self, registry: CollectorRegistry, listener: socket.socket) -> None:
         super().__init__(listener.getsockname()[:2], _Handler, bind_and_activate=False)
         self.socket.close()
@@ -36,7 +36,7 @@ class _Listening(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     timeout = 5  # seconds for a whole request: a slow one must not hold its thread
-    server: _Listening
+    server: _MetricsHttpServer
 
     def do_GET(self) -> None:
         if self.path.partition("?")[0] != "/metrics":

@@ -19,12 +19,12 @@ FRESH_S = 0.5  # answers are reused that long: the route needs no token and must
 WELL = frozenset({"ok", "off", "cold", "loading", "ready"})
 WORDS = WELL | {"failed", "hung", "silent", "full", "stale"}
 Ping = Callable[[], Awaitable[str]]
-Status = Literal["ready", "degraded", "draining", "unavailable"]
+HealthStatus = Literal["ready", "degraded", "draining", "unavailable"]
 
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    status: Status
+    status: HealthStatus
     parts: Mapping[str, str]
 
     @property
@@ -34,23 +34,23 @@ class Readiness:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _HealthPart:
     ping: Ping
     required: bool
 
 
-class Health:
+class HealthRegistry:
     """Who to ask. ``drain`` is for the moment a signal arrives: load balancers look away before the port closes."""
 
     def __init__(self) -> None:
-        self._parts: dict[str, _Part] = {}
+        self._parts: dict[str, _HealthPart] = {}
         self._draining = False
         self._asking: asyncio.Task[dict[str, str]] | None = None
         self._last: tuple[float, dict[str, str]] | None = None
 
     def register(self, name: str, ping: Ping, *, required: bool) -> None:
         """``ping`` answers one of ``WORDS``; raising counts as ``failed``, silence for a second as ``silent``."""
-        self._parts[name] = _Part(ping, required)
+        self._parts[name] = _HealthPart(ping, required)
 
     def drain(self) -> None:
         """From now on not ready. Safe to call from a signal hook."""
@@ -77,20 +77,22 @@ class Health:
 
     async def _ask(self) -> dict[str, str]:
         try:
-            words = await asyncio.gather(*(_word(part.ping) for part in self._parts.values()), return_exceptions=True)
+            words = await asyncio.gather(
+                *(_ask_word(part.ping) for part in self._parts.values()), return_exceptions=True
+            )
         finally:
             self._asking = None
-        answers = {name: _said(word) for name, word in zip(self._parts, words, strict=True)}
+        answers = {name: _known_word(word) for name, word in zip(self._parts, words, strict=True)}
         self._last = (time.monotonic(), answers)
         return answers
 
 
-async def _word(ping: Ping) -> str:
+async def _ask_word(ping: Ping) -> str:
     async with asyncio.timeout(PING_S):
         return await ping()
 
 
-def _said(answer: str | BaseException) -> str:
+def _known_word(answer: str | BaseException) -> str:
     if isinstance(answer, TimeoutError):
         return "silent"
     return answer if isinstance(answer, str) and answer in WORDS else "failed"

@@ -26,11 +26,11 @@ _AWKWARD = re.compile(r"[^ !#-\[\]-~]")  # whatever JSON would have to escape
 _PLAIN = re.compile(r"[\w.,:/@+-]+", re.ASCII)
 
 
-def _named(value: object) -> str:
+def _type_name(value: object) -> str:
     return f"<{type(value).__name__}>"
 
 
-_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True, default=_named).encode
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True, default=_type_name).encode
 
 
 def clip(text: str, limit: int = VALUE_LIMIT) -> str:
@@ -58,24 +58,24 @@ def tidy(fields: Mapping[str, Any]) -> dict[str, Any]:
         elif isinstance(value, str):
             kept[key] = clip(str(value))
         else:
-            kept[key] = clip(_encode(value)) if isinstance(value, list | tuple) else _named(value)
+            kept[key] = clip(_encode(value)) if isinstance(value, list | tuple) else _type_name(value)
     return kept
 
 
-def as_json(fields: Mapping[str, Any]) -> str:
+def to_json_line(fields: Mapping[str, Any]) -> str:
     """One JSON object and a newline."""
     kept = tidy(fields)
     line = _encode(kept)
     if len(line) >= LINE_LIMIT:  # many values, each full of characters that take six bytes or more
-        line = _encode({key: _plain(value) for key, value in kept.items()})
+        line = _encode({key: _to_plain(value) for key, value in kept.items()})
     return (line.replace("\x7f", "\\u007f") if "\x7f" in line else line) + "\n"
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     return _AWKWARD.sub("?", value)[:100] if isinstance(value, str) else value
 
 
-def as_text(fields: Mapping[str, Any]) -> str:
+def to_text_line(fields: Mapping[str, Any]) -> str:
     """The same line for people: time, level, event, then ``key=value``."""
     kept = tidy(fields)
     head = f"{str(kept.pop('ts', ''))[11:23]} {kept.pop('level', 'info'):<7} {_word(kept.pop('event', ''))}"
@@ -89,12 +89,12 @@ def _word(value: Any) -> str:
     return _encode(value).replace("\x7f", "\\u007f")
 
 
-def failure(error: BaseException) -> dict[str, Any]:
+def failure_fields(error: BaseException) -> dict[str, Any]:
     """What a log may say about an exception: type, place, and the reason where it is ours.
 
     Never ``str(error)``: libraries put input into their messages, and input is memory text.
     """
-    said: dict[str, Any] = {"error": type(error).__qualname__, "where": _places(error.__traceback__)}
+    said: dict[str, Any] = {"error": type(error).__qualname__, "where": _traceback_places(error.__traceback__)}
     if isinstance(error, StrongroomError):
         said["reason"] = error.message  # written for people, free of content by the contract of vaults.errors
     elif isinstance(error, OSError) and error.strerror:
@@ -105,7 +105,7 @@ def failure(error: BaseException) -> dict[str, Any]:
     return said
 
 
-def _places(trace: TracebackType | None) -> str:
+def _traceback_places(trace: TracebackType | None) -> str:
     places: list[str] = []
     while trace is not None:
         code = trace.tb_frame.f_code

@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from ops.log_lines import as_json, as_text, failure
+from ops.log_lines import failure_fields, to_json_line, to_text_line
 from ops.settings import OpsSettings
 from ops.sink import Sink
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-OWN = ("server", "ops", "auth", "vaults")
+OWN_PACKAGES = ("server", "ops", "auth", "vaults")
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 Render = Callable[[Mapping[str, Any]], str]
 
@@ -63,7 +63,7 @@ class CallLine:
 class CallLog:
     """Writes canonical lines: about 15 µs each, never blocking, never raising."""
 
-    def __init__(self, sink: Sink, render: Render = as_json, *, level: str = "info") -> None:
+    def __init__(self, sink: Sink, render: Render = to_json_line, *, level: str = "info") -> None:
         self.sink = sink
         self._render = render
         self._least = _LEVELS[level]
@@ -93,7 +93,7 @@ class CallLog:
             "ref": line.ref,
         }
         if line.failure is not None:
-            fields |= failure(line.failure)
+            fields |= failure_fields(line.failure)
         self.sink.write(self._render(fields))
 
     def warn(self, event: str, **fields: object) -> None:
@@ -114,26 +114,26 @@ def configure(settings: OpsSettings, sink: Sink | None = None) -> CallLog:
     """
     sink = sink or Sink(2)  # stderr, also where sys.stderr is something else
     console = settings.log_format == "console" or (settings.log_format == "auto" and sink.terminal)
-    render: Render = as_text if console else as_json
+    render: Render = to_text_line if console else to_json_line
     structlog.configure(
-        processors=[structlog.processors.add_log_level, _shape(render)],
+        processors=[structlog.processors.add_log_level, _make_processor(render)],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[settings.log_level]),
-        logger_factory=lambda *_: _Plain(sink),
+        logger_factory=lambda *_: _LineLogger(sink),
         cache_logger_on_first_use=False,  # a second configure() must reach loggers that were used before
     )
-    _route_stdlib(_Bridge(sink, render), _LEVELS[settings.log_level])
+    _route_stdlib(_StdlibHandler(sink, render), _LEVELS[settings.log_level])
     _route_uncaught()
     return CallLog(sink, render, level=settings.log_level)
 
 
-class _Plain:
+class _LineLogger:
     """What structlog writes to: takes the finished line, whatever its level."""
 
     def __init__(self, sink: Sink) -> None:
         self.debug = self.info = self.warning = self.error = self.critical = self.exception = sink.write
 
 
-def _shape(render: Render) -> Callable[[Any, str, MutableMapping[str, Any]], str]:
+def _make_processor(render: Render) -> Callable[[Any, str, MutableMapping[str, Any]], str]:
     """The last processor: stamps the event, says of an exception what may be said, renders."""
 
     def shape(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> str:
@@ -143,13 +143,13 @@ def _shape(render: Render) -> Callable[[Any, str, MutableMapping[str, Any]], str
             error = sys.exc_info()[1]
         fields.update(event)
         if isinstance(error, BaseException):
-            fields |= failure(error)
+            fields |= failure_fields(error)
         return render(fields)
 
     return shape
 
 
-class _Bridge(logging.Handler):
+class _StdlibHandler(logging.Handler):
     """Records of the standard library, in our shape."""
 
     def __init__(self, sink: Sink, render: Render) -> None:
@@ -158,7 +158,7 @@ class _Bridge(logging.Handler):
         self._render = render
 
     def emit(self, record: logging.LogRecord) -> None:
-        own = record.name.partition(".")[0] in OWN or record.name == "py.warnings"
+        own = record.name.partition(".")[0] in OWN_PACKAGES or record.name == "py.warnings"
         text = record.getMessage() if own else str(record.msg)
         # First line only: asyncio and Starlette put a future's repr or a whole traceback on the following ones.
         fields: dict[str, Any] = {
@@ -168,7 +168,7 @@ class _Bridge(logging.Handler):
             "logger": record.name,
         }
         if record.exc_info and record.exc_info[1] is not None:
-            fields |= failure(record.exc_info[1])
+            fields |= failure_fields(record.exc_info[1])
         self._sink.write(self._render(fields))
 
 
@@ -178,7 +178,7 @@ def _route_stdlib(bridge: logging.Handler, level: int) -> None:
     root = logging.getLogger()
     root.handlers[:] = [bridge]
     root.setLevel(logging.WARNING)
-    for name in OWN:
+    for name in OWN_PACKAGES:
         logging.getLogger(name).setLevel(level)
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi"):
         logger = logging.getLogger(name)

@@ -27,7 +27,7 @@ COUNTS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
 
 
 @dataclass(frozen=True, slots=True)
-class CounterOf:
+class CounterSpec:
     name: str
     help: str
     labels: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class CounterOf:
 
 
 @dataclass(frozen=True, slots=True)
-class GaugeOf:
+class GaugeSpec:
     """``mode`` says how the values of several workers become one."""
 
     name: str
@@ -50,7 +50,7 @@ class GaugeOf:
 
 
 @dataclass(frozen=True, slots=True)
-class HistogramOf:
+class HistogramSpec:
     name: str
     help: str
     buckets: tuple[float, ...]
@@ -60,34 +60,34 @@ class HistogramOf:
         return Histogram(self.name, self.help, self.labels, registry=registry, buckets=self.buckets)
 
 
-CALLS = CounterOf("strongroom_calls_total", "Tool calls by how they ended", ("tool", "outcome"))
-CALL_TIME = HistogramOf("strongroom_call_seconds", "Time of a tool call in dispatch", CALL_SECONDS, ("tool",))
-REFUSALS = CounterOf("strongroom_auth_failures_total", "Requests turned away before a tool was reached", ("reason",))
-EMBED_QUEUE = GaugeOf("strongroom_embedding_queue_texts", "Texts waiting for the model")
-EMBED_BATCH = HistogramOf("strongroom_embedding_batch_texts", "Texts per model call", COUNTS)
-EMBED_TIME = HistogramOf("strongroom_embedding_seconds", "Time of one model call", STAGE_SECONDS)
-COMMIT_SIZE = HistogramOf("strongroom_commit_writes", "Transactions made durable by one group commit", COUNTS)
-COMMIT_TIME = HistogramOf("strongroom_commit_seconds", "Time of one group commit", STAGE_SECONDS)
-SEARCH_TIME = HistogramOf("strongroom_search_stage_seconds", "Time of one search stage", STAGE_SECONDS, ("stage",))
+CALLS = CounterSpec("strongroom_calls_total", "Tool calls by how they ended", ("tool", "outcome"))
+CALL_TIME = HistogramSpec("strongroom_call_seconds", "Time of a tool call in dispatch", CALL_SECONDS, ("tool",))
+REFUSALS = CounterSpec("strongroom_auth_failures_total", "Requests turned away before a tool was reached", ("reason",))
+EMBED_QUEUE = GaugeSpec("strongroom_embedding_queue_texts", "Texts waiting for the model")
+EMBED_BATCH = HistogramSpec("strongroom_embedding_batch_texts", "Texts per model call", COUNTS)
+EMBED_TIME = HistogramSpec("strongroom_embedding_seconds", "Time of one model call", STAGE_SECONDS)
+COMMIT_SIZE = HistogramSpec("strongroom_commit_writes", "Transactions made durable by one group commit", COUNTS)
+COMMIT_TIME = HistogramSpec("strongroom_commit_seconds", "Time of one group commit", STAGE_SECONDS)
+SEARCH_TIME = HistogramSpec("strongroom_search_stage_seconds", "Time of one search stage", STAGE_SECONDS, ("stage",))
 # Two workers with one vault open both count its passages: the larger figure is nearer the truth than the sum.
-DRIFT = GaugeOf("strongroom_index_pending_passages", "Passages without a vector yet, in open vaults", mode="livemax")
-OPEN = GaugeOf("strongroom_open_vaults", "Vaults open, counted once per process that has one open")
-QUARANTINED = GaugeOf("strongroom_quarantined_vaults", "Vaults that are not opened because damaged", mode="livemax")
+DRIFT = GaugeSpec("strongroom_index_pending_passages", "Passages without a vector yet, in open vaults", mode="livemax")
+OPEN = GaugeSpec("strongroom_open_vaults", "Vaults open, counted once per process that has one open")
+QUARANTINED = GaugeSpec("strongroom_quarantined_vaults", "Vaults that are not opened because damaged", mode="livemax")
 # As with passages: two workers that have one vault open count the same.
-SESSIONS = GaugeOf("strongroom_sessions_active", "Sessions somebody is in, in open vaults", mode="livemax")
-CLAIMS = GaugeOf("strongroom_claims", "Resources claimed by active sessions, in open vaults", mode="livemax")
-HEALTH = GaugeOf(
+SESSIONS = GaugeSpec("strongroom_sessions_active", "Sessions somebody is in, in open vaults", mode="livemax")
+CLAIMS = GaugeSpec("strongroom_claims", "Resources claimed by active sessions, in open vaults", mode="livemax")
+HEALTH = GaugeSpec(
     "strongroom_health_score", "Share of the last 100 calls that went well, of the worst open vault", mode="livemin"
 )
-MEMORIES = GaugeOf("strongroom_memories", "Living memories in open vaults", mode="livemax")
-SIZE = GaugeOf("strongroom_vault_bytes", "Bytes of the databases of open vaults", mode="livemax")
-LOST = CounterOf("strongroom_events_lost_total", "Calls that the activity log of their vault could not take")
-LAG = HistogramOf("strongroom_loop_lag_seconds", "How late the event loop came back", LAG_SECONDS)
-DROPPED = CounterOf("strongroom_log_lines_dropped_total", "Log lines that stderr could not take")
-BUILD = GaugeOf("strongroom_build_info", "Always 1; the label says what runs", ("version",), mode="livemax")
-RESTARTS = CounterOf("strongroom_worker_restarts_total", "Workers that died and were replaced (--workers > 1)")
+MEMORIES = GaugeSpec("strongroom_memories", "Living memories in open vaults", mode="livemax")
+SIZE = GaugeSpec("strongroom_vault_bytes", "Bytes of the databases of open vaults", mode="livemax")
+LOST = CounterSpec("strongroom_events_lost_total", "Calls that the activity log of their vault could not take")
+LAG = HistogramSpec("strongroom_loop_lag_seconds", "How late the event loop came back", LAG_SECONDS)
+DROPPED = CounterSpec("strongroom_log_lines_dropped_total", "Log lines that stderr could not take")
+BUILD = GaugeSpec("strongroom_build_info", "Always 1; the label says what runs", ("version",), mode="livemax")
+RESTARTS = CounterSpec("strongroom_worker_restarts_total", "Workers that died and were replaced (--workers > 1)")
 
-DECLARED: tuple[CounterOf | GaugeOf | HistogramOf, ...] = (
+DECLARED: tuple[CounterSpec | GaugeSpec | HistogramSpec, ...] = (
     CALLS,
     CALL_TIME,
     REFUSALS,
@@ -113,12 +113,12 @@ DECLARED: tuple[CounterOf | GaugeOf | HistogramOf, ...] = (
 )
 
 
-def without_created_series() -> None:
+def disable_created_series() -> None:
     """A second series per counter and histogram that nobody reads; the library's only switch is its own."""
     disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
-def outcomes() -> frozenset[str]:
+def outcome_labels() -> frozenset[str]:
     """``ok`` and every error code there is."""
 
     def codes(error: type[StrongroomError]) -> Iterator[str]:
@@ -137,9 +137,9 @@ class Metrics:
     """
 
     def __init__(self, registry: CollectorRegistry, *, tools: Iterable[str], version: str) -> None:
-        without_created_series()
+        disable_created_series()
         self._tools = frozenset(tools)
-        self._outcomes = outcomes()
+        self._outcomes = outcome_labels()
         self._call_count = CALLS.made(registry)
         self._call_time = CALL_TIME.made(registry)
         self._calls: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
@@ -180,7 +180,7 @@ class Metrics:
         """One request turned away before a tool was reached."""
         self._refusals[reason].inc()
 
-    def lagged(self, seconds: float) -> None:
+    def record_loop_lag(self, seconds: float) -> None:
         """The event loop came back this late."""
         self._lag.observe(seconds)
 

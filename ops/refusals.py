@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from auth.errors import Reason
+from auth.errors import TokenFault
 from ops.logs import CallLog
 
 RefusalReason: TypeAlias = Literal[
-    Reason,  # what was wrong with the token
+    TokenFault,  # what was wrong with the token
     "missing",  # no token at all
     "scope",
     "grant",

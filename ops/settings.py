@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from vaults.settings import Section
+from vaults.settings import SettingsSection
 
 
-class OpsSettings(Section):
+class OpsSettings(SettingsSection):
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
         Field(description="least level of strongroom's own lines; libraries stay at warning"),

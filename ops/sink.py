@@ -14,10 +14,10 @@ import select
 import threading
 from collections.abc import Callable
 
-from ops.log_lines import as_json
+from ops.log_lines import to_json_line
 
 
-def _nobody(count: int) -> None:
+def _ignore_count(count: int) -> None:
     del count
 
 
@@ -32,7 +32,7 @@ class Sink:
         if self._room is not None:
             self._room.register(fd, select.POLLOUT)
         self._missing = 0
-        self.on_drop: Callable[[int], None] = _nobody  # told of each dropped line: the metric
+        self.on_drop: Callable[[int], None] = _ignore_count  # told of each dropped line: the metric
 
     @property
     def terminal(self) -> bool:
@@ -48,7 +48,7 @@ class Sink:
                 self.on_drop(1)
 
     def _notice(self) -> str:
-        return as_json({"level": "warning", "event": "log_lines_dropped", "count": self._missing})
+        return to_json_line({"level": "warning", "event": "log_lines_dropped", "count": self._missing})
 
     def _put(self, line: str) -> bool:
         """Whether the line is out. A full disk, a closed pipe and a full pipe are the same to a caller: dropped."""

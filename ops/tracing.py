@@ -1,7 +1,7 @@
 """Traces, only where an OTLP endpoint is configured.
 
 The MCP SDK puts its OpenTelemetry middleware first into ``server.middleware``. Without an exporter its spans go
-nowhere and cost 18 % of a call, so ``start`` returning ``None`` means: take it out. With one it stays: it reads
+nowhere and cost 18 % of a call, so ``start_tracing`` returning ``None`` means: take it out. With one it stays: it reads
 ``traceparent`` from ``_meta`` and needs nothing but a global tracer provider, which is set here.
 
 Spans name methods and tools as the caller sent them, and no arguments; a handler that raises would put the
@@ -14,10 +14,10 @@ from collections.abc import Callable
 
 from vaults.errors import InvalidArgument
 
-FIELD = "ops.otlp_endpoint"
+ENDPOINT_SETTING = "ops.otlp_endpoint"
 
 
-def start(endpoint: str | None, *, version: str) -> Callable[[], None] | None:
+def start_tracing(endpoint: str | None, *, version: str) -> Callable[[], None] | None:
     """Begin exporting and return what flushes and ends it; ``None`` where no endpoint is configured.
 
     Nothing of OpenTelemetry's SDK is imported without one. Blocking work happens in the SDK's own thread.
@@ -27,7 +27,7 @@ def start(endpoint: str | None, *, version: str) -> Callable[[], None] | None:
     if endpoint is None:
         return None
     if not endpoint.startswith(("http://", "https://")):
-        raise InvalidArgument(FIELD, "must be an http:// or https:// URL")
+        raise InvalidArgument(ENDPOINT_SETTING, "must be an http:// or https:// URL")
     try:
         from opentelemetry import trace
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -36,7 +36,7 @@ def start(endpoint: str | None, *, version: str) -> Callable[[], None] | None:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError as missing:
         raise InvalidArgument(
-            FIELD, "needs the telemetry extra", hint="pip install 'strongroom[telemetry]'"
+            ENDPOINT_SETTING, "needs the telemetry extra", hint="pip install 'strongroom[telemetry]'"
         ) from missing
     provider = TracerProvider(resource=Resource({"service.name": "strongroom", "service.version": version}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)))

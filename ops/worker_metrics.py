@@ -16,14 +16,14 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
 
-from ops.metrics import without_created_series
+from ops.metrics import disable_created_series
 
-_ADDED = frozenset(
+_SUMMED = frozenset(
     {"process_virtual_memory_bytes", "process_resident_memory_bytes", "process_cpu_seconds", "process_open_fds"}
 )
 
 
-def record_into(directory: Path, seat: int) -> None:
+def map_metrics_to_files(directory: Path, seat: int) -> None:
     """From here on this process's metrics lie in ``directory``. Before the first metric is made, once per process."""
     # The library finds the directory only through its variable. It is written here and never read, for this process
     # alone; settings still come from server.settings.
@@ -31,21 +31,21 @@ def record_into(directory: Path, seat: int) -> None:
     values.ValueClass = values.MultiProcessValue(lambda: seat)  # type: ignore[no-untyped-call]
 
 
-def forget_levels(directory: Path, seat: int) -> None:
+def forget_gauges(directory: Path, seat: int) -> None:
     """Drop what a dead worker's gauges said; its counters stay."""
     mark_process_dead(seat, str(directory))  # type: ignore[no-untyped-call]
 
 
-def summed(directory: Path, pids: Callable[[], Iterable[int]]) -> CollectorRegistry:
+def merged_registry(directory: Path, pids: Callable[[], Iterable[int]]) -> CollectorRegistry:
     """A registry that reads all seats' files, and the process figures of ``pids`` put together."""
-    without_created_series()
+    disable_created_series()
     registry = CollectorRegistry()
     MultiProcessCollector(registry, path=str(directory))  # type: ignore[no-untyped-call]
-    registry.register(_Processes(pids))
+    registry.register(_ProcessMetrics(pids))
     return registry
 
 
-class _Processes(Collector):
+class _ProcessMetrics(Collector):
     """``process_*`` of several processes: memory, CPU and descriptors added, limits and start times the least."""
 
     def __init__(self, pids: Callable[[], Iterable[int]]) -> None:
@@ -54,14 +54,14 @@ class _Processes(Collector):
     def collect(self) -> Iterator[Metric]:
         families: dict[str, list[Metric]] = {}
         for pid in self._pids():
-            for family in ProcessCollector(pid=_fixed(pid), registry=None).collect():
+            for family in ProcessCollector(pid=_returning(pid), registry=None).collect():
                 families.setdefault(family.name, []).append(family)
         for name, found in families.items():
             first = found[0]
             figures = [family.samples[0].value for family in found]
-            first.samples[0] = first.samples[0]._replace(value=sum(figures) if name in _ADDED else min(figures))
+            first.samples[0] = first.samples[0]._replace(value=sum(figures) if name in _SUMMED else min(figures))
             yield first
 
 
-def _fixed(pid: int) -> Callable[[], Any]:
+def _returning(pid: int) -> Callable[[], Any]:
     return lambda: pid

@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from auth.daily_usage import DayCounters, Share, Taken
-from auth.plans import Bound, Held, Scope, What
+from auth.daily_usage import CounterShare, DailyUsage, StoreReservation
+from auth.plans import EffectivePlan, LimitName, LimitScope, PlanBound
 from auth.principal import Principal
 from server.call import Call
 from vaults.db.sql import Reader
 from vaults.domain.memories import stored_totals
-from vaults.domain.memories.stored_totals import Holdings
+from vaults.domain.memories.stored_totals import StoredTotals
 from vaults.vault import Vault
 
 if TYPE_CHECKING:
     from server.services import Services
 
-EVERY: tuple[What, ...] = ("stores_per_day", "memories", "size", "calls_per_minute")
+ALL_LIMITS: tuple[LimitName, ...] = ("stores_per_day", "memories", "size", "calls_per_minute")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class Allowance:
     """A bound and what is left of it; ``size`` is in bytes, ``resets_at`` RFC 3339. Of a vault, a caller is shown what
     it knows of: private memories of others take room too, and are not counted here."""
 
-    what: What
-    scope: Scope
+    what: LimitName
+    scope: LimitScope
     limit: int
     used: int
     left: int
@@ -45,11 +45,11 @@ class Allowances:
 
 
 @dataclass(frozen=True, slots=True)
-class _Counted:
+class _CountedStores:
     """Stores counted for a day."""
 
-    days: DayCounters
-    taken: Taken
+    days: DailyUsage
+    taken: StoreReservation
 
     @property
     def stores(self) -> int:
@@ -60,7 +60,7 @@ class _Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class Storer:
+class StoreQuota:
     """Somebody who stores in a vault: a ``Quota``. Its plan and the vault's both hold. ``identity`` is how storage
     knows it."""
 
@@ -69,10 +69,10 @@ class Storer:
     vault: Vault
     identity: str
 
-    async def take(self, stores: int) -> _Counted:
+    async def take(self, stores: int) -> _CountedStores:
         """Count stores for the day. Raises ``QuotaExceeded``."""
         days = self.services.days
-        return _Counted(days, await days.take(self._shares(), stores))
+        return _CountedStores(days, await days.take(self._shares(), stores))
 
     def room(self, tx: Reader, more: int) -> int:
         """How many of ``more`` further memories fit. Raises ``QuotaExceeded``."""
@@ -80,7 +80,11 @@ class Storer:
             memories, size = held.bound("memories"), held.bound("size")
             if memories is None and size is None:
                 continue
-            there = stored_totals.of_vault(tx) if held.scope == "vault" else stored_totals.of_caller(tx, self.identity)
+            there = (
+                stored_totals.count_vault(tx)
+                if held.scope == "vault"
+                else stored_totals.count_stored_by(tx, self.identity)
+            )
             if size is not None:
                 size.fitting(there.size, 0)
             if memories is not None:
@@ -96,8 +100,8 @@ class Storer:
     async def allowances(self) -> Allowances:
         """Every bound that holds, with what is left of it."""
         plans = self._plans()
-        bounds = [bound for held in plans for what in EVERY if (bound := held.bound(what)) is not None]
-        today = await self.services.days.used([self._shown(bound) for bound in bounds if bound.what == EVERY[0]])
+        bounds = [bound for held in plans for what in ALL_LIMITS if (bound := held.bound(what)) is not None]
+        today = await self.services.days.used([self._shown(bound) for bound in bounds if bound.what == ALL_LIMITS[0]])
         held = await self.vault.db.read(self._holdings) if bounds else {}
         verdict = self.services.licence.verdict
         return Allowances(
@@ -107,21 +111,21 @@ class Storer:
             licence=None if verdict.state == "absent" else verdict.message,
         )
 
-    def _plans(self) -> tuple[Held, Held]:
+    def _plans(self) -> tuple[EffectivePlan, EffectivePlan]:
         plans = self.services.plans
         return plans.of_vault(self.vault.name), plans.of_caller(self.principal)
 
-    def _shares(self) -> list[Share]:
+    def _shares(self) -> list[CounterShare]:
         shares = []
         for held in self._plans():
             bound = held.bound("stores_per_day")
             if bound is not None:
-                shares.append(Share(self._counter(held.scope), bound))
+                shares.append(CounterShare(self._counter(held.scope), bound))
             if bound is not None and held.scope == "vault":
-                shares.append(Share(self._own_counter, None))
+                shares.append(CounterShare(self._own_counter, None))
         return shares
 
-    def _counter(self, scope: Scope) -> str:
+    def _counter(self, scope: LimitScope) -> str:
         return f"stores:vault:{self.vault.entry.vault_id}" if scope == "vault" else f"stores:{self.principal.key}"
 
     @property
@@ -129,17 +133,21 @@ class Storer:
         """The caller's share of what the vault took today."""
         return f"stores:{self.principal.key}@{self.vault.entry.vault_id}"
 
-    def _shown(self, bound: Bound) -> str:
+    def _shown(self, bound: PlanBound) -> str:
         """The counter a caller may look at: how much all store would tell of what they store privately. The owner of
         the machine reads everything anyway."""
         whole = bound.scope == "principal" or self.principal.is_owner
         return self._counter(bound.scope) if whole else self._own_counter
 
-    def _holdings(self, tx: Reader) -> dict[Scope, Holdings]:
-        vault = stored_totals.of_vault(tx) if self.principal.is_owner else stored_totals.seen_by(tx, self.identity)
-        return {"vault": vault, "principal": stored_totals.of_caller(tx, self.identity)}
+    def _holdings(self, tx: Reader) -> dict[LimitScope, StoredTotals]:
+        vault = (
+            stored_totals.count_vault(tx) if self.principal.is_owner else stored_totals.count_visible(tx, self.identity)
+        )
+        return {"vault": vault, "principal": stored_totals.count_stored_by(tx, self.identity)}
 
-    def _allowance(self, bound: Bound, held: Mapping[Scope, Holdings], today: Mapping[str, int]) -> Allowance:
+    def _allowance(
+        self, bound: PlanBound, held: Mapping[LimitScope, StoredTotals], today: Mapping[str, int]
+    ) -> Allowance:
         resets_at = None
         if bound.what == "stores_per_day":
             used, resets_at = today[self._shown(bound)], self.services.days.resets_at
@@ -150,6 +158,6 @@ class Storer:
         return Allowance(bound.what, bound.scope, bound.limit, used, max(0, bound.limit - used), resets_at)
 
 
-def storer(call: Call) -> Storer:
+def store_quota(call: Call) -> StoreQuota:
     """The caller, as one who stores."""
-    return Storer(call.services, call.caller.principal, call.vault, call.actor.identity)
+    return StoreQuota(call.services, call.caller.principal, call.vault, call.actor.identity)

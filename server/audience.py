@@ -8,20 +8,20 @@ from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 from server.mcp_bridge.views import View
-from server.tools._spec import PRESETS, Registry
-from vaults.advice import Advice, Audience, worded
+from server.tools._spec import PRESETS, ToolRegistry
+from vaults.advice import Advice, Audience, render_for
 
 R = TypeVar("R")
 
 
 @lru_cache(maxsize=64)
-def audience_of(registry: Registry, view: View) -> Audience:
+def audience_of(registry: ToolRegistry, view: View) -> Audience:
     """The reader that a view makes."""
     role, _, write_mode = view
     return Audience(frozenset(_names(registry, view)), frozenset(_names(registry, (role, PRESETS[-1], write_mode))))
 
 
-def _names(registry: Registry, view: View) -> Iterator[str]:
+def _names(registry: ToolRegistry, view: View) -> Iterator[str]:
     role, _, write_mode = view
     for spec in registry.visible(*view):
         properties = spec.input_schema_for(*view)["properties"]
@@ -32,11 +32,11 @@ def _names(registry: Registry, view: View) -> Iterator[str]:
             yield f"{spec.name} writing"
 
 
-def with_warnings_for(result: R, audience: Audience) -> R:
+def word_warnings(result: R, audience: Audience) -> R:
     """A tool's result, its warnings worded for a reader."""
     warnings: Any = getattr(result, "warnings", None)
     if not warnings or not any(isinstance(each, Advice) for each in warnings):
         return result
-    told = [words for each in warnings if (words := worded(each, audience))]
+    told = [words for each in warnings if (words := render_for(each, audience))]
     changed: R = replace(cast("Any", result), warnings=told)
     return changed

@@ -10,17 +10,17 @@ from auth.handoff_addresses import addresses_of
 from auth.principal import Principal
 from auth.roles import Role
 from vaults.activity_log.sessions import Session
-from vaults.domain.continuity.handoffs import Taker
+from vaults.domain.continuity.handoffs import HandoffRecipient
 from vaults.domain.memories.memory_model import Actor, workspace_key
 from vaults.vault import Vault
 
 if TYPE_CHECKING:
     from server.services import Services
 
-Person = Literal["away", "there", "agreed", "declined"]
+PersonState = Literal["away", "there", "agreed", "declined"]
 """The person behind a caller, as far as a request tells: cannot be asked, can be, was asked and agreed or did not."""
 
-Form = Literal["both", "text", "structured", "whole"]
+AnswerForm = Literal["both", "text", "structured", "whole"]
 """The forms an answer is sent in. ``whole``, for resources and prompts of ours: the JSON uncut, with what is empty."""
 
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
@@ -50,8 +50,8 @@ class Caller:
     era: str = ""
     request_id: str = ""
     progress: Progress = no_progress
-    person: Person = "away"
-    form: Form = "both"
+    person: PersonState = "away"
+    form: AnswerForm = "both"
 
     @property
     def actor(self) -> Actor:
@@ -63,7 +63,7 @@ class Caller:
             workspace=workspace_key(workspace) if workspace else None,
         )
 
-    def in_role(self, role: Role) -> Caller:
+    def with_role(self, role: Role) -> Caller:
         """The same caller with the role dispatch found."""
         return self if role == self.role else replace(self, role=role)
 
@@ -83,10 +83,12 @@ class Call:
         return self.caller.actor
 
     @property
-    def taker(self) -> Taker:
+    def taker(self) -> HandoffRecipient:
         """The caller as those know it who leave handoffs."""
         actor = self.actor
-        return Taker(actor.identity, actor.name, addresses_of(self.caller.principal, self.role), actor.workspace)
+        return HandoffRecipient(
+            actor.identity, actor.name, addresses_of(self.caller.principal, self.role), actor.workspace
+        )
 
     @property
     def role(self) -> Role:

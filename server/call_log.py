@@ -11,31 +11,31 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.call import Caller
-from server.consent import PersonAsked
-from server.query_context import estimated_tokens, query_context
+from server.consent import PersonMustBeAsked
+from server.query_context import estimate_tokens, format_query_context
 from server.tools._spec import ToolSpec
 from vaults import clock
-from vaults.activity_log.entries import Entry, Noted
-from vaults.activity_log.sessions import Session, Visitor
-from vaults.context import current
+from vaults.activity_log.entries import ActivityEntry, ActivityRecord
+from vaults.activity_log.sessions import Session, SessionOwner
+from vaults.context import current_call
 from vaults.domain.memories.memory_model import GLOBAL
 from vaults.errors import StrongroomError
 from vaults.vault import Vault
 
-_FIELDS = 100
+_MAX_ARGUMENTS = 100
 """More arguments than any tool takes are refused, and not worth the time to measure them."""
 
 
 @dataclass(slots=True)
-class Page:
+class CallLogEntry:
     """What a call that succeeded leaves to be written."""
 
-    noted: Noted | None = None
+    activity_entry: ActivityEntry | None = None
     result: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Chronicle:
+class ActivityRecorder:
     """One call, from when its vault is open: where it is written down and under whose name. ``reference`` is what the
     log line has of a failure inside the server."""
 
@@ -46,58 +46,63 @@ class Chronicle:
     reference: str = ""
 
     @contextmanager
-    def kept(self) -> Iterator[Page]:
+    def kept(self) -> Iterator[CallLogEntry]:
         """Write the call down when the block ends: what the page says, or how it failed."""
-        started, page, outcome = time.perf_counter(), Page(), "internal"
+        started, page, outcome = time.perf_counter(), CallLogEntry(), "internal"
         try:
             yield page
             outcome = "ok"
-        except PersonAsked:  # no failure: what they agreed to comes as a call of its own
-            outcome, page.noted = "ok", Noted("tool_call", None, f"asked a person about {self.spec.name}")
+        except PersonMustBeAsked:  # no failure: what they agreed to comes as a call of its own
+            outcome, page.activity_entry = (
+                "ok",
+                ActivityEntry("tool_call", None, f"asked a person about {self.spec.name}"),
+            )
             raise
         except StrongroomError as failure:
             outcome = failure.code
             raise
         except asyncio.CancelledError:
-            outcome = "timeout" if time.monotonic() >= current().deadline else "cancelled"
+            outcome = "timeout" if time.monotonic() >= current_call().deadline else "cancelled"
             raise
         finally:
             self._record(page, outcome, time.perf_counter() - started)
 
-    def _record(self, page: Page, outcome: str, seconds: float) -> None:
+    def _record(self, page: CallLogEntry, outcome: str, seconds: float) -> None:
         name = self.spec.name
         reference = self.reference if outcome == "internal" else None
-        failed = Noted("tool_call", reference, f"[FAILED] {name}: {outcome}")
-        entry = Entry(
+        failed = ActivityEntry("tool_call", reference, f"[FAILED] {name}: {outcome}")
+        entry = ActivityRecord(
             at=clock.now(),
             session=self.session.id,
             owner=self.session.owner,
             tool=name,
-            noted=(page.noted or Noted("tool_call", None, name)) if outcome == "ok" else failed,
+            activity_entry=(page.activity_entry or ActivityEntry("tool_call", None, name))
+            if outcome == "ok"
+            else failed,
             outcome=outcome,
             ms=round(seconds * 1000, 2),
-            tokens_in=_tokens(self.arguments),
-            tokens_out=_tokens(page.result) if page.result is not None else 0,
-            context=query_context(self.arguments) if self.vault.shared.telemetry.query_context else None,
+            tokens_in=_estimate_tokens(self.arguments),
+            tokens_out=_estimate_tokens(page.result) if page.result is not None else 0,
+            context=format_query_context(self.arguments) if self.vault.shared.telemetry.query_context else None,
         )
         self.vault.ledger.record(entry)
 
 
-def _tokens(value: Mapping[str, Any]) -> int:
+def _estimate_tokens(value: Mapping[str, Any]) -> int:
     """Estimated from the length: to count them costs more than many a call."""
-    if len(value) > _FIELDS:
+    if len(value) > _MAX_ARGUMENTS:
         return 0
     try:
-        return estimated_tokens(len(json.dumps(value, ensure_ascii=False)))
+        return estimate_tokens(len(json.dumps(value, ensure_ascii=False)))
     except (ValueError, RecursionError):  # arguments that dispatch refuses for the same reason
         return 0
 
 
-async def session_of(vault: Vault, caller: Caller, arguments: Mapping[str, Any]) -> Session:
+async def resolve_session(vault: Vault, caller: Caller, arguments: Mapping[str, Any]) -> Session:
     """The session a call belongs to: the one it names, else its connection's, else the caller's own. Raises
     ``NotFound`` for one that is not this caller's."""
     settings, actor = vault.shared.sessions, caller.actor
-    visitor = Visitor(
+    visitor = SessionOwner(
         owner=actor.identity,
         who=actor.name,
         client=caller.client,

@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from server.call import Caller
-from server.tools._spec import CONFIRMED, OLD_WORD, TAKEN_BY_ALL, Arguments, ToolSpec
+from server.tools._spec import COMMON_ARGUMENTS, CONFIRMED, OLD_CONFIRMED, Arguments, ToolSpec
 from vaults.errors import ConfirmationRequired
 
-_LINES = 12
-_CLIPPED = 160
+_MAX_LINES = 12
+_MAX_VALUE = 160
 """Characters of a value a person is shown."""
 
 
-class PersonAsked(ConfirmationRequired):
+class PersonMustBeAsked(ConfirmationRequired):
     """Nothing was done: the caller's person is to be asked ``question`` first."""
 
     def __init__(self, question: str) -> None:
@@ -26,36 +26,37 @@ class PersonAsked(ConfirmationRequired):
         self.question = question
 
 
-def needs_word(caller: Caller, destructive: str, spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
+def needs_confirmation(caller: Caller, destructive: str, spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
     """Whether a person has to agree to this call. ``destructive`` is what the vault says of calls that destroy:
     ``ask``, in whatever write mode, or ``auto``."""
-    if caller.transport == "cli" or not spec.write_call(arguments) or spec.only_shows(arguments):
+    if caller.transport == "cli" or not spec.is_write(arguments) or spec.is_dry_run(arguments):
         return False
     return caller.write_mode == "ask" or (destructive == "ask" and spec.destroys(arguments))
 
 
-def in_one_word(spec: ToolSpec, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+def replace_old_argument(spec: ToolSpec, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     """The arguments with the older word for ``confirmed`` replaced, where a tool takes it. Of both, the newer holds."""
-    if OLD_WORD not in arguments or CONFIRMED not in spec.arguments.model_fields:
+    if OLD_CONFIRMED not in arguments or CONFIRMED not in spec.arguments.model_fields:
         return arguments
-    said = {CONFIRMED: arguments[OLD_WORD], **arguments}
-    return {name: value for name, value in said.items() if name != OLD_WORD}
+    said = {CONFIRMED: arguments[OLD_CONFIRMED], **arguments}
+    return {name: value for name, value in said.items() if name != OLD_CONFIRMED}
 
 
-def without_word(spec: ToolSpec, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+def strip_confirmation(spec: ToolSpec, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     """The arguments as the tool takes them."""
     if isinstance(arguments.get(CONFIRMED), bool) and CONFIRMED not in spec.arguments.model_fields:
         return {name: value for name, value in arguments.items() if name != CONFIRMED}
     return arguments
 
 
-def with_word(spec: ToolSpec, args: Arguments) -> Arguments:
+def add_confirmation(spec: ToolSpec, args: Arguments) -> Arguments:
     """What a person agreed to, for tools that want to be told so themselves."""
     return args.model_copy(update={CONFIRMED: True}) if CONFIRMED in spec.arguments.model_fields else args
 
 
-def check_word(caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
-    """Whether the person who has to agree did. Raises ``ConfirmationRequired``, ``PersonAsked`` for one to be asked."""
+def check_confirmation(caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
+    """Whether the person who has to agree did. Raises ``ConfirmationRequired``, ``PersonMustBeAsked`` for one to be
+    asked."""
     if caller.person == "agreed":
         return
     if caller.person == "declined":
@@ -63,30 +64,30 @@ def check_word(caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> 
             f"{spec.name} was not done: the person did not agree", hint="do not try again unless they ask for it"
         )
     if caller.person == "there":
-        raise PersonAsked(question(caller, spec, arguments))
+        raise PersonMustBeAsked(confirmation_question(caller, spec, arguments))
     if arguments.get(CONFIRMED) is not True:
         raise ConfirmationRequired(
-            f"{spec.name} is only done when a person agreed: it would {spec.deed_of(arguments)}",
+            f"{spec.name} is only done when a person agreed: it would {spec.summarize_action(arguments)}",
             hint=f"ask them; if they agree, call again with {CONFIRMED}: true",
         )
 
 
-def question(caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
+def confirmation_question(caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
     """What the person is asked. The words are ours; values of the call stand quoted, clipped and on lines of their
     own, with nothing in them that could pass for a line of ours or turn the text around."""
-    names = [name for name in arguments if name not in (CONFIRMED, *TAKEN_BY_ALL)]
-    lines = [f"- {name}: {_quoted(arguments[name])}" for name in names[:_LINES]]
-    more = [f"- and {len(names) - _LINES} more"] if len(names) > _LINES else []
-    head = f"An agent wants to {spec.deed_of(arguments)} in the vault {caller.vault} (tool {spec.name})."
+    names = [name for name in arguments if name not in (CONFIRMED, *COMMON_ARGUMENTS)]
+    lines = [f"- {name}: {_quote(arguments[name])}" for name in names[:_MAX_LINES]]
+    more = [f"- and {len(names) - _MAX_LINES} more"] if len(names) > _MAX_LINES else []
+    head = f"An agent wants to {spec.summarize_action(arguments)} in the vault {caller.vault} (tool {spec.name})."
     return "\n".join([head, *lines, *more, "Do you agree?"])
 
 
-def _quoted(value: object) -> str:
+def _quote(value: object) -> str:
     if isinstance(value, str):
-        return repr(value) if len(value) <= _CLIPPED else f"{value[:_CLIPPED]!r}… ({len(value)} characters)"
+        return repr(value) if len(value) <= _MAX_VALUE else f"{value[:_MAX_VALUE]!r}… ({len(value)} characters)"
     if isinstance(value, list):
-        shown = ", ".join(_quoted(each) for each in value[:_LINES])
-        return shown + (f" and {len(value) - _LINES} more" if len(value) > _LINES else "") or "none"
+        shown = ", ".join(_quote(each) for each in value[:_MAX_LINES])
+        return shown + (f" and {len(value) - _MAX_LINES} more" if len(value) > _MAX_LINES else "") or "none"
     if isinstance(value, dict):
         return f"{len(value)} fields"
-    return str(value)[:_CLIPPED]
+    return str(value)[:_MAX_VALUE]

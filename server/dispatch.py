@@ -17,15 +17,15 @@ from uuid_utils import uuid7
 
 from auth.roles import Role
 from server import consent, errors
-from server.audience import audience_of, with_warnings_for
-from server.call import Call, Caller, Form
-from server.call_log import Chronicle, Page, session_of
+from server.audience import audience_of, word_warnings
+from server.call import AnswerForm, Call, Caller
+from server.call_log import ActivityRecorder, CallLogEntry, resolve_session
 from server.mcp_bridge.views import view_of
 from server.rendering import answers as rendering
 from server.tools._spec import Arguments, ResourceLink, ToolSpec
 from vaults.advice import Audience
-from vaults.context import CallContext, bound, run_in
-from vaults.domain.text.validation_messages import plain
+from vaults.context import CallContext, bind_call, run_in
+from vaults.domain.text.validation_messages import simplify
 from vaults.errors import (
     Forbidden,
     Internal,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from server.services import Services
 
 
-TIGHTER = 4
+MAX_RETRIES = 4
 """Times a page that is too long is asked for again. Mostly once is enough: what a row takes beside its text varies."""
 
 
@@ -49,7 +49,7 @@ class UnknownTool(NotFound):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CallOutcome:
     """What became of a call. ``content`` is the structured result, or ``{"error": …}``; ``code`` is None on success.
     ``question``: nothing was done, the caller's person is to be asked this. ``links``: resources that show more of it,
     such as a picture."""
@@ -61,12 +61,12 @@ class Outcome:
     question: str | None = None
     links: Sequence[ResourceLink] = ()
 
-    def blocks(self, form: Form) -> list[dict[str, Any]]:
+    def blocks(self, form: AnswerForm) -> list[dict[str, Any]]:
         """The content blocks of the MCP result."""
         text = [{"type": "text", "text": self.text}] if form != "structured" or not self.ok else []
         return [*text, *(link.as_block() for link in self.links)]
 
-    def structured(self, form: Form) -> dict[str, Any] | None:
+    def structured(self, form: AnswerForm) -> dict[str, Any] | None:
         """The structured content of the MCP result."""
         return self.content if form != "text" else None
 
@@ -88,72 +88,74 @@ class CallRecord:
     started: float = field(default_factory=time.perf_counter)
 
 
-async def dispatch(services: Services, caller: Caller, name: str, arguments: Mapping[str, Any] | None) -> Outcome:
+async def dispatch(services: Services, caller: Caller, name: str, arguments: Mapping[str, Any] | None) -> CallOutcome:
     """Serve one call."""
     record, reference = CallRecord(caller, name), str(uuid7())
     try:
         outcome = await _serve(services, caller, name, arguments or {}, reference)
     except StrongroomError as failure:
-        outcome = _failed(failure, audience_of(services.registry, view_of(caller)))
+        outcome = _to_outcome(failure, audience_of(services.registry, view_of(caller)))
     except asyncio.CancelledError:
         record.outcome = "cancelled"
-        _write(services, record)
+        _record(services, record)
         raise
     except Exception as failure:  # noqa: BLE001  the edge: whatever went wrong, the caller gets a reference only
         record.reference, record.failure = reference, failure
-        outcome = _failed(Internal("something went wrong inside the server", reference=reference))
+        outcome = _to_outcome(Internal("something went wrong inside the server", reference=reference))
     record.outcome = outcome.code or "ok"
-    _write(services, record)
+    _record(services, record)
     return outcome
 
 
 async def _serve(
     services: Services, caller: Caller, name: str, arguments: Mapping[str, Any], reference: str
-) -> Outcome:
+) -> CallOutcome:
     spec = _find(services, name)
     role = _authorise(services, caller, spec, arguments)
     with services.quotas.admit(caller.principal, caller.vault):
-        entry = services.roster.entry(caller.vault)
+        entry = services.registry_cache.entry(caller.vault)
         limit = services.settings.server.call_timeout_s
         until = time.monotonic() + limit
         try:
             async with asyncio.timeout(limit), services.pool.lease(entry) as vault:
-                session = await session_of(vault, caller, arguments)
-                call = Call(services, caller.in_role(role), vault, session)
+                session = await resolve_session(vault, caller, arguments)
+                call = Call(services, caller.with_role(role), vault, session)
                 context = CallContext(caller.principal.key, entry.vault_id, until, session.id)
-                with bound(context), Chronicle(vault, session, spec, arguments, reference).kept() as page:
+                with bind_call(context), ActivityRecorder(vault, session, spec, arguments, reference).kept() as page:
                     return await _run(call, spec, arguments, page)
         except TimeoutError as failure:
             raise Timeout(f"{name} took longer than {limit:g} s", hint="ask for less at once") from failure
 
 
-async def _run(call: Call, spec: ToolSpec, arguments: Mapping[str, Any], page: Page) -> Outcome:
-    args = _consented(call, spec, arguments)
+async def _run(call: Call, spec: ToolSpec, arguments: Mapping[str, Any], page: CallLogEntry) -> CallOutcome:
+    args = _require_consent(call, spec, arguments)
     result = await _result(call, spec, args)
-    page.noted = spec.noted(args, result)
+    page.activity_entry = spec.activity_entry(args, result)
     if call.caller.form == "whole":
         shown = await run_in(call.vault.shared.pool, rendering.render_whole, spec, args, result)
     else:
         shown = await rendering.render(call.vault.shared.pool, spec, args, result)
-    if shown.over and spec.pages and not spec.write_call(arguments):
+    if shown.over and spec.pages and not spec.is_write(arguments):
         shown = await _run_tighter(call, spec, args, shown)
     page.result = shown.content
-    return Outcome(shown.content, shown.text, links=spec.links(args, result))
+    return CallOutcome(shown.content, shown.text, links=spec.links(args, result))
 
 
 async def _result(call: Call, spec: ToolSpec, args: Arguments) -> Any:
     """What the tool returns, its warnings in words for this caller."""
-    return with_warnings_for(await spec.run(call, args), audience_of(call.services.registry, view_of(call.caller)))
+    return word_warnings(await spec.run(call, args), audience_of(call.services.registry, view_of(call.caller)))
 
 
-async def _run_tighter(call: Call, spec: ToolSpec, args: Arguments, shown: rendering.Rendered) -> rendering.Rendered:
+async def _run_tighter(
+    call: Call, spec: ToolSpec, args: Arguments, shown: rendering.RenderedAnswer
+) -> rendering.RenderedAnswer:
     """The answer of a tool that pages, asked again for less, at last for a single row: a cut after the fact takes its
     cursor away."""
     room = inner = args.token_budget()
-    for left in reversed(range(TIGHTER)):
+    for left in reversed(range(MAX_RETRIES)):
         share = room / (room + shown.over) * rendering.SLACK if left else 0.0
         inner = max(1, int(inner * share))
-        less = {"max_tokens": inner, **_fewer(args, shown.rows * share)}
+        less = {"max_tokens": inner, **_smaller_limit(args, shown.rows * share)}
         result = await _result(call, spec, args.model_copy(update=less))
         shown = await rendering.render(call.vault.shared.pool, spec, args, result)
         if not shown.over:
@@ -161,7 +163,7 @@ async def _run_tighter(call: Call, spec: ToolSpec, args: Arguments, shown: rende
     return shown
 
 
-def _fewer(args: Arguments, rows: float) -> dict[str, int]:
+def _smaller_limit(args: Arguments, rows: float) -> dict[str, int]:
     """The limit for a page of so many rows: some tools count nothing else."""
     limit = getattr(args, "limit", None)
     return {} if limit is None else {"limit": max(1, min(limit, int(rows)))}
@@ -182,23 +184,23 @@ def _authorise(services: Services, caller: Caller, spec: ToolSpec, arguments: Ma
     needed = spec.least_role(arguments)
     if role < needed:
         raise Forbidden(f"{spec.name} needs the role {needed.name.lower()} in this vault", role=role.name.lower())
-    if caller.write_mode == "off" and spec.write_call(arguments):
+    if caller.write_mode == "off" and spec.is_write(arguments):
         raise ReadOnly("writing is switched off for this connection")
     return role
 
 
-def _consented(call: Call, spec: ToolSpec, arguments: Mapping[str, Any]) -> Arguments:
+def _require_consent(call: Call, spec: ToolSpec, arguments: Mapping[str, Any]) -> Arguments:
     """The arguments, of a call nobody has to agree to or somebody did. Raises ``ConfirmationRequired``; what would be
     refused anyway is refused before anybody is asked."""
-    arguments = consent.in_one_word(spec, arguments)
-    args = _validate(call.caller, spec, consent.without_word(spec, arguments))
+    arguments = consent.replace_old_argument(spec, arguments)
+    args = _validate(call.caller, spec, consent.strip_confirmation(spec, arguments))
     if arguments.get("dry_run") is True and arguments.get("action") in spec.at_once:
         raise InvalidArgument("dry_run", f"cannot be had of action {arguments['action']}: it is done at once, or not")
-    entry = call.services.roster.entry(call.caller.vault)
-    if not consent.needs_word(call.caller, entry.destructive, spec, arguments):
+    entry = call.services.registry_cache.entry(call.caller.vault)
+    if not consent.needs_confirmation(call.caller, entry.destructive, spec, arguments):
         return args
-    consent.check_word(call.caller, spec, arguments)
-    return consent.with_word(spec, args)
+    consent.check_confirmation(call.caller, spec, arguments)
+    return consent.add_confirmation(spec, args)
 
 
 def _validate(caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> Arguments:
@@ -206,16 +208,16 @@ def _validate(caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> A
     known = spec.arguments.model_fields
     unknown = next((name for name in arguments if name not in known), None)
     if unknown is not None:
-        raise _invalid(caller, spec, unknown, "extra_forbidden", "")
+        raise _invalid_argument(caller, spec, unknown, "extra_forbidden", "")
     try:
         return spec.arguments.model_validate(arguments)
     except ValidationError as failure:
         first = failure.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise _invalid(caller, spec, where, first["type"], first["msg"]) from None
+        raise _invalid_argument(caller, spec, where, first["type"], first["msg"]) from None
 
 
-def _invalid(caller: Caller, spec: ToolSpec, where: str, kind: str, message: str) -> InvalidArgument:
+def _invalid_argument(caller: Caller, spec: ToolSpec, where: str, kind: str, message: str) -> InvalidArgument:
     """The refusal, which names no argument and no action the caller is not shown."""
     if kind == "extra_forbidden":
         shown = spec.input_schema_for(caller.role, caller.preset, caller.write_mode)["properties"]
@@ -224,19 +226,19 @@ def _invalid(caller: Caller, spec: ToolSpec, where: str, kind: str, message: str
     if kind == "literal_error" and where == "action" and spec.actions:
         mine = " or ".join(f"'{action}'" for action in spec.actions_for(caller.role, caller.write_mode))
         return InvalidArgument(where, f"should be {mine}")
-    return InvalidArgument(where[:200] or "arguments", "is required" if kind == "missing" else plain(message))
+    return InvalidArgument(where[:200] or "arguments", "is required" if kind == "missing" else simplify(message))
 
 
-def _failed(failure: StrongroomError, audience: Audience | None = None) -> Outcome:
-    return Outcome(
-        errors.as_content(failure, audience),
-        errors.as_text(failure, audience),
+def _to_outcome(failure: StrongroomError, audience: Audience | None = None) -> CallOutcome:
+    return CallOutcome(
+        errors.to_content(failure, audience),
+        errors.to_text(failure, audience),
         failure.code,
         unknown_tool=isinstance(failure, UnknownTool),
-        question=failure.question if isinstance(failure, consent.PersonAsked) else None,
+        question=failure.question if isinstance(failure, consent.PersonMustBeAsked) else None,
     )
 
 
-def _write(services: Services, record: CallRecord) -> None:
+def _record(services: Services, record: CallRecord) -> None:
     record.seconds = time.perf_counter() - record.started
     services.record(record)

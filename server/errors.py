@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from vaults.advice import Audience, worded
-from vaults.domain.text.sanitize import visible
+from vaults.advice import Audience, render_for
+from vaults.domain.text.sanitize import escape_hidden
 from vaults.errors import StrongroomError
 
 HTTP_STATUS = {
@@ -36,7 +36,7 @@ CODES = frozenset(HTTP_STATUS)
 EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 
 
-def as_content(failure: StrongroomError, audience: Audience | None = None) -> dict[str, Any]:
+def to_content(failure: StrongroomError, audience: Audience | None = None) -> dict[str, Any]:
     """``structuredContent.error`` of a failed call. The hint names no tool that is not shown to the ``audience``."""
     error: dict[str, Any] = {"code": failure.code, "message": failure.message, "retryable": failure.retryable}
     if hint := _hint(failure, audience):
@@ -46,17 +46,17 @@ def as_content(failure: StrongroomError, audience: Audience | None = None) -> di
     return {"error": error}
 
 
-def as_text(failure: StrongroomError, audience: Audience | None = None) -> str:
+def to_text(failure: StrongroomError, audience: Audience | None = None) -> str:
     """The same for a model that reads only text."""
     hint = _hint(failure, audience)
-    return f"{failure.code}: {_stopped(failure.message)}" + (f" Hint: {_stopped(hint)}" if hint else "")
+    return f"{failure.code}: {_end_sentence(failure.message)}" + (f" Hint: {_end_sentence(hint)}" if hint else "")
 
 
 def _hint(failure: StrongroomError, audience: Audience | None) -> str:
     hint = failure.hint or ""
-    return hint if audience is None else worded(hint, audience)
+    return hint if audience is None else render_for(hint, audience)
 
 
-def _stopped(sentence: str) -> str:
-    sentence = visible(" ".join(sentence.splitlines()))  # it may name what a caller gave
+def _end_sentence(sentence: str) -> str:
+    sentence = escape_hidden(" ".join(sentence.splitlines()))  # it may name what a caller gave
     return sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."

@@ -9,19 +9,19 @@ from dataclasses import replace
 from server.call import Call
 from vaults.domain.notes.read import note_listing
 from vaults.domain.retrieval import hybrid_search
-from vaults.domain.retrieval.hybrid_search import Answer, Ask
-from vaults.domain.retrieval.search_hits import Shown
+from vaults.domain.retrieval.hybrid_search import SearchAnswer, SearchRequest
+from vaults.domain.retrieval.search_hits import RankedHit
 from vaults.errors import InvalidArgument, NotFound, Overloaded, StrongroomError
-from vaults.search.fusion import Span, placed
+from vaults.search.fusion import ScoreRange, normalize_score
 from vaults.vault import Vault
 
 
-async def answer_across(call: Call, ask: Ask, named: Sequence[str]) -> Answer:
+async def search_vaults(call: Call, ask: SearchRequest, named: Sequence[str]) -> SearchAnswer:
     """Ask the named vaults, or every granted one for ``*``, and merge. A vault without a grant answers as one that
     does not exist; one that cannot be searched now, or is not read to its end, is named in the warnings."""
-    names = _granted(call, named)
-    closed = call.services.roster.archived
-    answers = await _answers(call, ask, [name for name in names if name not in closed])
+    names = _find_granted(call, named)
+    closed = call.services.registry_cache.archived
+    answers = await _search_each(call, ask, [name for name in names if name not in closed])
     found, warnings = [], []
     for name in names:
         if name in closed:
@@ -33,17 +33,17 @@ async def answer_across(call: Call, ask: Ask, named: Sequence[str]) -> Answer:
         else:
             found.append(answer)
             warnings += [f"{name}: {warning}" for warning in answer.warnings]
-    shown = merged(found, call.services.settings.search.dense_weight)
+    shown = merge_answers(found, call.services.settings.search.dense_weight)
     shown = [each for each in shown if each.hit.score >= ask.min_score][: ask.limit]
     mode = ask.mode if all(answer.mode_used == ask.mode for answer in found) else "keyword"
     terms = tuple(dict.fromkeys(term for answer in found for term in answer.terms))
-    return Answer(shown, sum(answer.total for answer in found), mode, {}, warnings, terms=terms)
+    return SearchAnswer(shown, sum(answer.total for answer in found), mode, {}, warnings, terms=terms)
 
 
-def merged(answers: Sequence[Answer], weight: float) -> list[Shown]:
+def merge_answers(answers: Sequence[SearchAnswer], weight: float) -> list[RankedHit]:
     """Hits of several vaults in one order. Each vault put its scores on a scale of its own; here the channels' own
     figures, bm25 and cosine, are put on one scale over all vaults, and what was added to each hit is added again."""
-    spans = {channel: _joint([answer.spans[channel] for answer in answers]) for channel in ("keyword", "semantic")}
+    spans = {channel: _joint_span([answer.spans[channel] for answer in answers]) for channel in ("keyword", "semantic")}
     weights = {"keyword": 1 - weight, "semantic": weight}
     if spans["keyword"] is None or spans["semantic"] is None:
         weights = dict.fromkeys(weights, 1.0)
@@ -53,29 +53,29 @@ def merged(answers: Sequence[Answer], weight: float) -> list[Shown]:
     return [replace(each, hit=replace(each.hit, score=round(max(0.0, score / top), 4))) for score, each in scored]
 
 
-def _joint(spans: Sequence[Span]) -> Span | None:
+def _joint_span(spans: Sequence[ScoreRange]) -> ScoreRange | None:
     real = [span for span in spans if span != (0.0, 0.0)]
     return (min(low for low, _ in real), max(high for _, high in real)) if real else None
 
 
-def _score(each: Shown, spans: Mapping[str, Span | None], weights: Mapping[str, float]) -> float:
+def _score(each: RankedHit, spans: Mapping[str, ScoreRange | None], weights: Mapping[str, float]) -> float:
     score = 0.0
     for name, value in each.hit.signals.items():
         span = spans.get(name)
         if span is not None:
-            score += weights[name] * placed(value, span)
+            score += weights[name] * normalize_score(value, span)
         elif name not in ("keyword", "semantic", "rerank"):
             score += value
     return score
 
 
-def _granted(call: Call, named: Sequence[str]) -> list[str]:
+def _find_granted(call: Call, named: Sequence[str]) -> list[str]:
     services, principal = call.services, call.caller.principal
     if "*" in named:
         if len(named) > 1:
             raise InvalidArgument("vaults", "must be names, or * alone")
-        known = [*(entry.name for entry in services.roster.entries()), *services.roster.archived]
-        return list(services.board.current.vaults_of(principal, known))
+        known = [*(entry.name for entry in services.registry_cache.entries()), *services.registry_cache.archived]
+        return list(services.access_cache.current.vaults_of(principal, known))
     names = list(dict.fromkeys([call.vault.name, *named]))
     for name in names:
         if services.role_in(principal, name) is None:
@@ -83,16 +83,18 @@ def _granted(call: Call, named: Sequence[str]) -> list[str]:
     return names
 
 
-async def _answers(call: Call, ask: Ask, names: Sequence[str]) -> dict[str, Answer | StrongroomError]:
+async def _search_each(
+    call: Call, ask: SearchRequest, names: Sequence[str]
+) -> dict[str, SearchAnswer | StrongroomError]:
     """What each vault says. Vaults beside the call's own are taken in turns: all of them at once would take every
     place of the pool from other callers, and there may be more of them than places."""
-    answers: dict[str, Answer | StrongroomError] = {}
+    answers: dict[str, SearchAnswer | StrongroomError] = {}
     left = iter(names)
 
     async def take_turns() -> None:
         for name in left:
             try:
-                answers[name] = await _one(call, ask, name, crowded=_crowded(answers))
+                answers[name] = await _search_one(call, ask, name, crowded=_is_crowded(answers))
             except StrongroomError as failure:
                 answers[name] = failure
 
@@ -102,33 +104,33 @@ async def _answers(call: Call, ask: Ask, names: Sequence[str]) -> dict[str, Answ
     return answers
 
 
-def _crowded(answers: dict[str, Answer | StrongroomError]) -> bool:
+def _is_crowded(answers: dict[str, SearchAnswer | StrongroomError]) -> bool:
     return any(isinstance(answer, Overloaded) for answer in answers.values())
 
 
-async def _one(call: Call, ask: Ask, name: str, *, crowded: bool) -> Answer:
+async def _search_one(call: Call, ask: SearchRequest, name: str, *, crowded: bool) -> SearchAnswer:
     # The budget is the whole answer's: each vault may fill it, the merge cuts.
     if name == call.vault.name:
-        return await _read(call.vault, ask)
-    pool, entry = call.services.pool, call.services.roster.entry(name)
+        return await _search_vault(call.vault, ask)
+    pool, entry = call.services.pool, call.services.registry_cache.entry(name)
     if crowded and not pool.has_room(name):
         # One wait in vain is enough for a call: the time it has is for the vaults that can be searched.
         raise Overloaded("every vault this server may keep open is in use")
-    async with pool.lease_beside(entry) as vault:
-        return await _read(vault, ask)
+    async with pool.lease_additional(entry) as vault:
+        return await _search_vault(vault, ask)
 
 
-async def _read(vault: Vault, ask: Ask) -> Answer:
+async def _search_vault(vault: Vault, ask: SearchRequest) -> SearchAnswer:
     """What one vault says, and how far it is read. The state is taken first: what is read meanwhile only helps."""
-    state = await _unread(vault)
-    answer = await hybrid_search.answer(vault, ask)
+    state = await _unread_warnings(vault)
+    answer = await hybrid_search.search_vault(vault, ask)
     return replace(answer, warnings=[*state, *answer.warnings])
 
 
-async def _unread(vault: Vault) -> list[str]:
+async def _unread_warnings(vault: Vault) -> list[str]:
     """What of a vault's notes is missing from an answer. A vault that was just opened is waited for a moment: mostly
     nothing has changed since it was read."""
-    await note_listing.lag(vault)
+    await note_listing.warn_if_behind(vault)
     now = vault.notes.now
     if now.phase == "unavailable":
         return [f"notes are as last read: the folder cannot be read now ({now.reason or 'unknown'})"]

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 import secrets
 
-from vaults.domain.text.sanitize import disarm
+from vaults.domain.text.sanitize import sanitize
 
 _LABEL = re.compile(r"[^\w.:/@~-]+")
 _LABEL_LENGTH = 100
 
 
-def fenced(source: str, text: str) -> str:
+def fence(source: str, text: str) -> str:
     """``text`` between two marks of this one answer, with what is hidden in it shown. Of ``source`` nothing is kept
     that could end the first mark."""
-    mark, safe = f"data-{secrets.token_hex(4)}", disarm(text)
+    mark, safe = f"data-{secrets.token_hex(4)}", sanitize(text)
     flags = f' flags="{" ".join(safe.flags)}"' if safe.flags else ""
     return f'<{mark} source="{_label(source)}"{flags}>\n{safe.text}\n</{mark}>'
 

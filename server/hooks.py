@@ -16,35 +16,35 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from server.transcript_tail import Work, work_in
+from server.transcript_tail import LastWork, read_last_work
 from vaults.domain.packs import rendering
 from vaults.errors import InvalidArgument
 
 INPUT_BYTES = 8 * 1024 * 1024
 CLIENT = "claude-code"
-MODULES = ("server.tools.context", "server.tools.sessions")
+TOOL_MODULES = ("server.tools.context", "server.tools.sessions")
 """Where the tools stand that hooks call."""
 
 START_TOKENS, PROMPT_TOKENS = 1500, 1000
 _NAME_TOKENS = 60
 """What the line with the session's name may cost, of either."""
 
-_QUERY = 2000
+_QUERY_CHARACTERS = 2000
 """Characters of a prompt that are searched for; what it is about stands in the first of them."""
 
-_LEFT = 2000
+_LEFT_OFF_CHARACTERS = 2000
 """Characters ``session_save`` takes of where it was left off."""
 
-_LEAST = 12
+_MIN_PROMPT = 12
 """Characters, without blanks, below which a prompt says too little to search for."""
 
 _SESSION = re.compile(r"[0-9A-Za-z._-]{1,100}", re.ASCII)
 
-Ask = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
+CallTool = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 """Calls a tool of the vault and returns its structured result; raises ``StrongroomError``."""
 
 
-class Said(BaseModel):
+class HookInput(BaseModel):
     """The input of a hook; what else stands in it is not looked at."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -67,23 +67,23 @@ class Said(BaseModel):
         return named if self.cwd and named.is_dir() else Path.cwd()
 
 
-def heard(raw: bytes) -> Said:
+def parse_input(raw: bytes) -> HookInput:
     """The input as it came. Raises ``InvalidArgument``, which says nothing of what is in it."""
     if len(raw) > INPUT_BYTES:
         raise InvalidArgument("stdin", f"must be at most {INPUT_BYTES} bytes")
     try:
-        return Said.model_validate(json.loads(raw))
+        return HookInput.model_validate(json.loads(raw))
     except (ValueError, RecursionError, ValidationError):
         raise InvalidArgument("stdin", "is not the JSON of a hook") from None
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class HookRun:
     """One run of a hook. ``shared``: the agent's own calls may go on in the session of its hooks, so it is told its
     name. Where each hook is a process that ends, it would be ended with it."""
 
-    ask: Ask
-    said: Said
+    ask: CallTool
+    said: HookInput
     shared: bool
 
     async def start(self) -> str | None:
@@ -93,8 +93,8 @@ class Talk:
 
     async def prompt(self) -> str | None:
         """What is known of what the person just asked; None where that is nothing, or too little was asked."""
-        query = self.said.prompt.strip()[:_QUERY]
-        if query.startswith("/") or len("".join(query.split())) < _LEAST:
+        query = self.said.prompt.strip()[:_QUERY_CHARACTERS]
+        if query.startswith("/") or len("".join(query.split())) < _MIN_PROMPT:
             return None
         arguments = {"query": query, "format": "prompt", "budget_tokens": PROMPT_TOKENS - _NAME_TOKENS}
         return self._answer("UserPromptSubmit", await self.ask("context", arguments))
@@ -106,26 +106,30 @@ class Talk:
         turn = self.said.hook_event_name == "Stop"
         if turn and (session.get("summary") or session.get("claims")):
             return None
-        work = Work() if session.get("summary") else self._work()
-        left = {"where_left_off": "; ".join(work.lines)[:_LEFT]} if work.lines else {}
+        work = LastWork() if session.get("summary") else self._work()
+        left = {"where_left_off": "; ".join(work.lines)[:_LEFT_OFF_CHARACTERS]} if work.lines else {}
         if left or not turn:
             await self.ask("session_save", {"status": "paused", **left})
         return None
 
-    def _work(self) -> Work:
-        return work_in(Path(self.said.transcript_path), self.said.folder) if self.said.transcript_path else Work()
+    def _work(self) -> LastWork:
+        return (
+            read_last_work(Path(self.said.transcript_path), self.said.folder)
+            if self.said.transcript_path
+            else LastWork()
+        )
 
     def _answer(self, event: str, pack: Mapping[str, Any]) -> str | None:
         told = str(pack.get("prompt", ""))
-        if not rendering.holds_something(told):
+        if not rendering.has_content(told):
             return None
         name = f"strongroom session: {self.said.session}\n" if self.shared and self.said.session else ""
         found = {"hookEventName": event, "additionalContext": name + told}
         return json.dumps({"hookSpecificOutput": found, "suppressOutput": True})
 
 
-EVENTS: Mapping[str, Callable[[Talk], Awaitable[str | None]]] = {
-    "session-start": Talk.start,
-    "prompt": Talk.prompt,
-    "stop": Talk.stop,
+EVENTS: Mapping[str, Callable[[HookRun], Awaitable[str | None]]] = {
+    "session-start": HookRun.start,
+    "prompt": HookRun.prompt,
+    "stop": HookRun.stop,
 }

@@ -8,21 +8,21 @@ from dataclasses import replace
 from typing import Any
 
 from server.call import Caller
-from server.dispatch import Outcome, dispatch
+from server.dispatch import CallOutcome, dispatch
 from server.services import Services
 
 
-class Refused(Exception):
+class InternalCallRefused(Exception):
     """The door said no; ``outcome`` is what it said. An answer, not an error of ours."""
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, outcome: CallOutcome) -> None:
         super().__init__(outcome.code)
         self.outcome = outcome
 
 
-async def inquire(services: Services, caller: Caller, tool: str, arguments: Mapping[str, Any]) -> Outcome:
-    """What a tool answers. Raises ``Refused``."""
+async def call_internally(services: Services, caller: Caller, tool: str, arguments: Mapping[str, Any]) -> CallOutcome:
+    """What a tool answers. Raises ``InternalCallRefused``."""
     outcome = await dispatch(services, replace(caller, form="whole"), tool, arguments)
     if not outcome.ok:
-        raise Refused(outcome)
+        raise InternalCallRefused(outcome)
     return outcome

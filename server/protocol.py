@@ -47,13 +47,13 @@ from mcp_types import (
 
 from server import consent, prompts, resources
 from server.call import Caller
-from server.dispatch import Outcome, dispatch
-from server.internal_calls import Refused
+from server.dispatch import CallOutcome, dispatch
+from server.internal_calls import InternalCallRefused
 from server.mcp_bridge import elicitation
-from server.mcp_bridge.catalogue import Catalogue
-from server.mcp_bridge.error_wall import printable, refused, wall
-from server.mcp_bridge.instructions_middleware import instructing
-from server.mcp_bridge.subscriptions import Listening
+from server.mcp_bridge.catalogue import ToolCatalogue
+from server.mcp_bridge.error_wall import error_wall, replace_surrogates, to_mcp_error
+from server.mcp_bridge.instructions_middleware import make_instructions_middleware
+from server.mcp_bridge.subscriptions import Subscriptions
 from server.mcp_bridge.views import view_of
 from server.services import Services
 from server.version import version
@@ -85,8 +85,8 @@ class Protocol:
     before the call; ``traced``: nothing may go round the SDK."""
 
     server: Server[Any]
-    listening: Listening
-    call: Callable[[Caller, str, Mapping[str, Any]], Awaitable[Outcome]]
+    listening: Subscriptions
+    call: Callable[[Caller, str, Mapping[str, Any]], Awaitable[CallOutcome]]
     may_call: Callable[[Caller, str], bool]
     asks: Callable[[Caller, str, Mapping[str, Any]], bool]
     traced: bool
@@ -97,7 +97,7 @@ def make_protocol(
 ) -> Protocol:
     """The MCP server of one process. ``traced`` keeps the SDK's tracing middleware, which costs a fifth of a call;
     ``extend`` may add handlers to the finished server (the conformance fixtures do)."""
-    listening = Listening(services)
+    listening = Subscriptions(services)
     handlers = _Handlers(services, identify, listening)
     server: Server[Any] = Server(
         "strongroom",
@@ -116,7 +116,11 @@ def make_protocol(
     )
     if not traced:
         server.middleware.clear()  # a new server has one: tracing
-    server.middleware += [wall, instructing(services.registry, identify), elicitation.boundary(services, identify)]
+    server.middleware += [
+        error_wall,
+        make_instructions_middleware(services.registry, identify),
+        elicitation.make_boundary(services, identify),
+    ]
     if extend is not None:
         extend(server)
     return Protocol(server, listening, handlers.call, handlers.may_call, handlers.asks, traced)
@@ -125,11 +129,11 @@ def make_protocol(
 class _Handlers:
     """One method per request; each gets the caller first."""
 
-    def __init__(self, services: Services, identify: Identify, listening: Listening) -> None:
+    def __init__(self, services: Services, identify: Identify, listening: Subscriptions) -> None:
         self._services = services
         self._identify = identify
         self._listening = listening
-        self._catalogue = Catalogue(services.registry)
+        self._catalogue = ToolCatalogue(services.registry)
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         """For the SDK's check of ``Mcp-Param-*`` headers: without it each call lists every tool first."""
@@ -148,9 +152,9 @@ class _Handlers:
             caller = replace(caller, progress=ctx.session.report_progress)
         outcome = await self.call(caller, params.name, params.arguments or {})
         if outcome.unknown_tool:
-            raise MCPError(INVALID_PARAMS, f"Unknown tool: {printable(params.name[:100])}")
+            raise MCPError(INVALID_PARAMS, f"Unknown tool: {replace_surrogates(params.name[:100])}")
         if outcome.question is not None:
-            return elicitation.as_request(outcome.question)
+            return elicitation.to_input_request(outcome.question)
         return CallToolResult.model_validate(
             {
                 "content": outcome.blocks(caller.form),
@@ -159,7 +163,7 @@ class _Handlers:
             }
         )
 
-    async def call(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> Outcome:
+    async def call(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> CallOutcome:
         """What the door answers, fit to be sent. A tool above the caller's role answers as if it did not exist; one
         outside its preset is merely not shown."""
         outcome = await dispatch(self._services, caller, name, arguments)
@@ -169,8 +173,8 @@ class _Handlers:
         hidden = outcome.code == "forbidden" and not self.may_call(caller, name)
         return replace(
             outcome,
-            content=printable(outcome.content),
-            text=printable(outcome.text),
+            content=replace_surrogates(outcome.content),
+            text=replace_surrogates(outcome.text),
             unknown_tool=outcome.unknown_tool or hidden,
         )
 
@@ -181,16 +185,16 @@ class _Handlers:
 
     def asks(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> bool:
         """Whether a person has to agree to this call."""
-        spec, roster = self._services.registry.get(name), self._services.roster
+        spec, roster = self._services.registry.get(name), self._services.registry_cache
         if spec is None or not roster.known(caller.vault):
             return False
-        asked = consent.in_one_word(spec, arguments)
-        return consent.needs_word(caller, roster.entry(caller.vault).destructive, spec, asked)
+        asked = consent.replace_old_argument(spec, arguments)
+        return consent.needs_confirmation(caller, roster.entry(caller.vault).destructive, spec, asked)
 
-    async def _tell(self, caller: Caller, name: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
+    async def _tell(self, caller: Caller, name: str, arguments: Mapping[str, Any], outcome: CallOutcome) -> None:
         spec = self._services.registry.get(name)
         standing = resources.CHANGED_BY.get(name)
-        if spec is not None and spec.write_call(arguments):
+        if spec is not None and spec.is_write(arguments):
             both = (outcome.content, arguments)
             named = [values[name] for values in both for name in _NAMES_MEMORY if isinstance(values.get(name), str)]
             await self._listening.changed(
@@ -201,7 +205,7 @@ class _Handlers:
         caller = self._identify(ctx)
         with self._services.quotas.admit(caller.principal, caller.vault):
             _refuse_cursor(params)
-            shown = prompts.listed(self._services.registry, view_of(caller))
+            shown = prompts.list_prompts(self._services.registry, view_of(caller))
             return ListPromptsResult(prompts=[_prompt(each) for each in shown])
 
     async def get_prompt(self, ctx: Context, params: GetPromptRequestParams) -> GetPromptResult:
@@ -210,13 +214,13 @@ class _Handlers:
             with _refusals():
                 prompt, text = await prompts.compose(self._services, caller, params.name, params.arguments)
         except NotFound as absent:
-            raise MCPError(INVALID_PARAMS, printable(absent.message)) from None
+            raise MCPError(INVALID_PARAMS, replace_surrogates(absent.message)) from None
         message = PromptMessage(role="user", content=TextContent(type="text", text=text))
         return GetPromptResult(description=prompt.description, messages=[message])
 
     async def list_resources(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
         with _refusals():
-            entries, cursor = await resources.listed(
+            entries, cursor = await resources.list_resources(
                 self._services, self._identify(ctx), params.cursor if params else None
             )
         return ListResourcesResult(resources=[_resource(entry) for entry in entries], next_cursor=cursor)
@@ -231,19 +235,21 @@ class _Handlers:
         caller, uri = self._identify(ctx), str(params.uri)
         try:
             with _refusals():
-                found = await resources.read(self._services, caller, uri)
+                found = await resources.read_resource(self._services, caller, uri)
         except NotFound as absent:
-            raise MCPError(INVALID_PARAMS, absent.message, {"uri": printable(uri[:1000])}) from None
+            raise MCPError(INVALID_PARAMS, absent.message, {"uri": replace_surrogates(uri[:1000])}) from None
         about = {f"strongroom/{kind}": known for kind, known in found.about.items()} or None
         contents = TextResourceContents(uri=found.uri, mime_type=found.mime_type, text=found.text, _meta=about)
         return ReadResourceResult(contents=[contents])
 
     async def complete(self, ctx: Context, params: CompleteRequestParams) -> CompleteResult:
         caller = self._identify(ctx)
-        value = printable(params.argument.value)
+        value = replace_surrogates(params.argument.value)
         with _refusals():
             if isinstance(params.ref, PromptReference):
-                found = await prompts.completed(self._services, caller, params.ref.name, params.argument.name, value)
+                found = await prompts.complete_argument(
+                    self._services, caller, params.ref.name, params.argument.name, value
+                )
             else:
                 found = await self._completed(caller, (params.ref.uri, params.argument.name), value)
         shown = found[: resources.COMPLETIONS]
@@ -251,7 +257,7 @@ class _Handlers:
 
     async def _completed(self, caller: Caller, asked: tuple[str, str], value: str) -> list[str]:
         template = next((each for each in resources.TEMPLATES if (each.uri, each.argument) == asked), None)
-        return [] if template is None else await resources.completed(self._services, caller, template, value)
+        return [] if template is None else await resources.complete_argument(self._services, caller, template, value)
 
     async def listen(self, ctx: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
         with _refusals():
@@ -263,9 +269,9 @@ def _refusals() -> Iterator[None]:
     """Words a refusal of the door as a JSON-RPC error."""
     try:
         yield
-    except Refused as no:
+    except InternalCallRefused as no:
         said = no.outcome.content["error"]
-        raise refused(said["code"], said["message"], said) from None
+        raise to_mcp_error(said["code"], said["message"], said) from None
 
 
 def _refuse_cursor(params: PaginatedRequestParams | None) -> None:
@@ -279,7 +285,7 @@ def _prompt(prompt: prompts.Prompt) -> Prompt:
     return Prompt(name=prompt.name, description=prompt.description, arguments=arguments)
 
 
-def _template(template: resources.Template) -> ResourceTemplate:
+def _template(template: resources.ResourceFamily) -> ResourceTemplate:
     return ResourceTemplate(
         name=template.name,
         uri_template=template.uri,
@@ -288,7 +294,7 @@ def _template(template: resources.Template) -> ResourceTemplate:
     )
 
 
-def _resource(entry: resources.Entry) -> Resource:
+def _resource(entry: resources.ResourceEntry) -> Resource:
     return Resource(
         uri=entry.uri,
         name=entry.name,

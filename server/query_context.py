@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-KEPT = ("query", "focus", "analysis", "entity", "heading", "field", "date", "concept")
+KEPT_ARGUMENTS = ("query", "focus", "analysis", "entity", "heading", "field", "date", "concept")
 """Arguments that say what was asked for. No other argument is ever kept."""
 
-MOST = 500
+MAX_CHARACTERS = 500
 """Characters kept of a call at most."""
 
-CHARACTERS = 4
+CHARACTERS_PER_TOKEN = 4
 """Characters a token has on average."""
 
 
-def query_context(arguments: Mapping[str, Any]) -> str | None:
-    """What was asked for, as lines ``name=value`` in the order of ``KEPT``, at most ``MOST`` characters; None where
-    nothing was. Only text is kept, on one line: one argument cannot pass for another."""
-    lines = [f"{name}={_line(arguments[name])}" for name in KEPT if isinstance(arguments.get(name), str)]
-    return "\n".join(lines)[:MOST] or None
+def format_query_context(arguments: Mapping[str, Any]) -> str | None:
+    """What was asked for, as lines ``name=value`` in the order of ``KEPT_ARGUMENTS``, at most ``MAX_CHARACTERS``
+    characters; None where nothing was. Only text is kept, on one line: one argument cannot pass for another."""
+    lines = [f"{name}={_to_line(arguments[name])}" for name in KEPT_ARGUMENTS if isinstance(arguments.get(name), str)]
+    return "\n".join(lines)[:MAX_CHARACTERS] or None
 
 
-def _line(text: str) -> str:
+def _to_line(text: str) -> str:
     # Cut first: what a caller sends may be long, and no more of it could be kept. What cannot be shown cannot be
     # stored either, such as half of a surrogate pair.
-    shown = "".join(each if each.isprintable() else " " for each in text[:MOST])
+    shown = "".join(each if each.isprintable() else " " for each in text[:MAX_CHARACTERS])
     return " ".join(shown.split())
 
 
-def estimated_tokens(characters: int) -> int:
+def estimate_tokens(characters: int) -> int:
     """About how many tokens a text of so many characters has."""
-    return -(-characters // CHARACTERS)
+    return -(-characters // CHARACTERS_PER_TOKEN)

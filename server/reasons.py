@@ -7,7 +7,7 @@ import re
 _PARSING = re.compile(r", unable to (?:parse|interpret) .*$", re.DOTALL)
 
 
-def plain(message: str) -> str:
+def reword_message(message: str) -> str:
     """``must be a valid integer`` for ``Input should be a valid integer, unable to parse string as an integer``."""
     text = _PARSING.sub("", message.removeprefix("Value error, "))
     text = text.replace("Input should ", "must ", 1)

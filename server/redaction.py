@@ -10,36 +10,36 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-SECRET = re.compile(r"(^|_)(secret|password|passphrase|token|api_key|private_key)$")
+SECRET_NAME = re.compile(r"(^|_)(secret|password|passphrase|token|api_key|private_key)$")
 URL_USER = re.compile(r"(?<=://)[^/@\s\"]+@")
-PLACE = "(a path on the server)"
+PATH_PLACEHOLDER = "(a path on the server)"
 
 
-def masked(name: str, value: Any) -> Any:
+def redact(name: str, value: Any) -> Any:
     """The value without what must not be shown: secrets by their name, and users and passwords inside URLs."""
-    if value and SECRET.search(name):
+    if value and SECRET_NAME.search(name):
         return "********"
     if isinstance(value, dict):
-        return {key: masked(key, inner) for key, inner in value.items()}
+        return {key: redact(key, inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [masked(name, inner) for inner in value]
+        return [redact(name, inner) for inner in value]
     return URL_USER.sub("********@", value) if isinstance(value, str) else value
 
 
-def placeless(value: Any) -> Any:
+def redact_paths(value: Any) -> Any:
     """The value without paths that lead from the root or from somebody's home."""
     if isinstance(value, dict):
-        return {key: placeless(inner) for key, inner in value.items()}
+        return {key: redact_paths(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [placeless(inner) for inner in value]
+        return [redact_paths(inner) for inner in value]
     leads = isinstance(value, str) and (PurePath(value).is_absolute() or value.startswith("~"))
-    return PLACE if leads else value
+    return PATH_PLACEHOLDER if leads else value
 
 
-def shown(settings: BaseModel, sections: frozenset[str] | None = None) -> Mapping[str, Any]:
+def redact_settings(settings: BaseModel, sections: frozenset[str] | None = None) -> Mapping[str, Any]:
     """Dotted name → value, of these sections or of all, for somebody who is not at the machine."""
     return {
-        f"{section}.{name}": placeless(masked(name, value))
+        f"{section}.{name}": redact_paths(redact(name, value))
         for section, fields in settings.model_dump(mode="json").items()
         if (sections is None or section in sections) and isinstance(fields, dict)
         for name, value in fields.items()

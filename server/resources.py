@@ -16,17 +16,17 @@ from urllib.parse import parse_qs, unquote
 
 from server.call import Caller
 from server.dispatch import dispatch
-from server.internal_calls import Refused, inquire
+from server.internal_calls import InternalCallRefused, call_internally
 from server.services import Services
 from vaults.domain.graph.svg import pictures
 from vaults.errors import InvalidArgument, NotFound, TooLarge
-from vaults.files.paths import SCHEME, address, is_note, key, note_path
+from vaults.files.paths import NOTE_SCHEME, collision_key, is_note, to_address, to_note_path
 
 STATUS = "vault://status"
 SESSION = "session://latest"
 HANDOFF = "handoff://latest"
 GRAPH = pictures.RESOURCE
-STANDING = {
+FIXED_RESOURCES = {
     STATUS: "How this vault is, as JSON",
     GRAPH: "The most central notes of this vault and how they are linked, as a picture",
     SESSION: "What the last session before yours did, as JSON",
@@ -42,15 +42,15 @@ COMPLETIONS = 100
 SUBSCRIPTIONS = 50
 """URIs a caller may listen to at once."""
 
-_LISTED, _LISTED_TOKENS = 50, 20_000
-_LOOKED_AT, _LOOKED_AT_TOKENS = 200, 100_000
+_PAGE_SIZE, _PAGE_TOKENS = 50, 20_000
+_COMPLETION_LIMIT, _COMPLETION_TOKENS = 200, 100_000
 _NOTE_BYTES = 1_000_000
 
 _MEMORY = re.compile(r"memory://([0-9A-Za-z-]{1,64})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class ResourceFamily:
     """A family of resources, and the one argument that names a member."""
 
     name: str
@@ -60,16 +60,16 @@ class Template:
     mime_type: str = MARKDOWN
 
 
-MEMORIES = Template("memory", "memory://{id}", "id", "A memory as Markdown, by id")
-NOTES = Template("note", "note://{path}", "path", "A note, by its path in the vault")
-PICTURES = Template(
+MEMORIES = ResourceFamily("memory", "memory://{id}", "id", "A memory as Markdown, by id")
+NOTES = ResourceFamily("note", "note://{path}", "path", "A note, by its path in the vault")
+PICTURES = ResourceFamily(
     "note graph", "note://{path}/graph", "path", "A note and the notes linked around it, as a picture", SVG
 )
 TEMPLATES = (MEMORIES, NOTES, PICTURES)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ResourceEntry:
     """One line of the list. ``size`` in bytes where known; ``modified`` RFC 3339."""
 
     uri: str
@@ -81,7 +81,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class ResourceBody:
     """One resource, read. ``about`` is what is known of it besides its text, under the name of its kind."""
 
     uri: str
@@ -95,157 +95,159 @@ def memory_uri(memory_id: str) -> str:
     return f"memory://{memory_id}"
 
 
-def pictured(uri: str) -> str | None:
+def pictured_note(uri: str) -> str | None:
     """The address of the note that a picture is drawn around; None for what is no address of such a picture. Only a
     path with its suffix makes one: ``note://plan/graph`` is the note plan/graph.md."""
     drawn = uri.partition("?")[0]
     note = drawn.removesuffix("/graph")
-    return note if note != drawn and note.startswith(SCHEME) and is_note(unquote(note)) else None
+    return note if note != drawn and note.startswith(NOTE_SCHEME) and is_note(unquote(note)) else None
 
 
 def is_picture(uri: str) -> bool:
     """Whether it may look different after any note changed."""
-    return uri.partition("?")[0] == GRAPH or pictured(uri) is not None
+    return uri.partition("?")[0] == GRAPH or pictured_note(uri) is not None
 
 
 def note_key(uri: str) -> str | None:
     """Equal for the URIs of one note, however they encode its path; None for what is no URI of a note."""
-    if not uri.startswith(SCHEME):
+    if not uri.startswith(NOTE_SCHEME):
         return None
     try:
-        return key(note_path(unquote(uri.removeprefix(SCHEME), errors="strict")))
+        return collision_key(to_note_path(unquote(uri.removeprefix(NOTE_SCHEME), errors="strict")))
     except (InvalidArgument, UnicodeDecodeError):
         return None
 
 
-async def listed(services: Services, caller: Caller, cursor: str | None) -> tuple[list[Entry], str | None]:
+async def list_resources(
+    services: Services, caller: Caller, cursor: str | None
+) -> tuple[list[ResourceEntry], str | None]:
     """A page of resources and the cursor of the next: the newest memories first, then notes, those changed last first.
-    Raises ``Refused``."""
+    Raises ``InternalCallRefused``."""
     part, rest = (cursor[:1], cursor[1:]) if cursor is not None else ("m", "")
     if part not in ("m", "n") or (cursor is not None and part == "m" and not rest):
         raise InvalidArgument("cursor", "is not one this listing gave")
-    entries = [] if cursor is not None else [_standing(uri) for uri in STANDING]
-    room = _LISTED
+    entries = [] if cursor is not None else [_fixed_entry(uri) for uri in FIXED_RESOURCES]
+    room = _PAGE_SIZE
     if part == "m":
-        arguments = {"limit": _LISTED, "max_tokens": _LISTED_TOKENS} | ({"cursor": rest} if rest else {})
-        page = await _asked(services, caller, "memory_list", arguments)
+        arguments = {"limit": _PAGE_SIZE, "max_tokens": _PAGE_TOKENS} | ({"cursor": rest} if rest else {})
+        page = await _call_tool(services, caller, "memory_list", arguments)
         entries += [_entry(memory) for memory in page["memories"]]
         room -= len(page["memories"])
         if page.get("cursor") or not room:
             return entries, f"m{page['cursor']}" if page.get("cursor") else "n"
         rest = ""
-    newest = {"sort_by": "modified", "order": "desc", "limit": room, "max_tokens": _LISTED_TOKENS}
-    page = await _asked(services, caller, "find_notes", newest | ({"cursor": rest} if rest else {}))
+    newest = {"sort_by": "modified", "order": "desc", "limit": room, "max_tokens": _PAGE_TOKENS}
+    page = await _call_tool(services, caller, "find_notes", newest | ({"cursor": rest} if rest else {}))
     entries += [_note_entry(note) for note in page["notes"]]
     return entries, f"n{page['cursor']}" if page.get("cursor") else None
 
 
-async def read(services: Services, caller: Caller, uri: str) -> Contents:
+async def read_resource(services: Services, caller: Caller, uri: str) -> ResourceBody:
     """One resource. Raises ``NotFound``, the same for what is absent and what is not the caller's, ``TooLarge``, or
-    ``Refused``."""
+    ``InternalCallRefused``."""
     if is_picture(uri):
         return await _picture(services, caller, uri)
-    if uri in STANDING:
+    if uri in FIXED_RESOURCES:
         found = await _READERS[uri](services, caller)
-        return Contents(uri, JSON, json.dumps(found, ensure_ascii=False, indent=2), {})
-    if uri.startswith(SCHEME):
+        return ResourceBody(uri, JSON, json.dumps(found, ensure_ascii=False, indent=2), {})
+    if uri.startswith(NOTE_SCHEME):
         return await _note(services, caller, uri)
     memory_id = _memory_id(uri)
-    found = await _asked(services, caller, "memory_get", {"ids": [memory_id]})
+    found = await _call_tool(services, caller, "memory_get", {"ids": [memory_id]})
     if not found["memories"]:
-        raise _absent()
+        raise _not_found()
     memory = found["memories"][0]
     about = {name: value for name, value in memory.items() if name != "content"} | {"links": found["links"]}
-    return Contents(uri, MARKDOWN, _document(memory), {"memory": about})
+    return ResourceBody(uri, MARKDOWN, _document(memory), {"memory": about})
 
 
 async def _status(services: Services, caller: Caller) -> dict[str, Any]:
-    return await _asked(services, caller, "status", {})
+    return await _call_tool(services, caller, "status", {})
 
 
 async def _last_session(services: Services, caller: Caller) -> dict[str, Any]:
-    found = await _asked(services, caller, "session_resume", {"limit": 2, "max_tokens": _LISTED_TOKENS})
+    found = await _call_tool(services, caller, "session_resume", {"limit": 2, "max_tokens": _PAGE_TOKENS})
     before = [each for each in found["sessions"] if each["id"] != found["session"]["id"]]
     if not before:
-        raise _absent()
+        raise _not_found()
     return dict(before[0])
 
 
 async def _last_handoff(services: Services, caller: Caller) -> dict[str, Any]:
     try:
-        handoff = (await _asked(services, caller, "handoff_load", {})).get("handoff")
-    except Refused as no:
+        handoff = (await _call_tool(services, caller, "handoff_load", {})).get("handoff")
+    except InternalCallRefused as no:
         if no.outcome.code == NotFound.code:
-            raise _absent() from None
+            raise _not_found() from None
         raise
     if not handoff:
-        raise _absent()
+        raise _not_found()
     return dict(handoff)
 
 
 _READERS = {STATUS: _status, SESSION: _last_session, HANDOFF: _last_handoff}
 
 
-async def _note(services: Services, caller: Caller, uri: str) -> Contents:
+async def _note(services: Services, caller: Caller, uri: str) -> ResourceBody:
     wanted = note_key(uri)
     if wanted is None:
-        raise _absent()
-    found = await _fetched(services, caller, [uri], max_bytes=_NOTE_BYTES)
+        raise _not_found()
+    found = await _fetch_all(services, caller, [uri], max_bytes=_NOTE_BYTES)
     # Another note of this name elsewhere is an answer to a person's question, not the resource that was named.
-    if not found["items"] or key(found["items"][0]["id"]) != wanted:
-        raise _absent()
+    if not found["items"] or collision_key(found["items"][0]["id"]) != wanted:
+        raise _not_found()
     note = found["items"][0]
     if note["truncated"]:
         raise TooLarge("the note is too long for a resource", hint="note_read and fetch read it in parts")
     about = {"path": note["id"], "title": note["title"], "etag": note["etag"], **note["metadata"]}
-    return Contents(uri, MARKDOWN, note["text"], {"note": about})
+    return ResourceBody(uri, MARKDOWN, note["text"], {"note": about})
 
 
-async def _picture(services: Services, caller: Caller, uri: str) -> Contents:
-    wanted: dict[str, Any] = {"action": "export", "format": "svg", **_drawn_of(uri)}
-    if note := pictured(uri):
-        found = await _fetched(services, caller, [note], max_lines=1, max_bytes=_NOTE_BYTES)
-        if not found["items"] or key(found["items"][0]["id"]) != note_key(note):
-            raise _absent()
+async def _picture(services: Services, caller: Caller, uri: str) -> ResourceBody:
+    wanted: dict[str, Any] = {"action": "export", "format": "svg", **_picture_arguments(uri)}
+    if note := pictured_note(uri):
+        found = await _fetch_all(services, caller, [note], max_lines=1, max_bytes=_NOTE_BYTES)
+        if not found["items"] or collision_key(found["items"][0]["id"]) != note_key(note):
+            raise _not_found()
         wanted["path"] = found["items"][0]["id"]
-    drawn = await _asked(services, caller, "graph", wanted)
-    return Contents(uri, SVG, drawn["export"], {})
+    drawn = await _call_tool(services, caller, "graph", wanted)
+    return ResourceBody(uri, SVG, drawn["export"], {})
 
 
-def _drawn_of(uri: str) -> dict[str, Any]:
+def _picture_arguments(uri: str) -> dict[str, Any]:
     """What a picture's address says of it: a folder, a depth. Raises ``NotFound`` for anything else."""
     asked = parse_qs(uri.partition("?")[2], keep_blank_values=True, max_num_fields=2)
     said: dict[str, Any] = {name: values[0] for name, values in asked.items() if len(values) == 1}
     if not said.keys() <= {"folder", "depth"} or len(said) < len(asked):
-        raise _absent()
+        raise _not_found()
     if "depth" in said:
         if not re.fullmatch(r"[1-9]", said["depth"]):
-            raise _absent()
+            raise _not_found()
         said["depth"] = int(said["depth"])
     return said
 
 
-async def _fetched(services: Services, caller: Caller, uris: list[str], **more: int) -> dict[str, Any]:
-    return await _asked(services, caller, "fetch", {"refs": uris, **more})
+async def _fetch_all(services: Services, caller: Caller, uris: list[str], **more: int) -> dict[str, Any]:
+    return await _call_tool(services, caller, "fetch", {"refs": uris, **more})
 
 
 async def check_readable(services: Services, caller: Caller, uris: Iterable[str]) -> None:
     """Raise ``NotFound`` unless the caller may read every one of ``uris``; ``InvalidArgument`` for more than 50."""
-    asked = [uri for uri in dict.fromkeys(uris) if uri not in STANDING]
+    asked = [uri for uri in dict.fromkeys(uris) if uri not in FIXED_RESOURCES]
     if len(asked) > SUBSCRIPTIONS:
         raise InvalidArgument("resourceSubscriptions", f"must be at most {SUBSCRIPTIONS} URIs")
-    notes = [pictured(uri) or uri for uri in asked if uri.startswith(SCHEME)]
-    if ids := [_memory_id(uri) for uri in asked if not uri.startswith(SCHEME)]:
-        found = await _asked(services, caller, "memory_get", {"ids": ids})
+    notes = [pictured_note(uri) or uri for uri in asked if uri.startswith(NOTE_SCHEME)]
+    if ids := [_memory_id(uri) for uri in asked if not uri.startswith(NOTE_SCHEME)]:
+        found = await _call_tool(services, caller, "memory_get", {"ids": ids})
         if found["missing"]:
-            raise _absent()
+            raise _not_found()
     if notes:
-        found = await _fetched(services, caller, notes, max_lines=1, max_bytes=_NOTE_BYTES)
-        if {note_key(uri) for uri in notes} != {key(note["id"]) for note in found["items"]}:
-            raise _absent()
+        found = await _fetch_all(services, caller, notes, max_lines=1, max_bytes=_NOTE_BYTES)
+        if {note_key(uri) for uri in notes} != {collision_key(note["id"]) for note in found["items"]}:
+            raise _not_found()
 
 
-async def completed(services: Services, caller: Caller, template: Template, value: str) -> list[str]:
+async def complete_argument(services: Services, caller: Caller, template: ResourceFamily, value: str) -> list[str]:
     """What may complete ``value``, a beginning of the template's argument or part of a title."""
     wanted = value.strip()[:200]
     return await (_memory_ids if template is MEMORIES else _note_paths)(services, caller, wanted)
@@ -254,11 +256,11 @@ async def completed(services: Services, caller: Caller, template: Template, valu
 async def _memory_ids(services: Services, caller: Caller, value: str) -> list[str]:
     """Ids whose id begins with ``value`` or whose title holds it: among the newest, and what its words find."""
     wanted = value.casefold()
-    listing = {"limit": _LOOKED_AT, "max_tokens": _LOOKED_AT_TOKENS}
-    seen = list((await _asked(services, caller, "memory_list", listing))["memories"])
+    listing = {"limit": _COMPLETION_LIMIT, "max_tokens": _COMPLETION_TOKENS}
+    seen = list((await _call_tool(services, caller, "memory_list", listing))["memories"])
     if re.search(r"\w", wanted):
-        search = {"query": wanted, "mode": "keyword", "limit": COMPLETIONS, "max_tokens": _LOOKED_AT_TOKENS}
-        seen += (await _asked(services, caller, "recall", search))["hits"]
+        search = {"query": wanted, "mode": "keyword", "limit": COMPLETIONS, "max_tokens": _COMPLETION_TOKENS}
+        seen += (await _call_tool(services, caller, "recall", search))["hits"]
     fitting = (each["id"] for each in seen if each["id"].startswith(wanted) or wanted in each["title"].casefold())
     return list(dict.fromkeys(fitting))
 
@@ -266,7 +268,7 @@ async def _memory_ids(services: Services, caller: Caller, value: str) -> list[st
 async def _note_paths(services: Services, caller: Caller, value: str) -> list[str]:
     """Paths that begin with ``value``, among the notes changed last and those of its folder, and then those whose name
     or title holds it."""
-    listing = {"limit": _LOOKED_AT, "max_tokens": _LOOKED_AT_TOKENS}
+    listing = {"limit": _COMPLETION_LIMIT, "max_tokens": _COMPLETION_TOKENS}
     folder, _, name = value.rpartition("/")
     questions: list[dict[str, Any]] = [{"sort_by": "modified", "order": "desc"}]
     questions += [{"folder": folder} | ({"title_contains": name} if name.strip() else {})] if folder else []
@@ -277,44 +279,46 @@ async def _note_paths(services: Services, caller: Caller, value: str) -> list[st
         if outcome.ok:
             seen += outcome.content["notes"]
         elif outcome.code != "invalid_argument":  # what is no folder completes nothing
-            raise Refused(outcome)
+            raise InternalCallRefused(outcome)
     wanted = value.casefold()
     first = [each["path"] for each in seen if each["path"].casefold().startswith(wanted)]
-    return list(dict.fromkeys([*first, *(each["path"] for each in seen if _is_named(each, wanted))]))
+    return list(dict.fromkeys([*first, *(each["path"] for each in seen if _matches_name(each, wanted))]))
 
 
-def _is_named(note: Mapping[str, Any], wanted: str) -> bool:
+def _matches_name(note: Mapping[str, Any], wanted: str) -> bool:
     return wanted in note["title"].casefold() or wanted in note["path"].rpartition("/")[2].casefold()
 
 
-async def _asked(services: Services, caller: Caller, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return (await inquire(services, caller, tool, arguments)).content
+async def _call_tool(services: Services, caller: Caller, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return (await call_internally(services, caller, tool, arguments)).content
 
 
 def _memory_id(uri: str) -> str:
     match = _MEMORY.fullmatch(uri)
     if match is None:
-        raise _absent()
+        raise _not_found()
     return match[1]
 
 
-def _absent() -> NotFound:
+def _not_found() -> NotFound:
     return NotFound("Resource not found")
 
 
-def _standing(uri: str) -> Entry:
+def _fixed_entry(uri: str) -> ResourceEntry:
     kind, _, name = uri.partition("://")
-    return Entry(uri, name if kind == "vault" else kind, STANDING[uri], SVG if uri == GRAPH else JSON)
+    return ResourceEntry(uri, name if kind == "vault" else kind, FIXED_RESOURCES[uri], SVG if uri == GRAPH else JSON)
 
 
-def _entry(memory: Mapping[str, Any]) -> Entry:
+def _entry(memory: Mapping[str, Any]) -> ResourceEntry:
     about = f"{memory['type']} by {memory['author']}"
     size = len(_document(memory).encode())
-    return Entry(memory_uri(memory["id"]), memory["title"], about, MARKDOWN, size, memory["updated_at"])
+    return ResourceEntry(memory_uri(memory["id"]), memory["title"], about, MARKDOWN, size, memory["updated_at"])
 
 
-def _note_entry(note: Mapping[str, Any]) -> Entry:
-    return Entry(address(note["path"]), note["title"], note["path"], MARKDOWN, note["size"], note["modified_at"])
+def _note_entry(note: Mapping[str, Any]) -> ResourceEntry:
+    return ResourceEntry(
+        to_address(note["path"]), note["title"], note["path"], MARKDOWN, note["size"], note["modified_at"]
+    )
 
 
 def _document(memory: Mapping[str, Any]) -> str:

@@ -13,19 +13,19 @@ from pathlib import Path
 
 from vaults.db.lease import Lease
 
-URL, LOCK = "serving.url", ".serving"
+URL_FILE, LOCK_FILE = "serving.url", ".serving"
 
 
 @contextmanager
-def announced(data: Path, url: str) -> Iterator[None]:
+def announce_url(data: Path, url: str) -> Iterator[None]:
     """Say so as long as it lasts. Of two servers over one data folder the first is told of; where the folder cannot be
     written, none is."""
-    lease, file = Lease(data / LOCK), data / URL
+    lease, file = Lease(data / LOCK_FILE), data / URL_FILE
     if not lease.try_acquire():
         yield
         return
     try:
-        with suppress(OSError), open(file, "w", encoding="utf-8", opener=_private) as target:
+        with suppress(OSError), open(file, "w", encoding="utf-8", opener=_open_private) as target:
             target.write(url)
         yield
     finally:
@@ -34,18 +34,18 @@ def announced(data: Path, url: str) -> Iterator[None]:
         lease.release()
 
 
-def served_at(data: Path) -> str | None:
+def find_running_url(data: Path) -> str | None:
     """The URL of the server that runs over this data folder; None: none does, or it could not say."""
     try:
-        url = (data / URL).read_text(encoding="utf-8")
+        url = (data / URL_FILE).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return None
-    lease = Lease(data / LOCK)
+    lease = Lease(data / LOCK_FILE)
     if lease.try_acquire():  # it was free: nobody serves
         lease.release()
         return None
     return url or None
 
 
-def _private(path: str, flags: int) -> int:
+def _open_private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)

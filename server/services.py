@@ -10,18 +10,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from auth.access_cache import AccessBoard
-from auth.daily_usage import DayCounters
+from auth.access_cache import AccessCache
+from auth.daily_usage import DailyUsage
 from auth.licence_file import LicenceFile
 from auth.plans import Plans
 from auth.principal import Principal
 from auth.quotas import Quotas
 from auth.roles import Role
-from ops.health import Health
+from ops.health import HealthRegistry
 from ops.logs import CallLine, CallLog
 from server.dispatch import CallRecord
 from server.settings import Settings
-from server.tools._spec import Registry
+from server.tools._spec import ToolRegistry
 from vaults import heap
 from vaults import registry as vault_registry
 from vaults.db.connection import Database
@@ -35,31 +35,31 @@ from vaults.domain.notes.commit import git_commits, recovery
 from vaults.domain.notes.sync import sync_loop
 from vaults.embed.backend import Embedder
 from vaults.embed.cross_encoder import CrossEncoderService
-from vaults.embed.cross_encoder_model import CrossOptions
+from vaults.embed.cross_encoder_model import CrossEncoderOptions
 from vaults.embed.service import EmbeddingService
-from vaults.files.permissions import FOLDER, private_folder, tighten
+from vaults.files.permissions import FOLDER_MODE, make_private_folder, tighten_permissions
 from vaults.observer import NullObserver, Observer
-from vaults.pool import Pool
-from vaults.registry_cache import Roster
-from vaults.search.expansion_endpoint import Expander
+from vaults.pool import VaultPool
+from vaults.registry_cache import RegistryCache
+from vaults.search.expansion_endpoint import QueryExpander
 from vaults.settings import LinkSettings
-from vaults.vault import Chore, Heard, Shared
+from vaults.vault import BackgroundJob, NotesChangedListener, SharedResources
 
 if TYPE_CHECKING:  # the library behind it takes a twentieth of a cold start, and over stdio nobody scrapes
     from ops.metrics import Metrics
 
-CONTROL = "control.db"
-CHORES = (
+CONTROL_DB = "control.db"
+BACKGROUND_JOBS = (
     reindexing.REINDEX,
-    reindexing.RECUT,
-    sync_loop.COMPLETE,
-    graph_jobs.SCORE,
-    git_commits.KEEP,
+    reindexing.RECHUNK,
+    sync_loop.READ_INCOMPLETE,
+    graph_jobs.RESCORE,
+    git_commits.COMMIT_PENDING,
     retention.SWEEP,
-    link_resolution_job.UNDERSTAND,
-    daily_counts_job.WRITE_DOWN,
-    proactive_links.LEARN,
-    entity_vector_job.EMBED,
+    link_resolution_job.RESOLVE_LINKS,
+    daily_counts_job.WRITE_DAILY_COUNTS,
+    proactive_links.LEARN_AND_LINK,
+    entity_vector_job.BACKFILL_ENTITY_VECTORS,
     lifecycle.ERASE,
 )
 SEARCH_THREADS = 4
@@ -67,7 +67,7 @@ SEARCH_THREADS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Upkeep:
+class BackgroundWork:
     """What is done beside calls, besides what a vault owes itself: its owed ``vectors``, ``rounds`` over all vaults,
     and what else follows the changes that the access board looks for."""
 
@@ -75,13 +75,17 @@ class Upkeep:
     rounds: bool
     followers: tuple[Callable[[], object], ...] = ()
 
-    def chores(self) -> tuple[Chore, ...]:
+    def chores(self) -> tuple[BackgroundJob, ...]:
         """What a vault does unasked."""
-        return CHORES if self.vectors else tuple(chore for chore in CHORES if chore is not entity_vector_job.EMBED)
+        return (
+            BACKGROUND_JOBS
+            if self.vectors
+            else tuple(chore for chore in BACKGROUND_JOBS if chore is not entity_vector_job.BACKFILL_ENTITY_VECTORS)
+        )
 
 
-LASTING = Upkeep(vectors=True, rounds=True)
-BRIEF = Upkeep(vectors=False, rounds=False)
+SERVER_WORK = BackgroundWork(vectors=True, rounds=True)
+COMMAND_WORK = BackgroundWork(vectors=False, rounds=False)
 """Of a process that ends with its command: nothing that needs the model, and no vault but those asked for."""
 
 
@@ -93,16 +97,16 @@ class Recorders:
     calls: CallLog | None = None
 
 
-NOBODY = Recorders()
+NO_RECORDERS = Recorders()
 
 
-class Heralds:
+class ChangeListeners:
     """Who wants to hear that notes changed on disk."""
 
     def __init__(self) -> None:
-        self._listeners: list[Heard] = []
+        self._listeners: list[NotesChangedListener] = []
 
-    def add(self, listener: Heard) -> None:
+    def add(self, listener: NotesChangedListener) -> None:
         """Tell ``listener`` from now on."""
         self._listeners.append(listener)
 
@@ -120,22 +124,22 @@ class Services:
     data: Path
     instance_id: str
     control: Database
-    board: AccessBoard
-    roster: Roster
+    access_cache: AccessCache
+    registry_cache: RegistryCache
     licence: LicenceFile
     plans: Plans
     quotas: Quotas
-    days: DayCounters
-    registry: Registry
-    pool: Pool
+    days: DailyUsage
+    registry: ToolRegistry
+    pool: VaultPool
     embedder: EmbeddingService
-    health: Health
+    health: HealthRegistry
     recorders: Recorders
-    heralds: Heralds
+    change_listeners: ChangeListeners
 
     def role_in(self, principal: Principal, vault: str) -> Role | None:
         """What a principal may do in a vault now; None alike for no grant and no vault."""
-        return self.board.current.role_in(principal, vault) if self.roster.known(vault) else None
+        return self.access_cache.current.role_in(principal, vault) if self.registry_cache.known(vault) else None
 
     def record(self, record: CallRecord) -> None:
         """Count a finished call and write its line."""
@@ -163,32 +167,32 @@ class Services:
 async def open_services(
     settings: Settings,
     data: Path,
-    registry: Registry,
+    registry: ToolRegistry,
     *,
-    recorders: Recorders = NOBODY,
+    recorders: Recorders = NO_RECORDERS,
     load_model: Callable[[], Embedder] | None = None,
-    upkeep: Upkeep = LASTING,
+    upkeep: BackgroundWork = SERVER_WORK,
 ) -> AsyncIterator[Services]:
     """Open control.db, the pool and the model's service. The model loads on first need, by ``load_model`` if given
     (tests bring a small one)."""
-    heap.few_arenas()
+    heap.limit_arenas()
     observer = recorders.metrics or NullObserver()
     async with AsyncExitStack() as stack:
         control, roster, board, licence = await _open_control(stack, data, settings, observer, upkeep.followers)
         plans = Plans(settings.limits, settings.plans, lambda: board.current.holders, licence.current)
-        days = await _counting(stack, control)
+        days = await _start_daily_usage(stack, control)
         embedder = EmbeddingService(settings.embedding, observer, load_model, loads_for_backfill=upkeep.vectors)
         stack.push_async_callback(embedder.close)
-        heralds = Heralds()
-        shared = _shared(stack, settings, embedder, observer, heralds.tell)
-        pool = _opened(stack, Pool(data, replace(shared, chores=upkeep.chores()), roster.entries), upkeep)
+        heralds = ChangeListeners()
+        shared = _make_shared(stack, settings, embedder, observer, heralds.tell)
+        pool = _start_pool(stack, VaultPool(data, replace(shared, chores=upkeep.chores()), roster.entries), upkeep)
         yield Services(
             settings=settings,
             data=data,
             instance_id=await vault_registry.instance_id(control),
             control=control,
-            board=board,
-            roster=roster,
+            access_cache=board,
+            registry_cache=roster,
             licence=licence,
             plans=plans,
             quotas=Quotas(settings.limits, plans),
@@ -196,20 +200,20 @@ async def open_services(
             registry=registry,
             pool=pool,
             embedder=embedder,
-            health=Health(),
+            health=HealthRegistry(),
             recorders=recorders,
-            heralds=heralds,
+            change_listeners=heralds,
         )
 
 
-async def _counting(stack: AsyncExitStack, control: Database) -> DayCounters:
-    days = DayCounters(control)
+async def _start_daily_usage(stack: AsyncExitStack, control: Database) -> DailyUsage:
+    days = DailyUsage(control)
     await days.start()
     stack.push_async_callback(days.close)
     return days
 
 
-def _opened(stack: AsyncExitStack, pool: Pool, upkeep: Upkeep) -> Pool:
+def _start_pool(stack: AsyncExitStack, pool: VaultPool, upkeep: BackgroundWork) -> VaultPool:
     stack.push_async_callback(pool.close)
     stack.push_async_callback(pool.part)
     if upkeep.rounds:
@@ -217,22 +221,26 @@ def _opened(stack: AsyncExitStack, pool: Pool, upkeep: Upkeep) -> Pool:
     return pool
 
 
-def _shared(
-    stack: AsyncExitStack, settings: Settings, embedder: EmbeddingService, observer: Observer, heard: Heard
-) -> Shared:
+def _make_shared(
+    stack: AsyncExitStack,
+    settings: Settings,
+    embedder: EmbeddingService,
+    observer: Observer,
+    heard: NotesChangedListener,
+) -> SharedResources:
     threads = ThreadPoolExecutor(SEARCH_THREADS, thread_name_prefix="search")
     stack.callback(threads.shutdown)
     embedding, rerank, expansion = settings.embedding, settings.rerank, settings.expansion
     # One engine, one number of threads: PyTorch has one setting for a whole process.
     cross = CrossEncoderService(
-        CrossOptions(
+        CrossEncoderOptions(
             rerank.model, embedding.device, embedding.threads, rerank.max_tokens, rerank.timeout_s, rerank.cache
         )
     )
     stack.push_async_callback(cross.close)
-    expander = Expander(expansion.endpoint, expansion.timeout_s, expansion.cache)
+    expander = QueryExpander(expansion.endpoint, expansion.timeout_s, expansion.cache)
     stack.push_async_callback(expander.close)
-    return Shared(
+    return SharedResources(
         storage=settings.storage,
         embedding=embedding,
         index=settings.index,
@@ -245,18 +253,18 @@ def _shared(
         expander=expander,
         pool=threads,
         observer=observer,
-        resident=sync_loop.tend,
-        mending=recovery.MEND,
-        parting=git_commits.flush,
+        resident=sync_loop.run_sync_loop,
+        mending=recovery.RECOVER,
+        before_close=git_commits.commit_all_pending,
         heard=heard,
         sessions=settings.sessions,
         telemetry=settings.telemetry,
         hygiene=settings.hygiene,
-        links=_links(settings),
+        links=_link_settings(settings),
     )
 
 
-def _links(settings: Settings) -> LinkSettings:
+def _link_settings(settings: Settings) -> LinkSettings:
     """Nothing is written unasked where nothing, or nothing without a person's word, is written at all."""
     free = settings.server.write_mode == "auto"
     return settings.links if free else settings.links.model_copy(update={"proactive": False})
@@ -268,14 +276,14 @@ async def _open_control(
     settings: Settings,
     observer: Observer,
     followers: Sequence[Callable[[], object]],
-) -> tuple[Database, Roster, AccessBoard, LicenceFile]:
+) -> tuple[Database, RegistryCache, AccessCache, LicenceFile]:
     _make_data_folder(data)
-    control = Database(data / CONTROL, settings.storage, observer)
+    control = Database(data / CONTROL_DB, settings.storage, observer)
     stack.push_async_callback(control.close)
     await migrate(control, "control")
     licence = LicenceFile(data, settings.limits, await vault_registry.instance_id(control))
     await asyncio.to_thread(licence.refresh)
-    roster, board = Roster(control), AccessBoard(control, followers=(*followers, licence.refresh))
+    roster, board = RegistryCache(control), AccessCache(control, followers=(*followers, licence.refresh))
     await roster.start()
     stack.push_async_callback(roster.close)
     await board.start()
@@ -285,5 +293,5 @@ async def _open_control(
 
 def _make_data_folder(data: Path) -> None:
     if not data.exists():  # one that is there may hold what is not ours
-        private_folder(data)
-    tighten(data / "vaults", FOLDER)
+        make_private_folder(data)
+    tighten_permissions(data / "vaults", FOLDER_MODE)

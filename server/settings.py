@@ -20,7 +20,7 @@ from pydantic import Field, ValidationError
 from auth.plans import BUILT_IN
 from auth.settings import AuthSettings, LimitSettings, PlanName, PlanSettings
 from ops.settings import OpsSettings
-from server.reasons import plain
+from server.reasons import reword_message
 from vaults.errors import InvalidArgument
 from vaults.settings import (
     EmbeddingSettings,
@@ -31,19 +31,19 @@ from vaults.settings import (
     NotesSettings,
     RerankSettings,
     SearchSettings,
-    Section,
     SessionSettings,
+    SettingsSection,
     StorageSettings,
     TelemetrySettings,
 )
 
 PREFIX = "STRONGROOM_"
 FILE = "strongroom.toml"
-PLAIN = {"DATA", "CONFIG", "URL", "TOKEN_FILE", "HOOK_WITHIN"}
+UNSECTIONED = {"DATA", "CONFIG", "URL", "TOKEN_FILE", "HOOK_WITHIN"}
 """Variables that are no section: where to look, and the server that ``hook`` and ``stdio`` go to."""
 
 
-class ServerSettings(Section):
+class ServerSettings(SettingsSection):
     host: Annotated[str, Field(description="address to listen on")] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535, description="port to listen on; 0 takes a free one")] = 8700
     workers: Annotated[int, Field(ge=1, le=64, description="processes that serve")] = 1
@@ -77,7 +77,7 @@ class ServerSettings(Section):
     ] = "auto"
 
 
-class Settings(Section):
+class Settings(SettingsSection):
     """Everything that can be set, by section."""
 
     server: ServerSettings = ServerSettings()
@@ -99,7 +99,7 @@ class Settings(Section):
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedSettings:
     """Settings, where the data lies, and for each value that was set where it came from."""
 
     settings: Settings
@@ -112,7 +112,7 @@ def load(
     config: Path | None = None,
     flags: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
-) -> Loaded:
+) -> LoadedSettings:
     """Read everything once. ``flags`` are dotted names, ``{"server.port": 8701}``. Raises ``InvalidArgument`` naming
     the first key that is unknown or does not fit."""
     env = os.environ if environment is None else environment
@@ -133,13 +133,13 @@ def load(
     except ValidationError as failure:
         first = failure.errors(include_url=False, include_context=False, include_input=False)[0]
         key = ".".join(str(part) for part in first["loc"])
-        reason = "is not a setting" if first["type"] == "extra_forbidden" else plain(first["msg"])
+        reason = "is not a setting" if first["type"] == "extra_forbidden" else reword_message(first["msg"])
         source = sources.get(".".join(str(part) for part in first["loc"][:2]), "settings")
         if source == "flag":  # it is called as it was typed
             raise InvalidArgument(f"--{str(first['loc'][-1]).replace('_', '-')}", reason) from None
         raise InvalidArgument(key, f"{reason} ({source})") from None
     _check_plans(settings, sources)
-    return Loaded(settings, folder, sources)
+    return LoadedSettings(settings, folder, sources)
 
 
 def _check_plans(settings: Settings, sources: Mapping[str, str]) -> None:
@@ -191,14 +191,14 @@ def _file_values(file: Path, *, must_exist: bool) -> dict[str, Any]:
 def _env_values(env: Mapping[str, str]) -> dict[str, Any]:
     found = {}
     for variable, text in env.items():
-        if not variable.startswith(PREFIX) or variable.removeprefix(PREFIX) in PLAIN:
+        if not variable.startswith(PREFIX) or variable.removeprefix(PREFIX) in UNSECTIONED:
             continue
         name = variable.removeprefix(PREFIX).lower().replace("__", ".", 1)
-        found[name] = _typed(name, text)
+        found[name] = _parse_value(name, text)
     return found
 
 
-def _typed(name: str, text: str) -> Any:
+def _parse_value(name: str, text: str) -> Any:
     """Environment text for a structure is JSON; for a list it is JSON, or words separated by commas."""
     section, _, field = name.partition(".")
     if text.startswith("{"):

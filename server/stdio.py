@@ -29,9 +29,9 @@ from uuid_utils import uuid7
 
 from auth.principal import Principal
 from server.call import Caller
-from server.call_log import session_of
-from server.mcp_bridge.pending_requests import Message, Unanswered, parsed, refusal
-from server.mcp_bridge.views import first_preset, strictest
+from server.call_log import resolve_session
+from server.mcp_bridge.pending_requests import Message, PendingRequests, not_unicode_error, parse_message
+from server.mcp_bridge.views import first_preset, strictest_mode
 from server.protocol import Context, make_protocol
 from server.services import Services
 from vaults.errors import NotFound, StrongroomError
@@ -65,14 +65,14 @@ async def run_stdio(
 
     Main thread, once per process. Close ``services`` after it: a write under way is finished then.
     """
-    identity = _Identity(services, principal, vault, preset, write_mode, workspace)
+    identity = _CallerIdentity(services, principal, vault, preset, write_mode, workspace)
     protocol = make_protocol(services, identity.of)
     server = protocol.server
 
     async def serve(incoming: Any, outgoing: Any) -> None:
         await server.run(incoming, outgoing, server.create_initialization_options())
 
-    staying = asyncio.create_task(_stay(identity), name="session")
+    staying = asyncio.create_task(_keep_session(identity), name="session")
     try:
         await converse(serve, protocol.listening.close, services.settings.server.max_body)
     finally:
@@ -84,8 +84,8 @@ async def converse(serve: Serve, at_end: Callable[[], None], max_line: int) -> N
     gets the streams of what comes in and goes out, ``at_end`` ends what would never end by itself; lines longer than
     ``max_line`` bytes are dropped."""
     loop = asyncio.get_running_loop()
-    with _wire() as (source, target), anyio.CancelScope() as scope, _ended_by_signals(loop, scope.cancel):
-        owed = Unanswered(at_end=at_end)
+    with _take_over_stdio() as (source, target), anyio.CancelScope() as scope, _stop_on_signals(loop, scope.cancel):
+        owed = PendingRequests(at_end=at_end)
         answers = _Answers(target, owed, scope.cancel)
         lines = _Lines(source, owed, max_line, answers.write)
         watching = asyncio.create_task(_watch_parent(os.getppid(), scope.cancel), name="parent")
@@ -100,7 +100,7 @@ async def converse(serve: Serve, at_end: Callable[[], None], max_line: int) -> N
 
 
 @dataclass(frozen=True, slots=True)
-class _Identity:
+class _CallerIdentity:
     """Who calls: always the same, but what it may do is asked anew each time."""
 
     services: Services
@@ -117,7 +117,7 @@ class _Identity:
 
     def caller(self, era: str) -> Caller:
         """Raises ``NotFound`` when the vault is gone."""
-        entry = self.services.roster.entry(self.vault)
+        entry = self.services.registry_cache.entry(self.vault)
         role = self.services.role_in(self.principal, self.vault)
         if role is None:
             raise NotFound("no such vault, or no grant for it")
@@ -127,7 +127,7 @@ class _Identity:
             role=role,
             transport="stdio",
             preset=first_preset(self.preset, self.principal.preset, entry.preset),
-            write_mode=strictest(self.services.settings.server.write_mode, entry.write_mode, self.write_mode),
+            write_mode=strictest_mode(self.services.settings.server.write_mode, entry.write_mode, self.write_mode),
             era=era,
             request_id=str(uuid7()),
             workspace=self.workspace,
@@ -136,7 +136,7 @@ class _Identity:
 
 
 @contextmanager
-def _wire() -> Iterator[tuple[IO[bytes], int]]:
+def _take_over_stdio() -> Iterator[tuple[IO[bytes], int]]:
     """The real stdin and stdout, under descriptors of their own that no child inherits."""
     reading, writing = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -156,7 +156,7 @@ def _wire() -> Iterator[tuple[IO[bytes], int]]:
         os.close(nothing)
 
 
-Answer = Callable[[str], Awaitable[None]]
+SendAnswer = Callable[[str], Awaitable[None]]
 """Sends one line."""
 
 
@@ -164,7 +164,7 @@ class _Lines:
     """Lines of ``source`` as they come, until it ends and all is answered. One above ``limit`` bytes is dropped, like
     any that is no JSON."""
 
-    def __init__(self, source: IO[bytes], owed: Unanswered, limit: int, answer: Answer) -> None:
+    def __init__(self, source: IO[bytes], owed: PendingRequests, limit: int, answer: SendAnswer) -> None:
         self._source = source
         self._answer = answer
         self._owed = owed
@@ -180,7 +180,7 @@ class _Lines:
                 await self._owed.settled()
                 return
             if "refused" in message:
-                await self._answer(refusal(message["id"]) + "\n")
+                await self._answer(not_unicode_error(message["id"]) + "\n")
                 continue
             self._owed.received(message)
             yield line.decode("utf-8", "replace")
@@ -192,7 +192,7 @@ class _Lines:
             self._put(b"")
 
     def _put(self, line: bytes) -> None:
-        item = line, parsed(line)
+        item = line, parse_message(line)
         asyncio.run_coroutine_threadsafe(self._waiting.put(item), self._loop).result()
 
     def _line(self) -> bytes:
@@ -208,7 +208,7 @@ class _Lines:
 class _Answers:
     """Text for ``target``, in order, written by a thread: a client that does not read stops its own answers only."""
 
-    def __init__(self, target: int, owed: Unanswered, stop: Callable[[], None]) -> None:
+    def __init__(self, target: int, owed: PendingRequests, stop: Callable[[], None]) -> None:
         self._target = target
         self._owed = owed
         self._stop = stop
@@ -242,16 +242,16 @@ class _Answers:
                 rest = rest[os.write(self._target, rest) :]
         except OSError:  # nobody reads any more
             self._loop.call_soon_threadsafe(self._stop)
-        self._loop.call_soon_threadsafe(partial(_settle, done))
+        self._loop.call_soon_threadsafe(partial(_resolve, done))
 
 
-def _settle(done: asyncio.Future[None]) -> None:
+def _resolve(done: asyncio.Future[None]) -> None:
     if not done.done():
         done.set_result(None)
 
 
 @contextmanager
-def _ended_by_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Iterator[None]:
+def _stop_on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Iterator[None]:
     """SIGTERM and SIGINT end politely; on Linux the parent's death sends the first."""
     added = []
     for each in (signal.SIGTERM, signal.SIGINT):
@@ -267,15 +267,15 @@ def _ended_by_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None])
             loop.remove_signal_handler(each)
 
 
-async def _stay(identity: _Identity) -> None:
+async def _keep_session(identity: _CallerIdentity) -> None:
     """Be in a session from the start, and show from time to time that this process is still there."""
     services = identity.services
     await asyncio.sleep(_ARRIVE_S)
     while True:
         with suppress(StrongroomError):  # the vault is gone or shut: calls are told, and it may come back
             caller = identity.caller("")
-            async with services.pool.lease(services.roster.entry(caller.vault)) as vault:
-                await session_of(vault, caller, {})
+            async with services.pool.lease(services.registry_cache.entry(caller.vault)) as vault:
+                await resolve_session(vault, caller, {})
         await asyncio.sleep(services.settings.sessions.heartbeat_s)
 
 

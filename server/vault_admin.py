@@ -14,20 +14,20 @@ from vaults.db.connection import Database
 from vaults.db.sql import Writer
 from vaults.errors import AlreadyExists, InvalidArgument
 from vaults.files.atomic import write_atomic
-from vaults.registry import NAME_RULE, VaultEntry, folder_of, valid_name
+from vaults.registry import NAME_RULE, VaultEntry, folder_of, is_valid_name
 from vaults.settings import StorageSettings
-from vaults.vault import prepare_files
+from vaults.vault import create_files
 
 
-def over_all(services: Services, principal: Principal) -> bool:
+def is_admin_everywhere(services: Services, principal: Principal) -> bool:
     """Whether the caller is admin of every vault there is or will be."""
-    return services.board.current.role_in(principal, EVERY_VAULT) == Role.ADMIN
+    return services.access_cache.current.role_in(principal, EVERY_VAULT) == Role.ADMIN
 
 
 async def create(services: Services, name: str, path: Path | None = None) -> VaultEntry:
     """Register a vault and make its files. Raises ``InvalidArgument`` or ``AlreadyExists``."""
     entry = await register(services.control, services.data, services.settings.storage, name, path)
-    await services.roster.refresh()
+    await services.registry_cache.refresh()
     return entry
 
 
@@ -42,15 +42,15 @@ async def register(
 ) -> VaultEntry:
     """As ``create``, where no services are open. The files come first: a kill in between leaves files that the next
     attempt takes over, never a registered vault without them. ``also`` runs in the registering transaction."""
-    if not valid_name(name):
+    if not is_valid_name(name):
         raise InvalidArgument("name", NAME_RULE)
-    entries = await control.read(registry.listed)
+    entries = await control.read(registry.list_vaults)
     if any(entry.name == name for entry in entries):
         raise AlreadyExists(f"vault {name} exists already")
     if path is not None:
         _check_place(path.resolve(), data.resolve(), entries)
     folder = folder_of(data, name, path)
-    vault_id = await prepare_files(folder, storage)
+    vault_id = await create_files(folder, storage)
     if path is not None:
         keep_out_of_git(folder)
 
@@ -73,13 +73,13 @@ def _check_place(where: Path, data: Path, entries: Sequence[VaultEntry]) -> None
     """Raise ``AlreadyExists`` or ``InvalidArgument`` for a folder whose notes another vault would serve, too, or that
     would serve those of another: grants are for vaults, not for folders."""
     others = [entry.path for entry in entries if entry.path is not None and entry.state == "active"]
-    if any(_holds(where, other) or _holds(other, where) for other in others):
+    if any(_would_reach(where, other) or _would_reach(other, where) for other in others):
         raise AlreadyExists("another vault serves a folder in it, or around it", hint="choose folders side by side")
-    if where == data or data in where.parents or _holds(where, data):
+    if where == data or data in where.parents or _would_reach(where, data):
         raise InvalidArgument("path", "and the server's data folder must not lie in each other")
 
 
-def _holds(outer: Path, inner: Path) -> bool:
+def _would_reach(outer: Path, inner: Path) -> bool:
     """Whether a look at the notes of one folder would come to another. It passes over what is hidden."""
     if outer not in inner.parents:
         return False
@@ -89,6 +89,6 @@ def _holds(outer: Path, inner: Path) -> bool:
 async def archive(services: Services, name: str) -> VaultEntry:
     """Take a vault out of service and close it; its files stay. Raises ``NotFound``."""
     entry = await services.control.write(lambda tx: registry.archive(tx, name))
-    await services.roster.refresh()
+    await services.registry_cache.refresh()
     await services.pool.close_vault(name)
     return entry

@@ -32,13 +32,17 @@ def version() -> str:
 def commit() -> str | None:
     """The commit, 40 hex digits: of the build, or of the checkout this runs from. Runs no git."""
     try:
-        text = COMMIT_FILE.read_text(encoding="ascii").strip() if COMMIT_FILE.is_file() else _checked_out(ROOT / ".git")
+        text = (
+            COMMIT_FILE.read_text(encoding="ascii").strip()
+            if COMMIT_FILE.is_file()
+            else _checkout_commit(ROOT / ".git")
+        )
     except (OSError, UnicodeDecodeError):
         return None
     return text if text and _HEX.fullmatch(text) else None
 
 
-def _checked_out(git: Path) -> str | None:
+def _checkout_commit(git: Path) -> str | None:
     if git.is_file():  # a linked work tree
         git = (git.parent / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()).resolve()
     head = (git / "HEAD").read_text(encoding="utf-8").strip()

@@ -14,7 +14,7 @@ from vaults.db.connection import Database
 from vaults.db.migration import migrate
 from vaults.registry import folder_of
 from vaults.settings import StorageSettings
-from vaults.vault import DATABASE
+from vaults.vault import DATABASE_FILE
 
 CONTROL = "control.db"
 
@@ -23,7 +23,7 @@ def lay_out(data: Path, vaults: Iterable[str]) -> None:
     """Put them where a server finds them, unless there are some. Opened, they get ids of their own like any new one."""
     _place(data / CONTROL, "control")
     for name in vaults:
-        _place(folder_of(data, name, None) / DATABASE, "vault")
+        _place(folder_of(data, name, None) / DATABASE_FILE, "vault")
 
 
 def _place(path: Path, kind: str) -> None:

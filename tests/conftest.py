@@ -16,11 +16,11 @@ from auth.principal import Principal, local_names, owner
 from auth.roles import Role
 from server import vault_admin
 from server.call import Caller
-from server.dispatch import Outcome, dispatch
+from server.dispatch import CallOutcome, dispatch
 from server.services import Services, open_services
 from server.settings import load
 from server.tools import discover
-from server.tools._json_schema import published
+from server.tools._json_schema import to_listed_output
 from server.tools._spec import ToolSpec
 from tests.blanks import lay_out
 from tests.fakes import HashEmbedder
@@ -62,7 +62,7 @@ def opening(tmp_path: Path) -> Opening:
         lay_out(data, vaults)
         async with open_services(loaded.settings, loaded.data, discover(), load_model=load_model) as services:
             for name in vaults:
-                if not services.roster.known(name):
+                if not services.registry_cache.known(name):
                     await vault_admin.create(services, name)
             yield services
 
@@ -75,7 +75,7 @@ async def services(opening: Opening) -> AsyncIterator[Services]:
         yield opened
 
 
-Asking = Callable[..., Awaitable[Outcome]]
+Asking = Callable[..., Awaitable[CallOutcome]]
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def asker(services: Services, caller: Caller | None = None) -> Asking:
     """Calls tools through dispatch as ``caller``."""
     who = caller or Caller(owner("cli"), "main", Role.ADMIN, "cli")
 
-    async def ask(tool: str, /, **arguments: Any) -> Outcome:
+    async def ask(tool: str, /, **arguments: Any) -> CallOutcome:
         outcome = await dispatch(services, who, tool, arguments)
         spec = services.registry.get(tool)
         if outcome.ok and spec is not None:
@@ -105,7 +105,7 @@ def _published(spec: ToolSpec) -> jsonschema.Draft202012Validator:
     """What clients hold every result against: they refuse one that does not fit what was listed."""
     known = _VALIDATORS.get(id(spec))
     if known is None:
-        known = _VALIDATORS[id(spec)] = (spec, jsonschema.Draft202012Validator(published(spec.output_schema)))
+        known = _VALIDATORS[id(spec)] = (spec, jsonschema.Draft202012Validator(to_listed_output(spec.output_schema)))
     return known[1]
 
 

@@ -30,7 +30,7 @@ def put(root: Path, notes: Mapping[str, str | bytes]) -> None:
 
 async def until(services: Services, holds: Callable[[Reader], bool], vault: str = "main") -> None:
     """Wait until something holds of a vault's rows."""
-    async with services.pool.lease(services.roster.entry(vault)) as opened, asyncio.timeout(PATIENCE_S):
+    async with services.pool.lease(services.registry_cache.entry(vault)) as opened, asyncio.timeout(PATIENCE_S):
         while True:
             if await opened.db.read(holds):
                 return
@@ -44,13 +44,13 @@ async def indexed(services: Services, number: int, vault: str = "main") -> None:
         return int(tx.value("SELECT COUNT(*) FROM notes")) == number
 
     await until(services, all_there, vault)
-    async with services.pool.lease(services.roster.entry(vault)) as opened:
+    async with services.pool.lease(services.registry_cache.entry(vault)) as opened:
         assert await opened.notes.settled(PATIENCE_S)
 
 
 async def settled(services: Services, vault: str = "main") -> None:
     """Have done at once what a vault owes itself: by itself it waits for seconds without a change."""
-    async with services.pool.lease(services.roster.entry(vault)) as opened:
+    async with services.pool.lease(services.registry_cache.entry(vault)) as opened:
         await rescore(opened)
-        opened.nudge()
-        await until(services, lambda tx: not (opened.owes_chores(tx) or embeddings.owed_count(tx)), vault)
+        opened.start_background_work()
+        await until(services, lambda tx: not (opened.has_due_jobs(tx) or embeddings.count_missing(tx)), vault)

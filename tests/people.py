@@ -15,7 +15,7 @@ async def person(
 ) -> Asking:
     """Calls tools as ``subject``, who has ``role`` in ``vault``. ``more`` of ``Caller``: session, client, workspace."""
     row = (subject, "local", vault, role.label, "2026-01-01T00:00:00Z")
-    await services.board.write(
+    await services.access_cache.write(
         lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", row)
     )
     return asker(services, Caller(local(subject), vault, Role.ADMIN, "http", **more))
@@ -23,13 +23,13 @@ async def person(
 
 async def rewrite(services: Services, sql: str, *params: object, vault: str = "main") -> None:
     """Change rows as time, or another process, would."""
-    async with services.pool.lease(services.roster.entry(vault)) as held:
+    async with services.pool.lease(services.registry_cache.entry(vault)) as held:
         await held.ledger.flush()
         await held.db.write(lambda tx: tx.run(sql, params))
 
 
 async def rows(services: Services, sql: str, *params: object, vault: str = "main") -> list[tuple[Any, ...]]:
     """What stands in a vault's tables, with what waited to be written."""
-    async with services.pool.lease(services.roster.entry(vault)) as held:
+    async with services.pool.lease(services.registry_cache.entry(vault)) as held:
         await held.ledger.flush()
         return await held.db.read(lambda tx: tx.all(sql, params))

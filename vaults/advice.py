@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
-ELSEWHERE = "discover_tools names the way"
+ELSEWHERE_HINT = "discover_tools names the way"
 """What is said in place of a tool that this list does not hold, and a wider one would."""
 
 
@@ -25,12 +25,12 @@ class Audience:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class ToolClause:
     """A clause, and what it names as ``Audience`` spells it. ``instead``: for readers who are not shown all of that."""
 
     words: str
     names: tuple[str, ...] = ()
-    instead: Way | None = None
+    instead: ToolClause | None = None
 
     def among(self, names: frozenset[str]) -> str | None:
         """The words for a reader to whom these are shown; None where there are none."""
@@ -39,12 +39,12 @@ class Way:
         return self.instead.among(names) if self.instead is not None else None
 
 
-def way(words: str, *names: str, instead: Way | None = None) -> Way:
+def tool_clause(words: str, *names: str, instead: ToolClause | None = None) -> ToolClause:
     """A clause that names tools."""
-    return Way(words, names, instead)
+    return ToolClause(words, names, instead)
 
 
-def spoken(ways: Iterable[Way], audience: Audience) -> str:
+def join_clauses(ways: Iterable[ToolClause], audience: Audience) -> str:
     """What of a text is for a reader; the rest is left out."""
     return "".join(words for each in ways if (words := each.among(audience.shown)) is not None)
 
@@ -52,10 +52,10 @@ def spoken(ways: Iterable[Way], audience: Audience) -> str:
 class Advice(str):
     """What to do next: as a text for whoever is shown everything, and clause by clause for others."""
 
-    ways: tuple[Way, ...]
+    ways: tuple[ToolClause, ...]
 
-    def __new__(cls, *clauses: Way | str) -> Self:
-        ways = tuple(each if isinstance(each, Way) else Way(each) for each in clauses)
+    def __new__(cls, *clauses: ToolClause | str) -> Self:
+        ways = tuple(each if isinstance(each, ToolClause) else ToolClause(each) for each in clauses)
         advice = super().__new__(cls, "; ".join(each.words for each in ways))
         advice.ways = ways
         return advice
@@ -71,9 +71,9 @@ class Advice(str):
             if words is not None:
                 yield words
             elif each.among(audience.further) is not None:
-                yield ELSEWHERE
+                yield ELSEWHERE_HINT
 
 
-def worded(text: str, audience: Audience) -> str:
+def render_for(text: str, audience: Audience) -> str:
     """``text`` for a reader."""
     return text.to(audience) if isinstance(text, Advice) else text

@@ -11,38 +11,38 @@ from vaults.errors import InvalidArgument
 
 def now() -> str:
     """The present, with milliseconds: ``2026-11-21T22:43:48.123Z``."""
-    return text(datetime.now(UTC))
+    return to_text(datetime.now(UTC))
 
 
-def text(moment: datetime) -> str:
+def to_text(moment: datetime) -> str:
     """``moment`` in the stored form; a moment without a zone counts as UTC."""
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return aware.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def to_seconds(stored: str) -> str:
+def to_whole_seconds(stored: str) -> str:
     """A stored moment without its fraction."""
     return f"{stored[:19]}Z"
 
 
-def parsed(value: str, field: str) -> str:
+def parse(value: str, field: str) -> str:
     """Caller's time in the stored form: a date, or a date and time, any zone. Raises ``InvalidArgument``."""
     try:
-        return text(datetime.fromisoformat(value.strip()))
+        return to_text(datetime.fromisoformat(value.strip()))
     except (ValueError, OverflowError) as failure:
         raise InvalidArgument(
             field, "must be an RFC 3339 time, such as 2026-11-21T09:30:00Z or 2026-11-21"
         ) from failure
 
 
-def in_days(days: float) -> str:
+def days_from_now(days: float) -> str:
     """The moment ``days`` from now."""
-    return text(datetime.now(UTC) + timedelta(days=days))
+    return to_text(datetime.now(UTC) + timedelta(days=days))
 
 
 def ago(seconds: float) -> str:
     """The moment ``seconds`` before now."""
-    return text(datetime.now(UTC) - timedelta(seconds=seconds))
+    return to_text(datetime.now(UTC) - timedelta(seconds=seconds))
 
 
 def age_s(moment: str) -> float:
@@ -53,30 +53,30 @@ def age_s(moment: str) -> float:
 SLACK_S = 60.0
 """Seconds a clock may gain between two looks at it without being doubted."""
 
-LASTING_S = 86_400.0
+TRUSTED_AFTER_S = 86_400.0
 """Seconds after which a clock that was set ahead is believed."""
 
 
-def _running_s() -> float:
+def _uptime_s() -> float:
     """Seconds by a clock nobody sets; on Linux it goes on while the machine sleeps."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 @dataclass(slots=True)
-class Reckoning:
+class GuardedClock:
     """The present for what cannot be undone: where somebody sets the clock ahead, only the time that has passed counts,
-    until it has been ahead for ``LASTING_S``."""
+    until it has been ahead for ``TRUSTED_AFTER_S``."""
 
     _said: datetime = field(default_factory=lambda: datetime.now(UTC))
-    _at: float = field(default_factory=_running_s)
+    _at: float = field(default_factory=_uptime_s)
     _doubted: float | None = None
 
     def ago(self, seconds: float) -> str:
         """The moment ``seconds`` before now; later where they are below none."""
-        return text(self._now() - timedelta(seconds=seconds))
+        return to_text(self._now() - timedelta(seconds=seconds))
 
     def _now(self) -> datetime:
-        said, at = datetime.now(UTC), _running_s()
+        said, at = datetime.now(UTC), _uptime_s()
         passed = self._said + timedelta(seconds=at - self._at)
         if said <= passed + timedelta(seconds=SLACK_S) or self._lasting(at):
             self._said, self._at, self._doubted = said, at, None
@@ -86,4 +86,4 @@ class Reckoning:
     def _lasting(self, at: float) -> bool:
         if self._doubted is None:
             self._doubted = at
-        return at - self._doubted >= LASTING_S
+        return at - self._doubted >= TRUSTED_AFTER_S

@@ -32,13 +32,13 @@ class CallContext:
 _call: contextvars.ContextVar[CallContext] = contextvars.ContextVar("strongroom_call")
 
 
-def current() -> CallContext:
+def current_call() -> CallContext:
     """The call being served. Raises ``LookupError`` outside of one."""
     return _call.get()
 
 
 @contextmanager
-def bound(call: CallContext) -> Iterator[CallContext]:
+def bind_call(call: CallContext) -> Iterator[CallContext]:
     """Serve one call: the variable is set inside the block and put back after it."""
     token = _call.set(call)
     try:
@@ -56,7 +56,7 @@ async def run_in(executor: Executor, fn: Callable[P, T], /, *args: P.args, **kwa
     return await asyncio.get_running_loop().run_in_executor(executor, work)
 
 
-async def carried_through(work: Coroutine[Any, Any, T]) -> T:
+async def run_to_completion(work: Coroutine[Any, Any, T]) -> T:
     """What ``work`` returns. Once begun it goes on to its end, whoever stops waiting; a caller that is cancelled leaves
     only then."""
     task = asyncio.create_task(work)

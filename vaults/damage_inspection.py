@@ -15,9 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from vaults.context import run_in
-from vaults.database_checks import DAMAGED
+from vaults.database_checks import DAMAGE_MARKER
 from vaults.db import integrity
-from vaults.db.failures import damaged
+from vaults.db.failures import damaged_error
 from vaults.errors import ReadOnly, StorageFull
 from vaults.files.atomic import write_atomic
 from vaults.settings import StorageSettings
@@ -26,7 +26,7 @@ from vaults.vault import Vault
 _log = logging.getLogger(__name__)
 
 
-class Inspector:
+class DamageInspector:
     """Looks on a thread of its own, for at most half of the time."""
 
     def __init__(self, settings: StorageSettings) -> None:
@@ -37,12 +37,12 @@ class Inspector:
     async def inspect(self, vault: Vault) -> None:
         """Look through the whole database of an open vault. Raises ``VaultQuarantined`` for one that is damaged."""
         path = vault.db.path
-        for part in await run_in(self._thread, integrity.parts, path, self._settings):
+        for part in await run_in(self._thread, integrity.list_parts, path, self._settings):
             began = time.monotonic()
             if await run_in(self._thread, integrity.is_damaged, path, self._settings, part, self._stopped.is_set):
-                await run_in(self._thread, _mark, vault.folder, part)
+                await run_in(self._thread, _mark_damaged, vault.folder, part)
                 _log.error("vault %s is damaged in %s: it is shut out", vault.name, part)
-                raise damaged()
+                raise damaged_error()
             await asyncio.sleep(time.monotonic() - began)
 
     def close(self) -> None:
@@ -51,8 +51,8 @@ class Inspector:
         self._thread.shutdown()
 
 
-def _mark(folder: Path, part: str) -> None:
+def _mark_damaged(folder: Path, part: str) -> None:
     try:
-        write_atomic(folder / DAMAGED, part.encode())
+        write_atomic(folder / DAMAGE_MARKER, part.encode())
     except (StorageFull, ReadOnly):
         return  # this process knows it; another finds out by itself

@@ -5,36 +5,36 @@ from __future__ import annotations
 from pathlib import Path
 
 from vaults.db import integrity
-from vaults.db.failures import damaged
+from vaults.db.failures import damaged_error
 from vaults.db.sql import Reader
 from vaults.errors import VaultQuarantined
 from vaults.settings import StorageSettings
 
-DAMAGED = ".damaged"
+DAMAGE_MARKER = ".damaged"
 """Beside a database in which damage was found: the part of it where."""
 
 
-def identity(path: Path, name: str) -> tuple[int, int]:
+def file_identity(path: Path, name: str) -> tuple[int, int]:
     """Which file it is. Raises ``VaultQuarantined`` for one that is missing or empty."""
     if not path.is_file():
         raise VaultQuarantined(f"the files of vault {name} are missing", hint="restore a backup", reason="missing")
     found = path.stat()
     if found.st_size == 0:  # SQLite would throw a log away that may hold everything
-        raise damaged()
+        raise damaged_error()
     return found.st_dev, found.st_ino
 
 
-def is_marked(path: Path) -> bool:
+def is_marked_damaged(path: Path) -> bool:
     """Whether damage was found in this database, by whatever process."""
-    return path.with_name(DAMAGED).exists()
+    return path.with_name(DAMAGE_MARKER).exists()
 
 
-def look_again(path: Path, settings: StorageSettings) -> None:
+def recheck_damage(path: Path, settings: StorageSettings) -> None:
     """Look where damage was found before; forget it where there is none any more. Blocking. Raises
     ``VaultQuarantined``."""
-    marker = path.with_name(DAMAGED)
+    marker = path.with_name(DAMAGE_MARKER)
     if integrity.is_damaged(path, settings, marker.read_text(encoding="utf-8")):
-        raise damaged()
+        raise damaged_error()
     marker.unlink(missing_ok=True)
 
 
@@ -44,15 +44,15 @@ def is_left_open(path: Path) -> bool:
     return wal.exists() and wal.stat().st_size > 0
 
 
-def refuse_harmed(tx: Reader) -> None:
+def refuse_damaged(tx: Reader) -> None:
     """A first, short look. Raises ``VaultQuarantined``."""
     # A registered vault was never without tables; migrating would lay a new, empty one over what was lost.
-    if tx.one("SELECT 1 FROM sqlite_master LIMIT 1") is None or integrity.glance(tx):
-        raise damaged()
+    if tx.one("SELECT 1 FROM sqlite_master LIMIT 1") is None or integrity.has_obvious_damage(tx):
+        raise damaged_error()
 
 
 def quick_check(raw: object) -> None:
     """A look through the whole file, after a crash. Raises ``VaultQuarantined``."""
     found = raw.execute("PRAGMA quick_check(1)").fetchone()  # type: ignore[attr-defined]
     if found[0] != "ok":
-        raise damaged()
+        raise damaged_error()

@@ -12,17 +12,17 @@ from pathlib import Path
 
 from vaults.settings import StorageSettings
 
-NAME = ".reserve"
+RESERVE_FILE = ".reserve"
 MB = 1024 * 1024
 SHARE = 4
 """It takes so much less than ``storage.reserve_mb``, which is left free besides."""
 
 
-class Reserve:
+class DiskReserve:
     """The file in ``folder``. Every method blocks for a few system calls; several processes may share it."""
 
     def __init__(self, folder: Path, settings: StorageSettings) -> None:
-        self._path = folder / NAME
+        self._path = folder / RESERVE_FILE
         self._left_free = settings.reserve_mb * MB
         self.size = self._left_free // SHARE
 

@@ -18,16 +18,17 @@ _ARENA_MAX = -8
 
 ARENAS = 2
 
-LONG = 256 * 1024
+LONG_TEXT = 256 * 1024
 """Characters or bytes of a note from which reading it makes so many objects that collections are felt."""
 
 _NEVER = 2**30
-_calm = threading.Lock()
-_full_after: list[int] = []
-"""The threshold of full collections that everybody in ``calm`` found, the first of them before it was changed."""
+_collector_lock = threading.Lock()
+_saved_thresholds: list[int] = []
+"""The threshold of full collections that everybody in ``pause_full_collections`` found, the first of them before it was
+changed."""
 
 
-def few_arenas() -> None:
+def limit_arenas() -> None:
     """From here on, threads share two heaps instead of having one each. Call it before threads start."""
     if (libc := _libc()) is not None:
         libc.mallopt(_ARENA_MAX, ARENAS)
@@ -40,22 +41,22 @@ def trim() -> None:
 
 
 @contextmanager
-def calm(size: int) -> Iterator[None]:
-    """While a note of ``LONG`` or more is read, let no full collection happen. It goes through all objects at once,
-    which keeps every thread waiting, and is due again and again while a million are made that are all in use."""
-    if size < LONG:
+def pause_full_collections(size: int) -> Iterator[None]:
+    """While a note of ``LONG_TEXT`` or more is read, let no full collection happen. It goes through all objects at
+    once, which keeps every thread waiting, and is due again and again while a million are made that are all in use."""
+    if size < LONG_TEXT:
         yield
         return
-    with _calm:
+    with _collector_lock:
         young, middle, old = gc.get_threshold()
-        _full_after.append(old)
+        _saved_thresholds.append(old)
         gc.set_threshold(young, middle, _NEVER)
     try:
         yield
     finally:
-        with _calm:
-            last = _full_after.pop()
-            if not _full_after:
+        with _collector_lock:
+            last = _saved_thresholds.pop()
+            if not _saved_thresholds:
                 gc.set_threshold(young, middle, last)
 
 

@@ -12,15 +12,15 @@ from pathlib import Path
 
 from vaults import heap
 from vaults.context import run_in
-from vaults.damage_inspection import Inspector
-from vaults.db.failures import damaged
-from vaults.disk_reserve import Reserve
+from vaults.damage_inspection import DamageInspector
+from vaults.db.failures import damaged_error
+from vaults.disk_reserve import DiskReserve
 from vaults.domain.continuity import live_status
-from vaults.domain.continuity.live_status import Figures
+from vaults.domain.continuity.live_status import VaultFigures
 from vaults.errors import Overloaded, StrongroomError, VaultQuarantined
 from vaults.index import embeddings
 from vaults.registry import VaultEntry, folder_of
-from vaults.vault import DATABASE, Shared, Vault
+from vaults.vault import DATABASE_FILE, SharedResources, Vault
 
 QUARANTINE_S = 15.0
 """Seconds after which a quarantined vault is looked at again: a repair needs no restart."""
@@ -50,7 +50,7 @@ INSPECT_PAUSE_S = 0.05
 INSPECT_AGAIN_S = 3600.0
 """Seconds after which an open vault is looked through once more."""
 
-BESIDE = 4
+MAX_ADDITIONAL_LEASES = 4
 """Vaults leased at most, in the whole process, by calls that hold one already."""
 
 
@@ -59,42 +59,46 @@ class _Slot:
     opening: asyncio.Task[Vault]
     leases: int = 0
     used: float = field(default_factory=time.monotonic)
-    rests: bool = False
+    is_resting: bool = False
     inspected: float | None = None
-    figures: Figures = field(default_factory=Figures)  # as last counted: a vault that rests is not woken for it
+    figures: VaultFigures = field(
+        default_factory=VaultFigures
+    )  # as last counted: a vault that rests is not woken for it
 
 
-class Pool:
+class VaultPool:
     """The only maker of ``Vault``. ``vaults_in`` lists what is registered, for the sweep after a start."""
 
-    def __init__(self, data: Path, shared: Shared, vaults_in: Callable[[], Sequence[VaultEntry]] = tuple) -> None:
+    def __init__(
+        self, data: Path, shared: SharedResources, vaults_in: Callable[[], Sequence[VaultEntry]] = tuple
+    ) -> None:
         self._data = data
         self._shared = shared
         self._vaults_in = vaults_in
         self._slots: dict[str, _Slot] = {}
         self._quarantine: dict[str, tuple[float, VaultQuarantined]] = {}
-        self._reserves = {data: Reserve(data, shared.storage)}
-        self._inspector = Inspector(shared.storage)
+        self._reserves = {data: DiskReserve(data, shared.storage)}
+        self._inspector = DamageInspector(shared.storage)
         self._background: tuple[asyncio.Task[None], ...] = ()
         self._closing: set[asyncio.Task[None]] = set()
         self._closed = False
-        self.beside = max(1, min(BESIDE, shared.storage.open_vaults // 4))
+        self.beside = max(1, min(MAX_ADDITIONAL_LEASES, shared.storage.open_vaults // 4))
         self._beside = asyncio.Semaphore(self.beside)
         self._arrivals = asyncio.Lock()  # whoever holds it is the next to get a place; the others queue behind
         self._freed = asyncio.Event()
 
-    def onlooking(self) -> Pool:
+    def without_background_work(self) -> VaultPool:
         """The same vaults for somebody who only looks: nothing goes on in them while they are open. Close this one
         first."""
-        return Pool(self._data, replace(self._shared, chores=(), resident=None, mending=None, parting=None))
+        return VaultPool(self._data, replace(self._shared, chores=(), resident=None, mending=None, before_close=None))
 
     def folder_of(self, entry: VaultEntry) -> Path:
         """Where a vault's state lies: in the data folder, or in ``.strongroom`` of a folder served in place."""
         return folder_of(self._data, entry.name, entry.path)
 
-    def _reserve_of(self, entry: VaultEntry) -> Reserve:
+    def _reserve_of(self, entry: VaultEntry) -> DiskReserve:
         folder = self.folder_of(entry) if entry.path else self._data
-        return self._reserves.setdefault(folder, Reserve(folder, self._shared.storage))
+        return self._reserves.setdefault(folder, DiskReserve(folder, self._shared.storage))
 
     @property
     def open_count(self) -> int:
@@ -115,13 +119,13 @@ class Pool:
         vault stays in use for ``ROOM_WAIT_S`` and no more may be opened."""
         slot = await self._slot(entry)
         slot.leases += 1
-        slot.rests = False
+        slot.is_resting = False
         try:
             vault = await asyncio.shield(slot.opening)
             vault.entry = entry  # how writing goes there may have been set anew
             yield vault
         except VaultQuarantined as failure:
-            self._shut_out(entry.name, failure)
+            self._quarantine_vault(entry.name, failure)
             raise
         finally:
             slot.leases -= 1
@@ -129,7 +133,7 @@ class Pool:
             self._freed.set()
 
     @asynccontextmanager
-    async def lease_beside(self, entry: VaultEntry) -> AsyncIterator[Vault]:
+    async def lease_additional(self, entry: VaultEntry) -> AsyncIterator[Vault]:
         """``lease`` for a call that holds another vault: at most ``beside`` of these at a time in the process, so
         that no call over many vaults takes the places of everybody else."""
         async with self._beside, self.lease(entry) as vault:
@@ -139,16 +143,16 @@ class Pool:
         """Whether a lease would not have to wait for a place now."""
         return name in self._slots or len(self._slots) < self._shared.storage.open_vaults or bool(self._idle())
 
-    def _shut_out(self, name: str, failure: VaultQuarantined) -> None:
+    def _quarantine_vault(self, name: str, failure: VaultQuarantined) -> None:
         """Damage was met, at opening or in the middle of a call: nobody gets in for a while, the others are served."""
         self._quarantine[name] = (time.monotonic() + QUARANTINE_S, failure)
         if slot := self._slots.pop(name, None):
-            self._close_aside(slot)
+            self._close_in_background(slot)
         self._report()
 
-    def _close_aside(self, slot: _Slot) -> asyncio.Task[None]:
+    def _close_in_background(self, slot: _Slot) -> asyncio.Task[None]:
         """Close what is no longer in ``_slots``, whatever becomes of the caller."""
-        closing = asyncio.create_task(_close(slot))
+        closing = asyncio.create_task(_close_slot(slot))
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
         self._freed.set()
@@ -157,7 +161,7 @@ class Pool:
     async def close_vault(self, name: str) -> None:
         """Close one vault as soon as nobody uses it (it is archived, restored or moved)."""
         if slot := self._slots.pop(name, None):
-            await asyncio.shield(self._close_aside(slot))
+            await asyncio.shield(self._close_in_background(slot))
         self._quarantine.pop(name, None)
 
     async def part(self) -> None:
@@ -173,7 +177,7 @@ class Pool:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
         slots, self._slots = list(self._slots.values()), {}
-        await asyncio.gather(*(_close(slot) for slot in slots), *self._closing, return_exceptions=True)
+        await asyncio.gather(*(_close_slot(slot) for slot in slots), *self._closing, return_exceptions=True)
 
     async def _slot(self, entry: VaultEntry) -> _Slot:
         until, failure = self._quarantine.get(entry.name, (0.0, None))
@@ -195,7 +199,7 @@ class Pool:
         except BaseException as failure:
             self._slots.pop(entry.name, None)
             if isinstance(failure, VaultQuarantined):
-                self._shut_out(entry.name, failure)
+                self._quarantine_vault(entry.name, failure)
             raise
         finally:
             # Not before the task is done: until then the vault does not count as idle.
@@ -224,7 +228,7 @@ class Pool:
         return [name for _, name in sorted(idle)]
 
     async def _evict(self, name: str) -> None:
-        await asyncio.shield(self._close_aside(self._slots.pop(name)))
+        await asyncio.shield(self._close_in_background(self._slots.pop(name)))
         self._report()
 
     async def _run_rounds(self) -> None:
@@ -247,7 +251,7 @@ class Pool:
         """After a start: look through every vault, also those nobody asks for, slowly."""
         for entry in self._vaults_in():
             await self.inspect()
-            if entry.name in self._slots or not (self.folder_of(entry) / DATABASE).is_file():
+            if entry.name in self._slots or not (self.folder_of(entry) / DATABASE_FILE).is_file():
                 continue
             await self._inspect_one(entry)
             if entry.name in self._idle() and not self._slots[entry.name].opening.result().busy:
@@ -258,14 +262,14 @@ class Pool:
         """Look through the databases of open vaults, where that is this process's to do and was not done lately, one
         after the other. A damaged vault is shut out."""
         for slot in list(self._slots.values()):
-            if _is_open(slot) and _is_due(slot):
+            if _is_open(slot) and _is_inspection_due(slot):
                 await self._inspect_one(slot.opening.result().entry)
 
     async def _inspect_one(self, entry: VaultEntry) -> None:
         with contextlib.suppress(StrongroomError):  # told to its callers, and tried again
             async with self.lease(entry) as vault:
                 slot = self._slots.get(entry.name)
-                if slot is not None and _is_due(slot):
+                if slot is not None and _is_inspection_due(slot):
                     await self._inspector.inspect(vault)
                     slot.inspected = time.monotonic()
 
@@ -282,27 +286,30 @@ class Pool:
             slot = self._slots[name]
             if slot.used < cutoff and not slot.opening.result().busy:
                 await self._evict(name)
-            elif slot.used < time.monotonic() - REST_S and not slot.rests:
-                slot.rests = rested = True
+            elif slot.used < time.monotonic() - REST_S and not slot.is_resting:
+                slot.is_resting = rested = True
                 await slot.opening.result().rest()
         if rested:
             await run_in(self._shared.pool, heap.trim)
         await self._keep_budget()
         pending = 0
         for slot in list(self._slots.values()):
-            if _is_open(slot) and slot.opening.result().is_marked():
-                self._shut_out(slot.opening.result().name, damaged())
+            if _is_open(slot) and slot.opening.result().is_marked_damaged():
+                self._quarantine_vault(slot.opening.result().name, damaged_error())
                 continue
-            if _is_open(slot) and not slot.rests:
+            if _is_open(slot) and not slot.is_resting:
                 slot.opening.result().attend()
-                pending += await _tend(slot.opening.result())
+                pending += await _resume_background_work(slot.opening.result())
                 with contextlib.suppress(StrongroomError):
-                    slot.figures = await live_status.figures(slot.opening.result())
+                    slot.figures = await live_status.read_figures(slot.opening.result())
         self._shared.observer.index_drift(pending)
         self._tell_figures()
 
     def _tell_figures(self) -> None:
-        found, observer = live_status.together([slot.figures for slot in self._slots.values()]), self._shared.observer
+        found, observer = (
+            live_status.combine_figures([slot.figures for slot in self._slots.values()]),
+            self._shared.observer,
+        )
         observer.at_work(found.sessions, found.claims)
         observer.held(found.memories, found.size)
         observer.healthy(1.0 if found.health is None else found.health)
@@ -320,12 +327,12 @@ class Pool:
     async def _sweep(self) -> None:
         """After a start: index what changed meanwhile, and finish the vectors that are owed, one vault at a time."""
         for entry in self._vaults_in():
-            if (self.folder_of(entry) / DATABASE).is_file():
+            if (self.folder_of(entry) / DATABASE_FILE).is_file():
                 try:
                     async with self.lease(entry) as vault:
                         if vault.lease.held:  # a look at its files that is broken off would have to begin again
                             await vault.notes.settled(SETTLE_S)
-                        owed = await _tend(vault)
+                        owed = await _resume_background_work(vault)
                     if not owed and entry.name in self._idle():
                         await self._evict(entry.name)
                 except StrongroomError:
@@ -336,15 +343,15 @@ class Pool:
         self._shared.observer.quarantined(len(self._quarantine))
 
 
-async def _tend(vault: Vault) -> int:
+async def _resume_background_work(vault: Vault) -> int:
     """Have owed vectors paid, and chores done, also those another process left; returns how many vectors are owed."""
     try:
-        owed = await vault.db.read(embeddings.owed_count)
-        chores = await vault.db.read(vault.owes_chores)
+        owed = await vault.db.read(embeddings.count_missing)
+        chores = await vault.db.read(vault.has_due_jobs)
     except StrongroomError:
         return 0
     if owed or chores:
-        vault.nudge()
+        vault.start_background_work()
     return owed
 
 
@@ -352,13 +359,13 @@ def _is_open(slot: _Slot) -> bool:
     return slot.opening.done() and not slot.opening.cancelled() and slot.opening.exception() is None
 
 
-def _is_due(slot: _Slot) -> bool:
+def _is_inspection_due(slot: _Slot) -> bool:
     """Whether an open vault is to be looked through here."""
     lately = slot.inspected is not None and slot.inspected > time.monotonic() - INSPECT_AGAIN_S
     return not lately and slot.opening.result().lease.held
 
 
-async def _close(slot: _Slot) -> None:
+async def _close_slot(slot: _Slot) -> None:
     try:
         vault = await slot.opening
     except StrongroomError:

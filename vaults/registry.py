@@ -14,7 +14,7 @@ from vaults.db.connection import Database
 from vaults.db.sql import Reader, Row, Writer
 from vaults.errors import AlreadyExists, InvalidArgument, NotFound
 
-NAME = re.compile(r"^[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?$")
+NAME_PATTERN = re.compile(r"^[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?$")
 """A vault's name is a path segment, a URL segment and a label: lower case, no surprises on any system."""
 
 NAME_RULE = "must be 1–63 of a–z 0–9 . _ - and start and end with a letter or digit"
@@ -42,16 +42,16 @@ class VaultEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class VaultRules:
     """How writing goes in a vault; None leaves a rule as it is."""
 
     write_mode: WriteMode | None = None
     destructive: Destructive | None = None
 
 
-def valid_name(name: str) -> bool:
+def is_valid_name(name: str) -> bool:
     """Whether ``name`` may name a vault on every system."""
-    return bool(NAME.fullmatch(name)) and ".." not in name and name.partition(".")[0] not in _RESERVED
+    return bool(NAME_PATTERN.fullmatch(name)) and ".." not in name and name.partition(".")[0] not in _RESERVED
 
 
 def folder_of(data: Path, name: str, path: Path | None) -> Path:
@@ -62,7 +62,7 @@ def folder_of(data: Path, name: str, path: Path | None) -> Path:
 def create(tx: Writer, name: str, path: Path | None = None, vault_id: str | None = None) -> VaultEntry:
     """Register a vault; ``vault_id`` is that of files which are there already. Raises ``InvalidArgument`` or
     ``AlreadyExists``."""
-    if not valid_name(name):
+    if not is_valid_name(name):
         raise InvalidArgument("name", NAME_RULE)
     if tx.one("SELECT 1 FROM vaults WHERE name = :name", {"name": name}):
         raise AlreadyExists(f"vault {name} exists already")
@@ -80,14 +80,14 @@ def create(tx: Writer, name: str, path: Path | None = None, vault_id: str | None
     return entry
 
 
-def move(tx: Writer, name: str, path: Path) -> VaultEntry:
+def relocate(tx: Writer, name: str, path: Path) -> VaultEntry:
     """Follow a folder served in place to where it lies now. Raises ``NotFound``."""
     entry = get(tx, name)
     tx.run("UPDATE vaults SET path = :path WHERE name = :name", {"path": str(path.resolve()), "name": name})
     return replace(entry, path=path.resolve())
 
 
-def rule(tx: Writer, name: str, rules: Rules) -> VaultEntry:
+def set_rules(tx: Writer, name: str, rules: VaultRules) -> VaultEntry:
     """Change how writing goes in a vault. Raises ``NotFound``."""
     entry = get(tx, name)
     changed = replace(
@@ -117,7 +117,7 @@ def get(tx: Reader, name: str) -> VaultEntry:
     return _entry(row)
 
 
-def listed(tx: Reader) -> list[VaultEntry]:
+def list_vaults(tx: Reader) -> list[VaultEntry]:
     """Every entry, by name."""
     return [_entry(row) for row in tx.all(f"SELECT {_COLUMNS} FROM vaults ORDER BY name")]
 

@@ -13,7 +13,7 @@ from vaults.registry import VaultEntry
 POLL_S = 1.0
 
 
-class Roster:
+class RegistryCache:
     """``start`` it, ask it, ``close`` it. Look-ups are dictionary look-ups; archived vaults are as good as absent."""
 
     def __init__(self, control: Database) -> None:
@@ -45,7 +45,7 @@ class Roster:
 
     async def refresh(self) -> None:
         """Read the registry again."""
-        entries = await self._control.read(registry.listed)
+        entries = await self._control.read(registry.list_vaults)
         self._entries = {entry.name: entry for entry in entries if entry.state == "active"}
         self.archived = frozenset(entry.name for entry in entries if entry.state == "archived")
 

@@ -13,18 +13,18 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from vaults.durations import parse_duration
 
 
-class Section(BaseModel):
+class SettingsSection(BaseModel):
     """A frozen group of settings; an unknown key is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def _duration(value: str) -> str:
+def _check_duration(value: str) -> str:
     parse_duration(value)
     return value
 
 
-class StorageSettings(Section):
+class StorageSettings(SettingsSection):
     open_vaults: Annotated[
         int, Field(ge=1, le=1024, description="vaults kept open at once; the least used is closed")
     ] = 64
@@ -40,7 +40,7 @@ class StorageSettings(Section):
     )
 
 
-class EmbeddingSettings(Section):
+class EmbeddingSettings(SettingsSection):
     engine: Annotated[
         Literal["auto", "onnx", "sentence-transformers", "off"],
         Field(
@@ -62,13 +62,13 @@ class EmbeddingSettings(Section):
     query_cache: Annotated[int, Field(ge=0, description="query vectors kept")] = 2048
 
 
-class IndexSettings(Section):
+class IndexSettings(SettingsSection):
     flat_limit: Annotated[int, Field(ge=1000, description="passages up to which search is exact")] = 50_000
     refine_factor: Annotated[int, Field(ge=1, le=100, description="candidates re-scored per result above that")] = 30
     passage_tokens: Annotated[int, Field(ge=32, le=512, description="tokens of a passage at most")] = 200
 
 
-class SearchSettings(Section):
+class SearchSettings(SettingsSection):
     candidates: Annotated[int, Field(ge=10, le=2000, description="candidates per channel, at least")] = 60
     fusion: Annotated[
         Literal["auto", "rrf", "fixed"],
@@ -110,7 +110,7 @@ _FOLDER = r"^[^./\\\x00-\x1f~%-][^./\\\x00-\x1f~%]*(/[^./\\\x00-\x1f~%-][^./\\\x
 """A folder inside a vault, its names plain: none hidden, none that climbs."""
 
 
-class NotesSettings(Section):
+class NotesSettings(SettingsSection):
     max_note: Annotated[int, Field(ge=1024, description="bytes of a note at most; longer files are left out")] = (
         5 * 1024 * 1024
     )
@@ -141,7 +141,7 @@ class NotesSettings(Section):
     ] = "policies"
 
 
-class RerankSettings(Section):
+class RerankSettings(SettingsSection):
     model: Annotated[
         str | None, Field(description="cross-encoder: a folder, or a name in the local cache; none is bundled")
     ] = None
@@ -155,7 +155,7 @@ class RerankSettings(Section):
     cache: Annotated[int, Field(ge=0, description="scores kept")] = 4096
 
 
-class ExpansionSettings(Section):
+class ExpansionSettings(SettingsSection):
     feedback: Annotated[bool, Field(description="add words of the first results to the query")] = False
     words: Annotated[int, Field(ge=1, le=20, description="words added at most")] = 5
     endpoint: Annotated[
@@ -166,7 +166,7 @@ class ExpansionSettings(Section):
     cache: Annotated[int, Field(ge=0, description="answers kept")] = 1024
 
 
-class SessionSettings(Section):
+class SessionSettings(SettingsSection):
     idle_s: Annotated[
         float, Field(ge=1, description="seconds without a call after which a session over HTTP is paused")
     ] = 1800.0
@@ -179,14 +179,16 @@ class SessionSettings(Section):
     ] = 1000
 
 
-class TelemetrySettings(Section):
-    keep: Annotated[str, AfterValidator(_duration), Field(description="how long events of calls are kept")] = "90d"
+class TelemetrySettings(SettingsSection):
+    keep: Annotated[str, AfterValidator(_check_duration), Field(description="how long events of calls are kept")] = (
+        "90d"
+    )
     query_context: Annotated[
         bool, Field(description="keep what searches asked for, 500 characters at most, beside the event of the call")
     ] = False
 
 
-class HygieneSettings(Section):
+class HygieneSettings(SettingsSection):
     secrets: Annotated[
         Literal["refuse", "redact", "off"],
         Field(
@@ -200,24 +202,28 @@ class HygieneSettings(Section):
         float, Field(ge=0, description="seconds in which text that was just read is not stored again; 0: never")
     ] = 3600.0
     unread: Annotated[
-        str, AfterValidator(_duration), Field(description="how long a memory goes unread before its confidence fades")
+        str,
+        AfterValidator(_check_duration),
+        Field(description="how long a memory goes unread before its confidence fades"),
     ] = "7d"
     half_life: Annotated[
-        str, AfterValidator(_duration), Field(description="time in which the confidence of an unread memory halves")
+        str,
+        AfterValidator(_check_duration),
+        Field(description="time in which the confidence of an unread memory halves"),
     ] = "30d"
     floor: Annotated[float, Field(ge=0, le=1, description="confidence below which none fades")] = 0.1
     never_read: Annotated[
-        str, AfterValidator(_duration), Field(description="age from which a memory nobody read is reported")
+        str, AfterValidator(_check_duration), Field(description="age from which a memory nobody read is reported")
     ] = "30d"
     superseded: Annotated[
         str,
-        AfterValidator(_duration),
+        AfterValidator(_check_duration),
         Field(description="how long superseded memories are kept before they are deleted"),
     ] = "90d"
     sweep_s: Annotated[float, Field(ge=1, description="seconds between two sweeps of what ran out")] = 3600.0
 
 
-class LinkSettings(Section):
+class LinkSettings(SettingsSection):
     auto_link: Annotated[
         bool, Field(description="link known names in what tools write to notes, where the call does not say")
     ] = False

@@ -16,14 +16,14 @@ from uuid_utils import uuid7
 
 from vaults import clock, database_checks
 from vaults.activity_log import access_counts as reads
-from vaults.activity_log.log_writer import Ledger
-from vaults.activity_log.shown_texts import Retrieved
+from vaults.activity_log.log_writer import ActivityLog
+from vaults.activity_log.shown_texts import ShownTexts
 from vaults.context import run_in
 from vaults.db.connection import Database
 from vaults.db.lease import Lease
 from vaults.db.migration import migrate
 from vaults.db.sql import Reader, Writer
-from vaults.disk_reserve import MB, Reserve, free_bytes
+from vaults.disk_reserve import MB, DiskReserve, free_bytes
 from vaults.embed.cross_encoder import CrossEncoderService
 from vaults.embed.service import EmbeddingService
 from vaults.errors import (
@@ -36,15 +36,15 @@ from vaults.errors import (
     VaultUnavailable,
 )
 from vaults.files.notebook import Notebook
-from vaults.files.permissions import FOLDER, private_folder, tighten
-from vaults.graph.graph_cache import Atlas
+from vaults.files.permissions import FOLDER_MODE, make_private_folder, tighten_permissions
+from vaults.graph.graph_cache import GraphCache
 from vaults.index import backfill, embeddings
 from vaults.index.projection import Projection
 from vaults.observer import Observer
 from vaults.registry import VaultEntry
-from vaults.search.expansion_endpoint import Expander
-from vaults.search.pipeline import Engines
-from vaults.search.ranking_cache import Rankings
+from vaults.search.expansion_endpoint import QueryExpander
+from vaults.search.pipeline import SearchEngines
+from vaults.search.ranking_cache import RankingCache
 from vaults.search.vocabulary import Vocabulary
 from vaults.settings import (
     EmbeddingSettings,
@@ -60,37 +60,37 @@ from vaults.settings import (
     TelemetrySettings,
 )
 
-DATABASE = "vault.db"
+DATABASE_FILE = "vault.db"
 
-NOTES = "notes"
+NOTES_FOLDER = "notes"
 """The folder of notes of a vault that is not served in place."""
 
-WAITING_PASSAGES = 16
+MAX_AWAITED_PASSAGES = 16
 """Passages of one write whose vectors are waited for; a longer document is answered ``pending``."""
 
 
-Work: TypeAlias = "Callable[[Vault], Coroutine[Any, Any, object]]"
+VaultTask: TypeAlias = "Callable[[Vault], Coroutine[Any, Any, object]]"
 """Something that is done with an open vault, and not for a caller."""
 
 
 @dataclass(frozen=True, slots=True)
-class Chore:
+class BackgroundJob:
     """Work a vault may owe itself, done by the process that holds its lease. ``owed``: whether it does."""
 
     owed: Callable[[Reader], bool]
-    do: Work
+    do: VaultTask
 
 
-Heard = Callable[[str, Sequence[str]], None]
+NotesChangedListener = Callable[[str, Sequence[str]], None]
 """Told the name of a vault and the paths of notes that changed on disk."""
 
 
-def unheard(vault: str, paths: Sequence[str]) -> None:
+def ignore_changes(vault: str, paths: Sequence[str]) -> None:
     """Nobody listens."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedResources:
     """What every vault of a process uses together: settings, one model of each kind, one pool of search threads, the
     chores done before owed vectors are paid, ``mending``, what finishes a change that a kill interrupted, ``resident``,
     what goes on as long as a vault is open, and ``parting``, what is done before it closes."""
@@ -104,14 +104,14 @@ class Shared:
     notes: NotesSettings
     embedder: EmbeddingService
     cross: CrossEncoderService
-    expander: Expander
+    expander: QueryExpander
     pool: Executor
     observer: Observer
-    chores: tuple[Chore, ...] = ()
-    resident: Work | None = None
-    mending: Chore | None = None
-    parting: Work | None = None
-    heard: Heard = unheard
+    chores: tuple[BackgroundJob, ...] = ()
+    resident: VaultTask | None = None
+    mending: BackgroundJob | None = None
+    before_close: VaultTask | None = None
+    heard: NotesChangedListener = ignore_changes
     sessions: SessionSettings = field(default_factory=SessionSettings)
     telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
     hygiene: HygieneSettings = field(default_factory=HygieneSettings)
@@ -121,27 +121,27 @@ class Shared:
 class Vault:
     """An open vault. Get one from ``Pool.lease``; nothing else makes one."""
 
-    def __init__(self, entry: VaultEntry, folder: Path, shared: Shared, reserve: Reserve) -> None:
+    def __init__(self, entry: VaultEntry, folder: Path, shared: SharedResources, reserve: DiskReserve) -> None:
         self.entry = entry
         self.folder = folder
         self.shared = shared
         self.reserve = reserve
-        self.db = Database(folder / DATABASE, shared.storage, shared.observer)
+        self.db = Database(folder / DATABASE_FILE, shared.storage, shared.observer)
         self.projection = Projection(folder, entry.vault_id, self.db, shared.index, shared.pool)
         self.vocabulary = Vocabulary()
-        self.rankings = Rankings()
-        self.atlas = Atlas(self.db)
+        self.rankings = RankingCache()
+        self.graph_cache = GraphCache(self.db)
         self.lease = Lease(folder / ".lease")
         self.notes = Notebook(notes_root(entry, folder), folder, shared.notes)
-        self.ledger = Ledger(self.db, shared.sessions, shared.observer)
-        self.accesses: Counter[int] = Counter()
-        self.retrieved = Retrieved()
+        self.ledger = ActivityLog(self.db, shared.sessions, shared.observer)
+        self.access_counts: Counter[int] = Counter()
+        self.shown_texts = ShownTexts()
         self._file: tuple[int, int] | None = None
         self._model: str | None = None
-        self._owes = False
-        self._paying: asyncio.Task[None] | None = None
-        self._resident: asyncio.Task[object] | None = None
-        self._aside: asyncio.Task[object] | None = None
+        self._is_work_due = False
+        self._background_work: asyncio.Task[None] | None = None
+        self._background_task: asyncio.Task[object] | None = None
+        self._follow_up_task: asyncio.Task[object] | None = None
         self._later: asyncio.TimerHandle | None = None
 
     @property
@@ -149,10 +149,10 @@ class Vault:
         return self.entry.name
 
     @property
-    def engines(self) -> Engines:
+    def engines(self) -> SearchEngines:
         """What ``vaults.search`` runs on."""
         shared = self.shared
-        return Engines(
+        return SearchEngines(
             self.db,
             self.projection,
             self.vocabulary,
@@ -169,34 +169,34 @@ class Vault:
     async def open(self) -> None:
         """Check and migrate. Raises ``VaultQuarantined`` (reason missing, damaged, foreign, future) or
         ``VaultUnavailable``; then nothing stays open."""
-        self._file = database_checks.identity(self.db.path, self.name)
-        tighten(self.folder, FOLDER)
-        if self.is_marked():
-            await run_in(self.shared.pool, database_checks.look_again, self.db.path, self.shared.storage)
+        self._file = database_checks.file_identity(self.db.path, self.name)
+        tighten_permissions(self.folder, FOLDER_MODE)
+        if self.is_marked_damaged():
+            await run_in(self.shared.pool, database_checks.recheck_damage, self.db.path, self.shared.storage)
         try:
             alone = self.lease.try_acquire()
             unclean = alone and database_checks.is_left_open(self.db.path)
-            await self.db.read(database_checks.refuse_harmed)
+            await self.db.read(database_checks.refuse_damaged)
             await migrate(self.db, "vault")
             if unclean:
-                await self.db.exclusively(database_checks.quick_check)
+                await self.db.run_on_writer(database_checks.quick_check)
             held = await self.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = 'vault_id'"))
             if held != self.entry.vault_id:
                 raise VaultQuarantined(f"the files of vault {self.name} belong to another vault", reason="foreign")
-            await self._keep_notes_folder()
+            await self._ensure_notes_folder()
             mending = self.shared.mending
             if alone and mending is not None and await self.db.read(mending.owed):
                 # Before anybody is answered: half of a change may stand. What hinders it now is tried again later.
                 with contextlib.suppress(StrongroomError):
                     await mending.do(self)
-            if alone and await self.db.read(self.owes_chores):
-                self.nudge()
+            if alone and await self.db.read(self.has_due_jobs):
+                self.start_background_work()
             self.attend()
         except BaseException:
             await self.close()
             raise
 
-    async def _keep_notes_folder(self) -> None:
+    async def _ensure_notes_folder(self) -> None:
         """Make the folder of notes, once: one that is missing later was taken away, and is not made up for."""
         if await self.db.read(lambda tx: tx.one("SELECT 1 FROM vault_info WHERE key = 'notes'")):
             return
@@ -212,14 +212,14 @@ class Vault:
         if self._later is not None:
             self._later.cancel()
         await asyncio.sleep(0)  # what was asked for just now begins: only then can it end as it should
-        for task in (self._resident, self._aside, self._paying):
+        for task in (self._background_task, self._follow_up_task, self._background_work):
             if task is not None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
         try:
-            if self.shared.parting is not None and self.lease.held:
+            if self.shared.before_close is not None and self.lease.held:
                 with contextlib.suppress(StrongroomError):  # it stays owed, and is done when the vault is next open
-                    await self.shared.parting(self)
+                    await self.shared.before_close(self)
             await self.settle()
             await self.ledger.close()
         finally:
@@ -229,17 +229,17 @@ class Vault:
 
     async def settle(self) -> None:
         """Write down counters and, in the process that holds the lease, a vector snapshot."""
-        accesses, self.accesses = self.accesses, Counter()
+        accesses, self.access_counts = self.access_counts, Counter()
         await self.ledger.write_out()
-        await self.atlas.together.write_out()
+        await self.graph_cache.together.write_out()
         try:
             if accesses:
-                await self.db.write_aside(lambda tx: reads.write(tx, accesses))
+                await self.db.write_uncounted(lambda tx: reads.add_access_counts(tx, accesses))
             if self.lease.held and await self.projection.save():
                 await self.db.write(embeddings.prune_removals)
         except (ReadOnly, StorageFull, VaultUnavailable):
             # Nothing here is worth failing for: the rows are the truth, and they are all there.
-            self.accesses.update(accesses)
+            self.access_counts.update(accesses)
 
     async def rest(self) -> None:
         """Keep the vectors, and whoever follows the files, and give everything else back. Where nobody does, the lease
@@ -249,14 +249,14 @@ class Vault:
         await self.settle()
         self.rankings.clear()
         self.vocabulary.clear()
-        self.atlas.clear()
+        self.graph_cache.clear()
         await self.db.rest()
-        if self._resident is None or self._resident.done():
+        if self._background_task is None or self._background_task.done():
             self.lease.release()
 
     async def embed_now(self, texts: Sequence[str]) -> list[bytes] | None:
         """Vectors for a live write, or None when they are not to be had cheaply: then the write queues them."""
-        if len(texts) > WAITING_PASSAGES or self.shared.embedder.state().status in ("off", "failed", "hung"):
+        if len(texts) > MAX_AWAITED_PASSAGES or self.shared.embedder.state().status in ("off", "failed", "hung"):
             return None
         try:
             async with asyncio.timeout(self.shared.embedding.write_wait_s):
@@ -270,68 +270,68 @@ class Vault:
         model = self.shared.embedder.identity
         if model is not None and self._model != model.key:
             try:
-                owed = await backfill.adopt(self.db, model)
+                owed = await backfill.adopt_model(self.db, model)
             except (ReadOnly, StorageFull):
                 return  # searches go on with what the vault holds; once it can be written it is tried again
             if owed:
-                self.nudge()
+                self.start_background_work()
             self._model = model.key
 
-    def nudge(self) -> None:
+    def start_background_work(self) -> None:
         """Have the owed vectors paid in the background, if this is the process that does such work here."""
-        self._owes = True
-        if (self._paying is None or self._paying.done()) and self.lease.try_acquire():
-            self._paying = asyncio.create_task(self._pay())
+        self._is_work_due = True
+        if (self._background_work is None or self._background_work.done()) and self.lease.try_acquire():
+            self._background_work = asyncio.create_task(self._pay())
 
-    def nudge_in(self, seconds: float) -> None:
+    def schedule_background_work(self, seconds: float) -> None:
         """Nudge in a while; the last call counts."""
         if self._later is not None:
             self._later.cancel()
-        self._later = asyncio.get_running_loop().call_later(seconds, self.nudge)
+        self._later = asyncio.get_running_loop().call_later(seconds, self.start_background_work)
 
     def attend(self) -> None:
         """Do what goes on as long as a vault is open, if this is the process that does such work here."""
         # One that ended by itself has nothing more to do; one that failed begins again.
-        idle = self._resident is None or (self._resident.done() and _failed(self._resident))
+        idle = self._background_task is None or (self._background_task.done() and _has_failed(self._background_task))
         if idle and self.shared.resident is not None and self.lease.try_acquire():
-            self._resident = asyncio.create_task(self.shared.resident(self), name="resident")
+            self._background_task = asyncio.create_task(self.shared.resident(self), name="resident")
 
-    def aside(self, work: Work) -> None:
+    def aside(self, work: VaultTask) -> None:
         """Have something finished soon after a call, in whatever process; one such work at a time."""
-        if self._aside is None or self._aside.done():
-            self._aside = asyncio.create_task(work(self), name="aside")
+        if self._follow_up_task is None or self._follow_up_task.done():
+            self._follow_up_task = asyncio.create_task(work(self), name="aside")
 
-    def owes_chores(self, tx: Reader) -> bool:
+    def has_due_jobs(self, tx: Reader) -> bool:
         """Whether there is a chore to do here."""
         return any(chore.owed(tx) for chore in self.shared.chores)
 
     @property
     def busy(self) -> bool:
         """Whether background work is under way."""
-        return self._paying is not None and not self._paying.done()
+        return self._background_work is not None and not self._background_work.done()
 
     async def _pay(self) -> None:
         try:
-            while self._owes:  # also what came to be owed meanwhile
-                self._owes = False
+            while self._is_work_due:  # also what came to be owed meanwhile
+                self._is_work_due = False
                 for chore in self.shared.chores:
                     if await self.db.read(chore.owed):
                         await chore.do(self)
-                await backfill.pay(self.db, self.shared.embedder)
+                await backfill.run_backfill(self.db, self.shared.embedder)
                 await self.adopt_model()
-                await backfill.pay(self.db, self.shared.embedder)
+                await backfill.run_backfill(self.db, self.shared.embedder)
         except StrongroomError:
             # The model or the disk is down; both report themselves, and the pool's next round tries again.
             return
 
     def check_writable(self) -> None:
-        """Before a write. As ``check_there``; raises ``StorageFull`` while the disk is below its reserve, which lets
+        """Before a write. As ``check_in_place``; raises ``StorageFull`` while the disk is below its reserve, which lets
         owners delete and recover."""
-        self.check_there()
+        self.check_in_place()
         if not self.has_room_for(0):
             raise StorageFull("the disk is nearly full; nothing was written", hint="free space; reading still works")
 
-    def check_there(self) -> None:
+    def check_in_place(self) -> None:
         """Before a write that frees space. Raises ``VaultQuarantined`` when the files were taken away under us: a
         database that lost its name would accept writes and lose them. Raises ``ReadOnly`` on a read-only file system.
         """
@@ -347,17 +347,17 @@ class Vault:
         return free_bytes(self.folder) >= self.shared.storage.reserve_mb * MB + size
 
     async def make_room(self) -> None:
-        """Before a write that deletes. As ``check_there``; gives the reserve up where the disk is full, and empties the
-        log: what stands in it takes room twice."""
-        self.check_there()
+        """Before a write that deletes. As ``check_in_place``; gives the reserve up where the disk is full, and empties
+        the log: what stands in it takes room twice."""
+        self.check_in_place()
         if self.reserve.is_needed():
             self.reserve.give_up()
             with contextlib.suppress(StorageFull):
                 await self.db.checkpoint()
 
-    def is_marked(self) -> bool:
+    def is_marked_damaged(self) -> bool:
         """Whether damage was found in the database, by whatever process."""
-        return database_checks.is_marked(self.db.path)
+        return database_checks.is_marked_damaged(self.db.path)
 
     def _in_place(self) -> bool:
         try:
@@ -369,14 +369,14 @@ class Vault:
 
 def notes_root(entry: VaultEntry, folder: Path) -> Path:
     """Where the notes lie: in the folder served in place, or beside the vault's files."""
-    return entry.path or folder / NOTES
+    return entry.path or folder / NOTES_FOLDER
 
 
-async def prepare_files(folder: Path, settings: StorageSettings) -> str:
+async def create_files(folder: Path, settings: StorageSettings) -> str:
     """Make the folder and database of a new vault; returns its vault id. Files that are there already are left
     alone and keep theirs. Raises ``VaultQuarantined`` for a database that is something else."""
-    private_folder(folder)
-    db = Database(folder / DATABASE, settings)
+    make_private_folder(folder)
+    db = Database(folder / DATABASE_FILE, settings)
 
     def stamp(tx: Writer) -> str:
         for key, value in (("vault_id", str(uuid7())), ("created_at", clock.now())):
@@ -390,5 +390,5 @@ async def prepare_files(folder: Path, settings: StorageSettings) -> str:
         await db.close()
 
 
-def _failed(task: asyncio.Task[object]) -> bool:
+def _has_failed(task: asyncio.Task[object]) -> bool:
     return task.cancelled() or task.exception() is not None

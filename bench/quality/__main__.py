@@ -13,9 +13,9 @@ from typing import Any
 
 from bench import machine
 from bench.quality import linking, notes, queries, runs, scores, sets, table
-from bench.quality.runs import Block
-from bench.quality.scores import Scorer
-from bench.quality.stored_sets import Shelf
+from bench.quality.runs import SetResults
+from bench.quality.scores import ScoreScript
+from bench.quality.stored_sets import StoredSets
 from bench.run import OUT, ROOT
 
 OWN: Mapping[str, Callable[[Path], int]] = {
@@ -43,10 +43,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     began = time.monotonic()
     chosen = [sets.BY_NAME[name] for name in given.only or sets.BY_NAME if name not in OWN]
     for task in chosen:
-        if not sets.present(data, task):
+        if not sets.is_present(data, task):
             print(f"skipped: {task.title}: its files are not in {data / task.folder}")
-    judged = [sets.read(data, task, quick=given.quick) for task in chosen if sets.present(data, task)]
-    shelf, scorer = Shelf(given.out / "stored", given.fresh), Scorer(data / scores.SCORER, given.out / "runs")
+    judged = [sets.read_set(data, task, quick=given.quick) for task in chosen if sets.is_present(data, task)]
+    shelf, scorer = StoredSets(given.out / "stored", given.fresh), ScoreScript(data / scores.SCORER, given.out / "runs")
     blocks = list(runs.measure(judged, shelf, scorer, ablate=given.ablate))
     about = _about(given, time.monotonic() - began)
     table.write_json(given.out / "quality.json", blocks, about)
@@ -66,7 +66,7 @@ def _judge_own(given: argparse.Namespace) -> int:
 def _cannot(data: Path) -> str | None:
     if not data.is_dir():
         return f"the judged sets are not here (no {data}); --data names their folder"
-    return scores.missing(data)
+    return scores.missing_reason(data)
 
 
 def _about(given: argparse.Namespace, seconds: float) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def _about(given: argparse.Namespace, seconds: float) -> dict[str, Any]:
 
     model = find_prepared(EmbeddingSettings())
     return {
-        "machine": machine.described(),
+        "machine": machine.describe_machine(),
         "model": model.identity.name if model else EmbeddingSettings().model,
         "tool": queries.TOOL,
         "depth": queries.DEPTH,
@@ -84,11 +84,11 @@ def _about(given: argparse.Namespace, seconds: float) -> dict[str, Any]:
     }
 
 
-def _write_misses(path: Path, blocks: Sequence[Block]) -> None:
+def _write_misses(path: Path, blocks: Sequence[SetResults]) -> None:
     """It holds questions of the sets: it is for reading, and belongs into no repository."""
     with path.open("w", encoding="utf-8") as file:
         for block in blocks:
-            for line in table.misses(block):
+            for line in table.list_misses(block):
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 

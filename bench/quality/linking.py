@@ -38,7 +38,7 @@ from bench.run import OUT, ROOT
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from vaults.graph.suggestions.link_candidates import Candidate
+    from vaults.graph.suggestions.link_candidates import LinkCandidate
     from vaults.graph.suggestions.scoring_layers import Strictness
     from vaults.vault import Vault
 
@@ -55,7 +55,7 @@ LONG_AGO = 1_600_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class LinkingTask:
     """What is asked. ``notes``: by path, as they lie in the vault; ``gold``: the notes each asked one links."""
 
     notes: Mapping[str, str]
@@ -63,7 +63,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class LinkingFigures:
     """Micro-averaged over distinct pairs of notes."""
 
     found: int
@@ -84,31 +84,31 @@ class Figures:
         return 2 * self.right / both if both else 0.0
 
 
-def asked(path: str, salt: str = "") -> bool:
+def is_held_out(path: str, salt: str = "") -> bool:
     """The rule of the split."""
     return int(hashlib.sha256(f"{salt}{path}".encode()).hexdigest(), 16) % 3 == 0
 
 
-def read(folder: Path, *, development: bool = False, lowered: bool = False) -> Task:
+def read_task(folder: Path, *, development: bool = False, lowered: bool = False) -> LinkingTask:
     """The vault with the links of the asked notes taken out."""
     notes = {
         path.relative_to(folder / "notes").as_posix(): path.read_text(encoding="utf-8")
         for path in sorted((folder / "notes").rglob("*.md"))
     }
-    hidden = {path for path in notes if asked(path)}
-    questions = {path for path in notes if path not in hidden and asked(path, "dev ")} if development else hidden
+    hidden = {path for path in notes if is_held_out(path)}
+    questions = {path for path in notes if path not in hidden and is_held_out(path, "dev ")} if development else hidden
     gold: dict[str, set[str]] = {path: set() for path in sorted(questions)}
     with (folder / "links.tsv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
             if row["source"] in gold and row["target"] not in ("", row["source"]):
                 gold[row["source"]].add(row["target"])
     texts = {
-        path: stripped(text, lowered=lowered) if path in hidden | questions else text for path, text in notes.items()
+        path: strip_links(text, lowered=lowered) if path in hidden | questions else text for path, text in notes.items()
     }
-    return Task(texts, {path: frozenset(targets) for path, targets in gold.items()})
+    return LinkingTask(texts, {path: frozenset(targets) for path, targets in gold.items()})
 
 
-def stripped(text: str, *, lowered: bool = False) -> str:
+def strip_links(text: str, *, lowered: bool = False) -> str:
     """A note as it might have been typed without links."""
     from vaults.markdown.parser import parse
 
@@ -128,7 +128,7 @@ def _plain(link: Any, *, lowered: bool) -> str:
 
 
 @asynccontextmanager
-async def opened(task: Task, data: Path) -> AsyncIterator[Vault]:
+async def open_vault(task: LinkingTask, data: Path) -> AsyncIterator[Vault]:
     """The vault, indexed, every vector and score made."""
     from bench import data_folders
     from server import vault_admin
@@ -138,7 +138,7 @@ async def opened(task: Task, data: Path) -> AsyncIterator[Vault]:
     from vaults.domain.graph.links import entity_vector_job
     from vaults.graph import entity_vectors
 
-    loaded = data_folders.settings_of(data)
+    loaded = data_folders.default_settings(data)
     async with open_services(loaded.settings, data, discover()) as services:
         await vault_admin.create(services, "main")
         folder = data / "vaults" / "main" / "notes"
@@ -147,17 +147,17 @@ async def opened(task: Task, data: Path) -> AsyncIterator[Vault]:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text, encoding="utf-8", newline="")
             os.utime(folder / path, (LONG_AGO, LONG_AGO))  # none of them is the newest
-        async with services.pool.lease(services.roster.entry("main")) as vault:
-            await _indexed(vault, len(task.notes))
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+            await _wait_until_indexed(vault, len(task.notes))
             await services.embedder.warm()
             await vault.adopt_model()
-            while await vault.db.read(entity_vectors.owed):
-                await entity_vector_job.embed(vault)
+            while await vault.db.read(entity_vectors.is_due):
+                await entity_vector_job.backfill_entity_vectors(vault)
             await graph_jobs.rescore(vault)
             yield vault
 
 
-async def _indexed(vault: Vault, count: int) -> None:
+async def _wait_until_indexed(vault: Vault, count: int) -> None:
     until = asyncio.get_running_loop().time() + 300
     while True:
         held = await vault.db.read(lambda tx: tx.one("SELECT COUNT(*), MIN(complete) FROM notes"))
@@ -169,43 +169,43 @@ async def _indexed(vault: Vault, count: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class LinkCandidates:
     """What the real code knows of each asked note, before it is said how sure a suggestion must be."""
 
-    task: Task
-    candidates: Mapping[str, list[Candidate]]
+    task: LinkingTask
+    candidates: Mapping[str, list[LinkCandidate]]
 
-    def figures(self, mode: Strictness, without: Collection[str] = (), related: int = 0) -> Figures:
+    def figures(self, mode: Strictness, without: Collection[str] = (), related: int = 0) -> LinkingFigures:
         """How many suggestions are links in truth, and how many of the links were suggested."""
-        from vaults.domain.graph.links.link_suggestions import Ask, chosen
+        from vaults.domain.graph.links.link_suggestions import SuggestionOptions, choose_suggestions
 
-        ask = Ask(mode, MOST, related, frozenset(without))
+        ask = SuggestionOptions(mode, MOST, related, frozenset(without))
         pairs = {
             (path, each.path)
             for path, several in self.candidates.items()
-            for each in chosen(several, self.task.notes[path], ask, mode)[0]
+            for each in choose_suggestions(several, self.task.notes[path], ask, mode)[0]
         }
         gold = {(path, target) for path, targets in self.task.gold.items() for target in targets}
-        return Figures(len(pairs), len(pairs & gold), len(gold))
+        return LinkingFigures(len(pairs), len(pairs & gold), len(gold))
 
 
-async def looked(task: Task) -> Looked:
+async def collect_candidates(task: LinkingTask) -> LinkCandidates:
     """Lay the vault out, index it, and ask."""
     from vaults.domain.graph.links import link_suggestions
 
     with tempfile.TemporaryDirectory(prefix="strongroom-bench-linking-", ignore_cleanup_errors=True) as made:
-        async with opened(task, Path(made)) as vault:
-            found = {path: await link_suggestions.weigh(vault, task.notes[path], path) for path in task.gold}
+        async with open_vault(task, Path(made)) as vault:
+            found = {path: await link_suggestions.weigh_candidates(vault, task.notes[path], path) for path in task.gold}
     if any(each.warnings for each in found.values()):
         raise RuntimeError(
             f"asked without the model: {next(each.warnings for each in found.values() if each.warnings)}"
         )
-    return Looked(task, {path: each.candidates for path, each in found.items()})
+    return LinkCandidates(task, {path: each.candidates for path, each in found.items()})
 
 
-def table(plain: Looked, lowered: Looked) -> Iterator[str]:
+def table(plain: LinkCandidates, lowered: LinkCandidates) -> Iterator[str]:
     """A row for each way of asking, precision, recall and F1 of each mode in it."""
-    from vaults.domain.graph.links.link_suggestions import RELATED
+    from vaults.domain.graph.links.link_suggestions import MAX_RELATED
     from vaults.graph.suggestions.scoring_layers import LAYERS
 
     wanted = sum(map(len, plain.task.gold.values()))
@@ -214,7 +214,7 @@ def table(plain: Looked, lowered: Looked) -> Iterator[str]:
     yield _row("", [name for mode in MODES for name in ("P", "R", "F1")])
     yield "─" * WIDTH
     yield _row("all layers", _cells(plain))
-    yield _row("with notes that are not named", _cells(plain, related=RELATED))
+    yield _row("with notes that are not named", _cells(plain, related=MAX_RELATED))
     yield _row("names in lower case", _cells(lowered))
     for layer in LAYERS:
         yield _row(f"without {layer}", _cells(plain, {layer}))
@@ -223,7 +223,7 @@ def table(plain: Looked, lowered: Looked) -> Iterator[str]:
     )
 
 
-def _cells(looked_at: Looked, without: Collection[str] = (), related: int = 0) -> list[str]:
+def _cells(looked_at: LinkCandidates, without: Collection[str] = (), related: int = 0) -> list[str]:
     several = [looked_at.figures(mode, without, related) for mode in MODES]
     return [f"{value:.3f}" for each in several for value in (each.precision, each.recall, each.f1)]
 
@@ -234,7 +234,7 @@ def _row(name: str, cells: Sequence[str]) -> str:
     ).rstrip()
 
 
-def missed(plain: Looked) -> list[str]:
+def missed_floors(plain: LinkCandidates) -> list[str]:
     """The modes that do not reach what they have to."""
     found = {mode: plain.figures(mode) for mode in FLOORS}
     return [
@@ -243,7 +243,7 @@ def missed(plain: Looked) -> list[str]:
     ]  # fmt: skip
 
 
-def figures_of(plain: Looked) -> dict[str, Any]:
+def figures_of(plain: LinkCandidates) -> dict[str, Any]:
     """For programs."""
     several = {mode: plain.figures(mode) for mode in MODES}
     return {mode: {"precision": each.precision, "recall": each.recall, "f1": each.f1} for mode, each in several.items()}
@@ -251,12 +251,12 @@ def figures_of(plain: Looked) -> dict[str, Any]:
 
 def measure(folder: Path, out: Path, *, development: bool = False) -> tuple[list[str], list[str]]:
     """The lines of the table, and what was missed."""
-    plain = asyncio.run(looked(read(folder, development=development)))
-    lowered = asyncio.run(looked(read(folder, development=development, lowered=True)))
+    plain = asyncio.run(collect_candidates(read_task(folder, development=development)))
+    lowered = asyncio.run(collect_candidates(read_task(folder, development=development, lowered=True)))
     out.mkdir(parents=True, exist_ok=True)
     path = out / ("linking.development.json" if development else "linking.json")
     path.write_text(json.dumps(figures_of(plain), indent=1) + "\n", encoding="utf-8")
-    lost = missed(plain)
+    lost = missed_floors(plain)
     lines = [*table(plain, lowered), f"missed: {', '.join(lost)}" if lost else "all met"]
     return lines, [] if development else lost
 

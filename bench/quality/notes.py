@@ -29,10 +29,10 @@ from server.settings import export_environment
 from server.tools import discover
 from vaults import clock
 from vaults.db.sql import Reader
-from vaults.search.filters import Filter
+from vaults.search.filters import SearchFilter
 from vaults.search.pipeline import search
-from vaults.search.question import Question, Ranking
-from vaults.search.stage_timings import Timings
+from vaults.search.question import SearchQuestion, SearchRanking
+from vaults.search.stage_timings import StageTimings
 from vaults.vault import Vault
 
 VAULT = "shared/vaults/silverbullet-docs"
@@ -53,7 +53,7 @@ _MARKUP = re.compile(r"[*_`#>|]|\[[ x]\]|\]\([^)]*\)|\[")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LinkQuestion:
     """A question and the paths of the notes that answer it. ``how``: named, or context, where the name is left out."""
 
     how: str
@@ -62,7 +62,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class QuestionResult:
     """Which of the first hits answered, best first, of how many that would have."""
 
     how: str
@@ -87,15 +87,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"skipped: no {data}")
         return 0
     export_environment()
-    found: dict[str, list[Found]] = defaultdict(list)
+    found: dict[str, list[QuestionResult]] = defaultdict(list)
     for fold in range(FOLDS):
-        for name, several in asyncio.run(_measured(data, fold)).items():
+        for name, several in asyncio.run(_measure_fold(data, fold)).items():
             found[name] += several
     print(_table(found))
     return 0
 
 
-async def _measured(data: Path, fold: int) -> dict[str, list[Found]]:
+async def _measure_fold(data: Path, fold: int) -> dict[str, list[QuestionResult]]:
     with TemporaryDirectory(prefix="strongroom-notes-") as folder:
         number = 0
         for path in sorted((data / "notes").rglob("*.md")):
@@ -105,18 +105,18 @@ async def _measured(data: Path, fold: int) -> dict[str, list[Found]]:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, target)
                 number += 1
-        loaded = data_folders.settings_of(Path(folder), **{"storage.reserve_mb": 0})
+        loaded = data_folders.default_settings(Path(folder), **{"storage.reserve_mb": 0})
         async with open_services(loaded.settings, Path(folder), discover()) as services:
             await vault_admin.create(services, "main")
-            async with services.pool.lease(services.roster.entry("main")) as vault:
+            async with services.pool.lease(services.registry_cache.entry("main")) as vault:
                 await services.embedder.warm()
                 await vault.adopt_model()
-                await _indexed(vault, number)
+                await _wait_until_indexed(vault, number)
                 asked = list(questions(data, fold))
-                return {name: await _answered(vault, asked, change) for name, change in CHANGES.items()}
+                return {name: await _ask_questions(vault, asked, change) for name, change in CHANGES.items()}
 
 
-async def _indexed(vault: Vault, number: int) -> None:
+async def _wait_until_indexed(vault: Vault, number: int) -> None:
     """Wait until every note has its rows and vectors."""
 
     def ready(tx: Reader) -> bool:
@@ -130,22 +130,24 @@ async def _indexed(vault: Vault, number: int) -> None:
             await asyncio.sleep(0.2)
 
 
-async def _answered(vault: Vault, asked: Sequence[Asked], change: Mapping[str, Any]) -> list[Found]:
+async def _ask_questions(
+    vault: Vault, asked: Sequence[LinkQuestion], change: Mapping[str, Any]
+) -> list[QuestionResult]:
     engines = replace(vault.engines, settings=vault.engines.settings.model_copy(update=dict(change)))
     paths = await vault.db.read(lambda tx: {int(row[0]): row[1] for row in tx.all("SELECT seq, path FROM notes")})
     found = []
 
-    def pick(tx: Reader, ranking: Ranking) -> list[str]:  # noqa: ARG001  what the pipeline calls
+    def pick(tx: Reader, ranking: SearchRanking) -> list[str]:  # noqa: ARG001  what the pipeline calls
         return [paths[ranking.facts[passage].item[1]] for passage, _ in ranking.items[:DEPTH]]
 
     for each in asked:
-        question = Question(each.text, "hybrid", Filter("bench", clock.now(), kinds=("note",)), DEPTH)
-        hits = await search(engines, question, pick, Timings(engines.observer))
-        found.append(Found(each.how, tuple(hit in each.relevant for hit in hits), len(each.relevant)))
+        question = SearchQuestion(each.text, "hybrid", SearchFilter("bench", clock.now(), kinds=("note",)), DEPTH)
+        hits = await search(engines, question, pick, StageTimings(engines.observer))
+        found.append(QuestionResult(each.how, tuple(hit in each.relevant for hit in hits), len(each.relevant)))
     return found
 
 
-def questions(data: Path, fold: int) -> Iterator[Asked]:
+def questions(data: Path, fold: int) -> Iterator[LinkQuestion]:
     """The lines with links of the notes that are held out, as far as what they link to is not."""
     wanted: dict[tuple[str, int], set[str]] = defaultdict(set)
     with (data / "links.tsv").open(encoding="utf-8", newline="") as file:
@@ -158,7 +160,7 @@ def questions(data: Path, fold: int) -> Iterator[Asked]:
         for how, text in (("named", named), ("context", _LINK.sub(" ", line))):
             words = _MARKUP.sub(" ", text).split()
             if len(words) >= SHORTEST:
-                yield Asked(how, " ".join(words)[:LONGEST], frozenset(relevant))
+                yield LinkQuestion(how, " ".join(words)[:LONGEST], frozenset(relevant))
 
 
 def fold_of(path: str) -> int:
@@ -166,7 +168,7 @@ def fold_of(path: str) -> int:
     return int(hashlib.sha256(path.encode()).hexdigest(), 16) % FOLDS
 
 
-def _table(found: Mapping[str, Sequence[Found]]) -> str:
+def _table(found: Mapping[str, Sequence[QuestionResult]]) -> str:
     lines = []
     for how, title in (("named", "sentences as written"), ("context", "the linked words left out")):
         count = sum(each.how == how for each in found["default"])

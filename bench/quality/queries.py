@@ -9,8 +9,8 @@ from typing import Any
 
 from bench import wire
 from bench.measurements import p50
-from bench.quality.sets import Judged
-from bench.wire import Door, Line, Load, result_of
+from bench.quality.sets import JudgedSet
+from bench.wire import RawConnection, RequestLoad, VaultEndpoint, result_of
 
 TOOL = "search"
 DEPTH, CLIENTS, BUDGET = 20, 2, 50_000
@@ -25,47 +25,47 @@ Ranked = Mapping[str, list[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnsweredRun:
     """A run, and what a call took: the median in seconds, with two clients."""
 
     ranked: Ranked
     seconds: float
 
 
-def ask(judged: Judged, port: int, token: str, run: str) -> Answered:
+def ask(judged: JudgedSet, port: int, token: str, run: str) -> AnsweredRun:
     """Put every question. Raises ``RuntimeError`` for an answer in another mode, one that was cut, or an error."""
     requests = [
-        Door(port, question.vault, token).call(TOOL, _arguments(question.text, judged, run))
+        VaultEndpoint(port, question.vault, token).call(TOOL, _arguments(question.text, judged, run))
         for question in judged.questions
     ]
-    driven = wire.drive(Load(port, CLIENTS, requests, 1 << 24))
+    driven = wire.drive(RequestLoad(port, CLIENTS, requests, 1 << 24))
     ranked = {}
     for question, body in zip(judged.questions, driven.bodies, strict=True):
         answer = result_of(body)
         if answer["mode_used"] != MODES[run] or answer.get("truncated"):
             how = "cut short" if answer.get("truncated") else f"answered by {answer['mode_used']}"
             raise RuntimeError(f"question {question.id} of {judged.task.name}, run {run}: {how}")
-        ranked[question.id] = [name_of(hit, judged) for hit in answer["hits"]]
-    return Answered(ranked, p50(driven.seconds))
+        ranked[question.id] = [hit_id(hit, judged) for hit in answer["hits"]]
+    return AnsweredRun(ranked, p50(driven.seconds))
 
 
 def warm(port: int, token: str, vault: str) -> None:
     """Wait until the model is loaded: before that, an answer may be by words alone."""
-    call = Door(port, vault, token).call(TOOL, {"query": "warm", "limit": 1})
+    call = VaultEndpoint(port, vault, token).call(TOOL, {"query": "warm", "limit": 1})
     until = time.monotonic() + WARM_S
-    with Line(port) as line:
+    with RawConnection(port) as line:
         while result_of(line.ask(call))["mode_used"] != DEFAULT:
             if time.monotonic() > until:
                 raise RuntimeError(f"{vault} still answers by words alone after {WARM_S:.0f} s")
             time.sleep(GLANCE_S)
 
 
-def name_of(hit: Mapping[str, Any], judged: Judged) -> str:
+def hit_id(hit: Mapping[str, Any], judged: JudgedSet) -> str:
     """The id the set knows a hit by."""
     return str(hit["parent"] if judged.task.by_parent else hit["external_id"])
 
 
-def _arguments(query: str, judged: Judged, run: str) -> dict[str, Any]:
+def _arguments(query: str, judged: JudgedSet, run: str) -> dict[str, Any]:
     arguments: dict[str, Any] = {"query": query, "limit": DEPTH, "max_tokens": BUDGET}
     if judged.task.by_parent:
         arguments["group_by"] = "parent"

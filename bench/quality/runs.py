@@ -9,10 +9,10 @@ from typing import Any
 
 from bench import data_folders, servers
 from bench.quality import baselines, queries, stored_sets
-from bench.quality.queries import MODES, Answered
-from bench.quality.scores import Scored, Scorer
-from bench.quality.sets import Judged
-from bench.quality.stored_sets import SUBJECT, Shelf
+from bench.quality.queries import MODES, AnsweredRun
+from bench.quality.scores import RunScores, ScoreScript
+from bench.quality.sets import JudgedSet
+from bench.quality.stored_sets import SUBJECT, StoredSets
 from bench.run import ROOT
 from vaults.errors import InvalidArgument
 
@@ -33,21 +33,21 @@ ABLATIONS: tuple[tuple[str, Mapping[str, str]], ...] = (
 )
 """One change of the default at a time: what the row is called, and the environment of the server."""
 
-BESIDE: Mapping[str, Callable[[Judged, int], dict[str, list[str]]]] = {
-    "scan": baselines.scan,
-    "bm25": baselines.plain_bm25,
+BASELINES: Mapping[str, Callable[[JudgedSet, int], dict[str, list[str]]]] = {
+    "scan": baselines.rank_by_scan,
+    "bm25": baselines.rank_by_plain_bm25,
 }
 """Systems that need no server."""
 
 
 @dataclass(slots=True)
-class Block:
+class SetResults:
     """What is known of a set. ``changed`` holds a row for each ablation: its figures, or why there are none."""
 
-    judged: Judged
-    rows: dict[str, Scored] = field(default_factory=dict)
-    answered: dict[str, Answered] = field(default_factory=dict)
-    changed: dict[str, Scored | str] = field(default_factory=dict)
+    judged: JudgedSet
+    rows: dict[str, RunScores] = field(default_factory=dict)
+    answered: dict[str, AnsweredRun] = field(default_factory=dict)
+    changed: dict[str, RunScores | str] = field(default_factory=dict)
 
     @property
     def missed(self) -> list[str]:
@@ -58,18 +58,18 @@ class Block:
         return [goal.measure for goal in self.judged.task.goals if values[goal.measure] < goal.floor]
 
 
-def measure(sets: Sequence[Judged], shelf: Shelf, scorer: Scorer, *, ablate: bool) -> Iterator[Block]:
+def measure(sets: Sequence[JudgedSet], shelf: StoredSets, scorer: ScoreScript, *, ablate: bool) -> Iterator[SetResults]:
     """One block a set, in order."""
-    for same in _by_store(sets):
-        blocks = [Block(judged) for judged in same]
-        for block, run, answered in _asked(blocks, shelf, {}, tuple(MODES)):
+    for same in _group_by_store(sets):
+        blocks = [SetResults(judged) for judged in same]
+        for block, run, answered in _ask_store(blocks, shelf, {}, tuple(MODES)):
             block.answered[run] = answered
             block.rows[run] = scorer.score(block.judged, run, answered.ranked, intervals=run == "default")
         for block in blocks:
-            for name, ranking in BESIDE.items():
+            for name, ranking in BASELINES.items():
                 block.rows[name] = scorer.score(block.judged, name, ranking(block.judged, queries.DEPTH))
         for label, environment in ABLATIONS if ablate else ():
-            _ablated(blocks, Shelf(shelf.folder), scorer, label, flags_of(environment))
+            _add_ablation(blocks, StoredSets(shelf.folder), scorer, label, flags_of(environment))
         yield from blocks
 
 
@@ -80,25 +80,27 @@ def flags_of(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _ablated(blocks: Sequence[Block], shelf: Shelf, scorer: Scorer, label: str, flags: Mapping[str, Any]) -> None:
+def _add_ablation(
+    blocks: Sequence[SetResults], shelf: StoredSets, scorer: ScoreScript, label: str, flags: Mapping[str, Any]
+) -> None:
     try:
-        data_folders.settings_of(ROOT, **flags)
+        data_folders.default_settings(ROOT, **flags)
     except InvalidArgument as unknown:
         for block in blocks:
             block.changed[label] = str(unknown)
         return
-    for block, run, answered in _asked(blocks, shelf, flags, ("default",)):
+    for block, run, answered in _ask_store(blocks, shelf, flags, ("default",)):
         name = "without." + "-".join(label.split())
         block.changed[label] = scorer.compare(block.judged, name, answered.ranked, run)
 
 
-def _asked(
-    blocks: Sequence[Block], shelf: Shelf, flags: Mapping[str, Any], runs: Sequence[str]
-) -> Iterator[tuple[Block, str, Answered]]:
+def _ask_store(
+    blocks: Sequence[SetResults], shelf: StoredSets, flags: Mapping[str, Any], runs: Sequence[str]
+) -> Iterator[tuple[SetResults, str, AnsweredRun]]:
     first = blocks[0].judged
-    with stored_sets.copied(shelf, first, flags) as ready:
+    with stored_sets.copy_stored_set(shelf, first, flags) as ready:
         token = ready.tokens[SUBJECT]
-        with servers.running(servers.SERVE, ready.data, **flags) as server:
+        with servers.run_server(servers.SERVE, ready.data, **flags) as server:
             for vault in first.vaults:
                 queries.warm(server.port, token, vault)
             for block in blocks:
@@ -111,9 +113,9 @@ def _asked(
                     yield block, run, answered
 
 
-def _by_store(sets: Sequence[Judged]) -> list[list[Judged]]:
+def _group_by_store(sets: Sequence[JudgedSet]) -> list[list[JudgedSet]]:
     """Sets that are stored alike together: they are asked on one server."""
-    together: dict[tuple[str, str], list[Judged]] = {}
+    together: dict[tuple[str, str], list[JudgedSet]] = {}
     for judged in sets:
         together.setdefault((judged.task.store, judged.digest), []).append(judged)
     return list(together.values())

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from bench import locomo
 from bench.quality.queries import Ranked
-from bench.quality.sets import LEFT_OUT, Judged
+from bench.quality.sets import LEFT_OUT, JudgedSet
 
 SCORER, NEEDS = "score.py", "ir_measures"
 MEASURES = ("R@5", "R@10", "R@20", "nDCG@10", "MRR", "Any@10", "All@10")
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class RunScores:
     """Means over the judged questions, 95 % intervals where asked for, and against another run the p-values."""
 
     values: Mapping[str, float]
@@ -29,31 +29,31 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class Scorer:
+class ScoreScript:
     """``script`` reads runs from ``out``; they hold ids and places, no text."""
 
     script: Path
     out: Path
 
-    def score(self, judged: Judged, run: str, ranked: Ranked, *, intervals: bool = False) -> Scored:
+    def score(self, judged: JudgedSet, run: str, ranked: Ranked, *, intervals: bool = False) -> RunScores:
         """The figures of a run, which stays in ``out``. Raises ``RuntimeError`` when the scorer does."""
-        return _scored(self._asked(judged, self._written(judged, run, ranked), *(["--ci"] if intervals else [])))
+        return _parse_scores(self._asked(judged, self._written(judged, run, ranked), *(["--ci"] if intervals else [])))
 
-    def compare(self, judged: Judged, run: str, ranked: Ranked, base: str) -> Scored:
+    def compare(self, judged: JudgedSet, run: str, ranked: Ranked, base: str) -> RunScores:
         """The same beside run ``base``, scored before."""
         baseline = self._path(judged, base)
-        return _scored(self._asked(judged, self._written(judged, run, ranked), "--baseline", str(baseline)))
+        return _parse_scores(self._asked(judged, self._written(judged, run, ranked), "--baseline", str(baseline)))
 
-    def _path(self, judged: Judged, run: str) -> Path:
+    def _path(self, judged: JudgedSet, run: str) -> Path:
         return self.out / f"{judged.task.name}{'.quick' if judged.shortened else ''}.{run}.run"
 
-    def _written(self, judged: Judged, run: str, ranked: Ranked) -> Path:
+    def _written(self, judged: JudgedSet, run: str, ranked: Ranked) -> Path:
         path = self._path(judged, run)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(f"{line}\n" for line in locomo.trec_lines(ranked)), encoding="utf-8")
         return path
 
-    def _asked(self, judged: Judged, run: Path, *more: str) -> str:
+    def _asked(self, judged: JudgedSet, run: Path, *more: str) -> str:
         command = [sys.executable, str(self.script), "--qrels", str(self._qrels(judged)), "--run", str(run)]
         command += ["--queries", str(judged.folder / "queries.jsonl"), "--exclude-category", LEFT_OUT, "--json", *more]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -61,7 +61,7 @@ class Scorer:
             raise RuntimeError(f"{SCORER}: {done.stderr.strip()[-300:]}")
         return done.stdout
 
-    def _qrels(self, judged: Judged) -> Path:
+    def _qrels(self, judged: JudgedSet) -> Path:
         whole = judged.folder / judged.task.qrels
         if not judged.shortened:
             return whole
@@ -73,7 +73,7 @@ class Scorer:
         return path
 
 
-def missing(data: Path) -> str | None:
+def missing_reason(data: Path) -> str | None:
     """Why nothing can be scored here, or None."""
     if not (data / SCORER).is_file():
         return f"{data / SCORER} is not there"
@@ -82,8 +82,8 @@ def missing(data: Path) -> str | None:
     return None
 
 
-def _scored(text: str) -> Scored:
+def _parse_scores(text: str) -> RunScores:
     found = json.loads(text)
     interval = {measure: (low, high) for measure, (low, high) in found.get("ci95", {}).items()}
     p = {measure: each["p"] for measure, each in found.get("vs_baseline", {}).items()}
-    return Scored(found["overall"], interval, p, found.get("by_category", {}))
+    return RunScores(found["overall"], interval, p, found.get("by_category", {}))

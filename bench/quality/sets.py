@@ -27,7 +27,7 @@ class Goal:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class JudgedTask:
     """One block of the table. Tasks of the same ``store`` share its vaults. ``by_parent``: sessions are looked for,
     and found by their turns."""
 
@@ -41,7 +41,7 @@ class Task:
 
 
 TASKS = (
-    Task(
+    JudgedTask(
         "locomo",
         "LoCoMo turns, in their conversation",
         "locomo",
@@ -54,7 +54,7 @@ TASKS = (
             Goal("MRR", 0.59, 0.62),
         ),
     ),
-    Task(
+    JudgedTask(
         "sessions",
         "LoCoMo sessions, rolled up",
         "locomo",
@@ -63,7 +63,7 @@ TASKS = (
         "qrels.sessions.tsv",
         by_parent=True,
     ),
-    Task(
+    JudgedTask(
         "pooled",
         "LoCoMo sessions, all pooled in one vault",
         "pooled",
@@ -72,8 +72,10 @@ TASKS = (
         "qrels.sessions.tsv",
         by_parent=True,
     ),
-    Task("hotpotqa", "HotpotQA, one query", "hotpotqa", "hotpotqa", (Goal("R@10", 0.98), Goal("All@10", 0.96, 0.97))),
-    Task("scifact", "SciFact", "scifact", "scifact", (Goal("nDCG@10", 0.73, 0.74), Goal("R@10", 0.84))),
+    JudgedTask(
+        "hotpotqa", "HotpotQA, one query", "hotpotqa", "hotpotqa", (Goal("R@10", 0.98), Goal("All@10", 0.96, 0.97))
+    ),
+    JudgedTask("scifact", "SciFact", "scifact", "scifact", (Goal("nDCG@10", 0.73, 0.74), Goal("R@10", 0.84))),
 )
 BY_NAME = {task.name: task for task in TASKS}
 IN_GROUPS = {"locomo"}
@@ -81,7 +83,7 @@ IN_GROUPS = {"locomo"}
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class JudgedDocument:
     """Something to find. ``arguments`` is what ``remember`` is given; ``text`` is what a plain scan would read."""
 
     id: str
@@ -92,7 +94,7 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class JudgedQuestion:
     """Something to look for; ``relevant`` are the documents, or parents, that answer it."""
 
     id: str
@@ -102,13 +104,13 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedSet:
     """A task with its documents and the questions that count."""
 
-    task: Task
+    task: JudgedTask
     folder: Path
-    documents: tuple[Document, ...]
-    questions: tuple[Question, ...]
+    documents: tuple[JudgedDocument, ...]
+    questions: tuple[JudgedQuestion, ...]
     shortened: bool = False
 
     @property
@@ -125,24 +127,24 @@ class Judged:
         return whole.hexdigest()[:16]
 
 
-def present(data: Path, task: Task) -> bool:
+def is_present(data: Path, task: JudgedTask) -> bool:
     """Whether the task's files are there."""
     return all((data / task.folder / name).is_file() for name in ("corpus.jsonl", "queries.jsonl", task.qrels))
 
 
-def read(data: Path, task: Task, *, quick: bool = False) -> Judged:
+def read_set(data: Path, task: JudgedTask, *, quick: bool = False) -> JudgedSet:
     """The whole task, or so little of it that a run only shows whether everything works."""
     folder = data / task.folder
     documents = tuple(_document(task, row) for row in _lines(folder / "corpus.jsonl"))
-    whole = Judged(task, folder, documents, tuple(_questions(folder, task)))
-    return _shortened(whole) if quick else whole
+    whole = JudgedSet(task, folder, documents, tuple(_questions(folder, task)))
+    return _shorten(whole) if quick else whole
 
 
-def _document(task: Task, row: Mapping[str, Any]) -> Document:
+def _document(task: JudgedTask, row: Mapping[str, Any]) -> JudgedDocument:
     vault = _vault(task, row)
     if "session" not in row:
         arguments = {"content": row["text"], "title": row["title"], "external_id": row["id"]}
-        return Document(row["id"], vault, f"{row['title']}\n{row['text']}", arguments)
+        return JudgedDocument(row["id"], vault, f"{row['title']}\n{row['text']}", arguments)
     arguments = {  # without the corpus's title: it is the session's, and a turn has none
         "content": row["text"],
         "type": "episodic",
@@ -152,21 +154,21 @@ def _document(task: Task, row: Mapping[str, Any]) -> Document:
         "occurred_at": f"{row['timestamp']}Z",
         "external_id": row["id"],
     }
-    return Document(row["id"], vault, row["text"], arguments, row["session"])
+    return JudgedDocument(row["id"], vault, row["text"], arguments, row["session"])
 
 
-def _vault(task: Task, row: Mapping[str, Any]) -> str:
+def _vault(task: JudgedTask, row: Mapping[str, Any]) -> str:
     return str(row["group"]).lower() if task.store in IN_GROUPS else task.store
 
 
-def _questions(folder: Path, task: Task) -> Iterator[Question]:
-    relevant = judgements(folder / task.qrels)
+def _questions(folder: Path, task: JudgedTask) -> Iterator[JudgedQuestion]:
+    relevant = read_judgements(folder / task.qrels)
     for row in _lines(folder / "queries.jsonl"):
         if row["category"] != LEFT_OUT and row["id"] in relevant:
-            yield Question(row["id"], _vault(task, row), row["text"], frozenset(relevant[row["id"]]))
+            yield JudgedQuestion(row["id"], _vault(task, row), row["text"], frozenset(relevant[row["id"]]))
 
 
-def judgements(path: Path) -> Mapping[str, set[str]]:
+def read_judgements(path: Path) -> Mapping[str, set[str]]:
     """The relevant ids of each question."""
     relevant: dict[str, set[str]] = defaultdict(set)
     for line in path.read_text(encoding="utf-8").splitlines()[1:]:
@@ -176,7 +178,7 @@ def judgements(path: Path) -> Mapping[str, set[str]]:
     return dict(relevant)
 
 
-def _shortened(whole: Judged) -> Judged:
+def _shorten(whole: JudgedSet) -> JudgedSet:
     """The first questions of the first vault, its first documents, and those that answer."""
     first = whole.questions[0].vault
     asked = [question for question in whole.questions if question.vault == first][:QUICK_QUESTIONS]
@@ -190,10 +192,10 @@ def _shortened(whole: Judged) -> Judged:
 
 
 def _lines(path: Path) -> tuple[Mapping[str, Any], ...]:
-    return _parsed(path, path.stat().st_mtime_ns)
+    return _parse_lines(path, path.stat().st_mtime_ns)
 
 
 @cache
-def _parsed(path: Path, changed: int) -> tuple[Mapping[str, Any], ...]:  # noqa: ARG001  a newer file is another one
+def _parse_lines(path: Path, changed: int) -> tuple[Mapping[str, Any], ...]:  # noqa: ARG001  a newer file is another one
     with path.open(encoding="utf-8") as file:
         return tuple(json.loads(line) for line in file)

@@ -20,15 +20,15 @@ from pathlib import Path
 from typing import Any
 
 from bench import data_folders, servers, wire
-from bench.data_folders import Ground
-from bench.quality.sets import Document, Judged
+from bench.data_folders import DataFolder
+from bench.quality.sets import JudgedDocument, JudgedSet
 from bench.run import ROOT
 from bench.servers import Server
-from bench.wire import Door, Line, Load, result_of
+from bench.wire import RawConnection, RequestLoad, VaultEndpoint, result_of
 
 SUBJECT, CLIENTS, BATCH = "bench", 8, 500
 PATIENCE_S, GLANCE_S = 900.0, 0.25
-KEPT = 3
+MAX_KEPT = 3
 """Folders kept of one store; the oldest goes."""
 
 SOURCES = (
@@ -55,7 +55,7 @@ READERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class StoredSets:
     """Where folders are kept; ``fresh``: store again whatever is there."""
 
     folder: Path
@@ -63,26 +63,26 @@ class Shelf:
 
 
 @contextmanager
-def copied(shelf: Shelf, judged: Judged, flags: Mapping[str, Any]) -> Iterator[Ground]:
+def copy_stored_set(shelf: StoredSets, judged: JudgedSet, flags: Mapping[str, Any]) -> Iterator[DataFolder]:
     """A folder of one's own that holds the set, with a token for all its vaults. Stores it first where needed."""
-    kept = shelf.folder / key_of(judged, flags)
+    kept = shelf.folder / folder_key(judged, flags)
     if shelf.fresh or not kept.is_dir():
-        _stored(kept, judged, flags)
+        _store(kept, judged, flags)
     with tempfile.TemporaryDirectory(prefix="strongroom-bench-quality-", ignore_cleanup_errors=True) as made:
         data = Path(made) / "data"
         shutil.copytree(kept, data)
-        yield data_folders.prepared(data, {SUBJECT: ("*",)})
+        yield data_folders.prepare_folder(data, {SUBJECT: ("*",)})
 
 
-def key_of(judged: Judged, flags: Mapping[str, Any]) -> str:
+def folder_key(judged: JudgedSet, flags: Mapping[str, Any]) -> str:
     """The name of the folder: the store, and a digest of what decides about its contents."""
     from vaults.embed.prepared_model import find_prepared
 
-    settings = data_folders.settings_of(ROOT, **flags).settings
+    settings = data_folders.default_settings(ROOT, **flags).settings
     model = find_prepared(settings.embedding)
     parts = {
         "documents": judged.digest,
-        "code": recipe(ROOT),
+        "code": code_digest(ROOT),
         "settings": [settings.index.model_dump_json(), settings.embedding.model_dump_json()],
         "model": model.identity.key if model else None,
     }
@@ -90,75 +90,77 @@ def key_of(judged: Judged, flags: Mapping[str, Any]) -> str:
     return f"{judged.task.store}{'-quick' if judged.shortened else ''}.{digest}"
 
 
-def recipe(root: Path) -> str:
+def code_digest(root: Path) -> str:
     """A digest of the code that stores, comments and docstrings apart."""
     whole = hashlib.sha256()
     for path in sorted(path for pattern in SOURCES for path in root.glob(pattern)):
         name = path.relative_to(root)
         if path.stem not in READERS.get(str(name.parent), ()):
             text = path.read_text(encoding="utf-8")
-            whole.update(f"{name}\0{_bare(text) if path.suffix == '.py' else text}\0".encode())
+            whole.update(f"{name}\0{_strip_docstrings(text) if path.suffix == '.py' else text}\0".encode())
     return whole.hexdigest()
 
 
-def _bare(code: str) -> str:
+def _strip_docstrings(code: str) -> str:
     tree = ast.parse(code)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
-            node.body = [each for each in body if not _is_words(each)]  # type: ignore[attr-defined]
+            node.body = [each for each in body if not _is_docstring(each)]  # type: ignore[attr-defined]
     return ast.dump(tree)
 
 
-def _is_words(node: ast.AST) -> bool:
+def _is_docstring(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def _stored(kept: Path, judged: Judged, flags: Mapping[str, Any]) -> None:
+def _store(kept: Path, judged: JudgedSet, flags: Mapping[str, Any]) -> None:
     kept.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".making-", dir=kept.parent, ignore_cleanup_errors=True) as made:
-        ready = data_folders.prepared(Path(made) / "data", {SUBJECT: judged.vaults})
-        with servers.running(servers.SERVE, ready.data, **flags) as server:
-            _filled(server, ready.tokens[SUBJECT], judged)
+        ready = data_folders.prepare_folder(Path(made) / "data", {SUBJECT: judged.vaults})
+        with servers.run_server(servers.SERVE, ready.data, **flags) as server:
+            _fill(server, ready.tokens[SUBJECT], judged)
         shutil.rmtree(kept, ignore_errors=True)
         ready.data.rename(kept)  # last: what is there is whole
     _forget_old(kept)
 
 
-def _filled(server: Server, token: str, judged: Judged) -> None:
+def _fill(server: Server, token: str, judged: JudgedSet) -> None:
     began, count = time.perf_counter(), len(judged.documents)
     for start in range(0, count, BATCH):
         some = judged.documents[start : start + BATCH]
-        _told(f"{judged.task.store}: storing, {start:,} of {count:,}")
+        _print_progress(f"{judged.task.store}: storing, {start:,} of {count:,}")
         _remember(server.port, token, some)
     for vault in judged.vaults:
-        stored = _settled(Door(server.port, vault, token))
+        stored = _wait_for_vectors(VaultEndpoint(server.port, vault, token))
         expected = sum(document.vault == vault for document in judged.documents)
         if stored != expected:
             raise RuntimeError(f"{vault} holds {stored} of {expected} documents")
     took = time.perf_counter() - began
-    _told(f"{judged.task.store}: {count:,} documents stored in {took:.0f} s, {count / took:.0f} a second", end="\n")
+    _print_progress(
+        f"{judged.task.store}: {count:,} documents stored in {took:.0f} s, {count / took:.0f} a second", end="\n"
+    )
 
 
-def _remember(port: int, token: str, documents: Sequence[Document]) -> None:
+def _remember(port: int, token: str, documents: Sequence[JudgedDocument]) -> None:
     requests = [
-        Door(port, document.vault, token).call("remember", {**document.arguments, "on_duplicate": "store"})
+        VaultEndpoint(port, document.vault, token).call("remember", {**document.arguments, "on_duplicate": "store"})
         for document in documents
     ]
-    for body in wire.drive(Load(port, CLIENTS, requests, 1 << 20)).bodies:
+    for body in wire.drive(RequestLoad(port, CLIENTS, requests, 1 << 20)).bodies:
         result_of(body)
 
 
-def _settled(door: Door) -> int:
+def _wait_for_vectors(door: VaultEndpoint) -> int:
     """Wait until every text has its vector; how many memories there are."""
     until = time.monotonic() + PATIENCE_S
-    with Line(door.port) as line:
+    with RawConnection(door.port) as line:
         while time.monotonic() < until:
             status = result_of(line.ask(door.call("status", {})))
             pending = status["embedding"]["pending"]
             if pending == 0:
                 return int(status["memories"]["living"])
-            _told(f"{door.vault}: {pending:,} texts without a vector yet")
+            _print_progress(f"{door.vault}: {pending:,} texts without a vector yet")
             time.sleep(GLANCE_S)
     raise RuntimeError(f"{door.vault}: {pending} texts have no vector after {PATIENCE_S:.0f} s")
 
@@ -166,9 +168,9 @@ def _settled(door: Door) -> int:
 def _forget_old(kept: Path) -> None:
     store = kept.name.partition(".")[0]
     same = sorted(kept.parent.glob(f"{store}.*"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in [path for path in same if path != kept][KEPT - 1 :]:
+    for path in [path for path in same if path != kept][MAX_KEPT - 1 :]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _told(what: str, end: str = "") -> None:
+def _print_progress(what: str, end: str = "") -> None:
     print(f"\r  {what:70}", end=end, file=sys.stderr, flush=True)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.machine import one_line
-from bench.quality.runs import Block
-from bench.quality.scores import MEASURES, Scored
+from bench.quality.runs import SetResults
+from bench.quality.scores import MEASURES, RunScores
 from bench.quality.sets import Goal
 
 WIDTH, NAME, CELL = 100, 36, 8
@@ -26,12 +26,12 @@ MISSED_BELOW = 10
 """A question is listed when something that answers it is not among the first ten."""
 
 
-def plain(blocks: Sequence[Block], about: Mapping[str, Any]) -> str:
+def plain(blocks: Sequence[SetResults], about: Mapping[str, Any]) -> str:
     """A block for each set: the systems, the interval of the default, and what it has to reach."""
     return "\n".join([line for block in blocks for line in (*_block(block), *_ablations(block), "")] + foot(about))
 
 
-def markdown(blocks: Sequence[Block], about: Mapping[str, Any]) -> str:
+def markdown(blocks: Sequence[SetResults], about: Mapping[str, Any]) -> str:
     """For the README: a row for each figure that has a floor, and a table for what each stage is worth."""
     heads = ("set", "measure", *SYSTEMS.values(), "95 %", "at least", "aim")
     lines = [_cells(heads), _cells(["---"] * 2 + ["---:"] * (len(heads) - 2))]
@@ -60,7 +60,7 @@ def foot(about: Mapping[str, Any]) -> list[str]:
     return [line for note in notes for line in textwrap.wrap(note, WIDTH)]
 
 
-def write_json(path: Path, blocks: Sequence[Block], about: Mapping[str, Any]) -> None:
+def write_json(path: Path, blocks: Sequence[SetResults], about: Mapping[str, Any]) -> None:
     """Everything, for programs; no text of the sets."""
     whole = {
         "about": about,
@@ -81,7 +81,7 @@ def write_json(path: Path, blocks: Sequence[Block], about: Mapping[str, Any]) ->
     path.write_text(json.dumps(whole, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
-def misses(block: Block) -> Iterator[dict[str, Any]]:
+def list_misses(block: SetResults) -> Iterator[dict[str, Any]]:
     """The default's questions that lack an answer among the first ten, the worst first. Ranks start at 1; None: not
     among the hits."""
     found = block.answered["default"].ranked
@@ -96,7 +96,7 @@ def misses(block: Block) -> Iterator[dict[str, Any]]:
     yield from (line for _, line in sorted(lines, key=lambda pair: -pair[0]))
 
 
-def _block(block: Block) -> Iterator[str]:
+def _block(block: SetResults) -> Iterator[str]:
     judged, goals = block.judged, {goal.measure: goal for goal in block.judged.task.goals}
     vaults = len(judged.vaults)
     counts = (
@@ -122,7 +122,7 @@ def _verdict(goal: Goal | None, missed: Sequence[str]) -> str:
     return "MISSED" if goal.measure in missed else "met"
 
 
-def _ablations(block: Block) -> Iterator[str]:
+def _ablations(block: SetResults) -> Iterator[str]:
     if not block.changed:
         return
     measures = [goal.measure for goal in block.judged.task.goals]
@@ -131,7 +131,7 @@ def _ablations(block: Block) -> Iterator[str]:
         yield f"{label:{NAME}}{row}" if isinstance(row, str) else _row(label, _deltas(block, row))
 
 
-def _stages(blocks: Sequence[Block]) -> list[str]:
+def _stages(blocks: Sequence[SetResults]) -> list[str]:
     """One table: a row for each change, a column for each headline figure, the differences in it."""
     labels = list(dict.fromkeys(label for block in blocks for label in block.changed))
     if not labels:
@@ -147,7 +147,7 @@ def _stages(blocks: Sequence[Block]) -> list[str]:
     return [*lines, ""]
 
 
-def _deltas(block: Block, row: Scored) -> list[str]:
+def _deltas(block: SetResults, row: RunScores) -> list[str]:
     base = block.rows["default"].values
     found = [f"{row.values[goal.measure] - base[goal.measure]:+.3f}" for goal in block.judged.task.goals]
     return [*found, *(f"{row.p[measure]:.3f}" for measure in ("R@10", "nDCG@10"))]

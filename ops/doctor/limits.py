@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from auth.licence import Verdict
+from auth.licence import LicenceVerdict
 from auth.tokens import TokenRecord
-from ops.doctor.check import Check
+from ops.doctor.check import DoctorCheck
 
 
-def licence(verdict: Verdict) -> Check:
+def licence(verdict: LicenceVerdict) -> DoctorCheck:
     """Whether the licence holds, if there is one."""
     if verdict.state in ("valid", "absent"):
-        return Check("licence", "ok", verdict.message)
-    return Check("licence", "warning", verdict.message, "plans hold without it: replace it, or remove the file")
+        return DoctorCheck("licence", "ok", verdict.message)
+    return DoctorCheck("licence", "warning", verdict.message, "plans hold without it: replace it, or remove the file")
 
 
-def plans(undefined: Sequence[str]) -> Check:
+def plans(undefined: Sequence[str]) -> DoctorCheck:
     """Whether everybody's plan is one. ``undefined``: those that no setting defines."""
     if not undefined:
-        return Check("plans", "ok", "every plan somebody is on is defined")
-    return Check(
+        return DoctorCheck("plans", "ok", "every plan somebody is on is defined")
+    return DoctorCheck(
         "plans",
         "warning",
         "some are on plans that do not exist, and so on the default one",
@@ -34,11 +34,11 @@ NOTICE = timedelta(days=14)
 """So long before a token in use ends, somebody is told."""
 
 
-def tokens(ending: Sequence[TokenRecord]) -> Check:
+def tokens(ending: Sequence[TokenRecord]) -> DoctorCheck:
     """Whether agents will still get in. ``ending``: tokens in use that end within ``NOTICE``."""
     if not ending:
-        return Check("tokens", "ok", f"no token in use ends within {NOTICE.days} days")
-    return Check(
+        return DoctorCheck("tokens", "ok", f"no token in use ends within {NOTICE.days} days")
+    return DoctorCheck(
         "tokens",
         "warning",
         f"tokens that are in use end within {NOTICE.days} days: {len(ending)}",

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from ops.doctor.check import Check
+from ops.doctor.check import DoctorCheck
 from vaults.db.connection import open_raw
 from vaults.db.engine import is_safe, sqlite
-from vaults.db.failures import translated
+from vaults.db.failures import translate_sqlite_errors
 from vaults.embed.engines import model_info
 from vaults.errors import StrongroomError
-from vaults.files.watch.mounts import network_disk
+from vaults.files.watch.mounts import find_network_disk
 from vaults.settings import EmbeddingSettings, StorageSettings
 
 MB = 1024 * 1024
-NEARLY = 4
+NEARLY_FULL_FACTOR = 4
 """So many times the reserve of free disk is little."""
 
 CONTROL = "control.db"
@@ -34,81 +34,85 @@ class Machine:
     embedding: EmbeddingSettings
 
 
-def data_folder(machine: Machine) -> Check:
+def data_folder(machine: Machine) -> DoctorCheck:
     """It is there, ours, and can be written."""
     name, data = "data_folder", machine.data
     if not data.is_dir():
-        return Check(name, "notice", f"{data} does not exist yet", "the first start makes it")
+        return DoctorCheck(name, "notice", f"{data} does not exist yet", "the first start makes it")
     if not os.access(data, os.R_OK | os.W_OK | os.X_OK):
         todo = "check its owner and how it is mounted; until then what is stored can be read at most"
-        return Check(name, "error", f"{data} cannot be written", todo)
-    if (kind := network_disk(data)) is not None:
+        return DoctorCheck(name, "error", f"{data} cannot be written", todo)
+    if (kind := find_network_disk(data)) is not None:
         todo = "SQLite's log needs a local disk: keep the data on one; folders of notes may lie anywhere"
-        return Check(name, "warning", f"{data} is on a {kind} disk", todo)
-    return Check(name, "ok", f"{data} can be written")
+        return DoctorCheck(name, "warning", f"{data} is on a {kind} disk", todo)
+    return DoctorCheck(name, "ok", f"{data} can be written")
 
 
-def disk_space(machine: Machine) -> Check:
+def disk_space(machine: Machine) -> DoctorCheck:
     """More is free than the reserve below which nothing is written."""
     there = next(folder for folder in (machine.data, *machine.data.parents) if folder.is_dir())
     disk = os.statvfs(there)
     free, reserve = disk.f_bavail * disk.f_frsize // MB, machine.storage.reserve_mb
     message = f"{free:,} MB are free; below {reserve:,} MB nothing is written"
     if free < reserve:
-        return Check("disk_space", "error", message, "free space: writes answer storage_full")
-    if free < NEARLY * reserve:
-        return Check("disk_space", "warning", message, "free space soon")
-    return Check("disk_space", "ok", message)
+        return DoctorCheck("disk_space", "error", message, "free space: writes answer storage_full")
+    if free < NEARLY_FULL_FACTOR * reserve:
+        return DoctorCheck("disk_space", "warning", message, "free space soon")
+    return DoctorCheck("disk_space", "ok", message)
 
 
-def sqlite_version(_machine: Machine) -> Check:
+def sqlite_version(_machine: Machine) -> DoctorCheck:
     """One that does not damage databases."""
     name, version = "sqlite", sqlite.sqlite_version
     if is_safe():
-        return Check(name, "ok", f"SQLite {version}")
+        return DoctorCheck(name, "ok", f"SQLite {version}")
     todo = "install the package pysqlite3, or a Python with SQLite 3.51.3 or later"
-    return Check(name, "warning", f"SQLite {version} can damage a database that several connections write", todo)
+    return DoctorCheck(name, "warning", f"SQLite {version} can damage a database that several connections write", todo)
 
 
-def control_database(machine: Machine) -> Check:
+def control_database(machine: Machine) -> DoctorCheck:
     """Who may do what, and which vaults there are: readable and whole."""
     name, path = "control_db", machine.data / CONTROL
     if not path.exists():
-        return Check(name, "notice", "there is no control.db yet", "the first start makes it")
+        return DoctorCheck(name, "notice", "there is no control.db yet", "the first start makes it")
     try:
-        with translated(), closing(open_raw(path, machine.storage, writer=False)) as raw:
+        with translate_sqlite_errors(), closing(open_raw(path, machine.storage, writer=False)) as raw:
             mode = str(raw.execute("PRAGMA journal_mode").fetchone()[0])
             found = [str(row[0]) for row in raw.execute("PRAGMA quick_check(20)") if row[0] != "ok"]
             dangling = len(raw.execute("PRAGMA foreign_key_check").fetchall())
             raw.execute("SELECT COUNT(*) FROM vaults")
     except StrongroomError as failure:
-        return Check(name, "error", f"control.db cannot be used: {failure.message}", "restore a backup")
+        return DoctorCheck(name, "error", f"control.db cannot be used: {failure.message}", "restore a backup")
     if found or dangling:
-        return Check(name, "error", "control.db is damaged", "restore a backup", found)
+        return DoctorCheck(name, "error", "control.db is damaged", "restore a backup", found)
     if mode != "wal":
-        return Check(name, "warning", f"control.db is in {mode} mode", "start the server once: it sets WAL")
-    return Check(name, "ok", "control.db is whole")
+        return DoctorCheck(name, "warning", f"control.db is in {mode} mode", "start the server once: it sets WAL")
+    return DoctorCheck(name, "ok", "control.db is whole")
 
 
-def model(machine: Machine) -> Check:
+def model(machine: Machine) -> DoctorCheck:
     """What vectors are made with is there and intact."""
     name = "model"
     try:
         info = model_info(machine.embedding)
     except StrongroomError as failure:
-        return Check(name, "error", failure.message, failure.hint or "run: strongroom model prepare")
+        return DoctorCheck(name, "error", failure.message, failure.hint or "run: strongroom model prepare")
     if info.engine == "off":
-        return Check(name, "notice", "embeddings are off: search is by keyword alone")
+        return DoctorCheck(name, "notice", "embeddings are off: search is by keyword alone")
     if info.intact is False:
-        return Check(name, "error", f"the prepared copy of {info.model} is damaged", "run: strongroom model prepare")
+        return DoctorCheck(
+            name, "error", f"the prepared copy of {info.model} is damaged", "run: strongroom model prepare"
+        )
     if info.prepared is None and info.source is None:
-        return Check(name, "error", f"{info.model} is not on this machine", "run: strongroom model prepare")
+        return DoctorCheck(name, "error", f"{info.model} is not on this machine", "run: strongroom model prepare")
     if info.prepared is None and machine.embedding.engine != "sentence-transformers":
-        return Check(name, "warning", f"{info.model} is not prepared: starts are slow", "run: strongroom model prepare")
-    return Check(name, "ok", f"{info.model}, by {info.engine}")
+        return DoctorCheck(
+            name, "warning", f"{info.model} is not prepared: starts are slow", "run: strongroom model prepare"
+        )
+    return DoctorCheck(name, "ok", f"{info.model}, by {info.engine}")
 
 
-MACHINE: tuple[Callable[[Machine], Check], ...] = (
+MACHINE: tuple[Callable[[Machine], DoctorCheck], ...] = (
     data_folder,
     disk_space,
     sqlite_version,
@@ -116,9 +120,9 @@ MACHINE: tuple[Callable[[Machine], Check], ...] = (
     model,
 )
 
-Examined: TypeAlias = list[Check]
+MachineReport: TypeAlias = list[DoctorCheck]
 
 
-def examine_machine(machine: Machine) -> Examined:
+def examine_machine(machine: Machine) -> MachineReport:
     """Every check, in order."""
     return [check(machine) for check in MACHINE]

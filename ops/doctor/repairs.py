@@ -5,7 +5,7 @@ from __future__ import annotations
 from vaults.activity_log import stale_sessions
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.maintenance.reindexing import pay
+from vaults.domain.maintenance.reindexing import backfill_vectors
 from vaults.domain.notes.commit import recovery
 from vaults.domain.notes.sync import readiness
 from vaults.errors import StrongroomError
@@ -17,8 +17,8 @@ async def repair(vault: Vault) -> list[str]:
     """Repair what can be repaired without losing anything; returns what was done, a line each. What cannot be done
     now is left, and the checks say so."""
     done: list[str] = []
-    await readiness.settled(vault)
-    for step in (_recover, _sweep, _part, _pay):
+    await readiness.wait_until_synced(vault)
+    for step in (_recover, _sweep, _pause_sessions, _backfill_vectors):
         try:
             if line := await step(vault):
                 done.append(line)
@@ -40,17 +40,17 @@ async def _sweep(vault: Vault) -> str:
     return "; ".join(filter(None, (removed, kept)))
 
 
-async def _part(vault: Vault) -> str:
+async def _pause_sessions(vault: Vault) -> str:
     cutoffs = vault.ledger.cutoffs()
-    count = await vault.db.write(lambda tx: stale_sessions.sweep(tx, cutoffs))
+    count = await vault.db.write(lambda tx: stale_sessions.pause_stale(tx, cutoffs))
     return f"{count:,} sessions nobody is in were paused" if count else ""
 
 
-async def _pay(vault: Vault) -> str:
+async def _backfill_vectors(vault: Vault) -> str:
     def owed(tx: Reader) -> int:
-        return embeddings.owed_count(tx)
+        return embeddings.count_missing(tx)
 
     before = await vault.db.read(owed)
-    await pay(vault, lambda *_: None)
+    await backfill_vectors(vault, lambda *_: None)
     made = before - await vault.db.read(owed)
     return f"{made:,} vectors were made" if made > 0 else ""

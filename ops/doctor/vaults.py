@@ -12,27 +12,27 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
-from ops.doctor.check import Check
+from ops.doctor.check import DoctorCheck
 from ops.doctor.continuity import CONTINUITY
 from ops.doctor.notes import NOTES
 from vaults.db.sql import Reader
-from vaults.domain.maintenance.vault_status import status
+from vaults.domain.maintenance.vault_status import read_status
 from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.verify import journal_check
 from vaults.errors import StrongroomError, VaultQuarantined
 from vaults.index import embeddings
-from vaults.pool import Pool
+from vaults.pool import VaultPool
 from vaults.registry import VaultEntry
 from vaults.vault import Vault
 
-VaultCheck: TypeAlias = Callable[[Vault], Awaitable[Check]]
+VaultCheck: TypeAlias = Callable[[Vault], Awaitable[DoctorCheck]]
 
 
-async def holds(vault: Vault, viewer: Actor | None = None) -> Check:
+async def holds(vault: Vault, viewer: Actor | None = None) -> DoctorCheck:
     """What is in it."""
-    found = await status(vault, viewer)
+    found = await read_status(vault, viewer)
     counts = f"{found.memories.living:,} memories, {found.notes.notes:,} notes, {found.index.passages:,} passages"
-    return Check("holds", "ok", f"{counts}, {found.storage_bytes // 1024:,} KB")
+    return DoctorCheck("holds", "ok", f"{counts}, {found.storage_bytes // 1024:,} KB")
 
 
 _SHARED = (
@@ -41,7 +41,7 @@ _SHARED = (
 )
 
 
-async def vectors(vault: Vault, viewer: Actor | None = None) -> Check:
+async def vectors(vault: Vault, viewer: Actor | None = None) -> DoctorCheck:
     """Whether search by meaning finds everything."""
     seen, params = (_SHARED, {"viewer": viewer.identity}) if viewer else ("", {})
 
@@ -56,35 +56,35 @@ async def vectors(vault: Vault, viewer: Actor | None = None) -> Check:
     name, off = "vectors", vault.shared.embedding.engine == "off"
     if given_up:
         todo = f"run: strongroom reindex --vault {vault.name}"
-        return Check(name, "warning", f"the model refused {given_up:,} passages; only keywords find them", todo)
+        return DoctorCheck(name, "warning", f"the model refused {given_up:,} passages; only keywords find them", todo)
     if owed:
         todo = "" if off else "a running server makes them; or run: strongroom doctor --repair"
-        return Check(name, "notice", f"{owed:,} passages have no vector yet; keywords find them", todo)
-    return Check(name, "ok", "every passage has its vector")
+        return DoctorCheck(name, "notice", f"{owed:,} passages have no vector yet; keywords find them", todo)
+    return DoctorCheck(name, "ok", "every passage has its vector")
 
 
-async def changes(vault: Vault) -> Check:
+async def changes(vault: Vault) -> DoctorCheck:
     """Whether every change a tool began was ended."""
-    if count := await journal_check.unfinished(vault):
+    if count := await journal_check.count_unfinished(vault):
         message = f"{count:,} changes of notes were begun and not ended"
-        return Check("changes", "error", message, f"run: strongroom doctor --repair --vault {vault.name}")
-    return Check("changes", "ok", "every change was ended")
+        return DoctorCheck("changes", "error", message, f"run: strongroom doctor --repair --vault {vault.name}")
+    return DoctorCheck("changes", "ok", "every change was ended")
 
 
 VAULT: tuple[VaultCheck, ...] = (holds, vectors, changes, *CONTINUITY, *NOTES)
 
 
-async def examine_open(vault: Vault, viewer: Actor) -> list[Check]:
+async def examine_open(vault: Vault, viewer: Actor) -> list[DoctorCheck]:
     """Every check of a vault that is open, for a caller."""
     told: dict[VaultCheck, VaultCheck] = {
         holds: partial(holds, viewer=viewer),
         vectors: partial(vectors, viewer=viewer),
     }
-    found = [await _examined(vault, told.get(check, check)) for check in VAULT]
-    return [_placeless(vault, each) for each in found]
+    found = [await _run_check(vault, told.get(check, check)) for check in VAULT]
+    return [_without_paths(vault, each) for each in found]
 
 
-def _placeless(vault: Vault, check: Check) -> Check:
+def _without_paths(vault: Vault, check: DoctorCheck) -> DoctorCheck:
     """What it says, without where on the machine the vault lies."""
 
     def said(text: str) -> str:
@@ -95,25 +95,29 @@ def _placeless(vault: Vault, check: Check) -> Check:
     )
 
 
-async def examine_vault(pool: Pool, entry: VaultEntry) -> list[Check]:
+async def examine_vault(pool: VaultPool, entry: VaultEntry) -> list[DoctorCheck]:
     """Whether a vault opens and, if so, every check of it, in order."""
     try:
         async with pool.lease(entry) as vault:
-            opens = Check("opens", "ok", "it opens", vault=entry.name)
-            return [opens, *[await _examined(vault, check) for check in VAULT]]
+            opens = DoctorCheck("opens", "ok", "it opens", vault=entry.name)
+            return [opens, *[await _run_check(vault, check) for check in VAULT]]
     except VaultQuarantined as failure:
         reason = failure.details.get("reason", "damaged")
         message = f"it is shut out ({reason}): {failure.message}"
-        return [Check("opens", "error", message, failure.hint or "restore a backup", vault=entry.name)]
+        return [DoctorCheck("opens", "error", message, failure.hint or "restore a backup", vault=entry.name)]
     except StrongroomError as failure:
-        return [Check("opens", "error", f"it does not open: {failure.message}", failure.hint or "", vault=entry.name)]
+        return [
+            DoctorCheck("opens", "error", f"it does not open: {failure.message}", failure.hint or "", vault=entry.name)
+        ]
 
 
-async def _examined(vault: Vault, check: VaultCheck) -> Check:
+async def _run_check(vault: Vault, check: VaultCheck) -> DoctorCheck:
     try:
         return replace(await check(vault), vault=vault.name)
     except VaultQuarantined:
         raise
     except StrongroomError as failure:
         name = getattr(getattr(check, "func", check), "__name__", "check")
-        return Check(name, "error", f"it could not be looked at: {failure.message}", failure.hint or "", [], vault.name)
+        return DoctorCheck(
+            name, "error", f"it could not be looked at: {failure.message}", failure.hint or "", [], vault.name
+        )

@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 import typer
 from typer._click.exceptions import NoArgsIsHelpError, UsageError
 
-from server.cli.global_options import GLOBAL, hoisted
-from server.cli.runtime import Globals
+from server.cli.global_options import GLOBAL_OPTIONS, hoist_global_options
+from server.cli.runtime import GlobalOptions
 
 MODULES = {
     "serve": "serve",
@@ -40,7 +40,7 @@ def run(argv: Sequence[str]) -> int:
     """Run one command line; returns the exit code."""
     from vaults.errors import StrongroomError
 
-    args = hoisted(argv)
+    args = hoist_global_options(argv)
     try:
         code = make_app(_command(args))(args, prog_name="strongroom", standalone_mode=False)
     except SystemExit as ended:
@@ -55,19 +55,21 @@ def run(argv: Sequence[str]) -> int:
 def _fail(failure: Exception, args: Sequence[str]) -> int:
     """One line, whatever was typed; for a command that is none by itself, its help."""
     from server.cli import usage_errors
-    from server.cli.output import note
+    from server.cli.output import say_on_stderr
     from vaults.errors import InvalidArgument, StrongroomError
 
     if isinstance(failure, NoArgsIsHelpError):
         failure.show()
         return 2
     if isinstance(failure, UsageError):
-        message = usage_errors.refusal(failure)
+        message = usage_errors.format_usage_error(failure)
     elif isinstance(failure, StrongroomError):
-        message = usage_errors.said(failure, args)
+        message = usage_errors.format_command_error(failure, args)
     else:
         message = _readable(failure)
-    note("strongroom: " + "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in message))
+    say_on_stderr(
+        "strongroom: " + "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in message)
+    )
     return 2 if isinstance(failure, (UsageError, InvalidArgument)) else 1
 
 
@@ -100,7 +102,7 @@ def _command(args: Sequence[str]) -> str | None:
     for word in words:
         if not word.startswith("--"):
             return word
-        if word in GLOBAL:
+        if word in GLOBAL_OPTIONS:
             next(words, None)
     return None
 
@@ -130,4 +132,4 @@ def _globals(
         bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    ctx.obj = Globals(data, config, log_level, log_format)
+    ctx.obj = GlobalOptions(data, config, log_level, log_format)

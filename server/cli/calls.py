@@ -9,9 +9,9 @@ import typer
 
 if TYPE_CHECKING:
     from server.call import Caller
-    from server.dispatch import Outcome
+    from server.dispatch import CallOutcome
     from server.services import Services
-    from server.settings import Loaded
+    from server.settings import LoadedSettings
 
 
 def add_to(app: typer.Typer) -> None:
@@ -27,13 +27,13 @@ def call(
     subject: Annotated[str | None, typer.Option("--as", help="with the grants of this local subject")] = None,
 ) -> None:
     """Run a tool and print its result as JSON. Exit code 1: the tool answered with an error."""
-    from server.cli.output import note, say_json
+    from server.cli.output import say_json, say_on_stderr
     from server.cli.runtime import load_settings, run_async
 
     given = _arguments(arguments)
     outcome = run_async(_call(load_settings(ctx), vault, subject, tool, given))
     if outcome.unknown_tool:
-        note(f"strongroom: {outcome.content['error']['message']}")
+        say_on_stderr(f"strongroom: {outcome.content['error']['message']}")
         raise typer.Exit(2)
     say_json(outcome.content)
     raise typer.Exit(0 if outcome.ok else 1)
@@ -63,7 +63,9 @@ def _arguments(text: str) -> dict[str, Any]:
     return value
 
 
-async def _call(loaded: Loaded, vault: str, subject: str | None, tool: str, given: dict[str, Any]) -> Outcome:
+async def _call(
+    loaded: LoadedSettings, vault: str, subject: str | None, tool: str, given: dict[str, Any]
+) -> CallOutcome:
     from server.cli.runtime import open_all
     from server.dispatch import dispatch
 
@@ -75,12 +77,12 @@ def _caller(services: Services, vault: str, subject: str | None) -> Caller:
     from auth.principal import LOCAL, Principal, local_names, owner
     from auth.roles import Role
     from server.call import Caller
-    from server.mcp_bridge.views import strictest
+    from server.mcp_bridge.views import strictest_mode
 
     principal = owner("cli") if subject is None else Principal(subject, LOCAL, local_names(subject))
-    known = services.roster.known(vault)
-    kept = services.roster.entry(vault).write_mode if known else "auto"
+    known = services.registry_cache.known(vault)
+    kept = services.registry_cache.entry(vault).write_mode if known else "auto"
     # Dispatch finds the role again and refuses where there is none.
     role = services.role_in(principal, vault) or Role.READER
-    mode = strictest(services.settings.server.write_mode, kept)
+    mode = strictest_mode(services.settings.server.write_mode, kept)
     return Caller(principal, vault, role, "cli", preset="full", write_mode=mode)

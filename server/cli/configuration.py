@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from server.settings import Loaded
+    from server.settings import LoadedSettings
 
 
 def add_to(app: typer.Typer) -> None:
@@ -40,14 +40,14 @@ def show(
     say_table(("SETTING", "VALUE", "SOURCE"), [(name, _text(at["value"]), at["source"]) for name, at in found.items()])
 
 
-def effective(loaded: Loaded) -> dict[str, dict[str, Any]]:
+def effective(loaded: LoadedSettings) -> dict[str, dict[str, Any]]:
     """Dotted name → value and source."""
-    from server.redaction import masked
+    from server.redaction import redact
 
     values = loaded.settings.model_dump(mode="json")
     return {
         f"{section}.{name}": {
-            "value": masked(name, value),
+            "value": redact(name, value),
             "source": loaded.sources.get(f"{section}.{name}", "default"),
         }
         for section, fields in values.items()

@@ -10,13 +10,13 @@ import typer
 
 if TYPE_CHECKING:
     from auth.tokens import TokenRecord
-    from ops.doctor.check import Check
+    from ops.doctor.check import DoctorCheck
     from server.services import Services
-    from server.settings import Loaded
+    from server.settings import LoadedSettings
     from vaults.db.sql import Reader
     from vaults.registry import VaultEntry
 
-SHOWN = 20
+MAX_DETAILS = 20
 """Details of a check that are shown, unless all are asked for."""
 
 COLORS = {"ok": "green", "notice": "cyan", "warning": "yellow", "error": "red"}
@@ -38,7 +38,7 @@ def doctor(
     from dataclasses import asdict
 
     from ops.doctor.check import is_well
-    from server.cli.output import note, say_json
+    from server.cli.output import say_json, say_on_stderr
     from server.cli.runtime import run_async
 
     checks, repaired = run_async(_doctor(ctx, vault, repair=repair))
@@ -46,13 +46,13 @@ def doctor(
         say_json({"well": is_well(checks), "checks": [asdict(each) for each in checks], "repaired": repaired})
     else:
         for line in repaired:
-            note(f"repaired: {line}")
-        _show(checks, None if verbose else SHOWN)
+            say_on_stderr(f"repaired: {line}")
+        _show(checks, None if verbose else MAX_DETAILS)
     raise typer.Exit(0 if is_well(checks) else 1)
 
 
-async def _doctor(ctx: typer.Context, vault: str | None, *, repair: bool) -> tuple[list[Check], list[str]]:
-    from ops.doctor.check import Check
+async def _doctor(ctx: typer.Context, vault: str | None, *, repair: bool) -> tuple[list[DoctorCheck], list[str]]:
+    from ops.doctor.check import DoctorCheck
     from ops.doctor.machine import Machine, examine_machine
     from server.cli.runtime import load_settings
     from vaults.errors import InvalidArgument
@@ -61,9 +61,9 @@ async def _doctor(ctx: typer.Context, vault: str | None, *, repair: bool) -> tup
         loaded = load_settings(ctx)
     except InvalidArgument as failure:
         todo = "mend the setting; strongroom config check looks again"
-        return [Check("settings", "error", failure.message.removeprefix("Validation error: "), todo)], []
+        return [DoctorCheck("settings", "error", failure.message.removeprefix("Validation error: "), todo)], []
     settings = loaded.settings
-    checks = [Check("settings", "ok", f"{len(loaded.sources)} are set, the others are as they come")]
+    checks = [DoctorCheck("settings", "ok", f"{len(loaded.sources)} are set, the others are as they come")]
     checks += examine_machine(Machine(loaded.data, settings.storage, settings.embedding))
     control = next(each for each in checks if each.name == "control_db")
     if control.status in ("error", "notice"):
@@ -72,24 +72,24 @@ async def _doctor(ctx: typer.Context, vault: str | None, *, repair: bool) -> tup
     return checks + found, repaired
 
 
-async def _vaults(loaded: Loaded, vault: str | None, *, repair: bool) -> tuple[list[Check], list[str]]:
+async def _vaults(loaded: LoadedSettings, vault: str | None, *, repair: bool) -> tuple[list[DoctorCheck], list[str]]:
     from ops.doctor import limits
     from ops.doctor.vaults import examine_vault
     from server.cli.runtime import open_all
     from vaults.errors import NotFound
 
     async with open_all(loaded) as services:
-        entries = [each for each in services.roster.entries() if vault in (None, each.name)]
+        entries = [each for each in services.registry_cache.entries() if vault in (None, each.name)]
         if vault is not None and not entries:
             raise NotFound(f"no vault {vault}", hint="vault list shows what there is")
         ours = [
             limits.licence(services.licence.verdict),
             limits.plans(services.plans.undefined()),
-            limits.tokens(await services.control.read(_ending)),
+            limits.tokens(await services.control.read(_read_ending_tokens)),
         ]
         repaired = [line for entry in entries for line in await _repair(services, entry)] if repair else []
         await services.pool.close()
-        onlookers = services.pool.onlooking()
+        onlookers = services.pool.without_background_work()
         try:
             found = [check for entry in entries for check in await examine_vault(onlookers, entry)]
             return ours + found, repaired
@@ -97,7 +97,7 @@ async def _vaults(loaded: Loaded, vault: str | None, *, repair: bool) -> tuple[l
             await onlookers.close()
 
 
-def _ending(tx: Reader) -> list[TokenRecord]:
+def _read_ending_tokens(tx: Reader) -> list[TokenRecord]:
     from datetime import UTC, datetime
 
     from auth.tokens import ending_tokens
@@ -117,7 +117,7 @@ async def _repair(services: Services, entry: VaultEntry) -> list[str]:
         return []  # it does not open: the check of that says why
 
 
-def _show(checks: Sequence[Check], limit: int | None) -> None:
+def _show(checks: Sequence[DoctorCheck], limit: int | None) -> None:
     if sys.stdout.isatty():
         _show_table(checks, limit)
         return
@@ -131,7 +131,7 @@ def _show(checks: Sequence[Check], limit: int | None) -> None:
             say(f"          {line}")
 
 
-def _show_table(checks: Sequence[Check], limit: int | None) -> None:
+def _show_table(checks: Sequence[DoctorCheck], limit: int | None) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -146,7 +146,7 @@ def _show_table(checks: Sequence[Check], limit: int | None) -> None:
     Console().print(table)
 
 
-def _details(check: Check, limit: int | None) -> list[str]:
+def _details(check: DoctorCheck, limit: int | None) -> list[str]:
     shown = check.details[:limit]
     left = len(check.details) - len(shown)
     return [*shown, *([f"… and {left:,} more: --verbose shows all"] if left else [])]

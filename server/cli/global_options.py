@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-GLOBAL = ("--data", "--config", "--log-level", "--log-format")
+GLOBAL_OPTIONS = ("--data", "--config", "--log-level", "--log-format")
 
-FLAGS = frozenset({
+FLAG_OPTIONS = frozenset({
     "--help", "--json", "--read-only", "--no-agents", "--markdown", "--repair", "--verbose", "--admin",
     "--no-first-token", "--version",
 })  # fmt: skip
@@ -14,7 +14,7 @@ FLAGS = frozenset({
 it looks like. A test compares this with the commands."""
 
 
-def hoisted(argv: Sequence[str]) -> list[str]:
+def hoist_global_options(argv: Sequence[str]) -> list[str]:
     """The same arguments, global options first. Nothing after ``--`` is touched."""
     front: list[str] = []
     rest: list[str] = []
@@ -22,8 +22,8 @@ def hoisted(argv: Sequence[str]) -> list[str]:
     for word in words:
         if word == "--":
             return [*front, *rest, word, *words]
-        target = front if word.split("=", 1)[0] in GLOBAL else rest
+        target = front if word.split("=", 1)[0] in GLOBAL_OPTIONS else rest
         target.append(word)
-        if word.startswith("--") and "=" not in word and word not in FLAGS:
+        if word.startswith("--") and "=" not in word and word not in FLAG_OPTIONS:
             target.extend(value for value in [next(words, None)] if value is not None)
     return [*front, *rest]

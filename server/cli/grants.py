@@ -8,7 +8,7 @@ import typer
 
 if TYPE_CHECKING:
     from auth.grants import Grant
-    from server.settings import Loaded
+    from server.settings import LoadedSettings
     from vaults.db.sql import Reader
 
 Subject = Annotated[
@@ -46,7 +46,7 @@ def set_one(
     say(f"{subject} ({whose}) is {role} of {vault}")
 
 
-async def _set(loaded: Loaded, subject: str, vault: str, role: str, issuer: str | None) -> str:
+async def _set(loaded: LoadedSettings, subject: str, vault: str, role: str, issuer: str | None) -> str:
     from auth.grants import set_grant
     from auth.roles import parse_role
     from server.cli.runtime import open_control
@@ -59,7 +59,7 @@ async def _set(loaded: Loaded, subject: str, vault: str, role: str, issuer: str 
     return whose
 
 
-def issuer_of(tx: Reader, loaded: Loaded, subject: str) -> str:
+def issuer_of(tx: Reader, loaded: LoadedSettings, subject: str) -> str:
     """The issuer meant when none is named. Raises ``InvalidArgument`` when several are possible."""
     from auth.grants import default_issuer
     from auth.tokens import has_local_tokens
@@ -84,7 +84,7 @@ def show_list(
         say_table(("SUBJECT", "ISSUER", "VAULT", "ROLE", "SINCE"), rows)
 
 
-async def _grants(loaded: Loaded) -> list[Grant]:
+async def _grants(loaded: LoadedSettings) -> list[Grant]:
     from auth.grants import list_grants
     from server.cli.runtime import open_control
 
@@ -101,17 +101,21 @@ def remove(ctx: typer.Context, subject: Subject, vault: VaultName, issuer: Issue
     say(f"{subject} ({whose}) has no grant for {vault} any more")
 
 
-async def _remove(loaded: Loaded, subject: str, vault: str, issuer: str | None) -> str:
+async def _remove(loaded: LoadedSettings, subject: str, vault: str, issuer: str | None) -> str:
     from auth.grants import remove_grant
     from server.cli.runtime import open_control
 
     async with open_control(loaded) as control:
-        whose = issuer if issuer is not None else await control.read(lambda tx: _held(tx, loaded, subject, vault))
+        whose = (
+            issuer
+            if issuer is not None
+            else await control.read(lambda tx: _issuer_of_grant(tx, loaded, subject, vault))
+        )
         await control.write(lambda tx: remove_grant(tx, subject, whose, vault))
     return whose
 
 
-def _held(tx: Reader, loaded: Loaded, subject: str, vault: str) -> str:
+def _issuer_of_grant(tx: Reader, loaded: LoadedSettings, subject: str, vault: str) -> str:
     """The issuer of the one grant there is needs no naming."""
     from auth.grants import list_grants
 

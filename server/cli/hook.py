@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from server.call import Caller
-    from server.hooks import Ask, Said, Talk
-    from server.remote_vault.single_call import Door
+    from server.hooks import CallTool, HookInput, HookRun
+    from server.remote_vault.single_call import RemoteEndpoint
     from server.services import Services
-    from server.settings import Loaded
+    from server.settings import LoadedSettings
 
 WITHIN_S = {"session-start": 8.0, "prompt": 3.0, "stop": 5.0}
 """Seconds after which a hook gives up, unless told otherwise."""
@@ -50,29 +50,29 @@ def hook(
     ] = 0.0,
 ) -> None:
     """Answer a hook of Claude Code. Its JSON stands on stdin; whatever goes wrong, the session goes on."""
-    from server.cli.output import note, say
+    from server.cli.output import say, say_on_stderr
     from server.cli.runtime import run_async
     from vaults.errors import StrongroomError
 
     try:
-        from server.hooks import INPUT_BYTES, heard
+        from server.hooks import INPUT_BYTES, parse_input
 
-        said = heard(sys.stdin.buffer.read(INPUT_BYTES + 1))
+        said = parse_input(sys.stdin.buffer.read(INPUT_BYTES + 1))
         limit = within if within > 0 else WITHIN_S[event]
-        talk = _over_there(said, limit, (url, vault, token_file)) if url else _here(ctx, said, vault)
-        answer = run_async(_answered(event, limit, talk))
+        talk = _remote_run(said, limit, (url, vault, token_file)) if url else _local_run(ctx, said, vault)
+        answer = run_async(_answer(event, limit, talk))
     except StrongroomError as failure:
-        note(f"strongroom hook: {failure.message.removeprefix('Validation error: ')}")
+        say_on_stderr(f"strongroom hook: {failure.message.removeprefix('Validation error: ')}")
     except TimeoutError:
-        note("strongroom hook: gave up, it took too long")
+        say_on_stderr("strongroom hook: gave up, it took too long")
     except Exception as failure:  # noqa: BLE001  the edge: a hook that fails must not stop whoever runs it
-        note(f"strongroom hook: failed ({type(failure).__name__})")
+        say_on_stderr(f"strongroom hook: failed ({type(failure).__name__})")
     else:
         if answer is not None:
             say(answer)
 
 
-async def _answered(event: str, limit: float, talk: AbstractAsyncContextManager[Talk]) -> str | None:
+async def _answer(event: str, limit: float, talk: AbstractAsyncContextManager[HookRun]) -> str | None:
     import asyncio
 
     from server.hooks import EVENTS
@@ -82,58 +82,60 @@ async def _answered(event: str, limit: float, talk: AbstractAsyncContextManager[
 
 
 @asynccontextmanager
-async def _over_there(said: Said, limit: float, place: tuple[str, str, str]) -> AsyncIterator[Talk]:
-    from server.hooks import Talk
-    from server.remote_vault.single_call import call_tool
+async def _remote_run(said: HookInput, limit: float, place: tuple[str, str, str]) -> AsyncIterator[HookRun]:
+    from server.hooks import HookRun
+    from server.remote_vault.single_call import call_remote_tool
 
-    door = _door(said, limit, *place)
+    door = _remote_endpoint(said, limit, *place)
 
     async def ask(tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        return call_tool(door, tool, arguments)
+        return call_remote_tool(door, tool, arguments)
 
-    yield Talk(ask, said, shared=True)
+    yield HookRun(ask, said, shared=True)
 
 
-def _door(said: Said, limit: float, url: str, vault: str, token_file: str) -> Door:
+def _remote_endpoint(said: HookInput, limit: float, url: str, vault: str, token_file: str) -> RemoteEndpoint:
     from server.hooks import CLIENT
     from server.remote_vault.endpoint import endpoint_of, token_in
-    from server.remote_vault.single_call import Door
+    from server.remote_vault.single_call import RemoteEndpoint
     from vaults.errors import InvalidArgument
 
     if not token_file:
         raise InvalidArgument("--token-file", "is needed with --url")
     about = {"X-Strongroom-Client": CLIENT} | ({"X-Strongroom-Session": said.session} if said.session else {})
-    return Door(endpoint_of(url, vault or "main"), token_in(Path(token_file).expanduser()), limit, about)
+    return RemoteEndpoint(endpoint_of(url, vault or "main"), token_in(Path(token_file).expanduser()), limit, about)
 
 
 @asynccontextmanager
-async def _here(ctx: typer.Context, said: Said, vault: str) -> AsyncIterator[Talk]:
+async def _local_run(ctx: typer.Context, said: HookInput, vault: str) -> AsyncIterator[HookRun]:
     from server.cli.runtime import load_settings
-    from server.hooks import Talk
-    from server.setup.project_vaults import find_project, state_of
+    from server.hooks import HookRun
+    from server.setup.project_vaults import find_project, make_state_folder
 
     project = None if vault else find_project(said.folder)
     # Without the model: to load it takes longer than to search by words, and each hook is a process of its own.
-    loaded = load_settings(ctx, state_of(project) if project is not None else None, embedding__engine="off")
-    async with _opened(loaded, said, vault, project) as ask:
-        yield Talk(ask, said, shared=False)
+    loaded = load_settings(ctx, make_state_folder(project) if project is not None else None, embedding__engine="off")
+    async with _open_vault(loaded, said, vault, project) as ask:
+        yield HookRun(ask, said, shared=False)
 
 
 @asynccontextmanager
-async def _opened(loaded: Loaded, said: Said, vault: str, project: Path | None) -> AsyncIterator[Ask]:
+async def _open_vault(
+    loaded: LoadedSettings, said: HookInput, vault: str, project: Path | None
+) -> AsyncIterator[CallTool]:
     """The vault on disk; never makes one."""
     from server.cli.runtime import open_all
     from server.dispatch import dispatch
-    from server.hooks import MODULES
-    from server.setup.first_start import FIRST
+    from server.hooks import TOOL_MODULES
+    from server.setup.first_start import FIRST_VAULT
     from vaults.errors import NotFound, StrongroomError
 
     nothing = NotFound("there is no vault here; strongroom init makes one")
     if not (loaded.data / "control.db").is_file():
         raise nothing
-    name = vault or (await _name_of(loaded, project) if project is not None else FIRST)
-    async with open_all(loaded, MODULES) as services:
-        if not services.roster.known(name):
+    name = vault or (await _name_of(loaded, project) if project is not None else FIRST_VAULT)
+    async with open_all(loaded, TOOL_MODULES) as services:
+        if not services.registry_cache.known(name):
             raise nothing
         caller = _caller(services, name, said, project)
 
@@ -146,21 +148,21 @@ async def _opened(loaded: Loaded, said: Said, vault: str, project: Path | None) 
         yield ask
 
 
-async def _name_of(loaded: Loaded, project: Path) -> str:
+async def _name_of(loaded: LoadedSettings, project: Path) -> str:
     from server.cli.runtime import open_control
-    from server.setup.project_vaults import project_vault
+    from server.setup.project_vaults import open_project_vault
 
     async with open_control(loaded) as control:
-        return (await project_vault(control, loaded, project)).name
+        return (await open_project_vault(control, loaded, project)).name
 
 
-def _caller(services: Services, vault: str, said: Said, project: Path | None) -> Caller:
+def _caller(services: Services, vault: str, said: HookInput, project: Path | None) -> Caller:
     """An agent's program, so not the person at the command line: where a person is asked first, nothing is saved."""
     from auth.principal import owner
     from auth.roles import Role
     from server.call import Caller
     from server.hooks import CLIENT
-    from server.mcp_bridge.views import strictest
+    from server.mcp_bridge.views import strictest_mode
 
     principal = owner("stdio")
     return Caller(
@@ -169,7 +171,7 @@ def _caller(services: Services, vault: str, said: Said, project: Path | None) ->
         services.role_in(principal, vault) or Role.READER,
         "stdio",
         preset="full",
-        write_mode=strictest(services.settings.server.write_mode, services.roster.entry(vault).write_mode),
+        write_mode=strictest_mode(services.settings.server.write_mode, services.registry_cache.entry(vault).write_mode),
         workspace=str((project or said.folder).resolve()),
         session=said.session,
         client=CLIENT,

@@ -9,10 +9,10 @@ import typer
 
 if TYPE_CHECKING:
     from auth.settings import PlanSettings
-    from server.settings import Loaded
+    from server.settings import LoadedSettings
 
-BOUNDLESS = "none"
-Number = Annotated[str | None, typer.Option(help=f"the new bound; {BOUNDLESS} lifts it altogether")]
+NO_LIMIT_WORD = "none"
+Number = Annotated[str | None, typer.Option(help=f"the new bound; {NO_LIMIT_WORD} lifts it altogether")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -42,7 +42,7 @@ def show(
     raise typer.Exit(0 if found["state"] in ("valid", "absent") else 1)
 
 
-async def _show(loaded: Loaded) -> dict[str, Any]:
+async def _show(loaded: LoadedSettings) -> dict[str, Any]:
     from dataclasses import asdict
     from datetime import UTC, datetime
 
@@ -79,7 +79,7 @@ def sign(
 ) -> None:
     """Sign a licence. Needs no installation: only the private key, which belongs nowhere near one."""
     from auth.licence_sign import LicenceRequest, sign_licence
-    from server.cli.output import note, say
+    from server.cli.output import say, say_on_stderr
     from vaults.errors import InvalidArgument
 
     if admin and plan:
@@ -97,7 +97,7 @@ def sign(
         say(text)
         return
     out.write_text(text + "\n", encoding="ascii")
-    note(f"{out}: copy it to licence.jwt in the data folder")
+    say_on_stderr(f"{out}: copy it to licence.jwt in the data folder")
 
 
 def key(
@@ -122,17 +122,17 @@ def _numbers(**given: str | None) -> PlanSettings:
     from pydantic import ValidationError
 
     from auth.settings import PlanSettings
-    from server.reasons import plain
+    from server.reasons import reword_message
     from vaults.errors import InvalidArgument
 
     try:
         return PlanSettings.model_validate(
-            {name: None if text == BOUNDLESS else text for name, text in given.items() if text is not None}
+            {name: None if text == NO_LIMIT_WORD else text for name, text in given.items() if text is not None}
         )
     except ValidationError as failure:
         first = failure.errors(include_url=False, include_context=False, include_input=False)[0]
         option = f"--{str(first['loc'][0]).replace('_', '-')}"
-        raise InvalidArgument(option, plain(first["msg"])) from None
+        raise InvalidArgument(option, reword_message(first["msg"])) from None
 
 
 def _plan(name: str) -> str:

@@ -8,9 +8,9 @@ import typer
 
 if TYPE_CHECKING:
     from server.services import Services
-    from server.settings import Loaded
-    from vaults.domain.maintenance.reindexing import Reindexed
-    from vaults.domain.maintenance.verification import Report
+    from server.settings import LoadedSettings
+    from vaults.domain.maintenance.reindexing import ReindexResult
+    from vaults.domain.maintenance.verification import VerificationReport
 
 
 def add_to(app: typer.Typer) -> None:
@@ -40,32 +40,32 @@ def verify(
     raise typer.Exit(0 if agrees else 1)
 
 
-async def _verify_all(loaded: Loaded, vault: str | None) -> list[Report]:
+async def _verify_all(loaded: LoadedSettings, vault: str | None) -> list[VerificationReport]:
     from server.cli.runtime import open_all
     from vaults.errors import NotFound
 
     async with open_all(loaded) as services:
-        names = [entry.name for entry in services.roster.entries()]
+        names = [entry.name for entry in services.registry_cache.entries()]
         if vault is not None and vault not in names:
             raise NotFound(f"no vault {vault}", hint="vault list shows what there is")
         return [await _verify_one(services, name) for name in ([vault] if vault else names)]
 
 
-async def _verify_one(services: Services, name: str) -> Report:
+async def _verify_one(services: Services, name: str) -> VerificationReport:
     from server.cli.output import progress
-    from vaults.domain.maintenance.verification import Finding, Report, verify
+    from vaults.domain.maintenance.verification import VerificationFinding, VerificationReport, verify
     from vaults.errors import StrongroomError
 
     try:
-        async with services.pool.lease(services.roster.entry(name)) as vault:
+        async with services.pool.lease(services.registry_cache.entry(name)) as vault:
             with progress(f"verifying {name}") as advance:
                 return await verify(vault, lambda done, total: advance(done, total, f"{done} compared"))
     except StrongroomError as failure:
-        finding = Finding(failure.code, "error", 1, failure.message, failure.hint or "restore a backup")
-        return Report(name, agrees=False, memories=0, passages=0, vectors=0, owed=0, findings=[finding])
+        finding = VerificationFinding(failure.code, "error", 1, failure.message, failure.hint or "restore a backup")
+        return VerificationReport(name, agrees=False, memories=0, passages=0, vectors=0, owed=0, findings=[finding])
 
 
-def _show(report: Report) -> None:
+def _show(report: VerificationReport) -> None:
     from server.cli.output import say
 
     verdict = "agrees" if report.agrees else "DISAGREES"
@@ -80,7 +80,7 @@ def _show(report: Report) -> None:
 def reindex(ctx: typer.Context, vault: Annotated[str, typer.Option(help="the vault")]) -> None:
     """Build everything derived anew. That is passages, text index and vectors, from memories and notes. Safe beside a
     running server, and to be stopped and run again."""
-    from server.cli.output import note, say
+    from server.cli.output import say, say_on_stderr
     from server.cli.runtime import load_settings, run_async
 
     loaded = load_settings(ctx)
@@ -88,12 +88,12 @@ def reindex(ctx: typer.Context, vault: Annotated[str, typer.Option(help="the vau
     counts = f"{done.memories} memories, {done.notes} notes, {done.passages} passages"
     say(f"{counts}, {done.owed} without a vector yet")
     if done.problem:
-        note(f"strongroom: the notes were left as they are: {done.problem}")
+        say_on_stderr(f"strongroom: the notes were left as they are: {done.problem}")
     off = loaded.settings.embedding.engine == "off"
     raise typer.Exit(1 if done.problem or (done.owed and not off) else 0)
 
 
-async def _reindex(loaded: Loaded, name: str) -> Reindexed:
+async def _reindex(loaded: LoadedSettings, name: str) -> ReindexResult:
     from server.cli.output import progress
     from server.cli.runtime import open_vault
     from vaults.domain.maintenance.reindexing import reindex

@@ -20,7 +20,7 @@ def prepare(ctx: typer.Context) -> None:
     from server.cli.runtime import load_settings
 
     loaded = load_settings(ctx)
-    from vaults.embed.preparation import prepare as prepared
+    from vaults.embed.preparation import prepare_model as prepared
 
     made = prepared(loaded.settings.embedding)
     say(f"{made.identity.name} is ready in {made.folder}")

@@ -22,14 +22,14 @@ def say(text: str = "") -> None:
     _write(sys.stdout, text)
 
 
-def note(text: str) -> None:
+def say_on_stderr(text: str) -> None:
     """A line about the run."""
     _write(sys.stderr, text)
 
 
 def say_json(value: Any) -> None:
     """A result for programs."""
-    say(json.dumps(value, ensure_ascii=False, indent=2, default=_plain))
+    say(json.dumps(value, ensure_ascii=False, indent=2, default=_to_jsonable))
 
 
 def say_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -40,7 +40,7 @@ def say_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-class Pace:
+class PaceEstimate:
     """How long something will still take, at the pace it went so far."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -57,7 +57,7 @@ class Pace:
         return (now - self._begun) * (total - done) / done if 0 < done < total else None
 
 
-def span(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A length of time in one unit, rounded up: nobody is glad to wait longer than was said."""
     for size, unit in ((3600, "h"), (60, "min")):
         if seconds > 2 * size:
@@ -72,7 +72,7 @@ def progress(label: str) -> Iterator[Advance]:
         with _bar(label) as advance:
             yield advance
         return
-    pace, last = Pace(), time.monotonic()
+    pace, last = PaceEstimate(), time.monotonic()
     told = False
 
     def lines(done: int, total: int, text: str) -> None:
@@ -82,7 +82,7 @@ def progress(label: str) -> Iterator[Advance]:
         is_long = left_s is not None and left_s > LINE_EVERY_S and not told
         if is_long or time.monotonic() - last >= LINE_EVERY_S:
             last, told = time.monotonic(), True
-            note(f"{label}: {_share(done, total)}{text}{_left(left_s)}")
+            say_on_stderr(f"{label}: {_share(done, total)}{text}{_format_left(left_s)}")
 
     yield lines
 
@@ -100,10 +100,10 @@ def _bar(label: str) -> Iterator[Advance]:
     )
     # rich honours NO_COLOR by itself.
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task, pace = bars.add_task(label, total=None, text=""), Pace()
+        task, pace = bars.add_task(label, total=None, text=""), PaceEstimate()
 
         def advance(done: int, total: int, text: str) -> None:
-            told = f"{text}{_left(pace.left_s(done, total))}"
+            told = f"{text}{_format_left(pace.left_s(done, total))}"
             bars.update(task, completed=done, total=max(total, 1), text=told)
 
         yield advance
@@ -113,11 +113,11 @@ def _share(done: int, total: int) -> str:
     return f"{100 * done // total} %, " if total else ""
 
 
-def _left(seconds: float | None) -> str:
-    return "" if seconds is None else f", about {span(seconds)} left"
+def _format_left(seconds: float | None) -> str:
+    return "" if seconds is None else f", about {format_duration(seconds)} left"
 
 
-def _plain(value: Any) -> Any:
+def _to_jsonable(value: Any) -> Any:
     label = getattr(value, "label", None)
     return label if label is not None else str(value)
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from auth.plan_holders import Holder, Holding
-    from server.settings import Loaded
+    from auth.plan_holders import PlanAssignment, PlanHolder
+    from server.settings import LoadedSettings
     from vaults.db.connection import Database
 
 VaultName = Annotated[str | None, typer.Option("--vault", help="a vault")]
@@ -38,7 +38,7 @@ def show_list(
 
     loaded = load_settings(ctx)
     holdings = run_async(_holdings(loaded))
-    plans = _defined(loaded)
+    plans = _list_plans(loaded)
     holders = [_line(each, plans) for each in holdings]
     if as_json:
         say_json({"default": loaded.settings.limits.plan, "plans": plans, "holders": holders})
@@ -56,7 +56,7 @@ def show_list(
         say_table(("ON A PLAN", "NAME", "ISSUER", "PLAN", ""), found)
 
 
-def _defined(loaded: Loaded) -> dict[str, dict[str, Any]]:
+def _list_plans(loaded: LoadedSettings) -> dict[str, dict[str, Any]]:
     from dataclasses import asdict
 
     from auth.plans import defined_plans
@@ -64,7 +64,7 @@ def _defined(loaded: Loaded) -> dict[str, dict[str, Any]]:
     return {name: asdict(limits) for name, limits in defined_plans(loaded.settings.plans).items()}
 
 
-def _line(each: Holding, plans: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _line(each: PlanAssignment, plans: dict[str, dict[str, Any]]) -> dict[str, Any]:
     return {
         "kind": each.holder.kind,
         "name": each.holder.name,
@@ -79,12 +79,12 @@ def _number(number: int | None) -> str:
     return "no bound" if number is None else f"{number:,}"
 
 
-async def _holdings(loaded: Loaded) -> list[Holding]:
-    from auth.plan_holders import list_holdings
+async def _holdings(loaded: LoadedSettings) -> list[PlanAssignment]:
+    from auth.plan_holders import list_plan_assignments
     from server.cli.runtime import open_control
 
     async with open_control(loaded) as control:
-        return await control.read(list_holdings)
+        return await control.read(list_plan_assignments)
 
 
 def set_one(
@@ -100,14 +100,16 @@ def set_one(
     from vaults.errors import InvalidArgument
 
     loaded = load_settings(ctx)
-    plans = _defined(loaded)
+    plans = _list_plans(loaded)
     if plan not in plans:
         raise InvalidArgument("PLAN", f"must be one of {', '.join(plans)}")
     holder = run_async(_set(loaded, plan, vault, subject, issuer))
-    say(f"{_named(holder)} is on plan {plan}")
+    say(f"{_holder_name(holder)} is on plan {plan}")
 
 
-async def _set(loaded: Loaded, plan: str, vault: str | None, subject: str | None, issuer: str | None) -> Holder:
+async def _set(
+    loaded: LoadedSettings, plan: str, vault: str | None, subject: str | None, issuer: str | None
+) -> PlanHolder:
     from auth.plan_holders import set_plan
     from server.cli.runtime import open_control
 
@@ -124,16 +126,18 @@ def unset(ctx: typer.Context, vault: VaultName = None, subject: Subject = None, 
 
     loaded = load_settings(ctx)
     holder = run_async(_unset(loaded, vault, subject, issuer))
-    say(f"{_named(holder)} is on the default plan, {loaded.settings.limits.plan}")
+    say(f"{_holder_name(holder)} is on the default plan, {loaded.settings.limits.plan}")
 
 
-async def _unset(loaded: Loaded, vault: str | None, subject: str | None, issuer: str | None) -> Holder:
-    from auth.plan_holders import list_holdings, remove_plan
+async def _unset(loaded: LoadedSettings, vault: str | None, subject: str | None, issuer: str | None) -> PlanHolder:
+    from auth.plan_holders import list_plan_assignments, remove_plan
     from server.cli.runtime import open_control
 
     async with open_control(loaded) as control:
         if subject is not None and issuer is None:
-            held = {each.holder.issuer for each in await control.read(list_holdings) if each.holder.name == subject}
+            held = {
+                each.holder.issuer for each in await control.read(list_plan_assignments) if each.holder.name == subject
+            }
             issuer = held.pop() if len(held) == 1 else None
         holder = await _holder(control, loaded, vault, subject, issuer)
         await control.write(lambda tx: remove_plan(tx, holder))
@@ -141,10 +145,10 @@ async def _unset(loaded: Loaded, vault: str | None, subject: str | None, issuer:
 
 
 async def _holder(
-    control: Database, loaded: Loaded, vault: str | None, subject: str | None, issuer: str | None
-) -> Holder:
+    control: Database, loaded: LoadedSettings, vault: str | None, subject: str | None, issuer: str | None
+) -> PlanHolder:
     from auth.grants import check_subject
-    from auth.plan_holders import Holder
+    from auth.plan_holders import PlanHolder
     from server.cli.grants import issuer_of
     from server.cli.tokens import require_vaults
     from vaults.errors import InvalidArgument
@@ -154,15 +158,15 @@ async def _holder(
     if subject is not None:
         checked = check_subject(subject)
         whose = issuer if issuer is not None else await control.read(lambda tx: issuer_of(tx, loaded, checked))
-        return Holder("subject", checked, whose)
+        return PlanHolder("subject", checked, whose)
     if issuer is not None:
         raise InvalidArgument("--issuer", "goes with --subject")
     if vault == "*":
         raise InvalidArgument("--vault", "must be one vault; limits.plan is the plan of all that are on none")
     assert vault is not None
     await require_vaults(control, [vault])
-    return Holder("vault", vault)
+    return PlanHolder("vault", vault)
 
 
-def _named(holder: Holder) -> str:
+def _holder_name(holder: PlanHolder) -> str:
     return f"vault {holder.name}" if holder.kind == "vault" else f"{holder.name} ({holder.issuer})"

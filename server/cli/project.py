@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from server.settings import Loaded
+    from server.settings import LoadedSettings
     from vaults.advice import Audience
 
 
@@ -27,28 +27,28 @@ def init(
     from server.cli.output import say
     from server.cli.runtime import load_settings, run_async
     from server.setup import agent_guides
-    from server.setup.client_config import over_stdio
-    from server.setup.project_vaults import state_of
+    from server.setup.client_config import stdio_client_config
+    from server.setup.project_vaults import make_state_folder
 
-    state = state_of(folder)
+    state = make_state_folder(folder)
     name, agents = run_async(_make(load_settings(ctx, state), folder))
     say(f"vault {name} of this project lies in {state}")
-    written = [agent_guides.write_guide(state, agents), agent_guides.ignore_state(folder)]
+    written = [agent_guides.write_guide(state, agents), agent_guides.write_gitignore(folder)]
     if not no_agents:
-        written += agent_guides.point_agents(folder, agents)
+        written += agent_guides.write_pointers(folder, agents)
     for path in written:
         if path is not None:
             say(f"wrote {path}")
-    say(f"serve it from anywhere below this folder: strongroom stdio\n\n{over_stdio()}")
+    say(f"serve it from anywhere below this folder: strongroom stdio\n\n{stdio_client_config()}")
 
 
-async def _make(loaded: Loaded, folder: Path) -> tuple[str, Audience]:
+async def _make(loaded: LoadedSettings, folder: Path) -> tuple[str, Audience]:
     from server.cli.runtime import open_all, open_control
-    from server.setup.agent_guides import agents_of, welcome
-    from server.setup.project_vaults import project_vault
+    from server.setup.agent_guides import agents_audience, store_welcome
+    from server.setup.project_vaults import open_project_vault
 
     async with open_control(loaded) as control:
-        name = (await project_vault(control, loaded, folder)).name
+        name = (await open_project_vault(control, loaded, folder)).name
     async with open_all(loaded) as services:
-        await welcome(services, name)
-        return name, agents_of(services, name)
+        await store_welcome(services, name)
+        return name, agents_audience(services, name)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from server.mcp_bridge.views import View
-    from server.tools._spec import Registry, ToolSpec
+    from server.tools._spec import ToolRegistry, ToolSpec
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -68,17 +68,17 @@ def costs_table() -> str:
     return "\n".join(lines)
 
 
-def _cost(registry: Registry, view: View) -> str:
-    from server.mcp_bridge.catalogue import Catalogue
+def _cost(registry: ToolRegistry, view: View) -> str:
+    from server.mcp_bridge.catalogue import ToolCatalogue
     from vaults.search import tokenizer
 
-    page = Catalogue(registry).page(view, None)
+    page = ToolCatalogue(registry).page(view, None)
     tools = page.model_dump(mode="json", by_alias=True, exclude_none=True)["tools"]
     bare = [{key: value for key, value in tool.items() if key != "outputSchema"} for tool in tools]
     sizes = [len(json.dumps(each, ensure_ascii=False, separators=(",", ":")).encode()) for each in (bare, tools)]
     shown = ("name", "description", "inputSchema")  # what clients put before a model
     tokens = [
-        tokenizer.count(json.dumps([{key: tool[key] for key in keys} for tool in tools], ensure_ascii=False))
+        tokenizer.count_tokens(json.dumps([{key: tool[key] for key in keys} for tool in tools], ensure_ascii=False))
         for keys in (shown, (*shown, "outputSchema"))
     ]
     return " | ".join(f"{number:,}" for number in (len(tools), *sizes, *tokens))
@@ -99,7 +99,7 @@ def _tool_lines(spec: ToolSpec) -> Iterator[str]:
     for name, schema in spec.input_schema["properties"].items():
         if name == "session":
             continue
-        mark = " (required)" if name in required else " °" if name in spec.rare else ""
+        mark = " (required)" if name in required else " °" if name in spec.hidden_args else ""
         yield f"| `{name}`{mark} | {_type(schema)} | {_cell(schema.get('description'))} |"
 
 
@@ -122,7 +122,7 @@ def _cell(text: str | None) -> str:
     return (text or "").replace("|", "\\|")
 
 
-PARTS: tuple[tuple[str, str, Callable[[], str]], ...] = (
+GENERATED_PARTS: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("README.md", "settings", settings_table),
     ("docs/tools.md", "costs", costs_table),
     ("docs/tools.md", "tools", tools_page),
@@ -130,7 +130,7 @@ PARTS: tuple[tuple[str, str, Callable[[], str]], ...] = (
 """File, marker, and what stands between ``<!-- marker:begin -->`` and ``<!-- marker:end -->``."""
 
 
-def written(text: str, marker: str, part: str) -> str:
+def replace_between_markers(text: str, marker: str, part: str) -> str:
     """``text`` with the part between its markers replaced."""
     begin, end = f"<!-- {marker}:begin -->", f"<!-- {marker}:end -->"
     head, _, rest = text.partition(begin)
@@ -140,9 +140,9 @@ def written(text: str, marker: str, part: str) -> str:
 
 def main() -> None:
     """Write every part."""
-    for name, marker, make in PARTS:
+    for name, marker, make in GENERATED_PARTS:
         path = ROOT / name
-        path.write_text(written(path.read_text(encoding="utf-8"), marker, make()), encoding="utf-8")
+        path.write_text(replace_between_markers(path.read_text(encoding="utf-8"), marker, make()), encoding="utf-8")
 
 
 if __name__ == "__main__":

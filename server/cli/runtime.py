@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 if TYPE_CHECKING:
-    from server.services import Services, Upkeep
-    from server.settings import Loaded
+    from server.services import BackgroundWork, Services
+    from server.settings import LoadedSettings
     from vaults.db.connection import Database
     from vaults.registry import VaultEntry
     from vaults.vault import Vault
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Globals:
+class GlobalOptions:
     """The global options as given."""
 
     data: Path | None = None
@@ -31,13 +31,13 @@ class Globals:
     log_format: str | None = None
 
 
-def load_settings(ctx: typer.Context, data: Path | None = None, **flags: Any) -> Loaded:
+def load_settings(ctx: typer.Context, data: Path | None = None, **flags: Any) -> LoadedSettings:
     """The effective settings. ``data`` wins over the option; ``flags`` are ``server__port=8701``. Raises
     ``InvalidArgument`` naming the key."""
     from server.settings import export_environment, load
 
     export_environment()
-    given: Globals = ctx.find_root().obj or Globals()
+    given: GlobalOptions = ctx.find_root().obj or GlobalOptions()
     dotted = {name.replace("__", ".", 1): value for name, value in flags.items()}
     dotted |= {"ops.log_level": given.log_level, "ops.log_format": given.log_format}
     return load(data or given.data, given.config, dotted)
@@ -49,7 +49,7 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 
 
 @asynccontextmanager
-async def open_control(loaded: Loaded) -> AsyncIterator[Database]:
+async def open_control(loaded: LoadedSettings) -> AsyncIterator[Database]:
     """control.db alone: for commands that touch no vault."""
     from vaults.db.connection import Database
     from vaults.db.migration import migrate
@@ -65,12 +65,12 @@ async def open_control(loaded: Loaded) -> AsyncIterator[Database]:
 
 @asynccontextmanager
 async def open_all(
-    loaded: Loaded, modules: Sequence[str] = (), upkeep: Upkeep | None = None
+    loaded: LoadedSettings, modules: Sequence[str] = (), upkeep: BackgroundWork | None = None
 ) -> AsyncIterator[Services]:
     """Everything a tool call needs. Only failures inside are logged, unless a level was asked for. ``modules``: with
     their tools alone. ``upkeep``: what goes on beside the calls; as a rule little, since the process soon ends."""
     from ops.logs import configure
-    from server.services import BRIEF, Recorders, open_services
+    from server.services import COMMAND_WORK, Recorders, open_services
     from server.tools import discover, registry_of
 
     ops = loaded.settings.ops
@@ -79,13 +79,13 @@ async def open_all(
     calls = configure(ops)
     registry = registry_of(modules) if modules else discover()
     async with open_services(
-        loaded.settings, loaded.data, registry, recorders=Recorders(calls=calls), upkeep=upkeep or BRIEF
+        loaded.settings, loaded.data, registry, recorders=Recorders(calls=calls), upkeep=upkeep or COMMAND_WORK
     ) as services:
         yield services
 
 
 @asynccontextmanager
-async def open_vault(loaded: Loaded, name: str) -> AsyncIterator[Vault]:
+async def open_vault(loaded: LoadedSettings, name: str) -> AsyncIterator[Vault]:
     """One vault, as its owner. Raises ``NotFound``."""
     async with open_all(loaded) as services, services.pool.lease(require_vault(services, name)) as vault:
         yield vault
@@ -95,6 +95,6 @@ def require_vault(services: Services, name: str) -> VaultEntry:
     """The entry of an active vault. Raises ``NotFound`` in words for the operator."""
     from vaults.errors import NotFound
 
-    if not services.roster.known(name):
+    if not services.registry_cache.known(name):
         raise NotFound(f"no vault {name}", hint="vault list shows what there is")
-    return services.roster.entry(name)
+    return services.registry_cache.entry(name)

@@ -9,7 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from auth.tokens import IssuedToken
-    from server.settings import Loaded
+    from server.settings import LoadedSettings
     from server.setup.first_start import FirstStart
 
 
@@ -49,27 +49,27 @@ def serve(
         server__tls_key=str(tls_key) if tls_key else None,
         auth__first_token_ttl="none" if no_first_token else first_token_ttl,
     )
-    raise typer.Exit(_serve(loaded, _creating(ctx)))
+    raise typer.Exit(_serve(loaded, _token_command(ctx)))
 
 
-def _creating(ctx: typer.Context) -> str:
+def _token_command(ctx: typer.Context) -> str:
     """The command that makes tokens for this server, as it is typed here."""
     import shlex
 
-    from server.cli.runtime import Globals
+    from server.cli.runtime import GlobalOptions
 
-    given: Globals = ctx.find_root().obj or Globals()
+    given: GlobalOptions = ctx.find_root().obj or GlobalOptions()
     data = f" --data {shlex.quote(str(given.data))}" if given.data is not None else ""
     return f"strongroom token create{data}"
 
 
-def _serve(loaded: Loaded, creating: str) -> int:
+def _serve(loaded: LoadedSettings, creating: str) -> int:
     from auth.settings import refuse_open_bind
     from server.cli.output import say
     from server.cli.runtime import run_async
-    from server.http.app import Application, public_url
+    from server.http.app import ApplicationBuilder, public_url
     from server.http.serve import ServeOptions, address, bind, run_server
-    from server.running_server import announced
+    from server.running_server import announce_url
     from server.version import version
     from vaults.errors import InvalidArgument
 
@@ -95,11 +95,11 @@ def _serve(loaded: Loaded, creating: str) -> int:
     if made is not None and loaded.settings.auth.mode != "none":
         say(welcome(url, made.token, creating))
     say(f"strongroom {version()} serves {url}/v/<vault>/mcp")
-    with announced(loaded.data, url):
-        return run_server(Application(loaded, address(listener)), options, listener, metrics)
+    with announce_url(loaded.data, url):
+        return run_server(ApplicationBuilder(loaded, address(listener)), options, listener, metrics)
 
 
-async def _first_start(loaded: Loaded) -> FirstStart | None:
+async def _first_start(loaded: LoadedSettings) -> FirstStart | None:
     from server.cli.runtime import open_control
     from server.setup.first_start import first_start
 
@@ -109,17 +109,18 @@ async def _first_start(loaded: Loaded) -> FirstStart | None:
 
 def welcome(url: str, token: IssuedToken | None, creating: str) -> str:
     """What a new owner pastes into a client, and the line that makes tokens for others. ``creating``: the command."""
-    from server.setup.client_config import over_http
-    from server.setup.first_start import FIRST, OWNER
+    from server.setup.client_config import http_client_config
+    from server.setup.first_start import FIRST_VAULT, OWNER_SUBJECT
 
     if token is None:
-        return f"""Vault {FIRST} is ready. No token was made; this makes one for you, and others like it:
-{creating} --subject {OWNER} --vault {FIRST} --role admin --ttl 90d
+        return f"""Vault {FIRST_VAULT} is ready. No token was made; this makes one for you, and others like it:
+{creating} --subject {OWNER_SUBJECT} --vault {FIRST_VAULT} --role admin --ttl 90d
 """
-    return f"""Vault {FIRST} is ready. This token is shown this once: admin of {FIRST} alone, until {token.expires_at}.
+    return f"""Vault {FIRST_VAULT} is ready. This token is shown this once: admin of {FIRST_VAULT} alone, until \
+{token.expires_at}.
 
-{over_http(f"{url}/v/{FIRST}/mcp", token.token)}
+{http_client_config(f"{url}/v/{FIRST_VAULT}/mcp", token.token)}
 A token for each agent, and your next one, is made by lines like these:
-{creating} --subject agent-1 --vault {FIRST} --role writer --ttl 30d
-{creating} --subject {OWNER} --vault {FIRST} --role admin --ttl 90d
+{creating} --subject agent-1 --vault {FIRST_VAULT} --role writer --ttl 30d
+{creating} --subject {OWNER_SUBJECT} --vault {FIRST_VAULT} --role admin --ttl 90d
 """

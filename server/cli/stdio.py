@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from server.settings import Loaded
+    from server.settings import LoadedSettings
 
 
 def add_to(app: typer.Typer) -> None:
@@ -33,7 +33,7 @@ def stdio(
     """Serve MCP on stdin and stdout. Without --vault and --path: the nearest folder above with .strongroom/, else
     vault main."""
     from server.cli.runtime import load_settings, run_async
-    from server.setup.project_vaults import find_project, state_of
+    from server.setup.project_vaults import find_project, make_state_folder
     from vaults.errors import InvalidArgument
 
     if vault is not None and path is not None:
@@ -44,7 +44,7 @@ def stdio(
         run_async(_relay(url, vault, token_file, tools))
         return
     project = path if path is not None else None if vault is not None else find_project(Path.cwd())
-    loaded = load_settings(ctx, state_of(project) if project is not None else None)
+    loaded = load_settings(ctx, make_state_folder(project) if project is not None else None)
     run_async(_serve(loaded, vault, project, (tools, "off" if read_only else write_mode)))
 
 
@@ -53,41 +53,41 @@ async def _relay(url: str, vault: str | None, token_file: str, tools: str | None
 
     from server.remote_vault.endpoint import endpoint_of
     from server.remote_vault.stdio_relay import relay
-    from server.setup.first_start import FIRST
+    from server.setup.first_start import FIRST_VAULT
     from vaults.errors import InvalidArgument
 
     if not token_file:
         raise InvalidArgument("--token-file", "is needed with --url")
-    endpoint = endpoint_of(url, vault or FIRST)
+    endpoint = endpoint_of(url, vault or FIRST_VAULT)
     about = {"X-Strongroom-Session": f"stdio-{uuid4()}"}  # a connection, a session, as without a server between
     await relay(f"{endpoint}?tools={tools}" if tools else endpoint, Path(token_file).expanduser(), about)
 
 
-async def _serve(loaded: Loaded, vault: str | None, project: Path | None, view: tuple[str | None, str]) -> None:
+async def _serve(loaded: LoadedSettings, vault: str | None, project: Path | None, view: tuple[str | None, str]) -> None:
     from auth.principal import owner
     from server.cli.runtime import open_all
-    from server.services import LASTING
+    from server.services import SERVER_WORK
     from server.stdio import run_stdio
     from vaults.errors import NotFound
 
     name = await _vault_name(loaded, vault, project)
-    async with open_all(loaded, upkeep=LASTING) as services:
-        if not services.roster.known(name):
+    async with open_all(loaded, upkeep=SERVER_WORK) as services:
+        if not services.registry_cache.known(name):
             raise NotFound(f"no vault {name}", hint="vault list shows what there is")
         preset, write_mode = view
         await run_stdio(services, owner("stdio"), name, preset, write_mode, str((project or Path.cwd()).resolve()))
 
 
-async def _vault_name(loaded: Loaded, vault: str | None, project: Path | None) -> str:
+async def _vault_name(loaded: LoadedSettings, vault: str | None, project: Path | None) -> str:
     """The vault to serve; main and a project's own are made at the first time."""
     from server.cli.runtime import open_control
-    from server.setup.first_start import FIRST, ensure_vault
-    from server.setup.project_vaults import project_vault
+    from server.setup.first_start import FIRST_VAULT, ensure_vault
+    from server.setup.project_vaults import open_project_vault
 
-    if vault is not None and vault != FIRST:
+    if vault is not None and vault != FIRST_VAULT:
         return vault
     async with open_control(loaded) as control:
         if project is not None:
-            return (await project_vault(control, loaded, project)).name
-        await ensure_vault(control, loaded, FIRST)
-    return FIRST
+            return (await open_project_vault(control, loaded, project)).name
+        await ensure_vault(control, loaded, FIRST_VAULT)
+    return FIRST_VAULT

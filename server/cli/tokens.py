@@ -8,7 +8,7 @@ import typer
 
 if TYPE_CHECKING:
     from auth.tokens import IssuedToken, TokenRecord
-    from server.settings import Loaded
+    from server.settings import LoadedSettings
     from vaults.db.connection import Database
 
 Json = Annotated[bool, typer.Option("--json", help="print JSON, for programs")]
@@ -35,22 +35,24 @@ def create(
     """Issue a token and the grants it needs. It is shown once."""
     from auth.roles import parse_role
     from auth.tokens import TokenRequest
-    from server.cli.output import note, say, say_json
+    from server.cli.output import say, say_json, say_on_stderr
     from server.cli.runtime import load_settings, run_async
 
     loaded = load_settings(ctx)
     seconds = _seconds(ttl or loaded.settings.auth.token_ttl)
     request = TokenRequest(subject, tuple(dict.fromkeys(vault)), parse_role(role), seconds, tools)
-    issued = run_async(_create(loaded, request))
+    issued = run_async(_issue(loaded, request))
     if as_json:
-        say_json(_shown(issued))
+        say_json(_issued_to_row(issued))
         return
-    note(f"token {issued.id} for {issued.subject}: {role} of {', '.join(issued.vaults)} until {issued.expires_at}")
-    note(_how_to_connect(loaded, issued))
+    say_on_stderr(
+        f"token {issued.id} for {issued.subject}: {role} of {', '.join(issued.vaults)} until {issued.expires_at}"
+    )
+    say_on_stderr(_how_to_connect(loaded, issued))
     say(issued.token)
 
 
-def _how_to_connect(loaded: Loaded, issued: IssuedToken) -> str:
+def _how_to_connect(loaded: LoadedSettings, issued: IssuedToken) -> str:
     """With the token where a person looks on; where the output goes to a program, nothing repeats it."""
     import sys
 
@@ -58,20 +60,20 @@ def _how_to_connect(loaded: Loaded, issued: IssuedToken) -> str:
     from auth.roles import Role
     from server.http.app import public_url
     from server.remote_vault.endpoint import endpoint_of
-    from server.running_server import served_at
-    from server.setup.client_config import AGENTS_LINES, READERS_LINES, over_http
-    from server.setup.first_start import FIRST
+    from server.running_server import find_running_url
+    from server.setup.client_config import AGENT_RULES, READER_RULES, http_client_config
+    from server.setup.first_start import FIRST_VAULT
 
-    named = [name for name in issued.vaults if name != EVERY_VAULT] or [FIRST]
+    named = [name for name in issued.vaults if name != EVERY_VAULT] or [FIRST_VAULT]
     server = loaded.settings.server
-    url = served_at(loaded.data) or public_url(loaded.settings, server.host, server.port)
+    url = find_running_url(loaded.data) or public_url(loaded.settings, server.host, server.port)
     endpoint = endpoint_of(url, named[0])
     shown = issued.token if sys.stdout.isatty() and sys.stderr.isatty() else "$TOKEN"
     each = f"\nEach of its vaults has such a URL: {', '.join(named)}.\n" if len(named) > 1 else ""
     return f"""
-{over_http(endpoint, shown)}{each}
+{http_client_config(endpoint, shown)}{each}
 For the rules the agent reads (CLAUDE.md, AGENTS.md, .cursor/rules/strongroom.mdc):
-{READERS_LINES if issued.role == Role.READER else AGENTS_LINES}
+{READER_RULES if issued.role == Role.READER else AGENT_RULES}
 """
 
 
@@ -85,7 +87,7 @@ def _seconds(ttl: str) -> int:
         raise InvalidArgument("--ttl", str(failure)) from None
 
 
-def _shown(issued: IssuedToken) -> dict[str, Any]:
+def _issued_to_row(issued: IssuedToken) -> dict[str, Any]:
     return {
         "token": issued.token,
         "id": issued.id,
@@ -96,10 +98,10 @@ def _shown(issued: IssuedToken) -> dict[str, Any]:
     }
 
 
-async def _create(loaded: Loaded, request: Any) -> IssuedToken:
+async def _issue(loaded: LoadedSettings, request: Any) -> IssuedToken:
     import asyncio
 
-    from auth.keys import open_keys
+    from auth.keys import open_key_ring
     from auth.tokens import create_token
     from server.cli.runtime import open_control
     from server.setup.first_start import KEYS
@@ -107,7 +109,7 @@ async def _create(loaded: Loaded, request: Any) -> IssuedToken:
 
     async with open_control(loaded) as control:
         await require_vaults(control, request.vaults)
-        ring = await asyncio.to_thread(open_keys, loaded.data / KEYS)
+        ring = await asyncio.to_thread(open_key_ring, loaded.data / KEYS)
         instance = await registry.instance_id(control)
         return await control.write(lambda tx: create_token(tx, ring, instance, request))
 
@@ -118,7 +120,7 @@ async def require_vaults(control: Database, names: Any) -> None:
     from vaults import registry
     from vaults.errors import InvalidArgument, NotFound
 
-    known = {entry.name for entry in await control.read(registry.listed) if entry.state == "active"}
+    known = {entry.name for entry in await control.read(registry.list_vaults) if entry.state == "active"}
     for name in names:
         if not name:
             raise InvalidArgument("vault", "may not be empty")
@@ -133,7 +135,7 @@ def show_list(ctx: typer.Context, as_json: Json = False) -> None:
 
     records = run_async(_records(load_settings(ctx)))
     if as_json:
-        say_json({"tokens": [_recorded(record) for record in records]})
+        say_json({"tokens": [_record_to_row(record) for record in records]})
         return
     rows = [
         (each.id, each.subject, each.role.label, ",".join(each.vaults), each.expires_at, each.revoked_at)
@@ -142,13 +144,13 @@ def show_list(ctx: typer.Context, as_json: Json = False) -> None:
     say_table(("ID", "SUBJECT", "ROLE", "VAULTS", "EXPIRES", "REVOKED"), rows)
 
 
-def _recorded(record: TokenRecord) -> dict[str, Any]:
+def _record_to_row(record: TokenRecord) -> dict[str, Any]:
     from dataclasses import asdict
 
     return {**asdict(record), "role": record.role.label}
 
 
-async def _records(loaded: Loaded) -> list[TokenRecord]:
+async def _records(loaded: LoadedSettings) -> list[TokenRecord]:
     from auth.tokens import list_tokens
     from server.cli.runtime import open_control
 
@@ -167,7 +169,7 @@ def revoke(
     say(f"token {token_id} is revoked")
 
 
-async def _revoke(loaded: Loaded, token_id: str) -> None:
+async def _revoke(loaded: LoadedSettings, token_id: str) -> None:
     from auth.tokens import revoke_token
     from server.cli.runtime import open_control
 

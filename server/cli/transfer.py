@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 if TYPE_CHECKING:
-    from server.remote_vault.vault_client import Remote
-    from server.settings import Loaded
-    from vaults.domain.import_export.exports import Format
-    from vaults.domain.import_export.imports import Tally
+    from server.remote_vault.vault_client import RemoteVault
+    from server.settings import LoadedSettings
+    from vaults.domain.import_export.exports import ExportFormat
+    from vaults.domain.import_export.imports import ImportTally
 
 Url = Annotated[str | None, typer.Option(help="a remote server, or the URL of one vault's /mcp")]
 TokenFile = Annotated[Path | None, typer.Option(help="file with the access token for --url")]
-LATER = (
+PLANNED_SOURCES = (
     "moltmind", "mempack", "local-recall", "nano-brain", "flywheel", "basic-memory", "mcp-memory-service",
     "mcp-server-memory", "markdown",
 )  # fmt: skip
@@ -39,47 +39,47 @@ def import_(
     token_file: TokenFile = None,
 ) -> None:
     """Store memories from a file. Safe to run again; lines that are no memories are kept beside the file."""
-    from server.cli.output import note, say
+    from server.cli.output import say, say_on_stderr
     from server.cli.runtime import load_settings
     from vaults.domain.import_export.imports import REPORT_SUFFIX
     from vaults.errors import InvalidArgument
 
-    if source in LATER:
+    if source in PLANNED_SOURCES:
         raise InvalidArgument("SOURCE", f"{source} is not available yet; jsonl is")
     if source != "jsonl":
         raise InvalidArgument("SOURCE", f"{source} is not known; jsonl is")
-    tally = _imported(load_settings(ctx), path, vault, _remote(url, token_file))
+    tally = _import_and_report(load_settings(ctx), path, vault, _remote_options(url, token_file))
     say(_counts(tally))
     if tally.merged:
-        note(f"{tally.merged} of those known told tags or other details that were not there yet")
+        say_on_stderr(f"{tally.merged} of those known told tags or other details that were not there yet")
     if tally.owed:
-        note(f"{tally.owed} have no vector yet; a running server adds them")
+        say_on_stderr(f"{tally.owed} have no vector yet; a running server adds them")
     for rejection in tally.unwritten:
-        note(f"line {rejection.line}: {rejection.reason}")
+        say_on_stderr(f"line {rejection.line}: {rejection.reason}")
     if tally.rejected > len(tally.unwritten):
-        note(f"see {path.name}{REPORT_SUFFIX}")
+        say_on_stderr(f"see {path.name}{REPORT_SUFFIX}")
     raise typer.Exit(1 if tally.rejected else 0)
 
 
-def _imported(loaded: Loaded, path: Path, vault: str, remote: tuple[str, Path] | None) -> Tally:
+def _import_and_report(loaded: LoadedSettings, path: Path, vault: str, remote: tuple[str, Path] | None) -> ImportTally:
     """Import, and tell how far it came where it ends before its time."""
-    from server.cli.output import note
+    from server.cli.output import say_on_stderr
     from server.cli.runtime import run_async
     from vaults.errors import StrongroomError
 
-    course = _Course()
+    course = _ImportProgress()
     try:
         return run_async(_import(loaded, path, vault, remote, course))
     except KeyboardInterrupt:
-        note(f"interrupted: {course.told}")
+        say_on_stderr(f"interrupted: {course.told}")
         raise
     except StrongroomError:
         if course.last is not None:
-            note(f"ended early: {course.told}")
+            say_on_stderr(f"ended early: {course.told}")
         raise
 
 
-def _remote(url: str | None, token_file: Path | None) -> tuple[str, Path] | None:
+def _remote_options(url: str | None, token_file: Path | None) -> tuple[str, Path] | None:
     from vaults.errors import InvalidArgument
 
     if url is None and token_file is None:
@@ -90,10 +90,10 @@ def _remote(url: str | None, token_file: Path | None) -> tuple[str, Path] | None
 
 
 @dataclass(slots=True)
-class _Course:
+class _ImportProgress:
     """How far an import is, for whoever has to tell when it ends before its time."""
 
-    last: Tally | None = None
+    last: ImportTally | None = None
 
     @property
     def told(self) -> str:
@@ -105,43 +105,47 @@ class _Course:
         return f"{_counts(self.last)}, after {share}; {again}"
 
 
-def _counts(tally: Tally) -> str:
+def _counts(tally: ImportTally) -> str:
     return f"{tally.stored} stored, {tally.known} known already, {tally.rejected} rejected"
 
 
-async def _import(loaded: Loaded, path: Path, vault: str, remote: tuple[str, Path] | None, course: _Course) -> Tally:
+async def _import(
+    loaded: LoadedSettings, path: Path, vault: str, remote: tuple[str, Path] | None, course: _ImportProgress
+) -> ImportTally:
     from server.cli.output import progress
 
     with progress("importing") as advance:
 
-        def shown(tally: Tally) -> None:
+        def shown(tally: ImportTally) -> None:
             course.last = tally
             advance(tally.read, tally.size, _counts(tally))
 
         if remote is None:
-            return await _import_here(loaded, path, vault, shown)
-        async with _connected(remote, vault) as far:
+            return await _import_locally(loaded, path, vault, shown)
+        async with _connect(remote, vault) as far:
             return await far.push(path, shown)
 
 
-async def _import_here(loaded: Loaded, path: Path, vault: str, shown: Callable[[Tally], None]) -> Tally:
+async def _import_locally(
+    loaded: LoadedSettings, path: Path, vault: str, shown: Callable[[ImportTally], None]
+) -> ImportTally:
     from auth.principal import owner
-    from server.allowance import Storer
+    from server.allowance import StoreQuota
     from server.cli.runtime import open_all, require_vault
     from vaults.domain.import_export.imports import import_jsonl
     from vaults.domain.memories.memory_model import Actor
 
     async with open_all(loaded) as services, services.pool.lease(require_vault(services, vault)) as here:
         actor = Actor("owner", "owner")
-        quota = Storer(services, owner("cli"), here, actor.identity)
+        quota = StoreQuota(services, owner("cli"), here, actor.identity)
         return await import_jsonl(here, actor, path, shown, quota)
 
 
 @asynccontextmanager
-async def _connected(remote: tuple[str, Path], vault: str) -> AsyncIterator[Remote]:
-    from server.remote_vault.vault_client import connect
+async def _connect(remote: tuple[str, Path], vault: str) -> AsyncIterator[RemoteVault]:
+    from server.remote_vault.vault_client import connect_to_vault
 
-    async with connect(*remote, vault) as far:
+    async with connect_to_vault(*remote, vault) as far:
         yield far
 
 
@@ -157,12 +161,14 @@ def export(
     from server.cli.output import say
     from server.cli.runtime import load_settings, run_async
 
-    formats: list[Format] = ["jsonl", "markdown"] if shape == "both" else [shape]
-    count = run_async(_export(load_settings(ctx), vault, to, formats, _remote(url, token_file)))
+    formats: list[ExportFormat] = ["jsonl", "markdown"] if shape == "both" else [shape]
+    count = run_async(_export(load_settings(ctx), vault, to, formats, _remote_options(url, token_file)))
     say(f"{count} memories written to {to}")
 
 
-async def _export(loaded: Loaded, vault: str, to: Path, formats: list[Format], remote: tuple[str, Path] | None) -> int:
+async def _export(
+    loaded: LoadedSettings, vault: str, to: Path, formats: list[ExportFormat], remote: tuple[str, Path] | None
+) -> int:
     from server.cli.output import progress
     from server.cli.runtime import open_vault
     from vaults.domain.import_export.exports import export
@@ -173,7 +179,7 @@ async def _export(loaded: Loaded, vault: str, to: Path, formats: list[Format], r
             advance(done, total, f"{done} memories")
 
         if remote is not None:
-            async with _connected(remote, vault) as far:
+            async with _connect(remote, vault) as far:
                 return await far.pull(to, formats, shown)
         async with open_vault(loaded, vault) as here:
             return await export(here, to, formats, shown)

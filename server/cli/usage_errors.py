@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from typer._click.exceptions import BadParameter, MissingParameter, NoSuchOption, UsageError
 
-from server.reasons import plain
+from server.reasons import reword_message
 
 if TYPE_CHECKING:
     from vaults.errors import StrongroomError
@@ -19,29 +19,29 @@ _EXTRA = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", re.DO
 _CHOICE = re.compile(r"'.*' is not one of (.+)", re.DOTALL)
 
 
-def refusal(failure: UsageError) -> str:
+def format_usage_error(failure: UsageError) -> str:
     """What the parser refuses."""
     context = failure.ctx
     path = context.command_path if context is not None else "strongroom"
     has_commands = context is None or hasattr(context.command, "commands")
     shown = "the commands" if has_commands else "what it takes"
-    return f"{_wrong(failure)} ({path} --help shows {shown})"
+    return f"{_describe(failure)} ({path} --help shows {shown})"
 
 
-def _wrong(failure: UsageError) -> str:
+def _describe(failure: UsageError) -> str:
     if isinstance(failure, NoSuchOption):
-        return f"{failure.option_name} is not an option{_meant(failure.possibilities)}"
+        return f"{failure.option_name} is not an option{_did_you_mean(failure.possibilities)}"
     if isinstance(failure, MissingParameter):
         return f"{_name(failure.param)} is missing"
     if isinstance(failure, BadParameter):
         return f"{_name(failure.param)} {_reason(failure.message)}"
-    return _parsed(failure.format_message().rstrip("."))
+    return _reword_parser_message(failure.format_message().rstrip("."))
 
 
-def _parsed(message: str) -> str:
+def _reword_parser_message(message: str) -> str:
     """What the parser says where its exception names nothing."""
     if found := _COMMAND.fullmatch(message):
-        return f"{found[1]} is not a command{_lowered(found[2] or '')}"
+        return f"{found[1]} is not a command{_lower_suggestion(found[2] or '')}"
     if found := _EXTRA.fullmatch(message):
         return f"{found[1]} is more than it takes"
     if found := _OPTION.fullmatch(message):
@@ -58,23 +58,23 @@ def _name(parameter: Any) -> str:
 
 
 def _reason(message: str) -> str:
-    reason = plain(message).rstrip(".")
+    reason = reword_message(message).rstrip(".")
     if found := _CHOICE.fullmatch(reason):
         return f"must be one of {found[1].replace(chr(39), '')}"
     return reason
 
 
-def _meant(possibilities: Sequence[str] | None) -> str:
+def _did_you_mean(possibilities: Sequence[str] | None) -> str:
     return f"; did you mean {' or '.join(sorted(possibilities))}?" if possibilities else ""
 
 
-def _lowered(suggestion: str) -> str:
+def _lower_suggestion(suggestion: str) -> str:
     """What typer adds: ``Did you mean 'list'?``"""
     text = suggestion.strip().replace("'", "")
     return f"; {text[:1].lower()}{text[1:]}" if text else ""
 
 
-def said(failure: StrongroomError, args: Sequence[str]) -> str:
+def format_command_error(failure: StrongroomError, args: Sequence[str]) -> str:
     """What a command refuses. A field that was given as an option is called as it was typed."""
     message = failure.message.removeprefix("Validation error: ")
     field = str(failure.details.get("field", ""))

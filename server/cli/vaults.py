@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 if TYPE_CHECKING:
-    from server.settings import Loaded
-    from vaults.registry import Rules, VaultEntry
+    from server.settings import LoadedSettings
+    from vaults.registry import VaultEntry, VaultRules
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="the vault's name")]
 Mode = Annotated[
@@ -42,13 +42,13 @@ def create(
     """Make a vault. A running server serves it within seconds."""
     from server.cli.output import say
     from server.cli.runtime import load_settings, run_async
-    from vaults.registry import Rules
+    from vaults.registry import VaultRules
 
-    entry = run_async(_create(load_settings(ctx), name, path, Rules(write_mode, destructive)))
+    entry = run_async(_create(load_settings(ctx), name, path, VaultRules(write_mode, destructive)))
     say(f"vault {entry.name} is ready: /v/{entry.name}/mcp")
 
 
-async def _create(loaded: Loaded, name: str, path: Path | None, rules: Rules) -> VaultEntry:
+async def _create(loaded: LoadedSettings, name: str, path: Path | None, rules: VaultRules) -> VaultEntry:
     from server import vault_admin
     from server.cli.runtime import open_control
     from vaults import registry
@@ -58,7 +58,12 @@ async def _create(loaded: Loaded, name: str, path: Path | None, rules: Rules) ->
         raise InvalidArgument("--path", f"{path} is not a folder")
     async with open_control(loaded) as control:
         return await vault_admin.register(
-            control, loaded.data, loaded.settings.storage, name, path, also=lambda tx: registry.rule(tx, name, rules)
+            control,
+            loaded.data,
+            loaded.settings.storage,
+            name,
+            path,
+            also=lambda tx: registry.set_rules(tx, name, rules),
         )
 
 
@@ -75,12 +80,12 @@ def show_list(ctx: typer.Context, as_json: Json = False) -> None:
         say_table(("VAULT", "STATE", "CREATED", "PATH"), rows)
 
 
-async def _entries(loaded: Loaded) -> list[VaultEntry]:
+async def _entries(loaded: LoadedSettings) -> list[VaultEntry]:
     from server.cli.runtime import open_control
     from vaults import registry
 
     async with open_control(loaded) as control:
-        return await control.read(registry.listed)
+        return await control.read(registry.list_vaults)
 
 
 def _line(entry: VaultEntry) -> dict[str, Any]:
@@ -115,18 +120,18 @@ def info(ctx: typer.Context, name: Name, as_json: Json = False) -> None:
     say(f"size       {found['storage_bytes']:,} bytes")
 
 
-async def _info(loaded: Loaded, name: str) -> dict[str, Any]:
+async def _info(loaded: LoadedSettings, name: str) -> dict[str, Any]:
     from dataclasses import asdict
 
     from server.cli.runtime import open_vault
-    from vaults.domain.maintenance.vault_status import status
+    from vaults.domain.maintenance.vault_status import read_status
     from vaults.domain.notes.sync import readiness
 
     async with open_vault(loaded, name) as vault:
-        await readiness.settled(vault)
+        await readiness.wait_until_synced(vault)
         return {
             **_line(vault.entry),
-            **asdict(await status(vault, None)),
+            **asdict(await read_status(vault, None)),
             "folder": str(vault.folder),
             "notes_folder": str(vault.notes.root),
         }
@@ -137,20 +142,20 @@ def update(ctx: typer.Context, name: Name, write_mode: Mode = None, destructive:
     from server.cli.output import say
     from server.cli.runtime import load_settings, run_async
     from vaults.errors import InvalidArgument
-    from vaults.registry import Rules
+    from vaults.registry import VaultRules
 
     if write_mode is None and destructive is None:
         raise InvalidArgument("--write-mode", "or --destructive is needed")
-    entry = run_async(_update(load_settings(ctx), name, Rules(write_mode, destructive)))
+    entry = run_async(_update(load_settings(ctx), name, VaultRules(write_mode, destructive)))
     say(f"vault {entry.name}: writing {entry.write_mode}; what destroys: {entry.destructive}")
 
 
-async def _update(loaded: Loaded, name: str, rules: Rules) -> VaultEntry:
+async def _update(loaded: LoadedSettings, name: str, rules: VaultRules) -> VaultEntry:
     from server.cli.runtime import open_control
     from vaults import registry
 
     async with open_control(loaded) as control:
-        return await control.write(lambda tx: registry.rule(tx, name, rules))
+        return await control.write(lambda tx: registry.set_rules(tx, name, rules))
 
 
 def archive(ctx: typer.Context, name: Name) -> None:
@@ -162,7 +167,7 @@ def archive(ctx: typer.Context, name: Name) -> None:
     say(f"vault {name} is archived; its files stay")
 
 
-async def _archive(loaded: Loaded, name: str) -> None:
+async def _archive(loaded: LoadedSettings, name: str) -> None:
     from server.cli.runtime import open_control
     from vaults import registry
 

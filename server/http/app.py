@@ -23,9 +23,9 @@ from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from auth.authenticate import Authenticator, TokenAuthenticator
-from auth.external_issuer import OutsideAuthenticator
+from auth.external_issuer import ExternalAuthenticator
 from auth.jwks import IssuerKeys
-from auth.keys import FOLDER, KeyRing, open_keys
+from auth.keys import KEYS_FOLDER, KeyRing, open_key_ring
 from auth.local_issuer import LocalAuthenticator
 from auth.roles import Role
 from auth.settings import refuse_open_bind
@@ -43,28 +43,28 @@ from server.http.metadata import metadata_routes
 from server.http.options import Instruments
 from server.http.request_head import Refusal, line_of, respond
 from server.protocol import Context, Extend, Protocol, make_protocol
-from server.services import LASTING, Recorders, Services, open_services
-from server.settings import Loaded, Settings
+from server.services import SERVER_WORK, Recorders, Services, open_services
+from server.settings import LoadedSettings, Settings
 from server.tools import discover
-from server.tools._spec import Registry
+from server.tools._spec import ToolRegistry
 from server.version import version
 from vaults.errors import InvalidArgument, StrongroomError
 
-KEYS = FOLDER
+KEYS = KEYS_FOLDER
 """Folder of the signing keys, in the data folder."""
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _PUBLIC = ("/health/", "/.well-known/")
-_NOWHERE = Refusal(404, "not_found", "nothing is here; MCP is at /v/{vault}/mcp", reason="path")
+_NO_SUCH_ROUTE = Refusal(404, "not_found", "nothing is here; MCP is at /v/{vault}/mcp", reason="path")
 
 
 @dataclass(frozen=True, slots=True)
-class Application:
+class ApplicationBuilder:
     """Builds the application of one serving process; picklable, for workers. ``listening`` is the address really
     bound (the settings may say port 0); ``extra_tools`` are modules with more tools and ``extend`` a function at the
     top of a module, both for the conformance fixtures."""
 
-    loaded: Loaded
+    loaded: LoadedSettings
     listening: tuple[str, int] | None = None
     extra_tools: tuple[str, ...] = ()
     extend: Extend | None = None
@@ -83,7 +83,7 @@ class Application:
 class _Site:
     """Routing, and everything behind it between start and end."""
 
-    def __init__(self, application: Application, instruments: Instruments, url: str) -> None:
+    def __init__(self, application: ApplicationBuilder, instruments: Instruments, url: str) -> None:
         self._application = application
         self._settings = application.loaded.settings
         self._url = url
@@ -109,13 +109,13 @@ class _Site:
         elif plain and path.startswith(_PUBLIC):
             await self._public(scope, receive, send)
         else:
-            self._refusals.write(line_of(_NOWHERE, scope))
-            await respond(_NOWHERE, send)
+            self._refusals.write(line_of(_NO_SUCH_ROUTE, scope))
+            await respond(_NO_SUCH_ROUTE, send)
 
     @asynccontextmanager
     async def _open(self, _app: object) -> AsyncIterator[dict[str, Any]]:
         async with AsyncExitStack() as stack:
-            stop = tracing.start(self._settings.ops.otlp_endpoint, version=version())
+            stop = tracing.start_tracing(self._settings.ops.otlp_endpoint, version=version())
             if stop is not None:
                 stack.push_async_callback(asyncio.to_thread, stop)
             ring = await asyncio.to_thread(_keys, self._application.loaded)
@@ -125,11 +125,11 @@ class _Site:
                     self._application.loaded.data,
                     self._registry,
                     recorders=Recorders(self._metrics, self._calls),
-                    upkeep=LASTING if ring is None else replace(LASTING, followers=(ring.refresh,)),
+                    upkeep=SERVER_WORK if ring is None else replace(SERVER_WORK, followers=(ring.refresh,)),
                 )
             )
             register_pings(services)
-            lag = LoopLag(self._metrics.lagged, self._settings.ops.loop_lag_interval_s)
+            lag = LoopLag(self._metrics.record_loop_lag, self._settings.ops.loop_lag_interval_s)
             lag.start()
             stack.push_async_callback(lag.stop)
             protocol = make_protocol(services, _identify, traced=stop is not None, extend=self._application.extend)
@@ -146,8 +146,8 @@ class _Site:
         await stack.enter_async_context(route.run(protocol))
         policy = GatePolicy(
             authenticator=None if ring is None else _authenticator(stack, services, ring, self._url),
-            board=services.board,
-            vaults=services.roster.names,
+            access_cache=services.access_cache,
+            vaults=services.registry_cache.names,
             required_role=partial(_required_role, self._registry),
             public_url=self._url,
             allowed_hosts=hosts,
@@ -169,7 +169,7 @@ def public_url(settings: Settings, host: str, port: int) -> str:
     scheme = "https" if settings.server.tls_cert else "http"
     name = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104  compared, not bound
     if name != host:  # every address of the machine: clients use the name they can check
-        name = next((each for each in _certified(settings) if each[0] not in "*["), name)
+        name = next((each for each in _certificate_hosts(settings) if each[0] not in "*["), name)
     return f"{scheme}://[{name}]:{port}" if ":" in name else f"{scheme}://{name}:{port}"
 
 
@@ -177,12 +177,12 @@ def allowed_hosts(settings: Settings, url: str) -> tuple[str, ...]:
     """Host headers accepted: this machine and the names of the certificate under any port, the public name, and what
     the settings add; in lower case, as names are compared."""
     name = urlsplit(url).netloc
-    known = (*_LOOPBACK, *_certified(settings))
+    known = (*_LOOPBACK, *_certificate_hosts(settings))
     names = (*known, *(f"{host}:*" for host in known), name, f"{name}:*", *settings.server.allowed_hosts)
     return tuple(each.lower() for each in names)
 
 
-def _certified(settings: Settings) -> tuple[str, ...]:
+def _certificate_hosts(settings: Settings) -> tuple[str, ...]:
     return certificate_names(settings.server.tls_cert) if settings.server.tls_cert else ()
 
 
@@ -200,7 +200,7 @@ def register_pings(services: Services) -> None:
 
     async def control() -> str:
         try:
-            _ = services.board.current
+            _ = services.access_cache.current
         except StrongroomError:
             return "stale"
         await services.control.read(lambda tx: tx.value("SELECT 1"))
@@ -217,12 +217,12 @@ def register_pings(services: Services) -> None:
     services.health.register("vaults", vaults, required=False)
 
 
-def _keys(loaded: Loaded) -> KeyRing | None:
+def _keys(loaded: LoadedSettings) -> KeyRing | None:
     """The signing keys; None where everybody is the owner. Blocking."""
     if loaded.settings.auth.mode == "none":
         return None
     loaded.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return open_keys(loaded.data / KEYS)
+    return open_key_ring(loaded.data / KEYS)
 
 
 def _authenticator(stack: AsyncExitStack, services: Services, ring: KeyRing, url: str) -> Authenticator:
@@ -231,11 +231,13 @@ def _authenticator(stack: AsyncExitStack, services: Services, ring: KeyRing, url
     for issuer in settings.issuers:
         keys = IssuerKeys(issuer)
         stack.push_async_callback(keys.close)
-        chain.append(OutsideAuthenticator(issuer, keys, url, settings.leeway_s))
-    return Authenticator(chain, services.board, used=lambda token_id: services.days.saw(TOKEN_SEEN + token_id))
+        chain.append(ExternalAuthenticator(issuer, keys, url, settings.leeway_s))
+    return Authenticator(
+        chain, services.access_cache, used=lambda token_id: services.days.mark_seen(TOKEN_SEEN + token_id)
+    )
 
 
-def _required_role(registry: Registry, name: str) -> Role | None:
+def _required_role(registry: ToolRegistry, name: str) -> Role | None:
     """The least role that can call a tool at all; what an action needs is asked in dispatch."""
     spec = registry.get(name)
     return None if spec is None else min(spec.actions.values(), default=spec.role)

@@ -16,7 +16,7 @@ Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
-LATE = b'{"error":"request body took too long"}'
+TIMEOUT_BODY = b'{"error":"request body took too long"}'
 
 
 class BodyTimeout:
@@ -33,7 +33,7 @@ class BodyTimeout:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        watched = _Watched(receive, send, asyncio.get_running_loop().time() + self._seconds)
+        watched = _TimedRequest(receive, send, asyncio.get_running_loop().time() + self._seconds)
         try:
             await self._app(scope, watched.receive, watched.send)
         except Exception:
@@ -47,7 +47,7 @@ class BodyTimeout:
             await _refuse(send)
 
 
-class _Watched:
+class _TimedRequest:
     """One request's two channels. Until the body is whole, waiting for it is bounded by ``deadline`` (loop time)."""
 
     def __init__(self, receive: Receive, send: Send, deadline: float) -> None:
@@ -80,6 +80,6 @@ class _Watched:
 
 
 async def _refuse(send: Send) -> None:
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(LATE)).encode())]
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(TIMEOUT_BODY)).encode())]
     await send({"type": "http.response.start", "status": 408, "headers": [*headers, (b"connection", b"close")]})
-    await send({"type": "http.response.body", "body": LATE})
+    await send({"type": "http.response.body", "body": TIMEOUT_BODY})

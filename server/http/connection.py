@@ -16,8 +16,8 @@ from typing import Any, Final
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from ops.refusals import RefusalLine
-from server.http.connection_limiter import Crowd
-from server.http.framing import LIMIT, Framing
+from server.http.connection_limiter import ConnectionLimiter
+from server.http.framing import FRAMING_LIMIT, Framing
 from server.http.request_head import Refusal, headers_of
 
 LINGER_S = 2.0
@@ -25,26 +25,28 @@ LINGER_S = 2.0
 before it has read the answer."""
 
 _CLOSE = (b"connection", b"close")
-HEAD: Final = Refusal(431, "too_large", f"the request's head is larger than {LIMIT} bytes", (_CLOSE,), reason="head")
+HEAD_TOO_LARGE: Final = Refusal(
+    431, "too_large", f"the request's head is larger than {FRAMING_LIMIT} bytes", (_CLOSE,), reason="head"
+)
 NOT_HTTP: Final = Refusal(400, "invalid_argument", "this is not an HTTP/1.1 request", (_CLOSE,), reason="request")
-FULL: Final = Refusal(
+CONNECTIONS_FULL: Final = Refusal(
     503, "overloaded", "all connections are in use", (_CLOSE, (b"retry-after", b"1")), reason="connections"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ConnectionBounds:
     """What all connections of a process share. A head has ``head_timeout_s`` from the connection, or from its first
     byte on a kept-alive one; so has what is left of a body that was answered before it was whole."""
 
-    crowd: Crowd
+    crowd: ConnectionLimiter
     head_timeout_s: float
 
 
 class Connection(HttpToolsProtocol):
     """uvicorn's protocol within ``bounds``."""
 
-    def __init__(self, *args: Any, bounds: Bounds, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, bounds: ConnectionBounds, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._crowd = bounds.crowd
         self._head_timeout_s = bounds.head_timeout_s
@@ -60,9 +62,9 @@ class Connection(HttpToolsProtocol):
         if self._crowd.enter(self, self.client[0] if self.client else None):
             self._watch()
         else:
-            self._report(FULL)
+            self._report(CONNECTIONS_FULL)
             self._refused = True
-            transport.write(self._answer(FULL))
+            transport.write(self._answer(CONNECTIONS_FULL))
             transport.close()
 
     def data_received(self, data: bytes) -> None:
@@ -70,7 +72,7 @@ class Connection(HttpToolsProtocol):
             return
         super().data_received(data)
         if self._framing.is_exceeded_by(len(data)) and not self._refused:
-            self._refuse(HEAD)
+            self._refuse(HEAD_TOO_LARGE)
         # Only here, after the parser: a head that came in one piece, as nearly all do, never starts a timer.
         self._watch()
 
@@ -120,9 +122,9 @@ class Connection(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Called for whatever the parser does not take, and for what the callbacks above refuse."""
         del msg
-        self._refuse(HEAD if self._framing.is_exceeded_by(0) else NOT_HTTP)
+        self._refuse(HEAD_TOO_LARGE if self._framing.is_exceeded_by(0) else NOT_HTTP)
 
-    def give_way(self) -> None:
+    def close_idle(self) -> None:
         """Close: idle, and another needs the room."""
         self._tell(RefusalLine("crowded", None, self.client[0] if self.client else None))
         self.transport.close()

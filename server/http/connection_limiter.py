@@ -16,12 +16,12 @@ NETWORK_BITS = 64
 """What one customer has of IPv6: counted as one address."""
 
 
-class Held(Protocol):
+class LimitedConnection(Protocol):
     """A connection. ``admitted``: a caller was let in on it."""
 
     admitted: bool
 
-    def give_way(self) -> None:
+    def close_idle(self) -> None:
         """Close it; it is idle."""
 
 
@@ -30,14 +30,14 @@ class _Peer:
     """The connections of one address; idle ones in the order in which they became so."""
 
     total: int = 0
-    strangers: dict[Held, None] = field(default_factory=dict)
-    callers: dict[Held, None] = field(default_factory=dict)
+    strangers: dict[LimitedConnection, None] = field(default_factory=dict)
+    callers: dict[LimitedConnection, None] = field(default_factory=dict)
 
-    def idle(self, connection: Held) -> dict[Held, None]:
+    def idle(self, connection: LimitedConnection) -> dict[LimitedConnection, None]:
         return self.callers if connection.admitted else self.strangers
 
 
-class Crowd:
+class ConnectionLimiter:
     """The connections of one process, on its event loop. ``limit`` in all, ``share`` of one address; those of the
     ``unshared`` (proxies that speak for many) are bounded by the limit alone."""
 
@@ -46,9 +46,9 @@ class Crowd:
         self._share = share
         self._unshared = tuple(ip_network(each) for each in unshared)
         self._peers: dict[str, _Peer] = {}
-        self._of: dict[Held, tuple[str, _Peer]] = {}
+        self._of: dict[LimitedConnection, tuple[str, _Peer]] = {}
 
-    def enter(self, connection: Held, address: str | None) -> bool:
+    def enter(self, connection: LimitedConnection, address: str | None) -> bool:
         """Take a new connection in, idle at first; False: there is no room, and none can be made."""
         key, shares = self._key(address)
         peer = self._peers.get(key)
@@ -62,7 +62,7 @@ class Crowd:
         self.rest(connection)
         return True
 
-    def leave(self, connection: Held) -> None:
+    def leave(self, connection: LimitedConnection) -> None:
         """Gone, or as good as gone. Doing it again changes nothing."""
         key, peer = self._of.pop(connection, (None, None))
         if key is None or peer is None:
@@ -72,17 +72,17 @@ class Crowd:
         if not peer.total:
             del self._peers[key]
 
-    def work(self, connection: Held) -> None:
+    def work(self, connection: LimitedConnection) -> None:
         """A request has begun."""
         if connection in self._of:
             self._wake(connection, self._of[connection][1])
 
-    def rest(self, connection: Held) -> None:
+    def rest(self, connection: LimitedConnection) -> None:
         """Nothing is under way."""
         if connection in self._of:
             self._of[connection][1].idle(connection)[connection] = None
 
-    def _wake(self, connection: Held, peer: _Peer) -> None:
+    def _wake(self, connection: LimitedConnection, peer: _Peer) -> None:
         peer.strangers.pop(connection, None)
         peer.callers.pop(connection, None)
 
@@ -95,7 +95,7 @@ class Crowd:
         if oldest is None:
             return False
         self.leave(oldest)
-        oldest.give_way()
+        oldest.close_idle()
         return True
 
     def _key(self, address: str | None) -> tuple[str, bool]:

@@ -31,7 +31,7 @@ def is_preflight(scope: Scope) -> bool:
     return scope["method"] == "OPTIONS" and any(n == b"access-control-request-method" for n, _ in scope["headers"])
 
 
-async def allow(scope: Scope, send: Send) -> None:
+async def answer_preflight(scope: Scope, send: Send) -> None:
     """Answer a preflight: the same for every vault, existing or not."""
     asked = b",".join(v for n, v in scope["headers"] if n == b"access-control-request-headers").lower()
     words = dict.fromkeys(word.strip() for word in asked.split(b","))
@@ -45,7 +45,7 @@ async def allow(scope: Scope, send: Send) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-def readable(send: Send, origin: bytes) -> Send:
+def make_readable(send: Send, origin: bytes) -> Send:
     """A ``send`` whose answers a page of ``origin`` may read, refusals included."""
     more: Headers = [
         (b"access-control-allow-origin", origin),

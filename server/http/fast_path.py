@@ -18,10 +18,10 @@ from typing import Any
 
 from starlette.types import Message, Scope, Send
 
-from server.call import Form
-from server.dispatch import Outcome
+from server.call import AnswerForm
+from server.dispatch import CallOutcome
 
-KEPT = 256
+CACHE_SIZE = 256
 _MODERN = b"2026-07-28"
 _HANDSHAKE = frozenset({b"2025-06-18", b"2025-11-25"})
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
@@ -33,7 +33,7 @@ _NAME = re.compile(rb"[a-z0-9_]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class ParsedToolCall:
     """A call as it stands in a request; ``envelope`` is everything else in it."""
 
     id: str | int
@@ -44,7 +44,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class _Headers:
+class _CallHeaders:
     """The headers the SDK reads, but the name."""
 
     kept: tuple[tuple[bytes, bytes], ...]
@@ -52,7 +52,7 @@ class _Headers:
     name: str | None
 
     @classmethod
-    def of(cls, scope: Scope) -> _Headers | None:
+    def of(cls, scope: Scope) -> _CallHeaders | None:
         """None when they are not the plain ones of a call."""
         kept, routing = [], []
         for header in scope["headers"]:
@@ -72,11 +72,11 @@ class _Headers:
         return cls(read, modern=True, name=named.decode()) if plain else None
 
 
-def tool_call(scope: Scope, body: bytes) -> ToolCall | None:
+def parse_tool_call(scope: Scope, body: bytes) -> ParsedToolCall | None:
     """The call, or None for anything but the plain form."""
     if b'"tools/call"' not in body or b'"progressToken"' in body:
         return None
-    headers = _Headers.of(scope)
+    headers = _CallHeaders.of(scope)
     if headers is None or (not headers.modern and _SURROGATE.search(body)):
         return None
     try:
@@ -85,10 +85,10 @@ def tool_call(scope: Scope, body: bytes) -> ToolCall | None:
         return None
     if not isinstance(asked, dict) or asked.keys() != _ENVELOPE or asked["method"] != "tools/call":
         return None
-    return _plain_call(headers, asked)
+    return _parse_plain_call(headers, asked)
 
 
-def _plain_call(headers: _Headers, asked: Mapping[str, Any]) -> ToolCall | None:
+def _parse_plain_call(headers: _CallHeaders, asked: Mapping[str, Any]) -> ParsedToolCall | None:
     number, params = asked["id"], asked["params"]
     if type(number) not in (str, int) or not isinstance(params, dict) or not params.keys() <= _PARAMS:
         return None
@@ -96,25 +96,25 @@ def _plain_call(headers: _Headers, asked: Mapping[str, Any]) -> ToolCall | None:
     if not isinstance(name, str) or headers.name not in (None, name) or not isinstance(arguments, dict):
         return None
     envelope = (headers.kept, asked["jsonrpc"], json.dumps(params.get("_meta")))
-    return ToolCall(number, name, arguments, headers.modern, envelope)
+    return ParsedToolCall(number, name, arguments, headers.modern, envelope)
 
 
-class ShortWay:
+class FastPath:
     """Envelopes known to be good; ``stamp`` is the ``_meta`` of modern results. One per process, on its event loop."""
 
-    def __init__(self, stamp: Mapping[str, Any], kept: int = KEPT) -> None:
+    def __init__(self, stamp: Mapping[str, Any], kept: int = CACHE_SIZE) -> None:
         self._stamp = stamp
         self._kept = kept
         self._known: OrderedDict[Hashable, None] = OrderedDict()
 
-    def knows(self, call: ToolCall) -> bool:
+    def knows(self, call: ParsedToolCall) -> bool:
         """Whether the SDK has accepted this envelope before."""
         if call.envelope not in self._known:
             return False
         self._known.move_to_end(call.envelope)
         return True
 
-    def learning(self, call: ToolCall, send: Send) -> Send:
+    def learning(self, call: ParsedToolCall, send: Send) -> Send:
         """A ``send`` that passes everything on, and remembers the envelope when the SDK answers with a result."""
         good = False
 
@@ -130,7 +130,7 @@ class ShortWay:
 
         return learn
 
-    async def answer(self, call: ToolCall, outcome: Outcome, form: Form, send: Send) -> None:
+    async def answer(self, call: ParsedToolCall, outcome: CallOutcome, form: AnswerForm, send: Send) -> None:
         """Send what the SDK would have sent."""
         structured = outcome.structured(form)
         result: dict[str, Any] = {"content": outcome.blocks(form)}

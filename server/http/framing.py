@@ -6,14 +6,14 @@ for seconds; chunk extensions and trailers have no end at all.
 
 from __future__ import annotations
 
-LIMIT = 64 * 1024
+FRAMING_LIMIT = 64 * 1024
 """Bytes. What proxies in front allow is 8 to 32 KB."""
 
 _PUNCTUATION = 4  # of a field: colon, blank, line end
 
 
 class FramingTooLarge(Exception):
-    """More than ``LIMIT``."""
+    """More than ``FRAMING_LIMIT``."""
 
 
 class Framing:
@@ -32,7 +32,7 @@ class Framing:
     def field(self, size: int) -> None:
         """A part of the request line, of the head or of the trailers. Raises ``FramingTooLarge``."""
         self._fields += size + _PUNCTUATION
-        if self._fields > LIMIT:
+        if self._fields > FRAMING_LIMIT:
             raise FramingTooLarge
 
     def move(self) -> None:
@@ -43,4 +43,4 @@ class Framing:
         """After the parser was fed ``read`` bytes."""
         self._kept = 0 if self._moved else self._kept + read
         self._moved = False
-        return self._kept > LIMIT or self._fields > LIMIT
+        return self._kept > FRAMING_LIMIT or self._fields > FRAMING_LIMIT

@@ -21,8 +21,8 @@ from mcp.server.auth.provider import AccessToken
 from starlette.authentication import AuthCredentials
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from auth.access import Access
-from auth.access_cache import AccessBoard
+from auth.access import AccessSnapshot
+from auth.access_cache import AccessCache
 from auth.authenticate import Authenticator
 from auth.authorize import Allowed, decide
 from auth.bearer import bearer_token, challenge
@@ -31,7 +31,7 @@ from auth.principal import Principal, owner
 from auth.roles import Role
 from ops.refusals import RefusalLine, RefusalReason
 from server.http import cors
-from server.http.request_head import Envelope, Refusal, called_tools, line_of, respond
+from server.http.request_head import Refusal, RequestHead, line_of, read_called_tools, respond
 from vaults.errors import StrongroomError
 
 METADATA_PATH = "/.well-known/oauth-protected-resource"
@@ -60,7 +60,7 @@ class GatePolicy:
     """
 
     authenticator: Authenticator | None
-    board: AccessBoard
+    access_cache: AccessCache
     vaults: Callable[[], Collection[str]]
     required_role: Callable[[str], Role | None]
     public_url: str
@@ -85,13 +85,13 @@ class Gate:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        envelope = Envelope.of(scope)
+        envelope = RequestHead.of(scope)
         try:
             envelope.check_origin(self._policy.allowed_hosts, self._policy.allowed_origins)
             if envelope.origins and _is_mcp(envelope.path):
-                send = cors.readable(send, envelope.origins[0])
+                send = cors.make_readable(send, envelope.origins[0])
                 if cors.is_preflight(scope):
-                    await cors.allow(scope, send)
+                    await cors.answer_preflight(scope, send)
                     return
             admitted, receive = await self._admit(envelope, scope, receive)
         except Refusal as refusal:
@@ -103,33 +103,33 @@ class Gate:
             known()  # the connection: it is closed later than a stranger's
         await self._app(admitted, receive, send)
 
-    async def _admit(self, envelope: Envelope, scope: Scope, receive: Receive) -> tuple[Scope, Receive]:
+    async def _admit(self, envelope: RequestHead, scope: Scope, receive: Receive) -> tuple[Scope, Receive]:
         envelope.check_length(self._policy.max_body)
         named = _VAULT_PATH.fullmatch(envelope.path)
         if named is None and envelope.path != "/mcp":
-            raise _nowhere()
+            raise _no_such_vault()
         vault = named[1] if named else None
         metadata = self._metadata_url(vault)
         try:
-            await self._policy.board.catch_up()
+            await self._policy.access_cache.catch_up()
             principal = await self._principal(envelope, metadata)
-            access = self._policy.board.current
+            access = self._policy.access_cache.current
         except StrongroomError as failure:
             retry = ((b"retry-after", b"5"),)
             raise Refusal(503, failure.code, failure.message, retry, reason="vault_unavailable") from None
         try:
             admission = self._admission(access, principal, vault, metadata)
             if principal.scope_role is not None and principal.scope_role < Role.ADMIN and scope["method"] == "POST":
-                tools, receive = await called_tools(envelope, receive, self._policy.max_body)
+                tools, receive = await read_called_tools(envelope, receive, self._policy.max_body)
                 for tool in tools:
                     self._step_up(access, admission, tool, metadata)
         except Refusal as refusal:
             refusal.principal = principal.key
             refusal.vault = vault if vault in self._policy.vaults() else None
             raise
-        return _admitted(scope, envelope, admission), receive
+        return _admit_scope(scope, envelope, admission), receive
 
-    async def _principal(self, envelope: Envelope, metadata: str) -> Principal:
+    async def _principal(self, envelope: RequestHead, metadata: str) -> Principal:
         if self._policy.authenticator is None:
             return self._owner
         try:
@@ -142,21 +142,21 @@ class Gate:
             raise refusal from None
         raise _unauthorized(challenge(metadata, Role.READER.scopes), "missing")
 
-    def _admission(self, access: Access, principal: Principal, vault: str | None, metadata: str) -> Admission:
+    def _admission(self, access: AccessSnapshot, principal: Principal, vault: str | None, metadata: str) -> Admission:
         known = self._policy.vaults()
         if vault is None and not principal.lacks_scope:
             mine = access.vaults_of(principal, known)
             if len(mine) != 1:
-                raise _which()
+                raise _vault_not_named()
             vault = next(iter(mine))
         decision = decide(access, principal, vault or "", Role.READER)
         if isinstance(decision, Allowed) and vault in known:
             return Admission(principal, vault or "", decision.role)
         if not isinstance(decision, Allowed) and decision.reason == "scope":
             raise _forbidden(metadata, decision.scopes)
-        raise _nowhere()
+        raise _no_such_vault()
 
-    def _step_up(self, access: Access, admission: Admission, tool: str, metadata: str) -> None:
+    def _step_up(self, access: AccessSnapshot, admission: Admission, tool: str, metadata: str) -> None:
         # Only a missing scope is spoken of. A tool above the caller's role must look as if it did not exist, which
         # is for the protocol layer to say.
         required = self._policy.required_role(tool)
@@ -177,7 +177,7 @@ def _is_mcp(path: str) -> bool:
     return path == "/mcp" or _VAULT_PATH.fullmatch(path) is not None
 
 
-def _admitted(scope: Scope, envelope: Envelope, admission: Admission) -> Scope:
+def _admit_scope(scope: Scope, envelope: RequestHead, admission: Admission) -> Scope:
     user, credentials = _sdk_user(admission.principal, admission.role)
     state: dict[str, Any] = {**scope.get("state", {}), "strongroom": admission}
     return {**scope, "headers": envelope.headers, "user": user, "auth": credentials, "state": state}
@@ -198,11 +198,11 @@ def _sdk_user(principal: Principal, role: Role) -> tuple[AuthenticatedUser, Auth
     return AuthenticatedUser(access_token), AuthCredentials(scopes)
 
 
-def _nowhere() -> Refusal:
+def _no_such_vault() -> Refusal:
     return Refusal(404, "not_found", "no such vault, or no grant for it", reason="grant")
 
 
-def _which() -> Refusal:
+def _vault_not_named() -> Refusal:
     message = "Validation error: vault must be named: use /v/{vault}/mcp, or a token for exactly one vault"
     return Refusal(400, "invalid_argument", message, reason="which_vault")
 

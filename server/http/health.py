@@ -6,12 +6,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ops.health import Health
+from ops.health import HealthRegistry
 
 _HEADERS = {"Cache-Control": "no-store"}
 
 
-def health_routes(health: Health) -> list[Route]:
+def health_routes(health: HealthRegistry) -> list[Route]:
     """Live is 200 whenever the loop runs; ready is 200 or 503 with one word per part."""
 
     async def live(_: Request) -> Response:

@@ -15,24 +15,24 @@ from dataclasses import dataclass
 
 from starlette.types import Message, Scope, Send
 
-from server.call import Form
+from server.call import AnswerForm
 from server.mcp_bridge.views import View
 
-KEPT = 256
-BYTES = 1 << 20
+CACHE_SIZE = 256
+MAX_ANSWER_BYTES = 1 << 20
 """Bytes of one kept answer at most."""
 
 _METHODS = ("tools/list", "prompts/list")
 """Listings that depend on nothing but the view."""
 
-_WRITTEN = tuple(f'"{method}"'.encode() for method in _METHODS)
+_METHODS_AS_JSON = tuple(f'"{method}"'.encode() for method in _METHODS)
 _BODY_LIMIT = 16_384
 _SIMPLE_ID = re.compile(r"[ !#-\[\]-~]{0,200}", re.ASCII)
 """Ids that every JSON encoder writes alike. Others are answered by the SDK."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ListingRequest:
     """A listing asked for. ``id`` is the request's id as JSON."""
 
     key: Hashable
@@ -40,16 +40,16 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CachedListing:
     """``after`` is the body behind the id."""
 
     headers: tuple[tuple[bytes, bytes], ...]
     after: bytes
 
 
-def question(scope: Scope, view: tuple[View, Form], body: bytes) -> Question | None:
+def parse_listing_request(scope: Scope, view: tuple[View, AnswerForm], body: bytes) -> ListingRequest | None:
     """The question, or None for anything but a plain listing."""
-    if len(body) > _BODY_LIMIT or not any(method in body for method in _WRITTEN):
+    if len(body) > _BODY_LIMIT or not any(method in body for method in _METHODS_AS_JSON):
         return None
     try:
         asked = json.loads(body)
@@ -57,7 +57,7 @@ def question(scope: Scope, view: tuple[View, Form], body: bytes) -> Question | N
             return None
     except (ValueError, RecursionError):
         return None
-    number = _encoded(asked.get("id"))
+    number = _encode_id(asked.get("id"))
     if number is None:
         return None
     rest = _without_id(body, number)
@@ -68,7 +68,7 @@ def question(scope: Scope, view: tuple[View, Form], body: bytes) -> Question | N
         for name, value in scope["headers"]
         if name.startswith(b"mcp-") or name in (b"accept", b"content-type")
     )
-    return Question((view, headers, rest), number)
+    return ListingRequest((view, headers, rest), number)
 
 
 def _without_id(body: bytes, number: bytes) -> tuple[bytes, bytes] | None:
@@ -81,7 +81,7 @@ def _without_id(body: bytes, number: bytes) -> tuple[bytes, bytes] | None:
     return None
 
 
-def _encoded(number: object) -> bytes | None:
+def _encode_id(number: object) -> bytes | None:
     if isinstance(number, str) and _SIMPLE_ID.fullmatch(number):
         return f'"{number}"'.encode()
     if type(number) is int and abs(number) < 2**53:
@@ -92,27 +92,27 @@ def _encoded(number: object) -> bytes | None:
 class ListingCache:
     """Bounded, least recently used first out. One per process, on its event loop."""
 
-    def __init__(self, kept: int = KEPT) -> None:
+    def __init__(self, kept: int = CACHE_SIZE) -> None:
         self._kept = kept
-        self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
+        self._answers: OrderedDict[Hashable, CachedListing] = OrderedDict()
 
-    def knows(self, asked: Question) -> bool:
+    def knows(self, asked: ListingRequest) -> bool:
         """Whether an answer is kept."""
         return asked.key in self._answers
 
-    async def answer(self, asked: Question, send: Send) -> bool:
+    async def answer(self, asked: ListingRequest, send: Send) -> bool:
         """Answer from what is kept; False: nothing is."""
         known = self._answers.get(asked.key)
         if known is None:
             return False
         self._answers.move_to_end(asked.key)
-        body = _before(asked) + known.after
+        body = _answer_prefix(asked) + known.after
         headers = [*known.headers, (b"content-length", str(len(body)).encode())]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": body})
         return True
 
-    def recording(self, asked: Question, send: Send) -> Send:
+    def recording(self, asked: ListingRequest, send: Send) -> Send:
         """A ``send`` that passes everything on, and keeps a whole, successful JSON answer."""
         started: list[Message] = []
 
@@ -127,21 +127,21 @@ class ListingCache:
 
         return record
 
-    def _keep(self, asked: Question, start: Message, body: bytes) -> None:
+    def _keep(self, asked: ListingRequest, start: Message, body: bytes) -> None:
         headers = tuple((name, value) for name, value in start["headers"] if name != b"content-length")
         whole = start["status"] == 200 and (b"content-type", b"application/json") in headers
-        before = _before(asked)
+        before = _answer_prefix(asked)
         # An answer that begins otherwise is an error, or written by an SDK that orders keys differently.
         if (
             whole
             and body.startswith(before)
             and b'"result"' in body[len(before) : len(before) + 12]
-            and len(body) < BYTES
+            and len(body) < MAX_ANSWER_BYTES
         ):
-            self._answers[asked.key] = Answer(headers, body[len(before) :])
+            self._answers[asked.key] = CachedListing(headers, body[len(before) :])
             while len(self._answers) > self._kept:
                 self._answers.popitem(last=False)
 
 
-def _before(asked: Question) -> bytes:
+def _answer_prefix(asked: ListingRequest) -> bytes:
     return b'{"jsonrpc":"2.0","id":' + asked.id

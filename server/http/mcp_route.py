@@ -25,26 +25,26 @@ from starlette.types import Message, Receive, Scope, Send
 from uuid_utils import uuid7
 
 from ops.refusals import RefusalLine
-from server.call import Caller, Form
-from server.http.fast_path import ShortWay, ToolCall, tool_call
+from server.call import AnswerForm, Caller
+from server.http.fast_path import FastPath, ParsedToolCall, parse_tool_call
 from server.http.gate import Admission
-from server.http.listing_cache import ListingCache, Question, question
+from server.http.listing_cache import ListingCache, ListingRequest, parse_listing_request
 from server.http.request_head import Refusal, check_structure, line_of, respond, too_large
-from server.mcp_bridge.views import WRITE_MODES, first_preset, strictest, view_of
+from server.mcp_bridge.views import WRITE_MODES, first_preset, strictest_mode, view_of
 from server.protocol import Protocol
 from server.services import Services
 from server.tools._spec import PRESETS
 from vaults.errors import NotFound, Overloaded, RateLimited
 
 _ERAS = {version.encode(): version for version in (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)}
-_ABOUT_CALLER = {
+_CALLER_HEADERS = {
     b"x-strongroom-workspace": "workspace",
     b"x-strongroom-session": "session",
     b"x-strongroom-client": "client",
 }
 _LABEL = 200
 _PROGRAM = re.compile(rb"[A-Za-z0-9._-]{1,60}")
-_READ = frozenset({b"accept", b"content-type"})
+_HEADERS_READ = frozenset({b"accept", b"content-type"})
 """What the SDK reads besides its own headers. It goes through all of them a dozen times per request, and nothing
 behind the gate has any use for a token."""
 
@@ -59,18 +59,18 @@ class McpRoute:
         self._max_body = services.settings.server.max_body
         self._denied = denied
         self._listings = ListingCache()
-        self._lanes: _Lanes | None = None
+        self._lanes: _Transports | None = None
 
     @asynccontextmanager
     async def run(self, protocol: Protocol) -> AsyncIterator[None]:
         """Serve ``protocol`` inside the block."""
         plain = self._transport(protocol.server, json=True)
         streaming = self._transport(protocol.server, json=False)
-        short = ShortWay({SERVER_INFO_META_KEY: protocol.server.server_info_stamp})
+        short = FastPath({SERVER_INFO_META_KEY: protocol.server.server_info_stamp})
         # What declares a header per argument needs the SDK's comparison of both.
         declaring = {s.name for s in self._services.registry if "x-mcp-header" in json.dumps(s.input_schema)}
         async with plain.run(), streaming.run():
-            self._lanes = _Lanes(protocol, plain, streaming, short, frozenset(declaring))
+            self._lanes = _Transports(protocol, plain, streaming, short, frozenset(declaring))
             yield
 
     def _transport(self, server: Server[Any], *, json: bool) -> StreamableHTTPSessionManager:
@@ -90,7 +90,7 @@ class McpRoute:
                 # Sessions and their streams do not exist here: nothing to GET, nothing to DELETE.
                 raise Refusal(405, "invalid_argument", "use POST", ((b"allow", b"POST"),), reason="method")
             caller = caller_of(scope, self._services)
-            read = await _read(receive, self._max_body)
+            read = await _read_body(receive, self._max_body)
         except Refusal as refusal:
             admission: Admission = scope["state"]["strongroom"]
             refusal.principal, refusal.vault = admission.principal.key, admission.vault
@@ -106,20 +106,22 @@ class McpRoute:
     async def _serve(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         assert self._lanes is not None, "called outside of run()"
         caller: Caller = scope["state"]["caller"]
-        if (asked := question(scope, (view_of(caller), caller.form), body)) is not None:
+        if (asked := parse_listing_request(scope, (view_of(caller), caller.form), body)) is not None:
             if self._listings.knows(asked) and await self._answer_listing(asked, caller, send):
                 return
             send = self._listings.recording(asked, send)
-        elif (call := self._lanes.short_call(scope, caller, body)) is not None:
+        elif (call := self._lanes.fast_call(scope, caller, body)) is not None:
             if self._lanes.short.knows(call):
                 outcome = await self._lanes.protocol.call(caller, call.name, call.arguments)
                 await self._lanes.short.answer(call, outcome, caller.form, send)
                 return
             send = self._lanes.short.learning(call, send)
-        scope["headers"] = [header for header in scope["headers"] if header[0] in _READ or header[0][:4] == b"mcp-"]
+        scope["headers"] = [
+            header for header in scope["headers"] if header[0] in _HEADERS_READ or header[0][:4] == b"mcp-"
+        ]
         await self._lanes.transport(scope, body).handle_request(scope, receive, send)
 
-    async def _answer_listing(self, asked: Question, caller: Caller, send: Send) -> bool:
+    async def _answer_listing(self, asked: ListingRequest, caller: Caller, send: Send) -> bool:
         """Answer from what is kept, counted like a call; False above a rate, which the long way words."""
         try:
             with self._services.quotas.admit(caller.principal, caller.vault):
@@ -130,21 +132,21 @@ class McpRoute:
 
 
 @dataclass(frozen=True, slots=True)
-class _Lanes:
+class _Transports:
     """The ways a request may take while the route runs."""
 
     protocol: Protocol
     plain: StreamableHTTPSessionManager
     streaming: StreamableHTTPSessionManager
-    short: ShortWay
-    declaring: frozenset[str]
+    short: FastPath
+    header_tools: frozenset[str]
 
-    def short_call(self, scope: Scope, caller: Caller, body: bytes) -> ToolCall | None:
+    def fast_call(self, scope: Scope, caller: Caller, body: bytes) -> ParsedToolCall | None:
         """The request as a call that may go round the SDK, which alone can have a person asked."""
         if self.protocol.traced:
             return None
-        call = tool_call(scope, body)
-        if call is None or call.name in self.declaring or not self.protocol.may_call(caller, call.name):
+        call = parse_tool_call(scope, body)
+        if call is None or call.name in self.header_tools or not self.protocol.may_call(caller, call.name):
             return None
         return None if self.protocol.asks(caller, call.name, call.arguments) else call
 
@@ -159,16 +161,16 @@ def caller_of(scope: Scope, services: Services) -> Caller:
     era = DEFAULT_NEGOTIATED_VERSION
     about: dict[str, str] = {}
     program: str | None = None
-    wishes = _wishes(scope["query_string"])
+    wishes = _parse_view_request(scope["query_string"])
     for name, value in scope["headers"]:
         if name == b"mcp-protocol-version":
             era = _ERAS.get(value, "")
-        elif name in _ABOUT_CALLER:
-            about[_ABOUT_CALLER[name]] = _label(name, value)
+        elif name in _CALLER_HEADERS:
+            about[_CALLER_HEADERS[name]] = _label(name, value)
         elif name == b"user-agent":
-            program = _program(value)
+            program = _client_program(value)
     try:
-        entry = services.roster.entry(admission.vault)
+        entry = services.registry_cache.entry(admission.vault)
     except NotFound as failure:  # archived since the gate looked
         raise Refusal(404, failure.code, failure.message, reason="grant") from None
     return Caller(
@@ -177,7 +179,7 @@ def caller_of(scope: Scope, services: Services) -> Caller:
         role=admission.role,
         transport="http",
         preset=first_preset(wishes.preset, admission.principal.preset, entry.preset),
-        write_mode=strictest(services.settings.server.write_mode, entry.write_mode, wishes.write_mode),
+        write_mode=strictest_mode(services.settings.server.write_mode, entry.write_mode, wishes.write_mode),
         form=wishes.form,
         era=era,
         request_id=str(uuid7()),
@@ -188,24 +190,26 @@ def caller_of(scope: Scope, services: Services) -> Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wishes:
+class _ViewRequest:
     """What the URL asks for. A write mode can only be stricter than those of server and vault."""
 
     preset: str | None = None
     write_mode: str = "auto"
-    form: Form = "both"
+    form: AnswerForm = "both"
 
 
 @lru_cache(maxsize=256)
-def _wishes(query: bytes) -> _Wishes:
+def _parse_view_request(query: bytes) -> _ViewRequest:
     if not query:
-        return _Wishes()
+        return _ViewRequest()
     asked = parse_qs(query.decode("latin-1"), keep_blank_values=True)
-    form = cast("Form", _one_of(asked, "content", ("both", "text", "structured")) or "both")
-    return _Wishes(_one_of(asked, "tools", PRESETS), _one_of(asked, "write_mode", WRITE_MODES) or "auto", form)
+    form = cast("AnswerForm", _parse_choice(asked, "content", ("both", "text", "structured")) or "both")
+    return _ViewRequest(
+        _parse_choice(asked, "tools", PRESETS), _parse_choice(asked, "write_mode", WRITE_MODES) or "auto", form
+    )
 
 
-def _one_of(asked: Mapping[str, Sequence[str]], name: str, known: Sequence[str]) -> str | None:
+def _parse_choice(asked: Mapping[str, Sequence[str]], name: str, known: Sequence[str]) -> str | None:
     values = asked.get(name)
     if values is None:
         return None
@@ -226,7 +230,7 @@ def _label(name: bytes, value: bytes) -> str:
     return text
 
 
-def _program(agent: bytes) -> str | None:
+def _client_program(agent: bytes) -> str | None:
     """The program that calls, by the first word of its user agent: it tells the sessions of one person apart."""
     return (found := _PROGRAM.match(agent)) and found[0].decode("ascii")
 
@@ -239,7 +243,7 @@ def _wants_stream(scope: Scope, body: bytes) -> bool:
     return any(name == b"accept" and _STREAMS.search(value) for name, value in scope["headers"])
 
 
-async def _read(receive: Receive, limit: int) -> tuple[bytes, Receive] | None:
+async def _read_body(receive: Receive, limit: int) -> tuple[bytes, Receive] | None:
     """The whole body, and a ``receive`` that gives it again; None when the caller hung up. Raises ``Refusal``."""
     message = await receive()
     body = bytes(message.get("body", b""))

@@ -22,13 +22,13 @@ import structlog
 import uvicorn
 
 from server.http.body_timeout import BodyTimeout
-from server.http.connection import Bounds, Connection
-from server.http.connection_limiter import Crowd
+from server.http.connection import Connection, ConnectionBounds
+from server.http.connection_limiter import ConnectionLimiter
 from server.http.options import BACKLOG, AppFactory, ASGIApp, Instruments, ServeOptions
 
-OK, UNCLEAN, START_FAILED = 0, 1, 3
+EXIT_CLEAN, EXIT_UNCLEAN, EXIT_START_FAILED = 0, 1, 3
 CLOSING_SHARE = 0.2  # of the grace period, kept for the application to close in
-FILES = 65_536  # open at most besides connections: vaults, watched folders, TLS handshakes not done yet
+MAX_OPEN_FILES = 65_536  # open at most besides connections: vaults, watched folders, TLS handshakes not done yet
 FAREWELL_S = 0.5  # for the answers of cancelled calls to get out
 
 log = structlog.get_logger("server.http")
@@ -37,7 +37,8 @@ log = structlog.get_logger("server.http")
 class DrainingServer(uvicorn.Server):
     """uvicorn's server, told how to end: ``drain`` stops politely, ``hurry`` cancels the calls still in flight.
 
-    Both are safe in signal handlers. ``grace_s`` after ``drain`` the process exits with ``UNCLEAN``, unless it is gone.
+    Both are safe in signal handlers. ``grace_s`` after ``drain`` the process exits with ``EXIT_UNCLEAN``, unless it is
+    gone.
     """
 
     def __init__(self, config: uvicorn.Config, grace_s: float) -> None:
@@ -61,7 +62,7 @@ class DrainingServer(uvicorn.Server):
         if self.should_exit:
             return
         self.should_exit = True
-        last = threading.Timer(self._grace_s, _leave)
+        last = threading.Timer(self._grace_s, _exit_now)
         last.daemon = True
         last.start()
         self._on_loop(self._tell_application)
@@ -114,15 +115,15 @@ class _StartReport:
             raise
 
 
-def _leave() -> None:
+def _exit_now() -> None:
     log.error("drain_cut_off")
-    os._exit(UNCLEAN)
+    os._exit(EXIT_UNCLEAN)
 
 
 def uvicorn_config(app: ASGIApp, options: ServeOptions) -> uvicorn.Config:
     """Everything that is not said here would be uvicorn's default, some of it from the environment: so say it."""
-    crowd = Crowd(options.connections, options.share, options.trusted_proxies)
-    http = partial(Connection, bounds=Bounds(crowd, options.head_timeout_s))
+    crowd = ConnectionLimiter(options.connections, options.share, options.trusted_proxies)
+    http = partial(Connection, bounds=ConnectionBounds(crowd, options.head_timeout_s))
     grace = options.ops.shutdown_grace_s
     wrapped = _StartReport(BodyTimeout(app, options.body_timeout_s))
     return uvicorn.Config(
@@ -148,7 +149,7 @@ def uvicorn_config(app: ASGIApp, options: ServeOptions) -> uvicorn.Config:
     )
 
 
-def _allow_files(connections: int) -> None:
+def _raise_file_limit(connections: int) -> None:
     """Raise the soft limit of open files, as far as it may be raised, above what the connections need: at the limit
     not even an idle connection could be exchanged for a new one. (Windows has no such limit.)"""
     if sys.platform == "win32":
@@ -156,14 +157,14 @@ def _allow_files(connections: int) -> None:
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = connections + BACKLOG + FILES
+    wanted = connections + BACKLOG + MAX_OPEN_FILES
     if hard != resource.RLIM_INFINITY:
         wanted = min(wanted, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def serve_here(
+def serve_in_process(
     make_app: AppFactory,
     instruments: Instruments,
     options: ServeOptions,
@@ -171,12 +172,12 @@ def serve_here(
     kind: type[DrainingServer] = DrainingServer,
 ) -> int:
     """Serve in this process until a signal; returns the exit code. The process is expected to end soon after."""
-    _allow_files(options.connections)
+    _raise_file_limit(options.connections)
     server = kind(uvicorn_config(make_app(instruments), options), options.ops.shutdown_grace_s)
     if kind is WorkerServer:
         signal.signal(signal.SIGUSR1, lambda *_: server.hurry())
     try:
         server.run(sockets=[listener])
     except SystemExit:  # uvicorn's way to say that the lifespan failed
-        return START_FAILED
-    return UNCLEAN if server.lifespan.should_exit else OK  # set when the application could not close
+        return EXIT_START_FAILED
+    return EXIT_UNCLEAN if server.lifespan.should_exit else EXIT_CLEAN  # set when the application could not close

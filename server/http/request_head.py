@@ -15,7 +15,7 @@ from ops.refusals import RefusalLine, RefusalReason
 
 Headers = list[tuple[bytes, bytes]]
 
-STRUCTURE = 75_000
+MAX_STRUCTURE = 75_000
 """Commas, brackets and braces in one body at most. The largest memory of commas alone, with its metadata, has 62,000;
 parsing many more would hold up every other caller of the process for a good part of a second."""
 
@@ -24,7 +24,7 @@ _LABEL = re.compile(rb"[a-z0-9_-]+\.(?P<parent>[a-z0-9_.-]+)(?::(?P<port>[0-9]{1
 _HOST = re.compile(rb"[A-Za-z0-9.:\[\]-]{1,253}")
 """What of a stranger's Host header may stand in a line: what an operator would add to the settings."""
 
-_READ = (b"authorization", b"host", b"origin", b"content-length")
+_HEADERS_READ = (b"authorization", b"host", b"origin", b"content-length")
 
 
 class Refusal(Exception):
@@ -84,7 +84,7 @@ async def respond(refusal: Refusal, send: Send) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Envelope:
+class RequestHead:
     """``headers`` are the request's, with blanks after ``Mcp-*`` values stripped: httptools keeps them and the SDK
     then refuses the request. Repeated headers stay repeated."""
 
@@ -96,9 +96,9 @@ class Envelope:
     lengths: Sequence[bytes]
 
     @classmethod
-    def of(cls, scope: Scope) -> Envelope:
+    def of(cls, scope: Scope) -> RequestHead:
         """One pass over the headers (lower-case names, as ASGI gives them)."""
-        found: dict[bytes, list[bytes]] = {name: [] for name in _READ}
+        found: dict[bytes, list[bytes]] = {name: [] for name in _HEADERS_READ}
         headers: Headers = scope["headers"]
         padded = False
         for name, value in headers:
@@ -118,10 +118,10 @@ class Envelope:
         """The SDK's check of Host and Origin, done first: its own comes after vault and grant were looked up, and a
         page behind DNS rebinding would learn from the answers which vaults exist. Both are in lower case, exact or
         ``name:*`` for any port; a host may begin with ``*.`` for any one label. Raises 421 or 403."""
-        if len(self.hosts) != 1 or not (_allowed(self.hosts[0], hosts) or _covered(self.hosts[0], hosts)):
+        if len(self.hosts) != 1 or not (_is_allowed(self.hosts[0], hosts) or _is_covered(self.hosts[0], hosts)):
             message = "this server does not go by that host name: server.allowed_hosts or auth.public_url must name it"
             raise Refusal(421, "invalid_argument", message, reason="host")
-        if self.origins and not (len(self.origins) == 1 and _allowed(self.origins[0], origins)):
+        if self.origins and not (len(self.origins) == 1 and _is_allowed(self.origins[0], origins)):
             message = "requests from this origin are not allowed: server.allowed_origins does not name it"
             raise Refusal(403, "forbidden", message, reason="origin")
 
@@ -145,12 +145,12 @@ def too_large(limit: int) -> Refusal:
 def check_structure(body: bytes | bytearray) -> None:
     """Refuse a body of very many JSON values: before it is parsed, by a count that takes a millisecond per megabyte.
     Text counts as well, which is why the limit is above what a tool takes."""
-    if len(body) > STRUCTURE and sum(body.count(mark) for mark in (b",", b"[", b"{")) > STRUCTURE:
-        message = f"the request body has more than {STRUCTURE} commas, brackets and braces"
+    if len(body) > MAX_STRUCTURE and sum(body.count(mark) for mark in (b",", b"[", b"{")) > MAX_STRUCTURE:
+        message = f"the request body has more than {MAX_STRUCTURE} commas, brackets and braces"
         raise Refusal(413, "too_large", message, reason="body")
 
 
-async def called_tools(envelope: Envelope, receive: Receive, limit: int) -> tuple[list[str], Receive]:
+async def read_called_tools(envelope: RequestHead, receive: Receive, limit: int) -> tuple[list[str], Receive]:
     """The tools a request calls, and the ``receive`` to go on with.
 
     ``Mcp-Method`` and ``Mcp-Name`` are believed only for a modern revision, where the SDK compares them with the body.
@@ -160,7 +160,7 @@ async def called_tools(envelope: Envelope, receive: Receive, limit: int) -> tupl
     if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS and method is not None:
         name = decode_header_value(envelope.one(b"mcp-name")) if method == "tools/call" else None
         return ([name] if name is not None else []), receive
-    body, replay = await _buffered(receive, limit)
+    body, replay = await _buffer_body(receive, limit)
     return _tools_in(body), replay
 
 
@@ -175,7 +175,7 @@ def _tools_in(body: bytes) -> list[str]:
     return [name for name in names if isinstance(name, str)]
 
 
-async def _buffered(receive: Receive, limit: int) -> tuple[bytes, Receive]:
+async def _buffer_body(receive: Receive, limit: int) -> tuple[bytes, Receive]:
     messages: list[Message] = []
     body = bytearray()
     while True:
@@ -197,13 +197,13 @@ async def _buffered(receive: Receive, limit: int) -> tuple[bytes, Receive]:
     return bytes(body), replay
 
 
-def _allowed(value: bytes, patterns: Sequence[str]) -> bool:
+def _is_allowed(value: bytes, patterns: Sequence[str]) -> bool:
     text = value.decode("latin-1").lower()
     name, _, port = text.rpartition(":")
     return (text in patterns and "*" not in text) or (_PORT.fullmatch(port) is not None and f"{name}:*" in patterns)
 
 
-def _covered(host: bytes, patterns: Sequence[str]) -> bool:
+def _is_covered(host: bytes, patterns: Sequence[str]) -> bool:
     """Whether a wildcard covers it: ``*.`` stands for one label, as in a certificate."""
     found = _LABEL.fullmatch(host.lower())
     if found is None:

@@ -26,8 +26,8 @@ from ops.exposition import MetricsServer
 from ops.logs import CallLog, configure
 from ops.metrics import RESTARTS
 from server.http.options import AppFactory, Instruments, ServeOptions, address, bind
-from server.http.process import serve_here
-from server.http.workers import Supervisor, Work
+from server.http.process import serve_in_process
+from server.http.workers import Supervisor, WorkerConfig
 from vaults.errors import InvalidArgument
 
 __all__ = ["AppFactory", "Instruments", "ServeOptions", "address", "bind", "run_server"]
@@ -65,7 +65,7 @@ def _serve(
     ProcessCollector(registry=registry)
     exposed = MetricsServer(registry, metrics) if metrics is not None else None
     try:
-        return serve_here(make_app, Instruments(registry, calls), options, listener)
+        return serve_in_process(make_app, Instruments(registry, calls), options, listener)
     finally:
         if exposed is not None:
             exposed.close()
@@ -78,8 +78,8 @@ def _serve_with_workers(
         raise InvalidArgument("workers", "must be 1 on Windows")
     folder = Path(tempfile.mkdtemp(prefix="strongroom-metrics-"))
     restarts = RESTARTS.made(None)
-    supervisor = Supervisor(Work(make_app, options, folder), listener, restarts)
-    registry = worker_metrics.summed(folder, supervisor.pids)
+    supervisor = Supervisor(WorkerConfig(make_app, options, folder), listener, restarts)
+    registry = worker_metrics.merged_registry(folder, supervisor.pids)
     registry.register(restarts)
     exposed = MetricsServer(registry, metrics) if metrics is not None else None
     try:

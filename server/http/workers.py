@@ -26,19 +26,19 @@ from prometheus_client import CollectorRegistry, Counter
 from ops import worker_metrics
 from ops.logs import configure
 from server.http.options import AppFactory, Instruments, ServeOptions
-from server.http.process import OK, START_FAILED, UNCLEAN, WorkerServer, serve_here
+from server.http.process import EXIT_CLEAN, EXIT_START_FAILED, EXIT_UNCLEAN, WorkerServer, serve_in_process
 from vaults.errors import StrongroomError
 
 RESTART_PAUSE_S = 1.0  # least life of a worker: one that dies at once must not burn the machine
 LINGER_S = 2.0  # beyond the grace period, for a worker to end itself before it is killed
 # Ended by the signal itself: it was told to go before it had begun to serve.
-CLEAN = frozenset({OK, -signal.SIGTERM, -signal.SIGUSR1})
+CLEAN_EXITS = frozenset({EXIT_CLEAN, -signal.SIGTERM, -signal.SIGUSR1})
 
 log = structlog.get_logger("server.http")
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class WorkerConfig:
     """What every worker is given; pickled."""
 
     make_app: AppFactory
@@ -53,17 +53,19 @@ class _Seat:
     first: bool
 
 
-def run_worker(work: Work, listener: socket.socket, seat: int) -> None:
+def run_worker(work: WorkerConfig, listener: socket.socket, seat: int) -> None:
     """The main function of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    worker_metrics.record_into(work.shared, seat)
+    worker_metrics.map_metrics_to_files(work.shared, seat)
     calls = configure(work.options.ops)
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
     try:
-        code = serve_here(work.make_app, Instruments(CollectorRegistry(), calls), work.options, listener, WorkerServer)
+        code = serve_in_process(
+            work.make_app, Instruments(CollectorRegistry(), calls), work.options, listener, WorkerServer
+        )
     except StrongroomError:
         log.exception("start_failed")
-        code = START_FAILED
+        code = EXIT_START_FAILED
     sys.exit(code)
 
 
@@ -78,7 +80,7 @@ def _end_with_parent() -> None:
 class Supervisor:
     """Starts ``options.workers`` processes, replaces those that die, and passes signals on. Main thread only."""
 
-    def __init__(self, work: Work, listener: socket.socket, restarts: Counter) -> None:
+    def __init__(self, work: WorkerConfig, listener: socket.socket, restarts: Counter) -> None:
         self._work = work
         self._listener = listener
         self._restarts = restarts
@@ -148,11 +150,11 @@ class Supervisor:
             code = seat.process.exitcode
             if code is None or self._signals:
                 continue
-            if code == START_FAILED and seat.first:
+            if code == EXIT_START_FAILED and seat.first:
                 self._failed = True  # it would fail the same way again
             elif time.monotonic() - seat.started >= RESTART_PAUSE_S:
                 log.warning("worker_died", seat=number, code=code)
-                worker_metrics.forget_levels(self._work.shared, number)
+                worker_metrics.forget_gauges(self._work.shared, number)
                 self._restarts.inc()
                 self._start(number, first=False)
 
@@ -172,8 +174,8 @@ class Supervisor:
             process.kill()
             process.join()
         if self._failed:
-            return START_FAILED
-        return OK if all(process.exitcode in CLEAN for process in processes) else UNCLEAN
+            return EXIT_START_FAILED
+        return EXIT_CLEAN if all(process.exitcode in CLEAN_EXITS for process in processes) else EXIT_UNCLEAN
 
     def _tell(self, sig: signal.Signals) -> None:
         for seat in self._living():

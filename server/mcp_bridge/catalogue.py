@@ -8,33 +8,35 @@ import json
 
 from mcp_types import ListToolsResult, Tool, ToolAnnotations
 
-from server.call import Form
+from server.call import AnswerForm
 from server.mcp_bridge.views import View
-from server.tools._json_schema import published
-from server.tools._spec import Registry, ToolSpec
+from server.tools._json_schema import to_listed_output
+from server.tools._spec import ToolRegistry, ToolSpec
 from vaults.errors import InvalidArgument
 
-PAGE = 100
+PAGE_SIZE = 100
 
 
-class Catalogue:
+class ToolCatalogue:
     """Pages of tools, kept per view and whether answers have a JSON form: there are 54 at most."""
 
-    def __init__(self, registry: Registry, page: int = PAGE) -> None:
+    def __init__(self, registry: ToolRegistry, page: int = PAGE_SIZE) -> None:
         self._registry = registry
         self._page = page
         self._tools: dict[tuple[View, bool], list[Tool]] = {}
 
-    def page(self, view: View, cursor: str | None, form: Form = "both") -> ListToolsResult:
+    def page(self, view: View, cursor: str | None, form: AnswerForm = "both") -> ListToolsResult:
         """One page, in registry order; to a caller that is sent text alone no schema of results, which its client
         would miss. Raises ``InvalidArgument`` for a cursor this view was not given."""
         kept = view, form != "text"
         tools = self._tools.get(kept)
         if tools is None:
             tools = self._tools[kept] = [_wire(spec, *kept) for spec in self._registry.visible(*view)]
-        start = _offset(cursor, view, len(tools)) if cursor is not None else 0
+        start = _decode_cursor(cursor, view, len(tools)) if cursor is not None else 0
         end = start + self._page
-        return ListToolsResult(tools=tools[start:end], next_cursor=_cursor(end, view) if end < len(tools) else None)
+        return ListToolsResult(
+            tools=tools[start:end], next_cursor=_encode_cursor(end, view) if end < len(tools) else None
+        )
 
 
 def _wire(spec: ToolSpec, view: View, structured: bool) -> Tool:  # noqa: FBT001  a fact about the caller
@@ -44,7 +46,7 @@ def _wire(spec: ToolSpec, view: View, structured: bool) -> Tool:  # noqa: FBT001
         name=spec.name,
         description=spec.description,
         input_schema=spec.input_schema_for(role, preset, write_mode),
-        output_schema=published(spec.output_schema) if structured else None,
+        output_schema=to_listed_output(spec.output_schema) if structured else None,
         annotations=ToolAnnotations(
             read_only_hint=not writes,
             destructive_hint=writes and spec.destructive,
@@ -54,11 +56,11 @@ def _wire(spec: ToolSpec, view: View, structured: bool) -> Tool:  # noqa: FBT001
     )
 
 
-def _cursor(offset: int, view: View) -> str:
+def _encode_cursor(offset: int, view: View) -> str:
     return base64.urlsafe_b64encode(json.dumps(["tools", *view, offset]).encode()).decode().rstrip("=")
 
 
-def _offset(cursor: str, view: View, count: int) -> int:
+def _decode_cursor(cursor: str, view: View, count: int) -> int:
     try:
         *kind, offset = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
         if kind == ["tools", *view] and type(offset) is int and 0 < offset < count:

@@ -23,11 +23,11 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from auth.keys import FOLDER, open_secret
-from server.call import Caller, Person
+from auth.keys import KEYS_FOLDER, open_secret
+from server.call import Caller, PersonState
 from server.services import Services
 
-HOLDS_S = 600.0
+ANSWER_WITHIN_S = 600.0
 """Seconds a person may take to answer."""
 
 _KEY: Final = "consent"
@@ -35,18 +35,22 @@ _NOTHING_TO_FILL_IN: Final[dict[str, Any]] = {"type": "object", "properties": {}
 _KEY_FILE: Final = "request-state.key"
 
 
-def boundary(services: Services, identify: Callable[[ServerRequestContext[Any, Any]], Caller]) -> RequestStateBoundary:
+def make_boundary(
+    services: Services, identify: Callable[[ServerRequestContext[Any, Any]], Caller]
+) -> RequestStateBoundary:
     """The middleware that seals and opens request state."""
 
     def whose(ctx: ServerRequestContext[Any, Any]) -> str:
         caller = identify(ctx)
-        return f"{caller.principal.key} {services.roster.entry(caller.vault).vault_id}"
+        return f"{caller.principal.key} {services.registry_cache.entry(caller.vault).vault_id}"
 
-    security = RequestStateSecurity(codec=_Codec(services.data / FOLDER), ttl=HOLDS_S, bind_principal=whose)
+    security = RequestStateSecurity(
+        codec=_LazyCodec(services.data / KEYS_FOLDER), ttl=ANSWER_WITHIN_S, bind_principal=whose
+    )
     return RequestStateBoundary(security, default_audience=services.instance_id)
 
 
-class _Codec:
+class _LazyCodec:
     """The SDK's, with a key that is made or read at first need: few servers ever ask, and some may not write."""
 
     def __init__(self, keys: Path) -> None:
@@ -63,7 +67,7 @@ class _Codec:
         return self._codec.unseal(token)
 
 
-def person_of(ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> Person:
+def person_of(ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> PersonState:
     """What this request says of the person behind it. ``params`` as the boundary left them: its state is ours."""
     if params.request_state == _KEY:
         answer = (params.input_responses or {}).get(_KEY)
@@ -79,7 +83,7 @@ def _can_ask(ctx: ServerRequestContext[Any, Any]) -> bool:
     return declared.elicitation.form is not None or declared.elicitation.url is None  # neither named: forms
 
 
-def as_request(question: str) -> InputRequiredResult:
+def to_input_request(question: str) -> InputRequiredResult:
     """The answer that has the client ask. The boundary seals it on its way out."""
     form = ElicitRequestFormParams(message=question, requested_schema=_NOTHING_TO_FILL_IN)
     return InputRequiredResult(input_requests={_KEY: ElicitRequest(params=form)}, request_state=_KEY)

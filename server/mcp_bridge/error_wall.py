@@ -19,37 +19,37 @@ from uuid_utils import uuid7
 from server import errors
 from vaults.errors import StrongroomError
 
-_CALLERS_FAULT = frozenset({"invalid_argument", "not_found", "too_large"})
+_CALLER_ERRORS = frozenset({"invalid_argument", "not_found", "too_large"})
 
 log = structlog.get_logger("server.protocol")
 
 
-async def wall(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+async def error_wall(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
     """Let protocol errors through; everything else becomes a reference that stands in the log."""
     try:
         return await call_next(ctx)
     except (MCPError, ValidationError):
         raise  # the SDK answers the second one without its text
     except StrongroomError as failure:
-        raise refused(failure.code, failure.message, errors.as_content(failure)["error"]) from None
+        raise to_mcp_error(failure.code, failure.message, errors.to_content(failure)["error"]) from None
     except Exception:
         reference = str(uuid7())
         log.exception("request_failed", ref=reference, era=ctx.protocol_version)
         raise MCPError(INTERNAL_ERROR, "Internal error", {"reference": reference}) from None
 
 
-def refused(code: str, message: str, data: Mapping[str, Any]) -> MCPError:
+def to_mcp_error(code: str, message: str, data: Mapping[str, Any]) -> MCPError:
     """The JSON-RPC error of a failure with a stable code, for requests that are no tool calls."""
-    number = INVALID_PARAMS if code in _CALLERS_FAULT else INTERNAL_ERROR
-    return MCPError(number, printable(message), printable(dict(data)))
+    number = INVALID_PARAMS if code in _CALLER_ERRORS else INTERNAL_ERROR
+    return MCPError(number, replace_surrogates(message), replace_surrogates(dict(data)))
 
 
-def printable(value: Any) -> Any:
+def replace_surrogates(value: Any) -> Any:
     """``value`` with lone surrogates replaced: what a caller sent comes back in messages, and no encoder takes them."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
-        return {printable(key): printable(each) for key, each in value.items()}
+        return {replace_surrogates(key): replace_surrogates(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [printable(each) for each in value]
+        return [replace_surrogates(each) for each in value]
     return value

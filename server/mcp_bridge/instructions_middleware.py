@@ -11,13 +11,13 @@ from server.audience import audience_of
 from server.call import Caller
 from server.instructions import instructions
 from server.mcp_bridge.views import view_of
-from server.tools._spec import Registry
+from server.tools._spec import ToolRegistry
 
 _METHODS = ("initialize", "server/discover")
 
 
-def instructing(
-    registry: Registry, identify: Callable[[ServerRequestContext[Any, Any]], Caller]
+def make_instructions_middleware(
+    registry: ToolRegistry, identify: Callable[[ServerRequestContext[Any, Any]], Caller]
 ) -> ServerMiddleware[Any]:
     """The middleware that writes them into the answers of both eras."""
 

@@ -21,7 +21,7 @@ _ANSWER = '{"jsonrpc":"2.0","id":'
 _DECODER = json.JSONDecoder()
 
 
-def parsed(line: bytes) -> Message:
+def parse_message(line: bytes) -> Message:
     """What matters of a message; empty for what is none. Any thread."""
     try:
         message = json.loads(line)
@@ -48,7 +48,7 @@ def _is_unicode(message: object) -> bool:
     return True
 
 
-def refusal(number: object) -> str:
+def not_unicode_error(number: object) -> str:
     """The answer to a message whose text is none: the SDK would drop it without a word."""
     error = {
         "code": -32700,
@@ -57,7 +57,7 @@ def refusal(number: object) -> str:
     return json.dumps({"jsonrpc": "2.0", "id": number if isinstance(number, str | int) else None, "error": error})
 
 
-class Unanswered:
+class PendingRequests:
     """Ids received and not yet answered. ``at_end`` ends what would never end by itself."""
 
     def __init__(self, at_end: Callable[[], None]) -> None:

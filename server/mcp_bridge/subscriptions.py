@@ -40,17 +40,17 @@ from server.call import Caller
 from server.services import Services
 from vaults.domain.memories import visibility
 from vaults.errors import Overloaded, StrongroomError, VaultUnavailable
-from vaults.files.paths import key
+from vaults.files.paths import collision_key
 
-CHECK_S = 2.0
+GRANT_CHECK_S = 2.0
 """Seconds between two looks whether a listener may still listen: a withdrawn grant bites within five."""
 
-STREAMS = 256
+MAX_STREAMS = 256
 """Streams open at once in a process: each holds a connection."""
 
 
 @dataclass(slots=True, eq=False)
-class _Stream:
+class _ListenerStream:
     """One listener."""
 
     caller: Caller
@@ -60,7 +60,7 @@ class _Stream:
     handler: ListenHandler
 
     @classmethod
-    def of(cls, caller: Caller, wanted: SubscriptionFilter) -> _Stream:
+    def of(cls, caller: Caller, wanted: SubscriptionFilter) -> _ListenerStream:
         bus = InMemorySubscriptionBus()
         uris = frozenset(wanted.resource_subscriptions or ())
         return cls(caller, wanted, uris, bus, ListenHandler(bus, max_subscriptions=1))
@@ -71,25 +71,25 @@ class _Stream:
 
 
 @dataclass(slots=True)
-class _Room:
+class _VaultListeners:
     """The listeners of one vault. ``seen_by``: who alone may hear of a memory, None for all, as last found; it
     outlives the memory, so that the end of a private one is not told either. ``notes``: keys of those that changed and
     are still to be told of, by ``telling``."""
 
-    streams: set[_Stream] = field(default_factory=set)
+    streams: set[_ListenerStream] = field(default_factory=set)
     seen_by: dict[str, str | None] = field(default_factory=dict)
     notes: set[str] = field(default_factory=set)
     telling: asyncio.Task[None] | None = None
 
 
-class Listening:
+class Subscriptions:
     """Serves streams, and tells them of changes. ``close`` ends them all and admits no more."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._rooms: dict[str, _Room] = {}
+        self._rooms: dict[str, _VaultListeners] = {}
         self._closed = False
-        services.heralds.add(self.heard)
+        services.change_listeners.add(self.heard)
 
     async def serve(
         self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams, caller: Caller
@@ -97,11 +97,11 @@ class Listening:
         """One stream, until the client leaves, the grant ends or the server drains. Raises ``NotFound`` for a URI
         that is not the caller's to read."""
         await resources.check_readable(self._services, caller, params.notifications.resource_subscriptions or ())
-        if self._closed or sum(len(room.streams) for room in self._rooms.values()) >= STREAMS:
+        if self._closed or sum(len(room.streams) for room in self._rooms.values()) >= MAX_STREAMS:
             raise Overloaded("no more change streams can be opened here", retry_after_s=10.0)
-        vault = self._services.roster.entry(caller.vault).vault_id
-        room = self._rooms.setdefault(vault, _Room())
-        stream = _Stream.of(caller, params.notifications)
+        vault = self._services.registry_cache.entry(caller.vault).vault_id
+        room = self._rooms.setdefault(vault, _VaultListeners())
+        stream = _ListenerStream.of(caller, params.notifications)
         room.streams.add(stream)
         try:
             return await self._while_granted(ctx, params, stream)
@@ -109,14 +109,14 @@ class Listening:
             room.streams.discard(stream)
             if not room.streams:
                 self._rooms.pop(vault, None)
-                _stop_telling(room)
+                _stop_publishing(room)
 
     async def changed(self, caller: Caller, ids: Iterable[str], standing: str | None = None) -> None:
         """Tell the vault's listeners that a caller wrote, which memories, and which of the standing resources besides
         the status; of notes ``heard`` is told. Costs nothing where nobody listens."""
         if not self._rooms:
             return
-        room = self._rooms.get(self._services.roster.entry(caller.vault).vault_id)
+        room = self._rooms.get(self._services.registry_cache.entry(caller.vault).vault_id)
         if room is None:
             return
         for uri in filter(None, (resources.STATUS, standing)):
@@ -130,20 +130,20 @@ class Listening:
     def heard(self, name: str, paths: Sequence[str]) -> None:
         """Tell a vault's listeners that notes changed on disk; returns at once. What changes while they are being told
         is told together."""
-        if not self._rooms or not self._services.roster.known(name):
+        if not self._rooms or not self._services.registry_cache.known(name):
             return
-        room = self._rooms.get(self._services.roster.entry(name).vault_id)
+        room = self._rooms.get(self._services.registry_cache.entry(name).vault_id)
         if room is None or self._closed:
             return
-        room.notes.update(map(key, paths))
+        room.notes.update(map(collision_key, paths))
         if room.telling is None:
-            room.telling = asyncio.create_task(_tell_of_notes(room), name="listeners-of-notes")
+            room.telling = asyncio.create_task(_publish_note_changes(room), name="listeners-of-notes")
 
-    async def _tell_of_memories(self, room: _Room, name: str, ids: list[str]) -> None:
+    async def _tell_of_memories(self, room: _VaultListeners, name: str, ids: list[str]) -> None:
         """Visibility was looked at when a stream began, and may have changed since: look again."""
         try:
-            async with self._services.pool.lease(self._services.roster.entry(name)) as vault:
-                room.seen_by.update(await visibility.seen_by(vault, ids))
+            async with self._services.pool.lease(self._services.registry_cache.entry(name)) as vault:
+                room.seen_by.update(await visibility.find_sole_viewers(vault, ids))
                 who = {stream: stream.caller.actor.identity for stream in room.streams}
         except StrongroomError:
             return  # the write is done and reports itself; of what cannot be looked up nobody is told
@@ -156,12 +156,12 @@ class Listening:
         """End every stream politely. For the moment a shutdown begins."""
         self._closed = True
         for room in self._rooms.values():
-            _stop_telling(room)
+            _stop_publishing(room)
         for stream in [stream for room in self._rooms.values() for stream in room.streams]:
             stream.handler.close()
 
     async def _while_granted(
-        self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams, stream: _Stream
+        self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams, stream: _ListenerStream
     ) -> SubscriptionsListenResult:
         with anyio.CancelScope() as scope:
             watching = asyncio.create_task(self._watch(stream, scope), name="listener-grant")
@@ -171,10 +171,10 @@ class Listening:
                 watching.cancel()
         raise MCPError(INVALID_REQUEST, "the grant for this stream has ended")
 
-    async def _watch(self, stream: _Stream, scope: anyio.CancelScope) -> None:
+    async def _watch(self, stream: _ListenerStream, scope: anyio.CancelScope) -> None:
         role: Role | None = stream.caller.role
         while True:
-            await asyncio.sleep(CHECK_S)
+            await asyncio.sleep(GRANT_CHECK_S)
             now = self._role(stream.caller)
             if now is None:
                 scope.cancel()
@@ -194,12 +194,12 @@ class Listening:
             return None  # grants cannot be read: nobody is let in, and nobody stays
 
 
-async def _publish(streams: Iterable[_Stream], event: ServerEvent) -> None:
+async def _publish(streams: Iterable[_ListenerStream], event: ServerEvent) -> None:
     for stream in list(streams):  # listeners come and go meanwhile
         await stream.tell(event)
 
 
-async def _tell_of_notes(room: _Room) -> None:
+async def _publish_note_changes(room: _VaultListeners) -> None:
     try:
         while room.notes:
             changed, room.notes = room.notes, set()
@@ -214,6 +214,6 @@ async def _tell_of_notes(room: _Room) -> None:
         room.telling = None
 
 
-def _stop_telling(room: _Room) -> None:
+def _stop_publishing(room: _VaultListeners) -> None:
     if room.telling is not None:
         room.telling.cancel()

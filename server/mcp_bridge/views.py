@@ -21,7 +21,7 @@ def view_of(caller: Caller) -> View:
     return caller.role, caller.preset, caller.write_mode
 
 
-def strictest(*modes: str) -> WriteMode:
+def strictest_mode(*modes: str) -> WriteMode:
     """The write mode that allows least; one that is not known allows nothing."""
     return cast("WriteMode", max(modes, key=lambda mode: WRITE_MODES.index(mode) if mode in WRITE_MODES else 2))
 

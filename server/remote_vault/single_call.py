@@ -20,7 +20,7 @@ _META = {
 _ANSWER_BYTES = 4 * 1024 * 1024
 
 
-class Declined(StrongroomError):
+class RemoteCallDeclined(StrongroomError):
     """The server answered with an error; ``said`` is its code."""
 
     code = "remote"
@@ -30,7 +30,7 @@ class Declined(StrongroomError):
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class RemoteEndpoint:
     """A vault's endpoint and who comes to it. ``timeout_s`` bounds each wait for the server; ``about`` are further
     headers."""
 
@@ -40,10 +40,10 @@ class Door:
     about: Mapping[str, str] = field(default_factory=dict)
 
 
-def call_tool(door: Door, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def call_remote_tool(door: RemoteEndpoint, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The structured result. Goes through no proxy and follows no redirect, so the token reaches no other host. Raises
-    ``VaultUnavailable`` when the server cannot be reached or refuses the token, ``Declined`` for an error of the
-    tool; neither says what the server wrote."""
+    ``VaultUnavailable`` when the server cannot be reached or refuses the token, ``RemoteCallDeclined`` for an error of
+    the tool; neither says what the server wrote."""
     params = {"name": tool, "arguments": dict(arguments), "_meta": _META}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
     headers = {
@@ -55,7 +55,7 @@ def call_tool(door: Door, tool: str, arguments: Mapping[str, Any]) -> dict[str, 
         "Mcp-Name": tool,
         **door.about,
     }
-    status, answer = _posted(door, headers, body)
+    status, answer = _post(door, headers, body)
     if status in {401, 403, 404}:
         raise VaultUnavailable(f"{_host(door)} refuses the token, or has no such vault")
     try:
@@ -64,7 +64,7 @@ def call_tool(door: Door, tool: str, arguments: Mapping[str, Any]) -> dict[str, 
         raise VaultUnavailable(f"{_host(door)} answered {status}, and not as a strongroom server does") from None
 
 
-def _posted(door: Door, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
+def _post(door: RemoteEndpoint, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
     parts = urlsplit(door.url)
     kind = client.HTTPSConnection if parts.scheme == "https" else client.HTTPConnection
     try:
@@ -80,16 +80,16 @@ def _posted(door: Door, headers: Mapping[str, str], body: bytes) -> tuple[int, b
         raise VaultUnavailable(f"{_host(door)} cannot be reached") from None
 
 
-def _host(door: Door) -> str:
+def _host(door: RemoteEndpoint) -> str:
     return urlsplit(door.url).hostname or "the server"
 
 
 def _result(answer: Any) -> dict[str, Any]:
     if "result" not in answer:
-        raise Declined(_code(answer["error"].get("data")))
+        raise RemoteCallDeclined(_code(answer["error"].get("data")))
     content = answer["result"].get("structuredContent") or {}
     if answer["result"].get("isError"):
-        raise Declined(_code(content.get("error")))
+        raise RemoteCallDeclined(_code(content.get("error")))
     return dict(content)
 
 

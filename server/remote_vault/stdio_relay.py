@@ -24,7 +24,7 @@ from server.stdio import converse
 _MAX_LINE = 4 * 1024 * 1024
 _WAIT_S = 90.0
 _VERSION = "io.modelcontextprotocol/protocolVersion"
-_NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_NAME_PARAMETER = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """Methods whose header names what they are about, and the parameter that does."""
 
 
@@ -32,16 +32,16 @@ async def relay(url: str, token_file: Path, about: Mapping[str, str]) -> None:
     """Pass on until stdin ends. ``url`` is a vault's endpoint, ``about`` further headers. Main thread, once per
     process. Raises ``InvalidArgument`` for the token file; what the server refuses is told in its answers."""
     headers = {"Authorization": f"Bearer {token_in(token_file)}", **about}
-    way = _Answering(httpx2.AsyncHTTPTransport())
+    way = _AnsweringTransport(httpx2.AsyncHTTPTransport())
     async with (
         httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(_WAIT_S), trust_env=False, transport=way) as http,
         streamable_http_client(url, http_client=http) as (from_server, to_server),
     ):
-        era = _Era()
+        era = _ConversationEra()
 
         async def pass_on(from_client: Any, to_client: Any) -> None:
             async with from_client, to_client, anyio.create_task_group() as both:
-                both.start_soon(_back, from_server, to_client, era)
+                both.start_soon(_forward_answers, from_server, to_client, era)
                 async for message in from_client:
                     if isinstance(message, SessionMessage):
                         await to_server.send(era.labelled(message))
@@ -50,7 +50,7 @@ async def relay(url: str, token_file: Path, about: Mapping[str, str]) -> None:
         await converse(pass_on, at_end=lambda: None, max_line=_MAX_LINE)
 
 
-class _Answering(httpx2.AsyncBaseTransport):
+class _AnsweringTransport(httpx2.AsyncBaseTransport):
     """A way to a server that cannot be reached is an answer that says so: the next message may find it back."""
 
     def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
@@ -67,14 +67,14 @@ class _Answering(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-async def _back(from_server: Any, to_client: Any, era: _Era) -> None:
+async def _forward_answers(from_server: Any, to_client: Any, era: _ConversationEra) -> None:
     async for message in from_server:
         if isinstance(message, SessionMessage):
             era.learn(message)
             await to_client.send(SessionMessage(message.message))
 
 
-class _Era:
+class _ConversationEra:
     """The revision a conversation is held in: named in each message, or agreed upon in a handshake."""
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class _Era:
         version = named if isinstance(named, str) else self._agreed
         headers = {"mcp-protocol-version": version} if version else {}
         if version in MODERN_PROTOCOL_VERSIONS:
-            about = params.get(_NAMED_BY.get(sent.method, ""))
+            about = params.get(_NAME_PARAMETER.get(sent.method, ""))
             headers |= {"mcp-method": sent.method} | (
                 {"mcp-name": encode_header_value(about)} if isinstance(about, str) else {}
             )

@@ -15,36 +15,44 @@ from typing import TYPE_CHECKING, Any
 
 from server.remote_vault.endpoint import endpoint_of, token_in
 from server.rendering.answers import CUT
-from vaults.domain.import_export.exports import Format, staged
-from vaults.domain.import_export.imports import Rejection, RejectionReport, Tally, opened
-from vaults.domain.import_export.jsonl import Exported, LineReader, MemoryLine, RawLine, Rejected, identified, parse
-from vaults.domain.memories.memory_model import Memory, derived_title, hashed
+from vaults.domain.import_export.exports import ExportFormat, open_stage
+from vaults.domain.import_export.imports import ImportTally, RejectedLine, RejectionReport, open_import_file
+from vaults.domain.import_export.jsonl import (
+    ExportedMemory,
+    LineReader,
+    LineRejected,
+    MemoryLine,
+    RawLine,
+    parse,
+    with_external_id,
+)
+from vaults.domain.memories.memory_model import Memory, derive_title, hash_parts
 from vaults.errors import StrongroomError, VaultUnavailable
 
 if TYPE_CHECKING:
     from mcp import Client
 
-AT_ONCE = 16
+CONCURRENT_CALLS = 16
 """Calls on their way at once."""
 
 ATTEMPTS = 8
 """Tries of one call that is told to come again later."""
 
 LONGEST_WAIT_S = 30.0
-_AGREED = {"confirmed": True}
+_CONFIRMED = {"confirmed": True}
 """Whoever started the import is the person a vault may want asked."""
 
-_LOCAL = {"created_at", "archived_at", "archived_reason", "supersedes", "links", "subjects"}
+_LOCAL_FIELDS = {"created_at", "archived_at", "archived_reason", "supersedes", "links", "subjects"}
 
 
-class Refused(StrongroomError):
+class RemoteRefused(StrongroomError):
     """The remote server answered with an error that trying again does not change."""
 
     code = "remote"
 
 
 @asynccontextmanager
-async def connect(url: str, token_file: Path, vault: str) -> AsyncIterator[Remote]:
+async def connect_to_vault(url: str, token_file: Path, vault: str) -> AsyncIterator[RemoteVault]:
     """A client of one vault. Raises ``InvalidArgument`` for URL or token file, ``VaultUnavailable`` when the server
     cannot be reached or refuses the token."""
     import httpx2
@@ -60,12 +68,12 @@ async def connect(url: str, token_file: Path, vault: str) -> AsyncIterator[Remot
             # Every tool listed: the client checks results against the schemas it was shown.
             Client(streamable_http_client(f"{endpoint}?tools=full", http_client=http)) as client,
         ):
-            yield Remote(client)
+            yield RemoteVault(client)
     except (httpx2.HTTPError, MCPError, OSError, ExceptionGroup) as failure:
-        raise _cause(failure, (httpx2.HTTPError, MCPError, OSError), endpoint) from None
+        raise _real_cause(failure, (httpx2.HTTPError, MCPError, OSError), endpoint) from None
 
 
-def _cause(failure: Exception, far: tuple[type[Exception], ...], endpoint: str) -> Exception:
+def _real_cause(failure: Exception, far: tuple[type[Exception], ...], endpoint: str) -> Exception:
     """What really happened: the client's task groups wrap whatever is raised inside them."""
     single: Exception = failure
     while isinstance(single, ExceptionGroup):
@@ -75,18 +83,18 @@ def _cause(failure: Exception, far: tuple[type[Exception], ...], endpoint: str) 
     return single
 
 
-class Remote:
+class RemoteVault:
     """What import and export need of a server."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    async def push(self, path: Path, progress: Callable[[Tally], None]) -> Tally:
+    async def push(self, path: Path, progress: Callable[[ImportTally], None]) -> ImportTally:
         """``import_jsonl`` into the remote vault."""
-        with opened(path) as file, RejectionReport(path) as report:
-            tally = Tally(size=path.stat().st_size)
+        with open_import_file(path) as file, RejectionReport(path) as report:
+            tally = ImportTally(size=path.stat().st_size)
             reader = LineReader(file)
-            slots = asyncio.Semaphore(AT_ONCE)
+            slots = asyncio.Semaphore(CONCURRENT_CALLS)
             while lines := reader.batch():
                 async with asyncio.TaskGroup() as calls:  # one that fails for good ends the others
                     tasks = [calls.create_task(self._push_line(line, tally, slots)) for line in lines]
@@ -96,35 +104,35 @@ class Remote:
                 progress(tally)
         return tally
 
-    async def _push_line(self, raw: RawLine, tally: Tally, slots: asyncio.Semaphore) -> Rejection | None:
+    async def _push_line(self, raw: RawLine, tally: ImportTally, slots: asyncio.Semaphore) -> RejectedLine | None:
         async with slots:
             try:
                 line = parse(raw)
-                stored = await self._call("remember", {**_arguments(line, raw.number), **_AGREED})
+                stored = await self._call("remember", {**_arguments(line, raw.number), **_CONFIRMED})
                 fresh = stored.get("duplicate_of") != stored["id"]
                 if fresh and (line.archived_at or line.archived_reason):
                     gone = {"ids": [stored["id"]], "reason": line.archived_reason}
-                    await self._call("memory_forget", {**gone, **_AGREED})
-            except (Rejected, Refused) as verdict:
-                return Rejection(raw.number, str(verdict), raw.raw)
+                    await self._call("memory_forget", {**gone, **_CONFIRMED})
+            except (LineRejected, RemoteRefused) as verdict:
+                return RejectedLine(raw.number, str(verdict), raw.raw)
             tally.stored += fresh
             tally.known += not fresh
             tally.merged += bool(stored.get("added", {}).keys() - {"external_id"})  # which we made of the line
             tally.owed += fresh and stored["embedding"] == "pending"
             return None
 
-    async def pull(self, folder: Path, formats: Sequence[Format], progress: Callable[[int, int], None]) -> int:
+    async def pull(self, folder: Path, formats: Sequence[ExportFormat], progress: Callable[[int, int], None]) -> int:
         """``export`` of what the token may see of the remote vault."""
         done, cursor = 0, None
         replaced: dict[str, str] = {}
-        with staged(folder, formats) as stage:
+        with open_stage(folder, formats) as stage:
             while True:
                 arguments = {"order": "oldest", "limit": 200, "include_archived": True, "workspace": "all"}
                 page = await self._call("memory_list", {**arguments, "max_tokens": 100_000, "cursor": cursor})
                 if CUT in page.get("warnings", ()):
-                    raise Refused("a memory is too long to be sent whole: export it on the server")
-                memories = [_memory(memory) for memory in page["memories"]]
-                stage.write([_exported(memory, replaced) for memory in memories])
+                    raise RemoteRefused("a memory is too long to be sent whole: export it on the server")
+                memories = [_to_memory(memory) for memory in page["memories"]]
+                stage.write([_to_exported(memory, replaced) for memory in memories])
                 done, cursor = done + len(memories), page.get("cursor")
                 progress(done, page["total"])
                 if cursor is None:
@@ -133,7 +141,7 @@ class Remote:
         return done
 
     async def _call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """A tool's result. Waits and tries again when the server says so; raises ``Refused`` otherwise."""
+        """A tool's result. Waits and tries again when the server says so; raises ``RemoteRefused`` otherwise."""
         error: dict[str, Any] = {}
         for attempt in range(ATTEMPTS):
             result = await self._client.call_tool(tool, {k: v for k, v in arguments.items() if v is not None})
@@ -145,27 +153,27 @@ class Remote:
                 break
             asked = float((error.get("details") or {}).get("retry_after_s") or 0.1 * 2**attempt)
             await asyncio.sleep(min(asked, LONGEST_WAIT_S))
-        raise Refused(str(error.get("message")))
+        raise RemoteRefused(str(error.get("message")))
 
 
 def _arguments(line: MemoryLine, number: int) -> dict[str, Any]:
-    whole = identified(line, number)
-    arguments = whole.model_dump(mode="json", exclude=_LOCAL, exclude_none=True)
+    whole = with_external_id(line, number)
+    arguments = whole.model_dump(mode="json", exclude=_LOCAL_FIELDS, exclude_none=True)
     if whole.created_at is not None:
         arguments.setdefault("occurred_at", whole.created_at)
-    key = f"import:{hashed(arguments)}"
+    key = f"import:{hash_parts(arguments)}"
     # The same line always means the same memory, so its content is no reason to leave it out.
     return {**arguments, "idempotency_key": key, "on_duplicate": "store" if line.external_id else "return"}
 
 
-def _memory(found: dict[str, Any]) -> Memory:
+def _to_memory(found: dict[str, Any]) -> Memory:
     """A memory as it came: without the fields that are empty, perhaps with some that a newer server has."""
     values: dict[str, Any] = {each.name: found[each.name] for each in fields(Memory) if each.name in found}
     return Memory(**values)
 
 
-def _exported(memory: Memory, replaced: dict[str, str]) -> Exported:
+def _to_exported(memory: Memory, replaced: dict[str, str]) -> ExportedMemory:
     if memory.superseded_by is not None:
         replaced[memory.id] = memory.external_id or memory.id
-    derived = memory.title == derived_title(memory.content)
-    return Exported(memory, derived, replaced.pop(memory.supersedes or "", None))
+    derived = memory.title == derive_title(memory.content)
+    return ExportedMemory(memory, derived, replaced.pop(memory.supersedes or "", None))

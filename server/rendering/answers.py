@@ -9,13 +9,13 @@ from typing import Any
 from server.rendering import plain_text as words
 from server.rendering import token_counts
 from server.rendering.token_counts import FREE_FORM
-from server.rendering.truncation import PLACES, shorten, size
+from server.rendering.truncation import POSITION_FIELDS, estimate_size, shorten
 from server.tools._spec import Arguments, ToolSpec
 from vaults.context import run_in
-from vaults.domain.text.sanitize import visible, visible_json
+from vaults.domain.text.sanitize import escape_hidden, to_visible_json
 from vaults.search import tokenizer
 
-ROUNDS = 12
+MAX_CUTS = 12
 """Times a result is cut further before nothing of it is left."""
 
 SLACK = 0.93
@@ -26,7 +26,7 @@ CUT = "Cut to max_tokens: ask for less at once, or with more max_tokens."
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
+class RenderedAnswer:
     """Both forms. ``over``: by how many tokens the longer of the two exceeded the budget before it was cut; ``rows``:
     how many its longest list had."""
 
@@ -36,60 +36,62 @@ class Rendered:
     rows: int = 0
 
 
-def render_whole(spec: ToolSpec, args: Arguments, result: Any) -> Rendered:
+def render_whole(spec: ToolSpec, args: Arguments, result: Any) -> RenderedAnswer:
     """The answer for a reader inside this server: its JSON uncut, also what is empty."""
     content: dict[str, Any] = spec.output.dump_python(result, mode="json", exclude_none=True)
-    whole = _both(spec, args, result)
-    return Rendered(content, _within(spec, args, result, whole, token_counts.sent(whole.content)).text)
+    whole = _render_both(spec, args, result)
+    return RenderedAnswer(
+        content, _fit_to_budget(spec, args, result, whole, token_counts.serialize(whole.content)).text
+    )
 
 
-async def render(pool: Executor, spec: ToolSpec, args: Arguments, result: Any) -> Rendered:
+async def render(pool: Executor, spec: ToolSpec, args: Arguments, result: Any) -> RenderedAnswer:
     """The answer to a call. Long ones are counted on a thread of ``pool``."""
     room = args.token_budget()
-    whole = _both(spec, args, result)
-    written = token_counts.sent(whole.content)
-    if tokenizer.surely_within([written], room) and tokenizer.surely_within([whole.text], room):
+    whole = _render_both(spec, args, result)
+    written = token_counts.serialize(whole.content)
+    if tokenizer.surely_fits([written], room) and tokenizer.surely_fits([whole.text], room):
         return whole
-    if tokenizer.is_quick([written, whole.text]):
-        return _within(spec, args, result, whole, written)
-    return await run_in(pool, _within, spec, args, result, whole, written)
+    if tokenizer.is_quick_to_count([written, whole.text]):
+        return _fit_to_budget(spec, args, result, whole, written)
+    return await run_in(pool, _fit_to_budget, spec, args, result, whole, written)
 
 
-def _within(spec: ToolSpec, args: Arguments, result: Any, whole: Rendered, written: str) -> Rendered:
+def _fit_to_budget(spec: ToolSpec, args: Arguments, result: Any, whole: RenderedAnswer, written: str) -> RenderedAnswer:
     room = args.token_budget()
-    used = token_counts.tokens(whole.content, written, whole.text, room)
+    used = token_counts.count_tokens(whole.content, written, whole.text, room)
     if used <= room:
         return whole
-    over, length, rows = max(0, used - room), float(size(result)), _rows(result)
+    over, length, rows = max(0, used - room), float(estimate_size(result)), _longest_list(result)
     shown = whole
-    for _ in range(ROUNDS):
+    for _ in range(MAX_CUTS):
         if used <= room:
             return replace(shown, over=over, rows=rows)
-        length = min(length, float(size(result))) * SLACK * room / used
+        length = min(length, float(estimate_size(result))) * SLACK * room / used
         result = shorten(result, int(length))
-        shown = _both(spec, args, result, cut=True)
-        used = token_counts.tokens(shown.content, token_counts.sent(shown.content), shown.text, room)
-    return Rendered(_emptied(shown.content, room), NOTHING_FITS, over, rows)
+        shown = _render_both(spec, args, result, cut=True)
+        used = token_counts.count_tokens(shown.content, token_counts.serialize(shown.content), shown.text, room)
+    return RenderedAnswer(_reduce_to_nothing(shown.content, room), NOTHING_FITS, over, rows)
 
 
-def _rows(result: Any) -> int:
+def _longest_list(result: Any) -> int:
     several = (getattr(result, each.name) for each in fields(result))
     return max((len(each) for each in several if isinstance(each, list)), default=0)
 
 
-def _both(spec: ToolSpec, args: Arguments, result: Any, *, cut: bool = False) -> Rendered:
-    said = token_counts.dumped(spec.output, result)
+def _render_both(spec: ToolSpec, args: Arguments, result: Any, *, cut: bool = False) -> RenderedAnswer:
+    said = token_counts.dump(spec.output, result)
     # An empty list at the top is an answer: nothing was found.
-    content = {name: each if name in FREE_FORM else token_counts.pruned(each) for name, each in said.items()}
+    content = {name: each if name in FREE_FORM else token_counts.prune(each) for name, each in said.items()}
     marks = {"truncated": True, "warnings": [*content.get("warnings", ()), CUT]} if cut else {}
     plain = spec.connector(args, result) if spec.connector is not None else None
     if plain is not None:
-        return Rendered(content | marks, visible_json({**plain, **marks}))
+        return RenderedAnswer(content | marks, to_visible_json({**plain, **marks}))
     # That it was cut is said once, below.
     listed = {name: each for name, each in content.items() if not cut or name != "truncated"}
-    told = spec.text(result) if spec.text is not None else words.outlined(_head(spec, result), listed)
-    shown = words.render(told) if isinstance(told, words.Answer) else visible(told)
-    return Rendered(content | marks, f"{shown}\n- {CUT}" if cut else shown)
+    told = spec.text(result) if spec.text is not None else words.outline_answer(_head(spec, result), listed)
+    shown = words.render_text(told) if isinstance(told, words.TextAnswer) else escape_hidden(told)
+    return RenderedAnswer(content | marks, f"{shown}\n- {CUT}" if cut else shown)
 
 
 def _head(spec: ToolSpec, result: Any) -> str:
@@ -97,14 +99,14 @@ def _head(spec: ToolSpec, result: Any) -> str:
     return (spec.head(result) if spec.head is not None else "") or f"{spec.name}:"
 
 
-def _emptied(content: dict[str, Any], room: int) -> dict[str, Any]:
+def _reduce_to_nothing(content: dict[str, Any], room: int) -> dict[str, Any]:
     """What is left where the smallest answer is too long: that there is more, and of its parts the shortest. Not where
     to go on: nothing was shown."""
-    kept = {name: each for name, each in content.items() if name not in PLACES}
+    kept = {name: each for name, each in content.items() if name not in POSITION_FIELDS}
     bare = {name: type(each)() if isinstance(each, list | dict) else each for name, each in kept.items()}
     left: dict[str, Any] = {"truncated": True}
     for name in sorted(bare, key=lambda name: len(name) + len(str(bare[name]))):
         fuller = {**left, name: bare[name]}
-        if tokenizer.count(token_counts.sent(fuller)) <= room:
+        if tokenizer.count_tokens(token_counts.serialize(fuller)) <= room:
             left = fuller
     return left

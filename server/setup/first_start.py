@@ -6,20 +6,20 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
-from auth.keys import FOLDER, KeyRing, open_keys
+from auth.keys import KEYS_FOLDER, KeyRing, open_key_ring
 from auth.roles import Role
 from auth.tokens import IssuedToken, TokenRequest, create_token
 from server import vault_admin
-from server.settings import Loaded
+from server.settings import LoadedSettings
 from vaults import registry
 from vaults.db.connection import Database
 from vaults.db.sql import Writer
 from vaults.durations import parse_duration
 from vaults.errors import AlreadyExists
 
-FIRST = "main"
-OWNER = "owner"
-KEYS = FOLDER
+FIRST_VAULT = "main"
+OWNER_SUBJECT = "owner"
+KEYS = KEYS_FOLDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +29,14 @@ class FirstStart:
     token: IssuedToken | None
 
 
-async def first_start(control: Database, loaded: Loaded) -> FirstStart | None:
+async def first_start(control: Database, loaded: LoadedSettings) -> FirstStart | None:
     """Make vault and token if no vault was ever registered; the token is returned this once. Both or neither are
     there afterwards, also when two servers start at once. None: not the first start."""
-    if await control.read(registry.listed):
+    if await control.read(registry.list_vaults):
         return None
     auth = loaded.settings.auth
     wanted = auth.mode != "none" and auth.first_token_ttl != "none"  # noqa: S105  a duration
-    ring = await asyncio.to_thread(open_keys, loaded.data / KEYS) if wanted else None
+    ring = await asyncio.to_thread(open_key_ring, loaded.data / KEYS) if wanted else None
     instance = await registry.instance_id(control)
     made: list[IssuedToken] = []
 
@@ -46,7 +46,7 @@ async def first_start(control: Database, loaded: Loaded) -> FirstStart | None:
             made.append(_first_token(tx, ring, instance, parse_duration(auth.first_token_ttl)))
 
     try:
-        await vault_admin.register(control, loaded.data, loaded.settings.storage, FIRST, also=issue)
+        await vault_admin.register(control, loaded.data, loaded.settings.storage, FIRST_VAULT, also=issue)
     except AlreadyExists:
         return None
     return FirstStart(made[0] if made else None)
@@ -54,12 +54,12 @@ async def first_start(control: Database, loaded: Loaded) -> FirstStart | None:
 
 def _first_token(tx: Writer, ring: KeyRing, instance: str, ttl_s: int) -> IssuedToken:
     """For this one vault and not for good: it stands in whatever log keeps what the server prints."""
-    return create_token(tx, ring, instance, TokenRequest(OWNER, (FIRST,), Role.ADMIN, ttl_s))
+    return create_token(tx, ring, instance, TokenRequest(OWNER_SUBJECT, (FIRST_VAULT,), Role.ADMIN, ttl_s))
 
 
-async def ensure_vault(control: Database, loaded: Loaded, name: str, path: Path | None = None) -> None:
+async def ensure_vault(control: Database, loaded: LoadedSettings, name: str, path: Path | None = None) -> None:
     """Make a vault unless it is there. Raises ``InvalidArgument``."""
-    if any(entry.name == name and entry.state == "active" for entry in await control.read(registry.listed)):
+    if any(entry.name == name and entry.state == "active" for entry in await control.read(registry.list_vaults)):
         return
     try:
         await vault_admin.register(control, loaded.data, loaded.settings.storage, name, path)

@@ -10,59 +10,59 @@ import re
 from pathlib import Path
 
 from server import vault_admin
-from server.settings import Loaded
+from server.settings import LoadedSettings
 from vaults import registry
 from vaults.db.connection import Database
 from vaults.errors import AlreadyExists, InvalidArgument
-from vaults.files.permissions import private_folder
-from vaults.registry import VaultEntry, valid_name
+from vaults.files.permissions import make_private_folder
+from vaults.registry import VaultEntry, is_valid_name
 
-STATE = ".strongroom"
+STATE_FOLDER = ".strongroom"
 
 
 def find_project(start: Path) -> Path | None:
     """The nearest folder, ``start`` or above, that holds ``.strongroom/``."""
     for folder in (start, *start.parents):
-        if (folder / STATE).is_dir():
+        if (folder / STATE_FOLDER).is_dir():
             return folder
     return None
 
 
-def state_of(folder: Path) -> Path:
+def make_state_folder(folder: Path) -> Path:
     """The data folder of a project, made if need be. Raises ``InvalidArgument`` for what is no folder."""
     if not folder.is_dir():
         raise InvalidArgument("path", f"{folder} is not a folder")
-    state = folder.resolve() / STATE
+    state = folder.resolve() / STATE_FOLDER
     try:
-        private_folder(state)
+        make_private_folder(state)
         vault_admin.keep_out_of_git(state)
     except OSError as failure:
         raise InvalidArgument("path", f"{folder} cannot be written: {failure.strerror}") from failure
     return state
 
 
-async def project_vault(control: Database, loaded: Loaded, folder: Path) -> VaultEntry:
+async def open_project_vault(control: Database, loaded: LoadedSettings, folder: Path) -> VaultEntry:
     """The vault of a project, made at the first time, followed when the folder was moved."""
     folder = folder.resolve()
-    entry = _own(await control.read(registry.listed))
+    entry = _find_own(await control.read(registry.list_vaults))
     if entry is None:
         name = _name_for(folder)
         try:
             return await vault_admin.register(control, loaded.data, loaded.settings.storage, name, folder)
         except AlreadyExists:  # another window was quicker
-            entry = _own(await control.read(registry.listed))
+            entry = _find_own(await control.read(registry.list_vaults))
             if entry is None:
                 raise
     if entry.path == folder:
         return entry
     moved = entry.name
-    return await control.write(lambda tx: registry.move(tx, moved, folder))
+    return await control.write(lambda tx: registry.relocate(tx, moved, folder))
 
 
-def _own(entries: list[VaultEntry]) -> VaultEntry | None:
+def _find_own(entries: list[VaultEntry]) -> VaultEntry | None:
     return next((entry for entry in entries if entry.path is not None and entry.state == "active"), None)
 
 
 def _name_for(folder: Path) -> str:
     name = re.sub(r"[^a-z0-9._-]+", "-", folder.name.lower())[:63].strip("._-")
-    return name if valid_name(name) else "project"
+    return name if is_valid_name(name) else "project"

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-READ = 300
+TASK_CHARACTERS = 300
 """Characters of a task that are read."""
 
 NEAR = r"(?:\W+(?:\w+\W+){0,5}?)"
@@ -21,7 +21,7 @@ NEAR = r"(?:\W+(?:\w+\W+){0,5}?)"
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class ToolMatch:
     """A tool a task's words name. ``score`` is up to 1."""
 
     tool: str
@@ -29,19 +29,19 @@ class Match:
     score: float
 
 
-def matches(task: str) -> dict[str, Match]:
+def find_matches(task: str) -> dict[str, ToolMatch]:
     """The tools whose patterns the task fits, each with the best of its actions."""
-    said = task[:READ].casefold()
-    found: dict[str, Match] = {}
-    for tool, action, weight, pattern in _compiled():
+    said = task[:TASK_CHARACTERS].casefold()
+    found: dict[str, ToolMatch] = {}
+    for tool, action, weight, pattern in _compile_patterns():
         score = weight / 3
         if (tool not in found or found[tool].score < score) and pattern.search(said):
-            found[tool] = Match(tool, action, score)
+            found[tool] = ToolMatch(tool, action, score)
     return found
 
 
 @lru_cache(1)
-def _compiled() -> tuple[tuple[str, str | None, int, re.Pattern[str]], ...]:
+def _compile_patterns() -> tuple[tuple[str, str | None, int, re.Pattern[str]], ...]:
     return tuple(
         (tool, action, weight, re.compile(rf"\b(?:{pattern.replace('~', NEAR)})", re.IGNORECASE))
         for tool, action, weight, pattern in _rows()

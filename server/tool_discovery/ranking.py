@@ -6,27 +6,27 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from server.tool_discovery.patterns import Match, matches
+from server.tool_discovery.patterns import ToolMatch, find_matches
 from server.tools._spec import ToolSpec
 
-MOST = 3
+MAX_ADVISED = 3
 """Tools advised, each of another group."""
 
-EXPECTED = 0.8
+EXPECTED_RIGHT = 0.8
 """How often a tool is the right one as long as nobody says otherwise: four times of five."""
 
-LEAST, GREATEST = 0.5, 1.25
+MIN_SHIFT, MAX_SHIFT = 0.5, 1.25
 """What feedback may make of a score at most."""
 
 
-FEWEST = 2
+MIN_COMMON_WORDS = 2
 """Words in common for which a tool is named where nothing else tells."""
 
 _WORD = re.compile(r"\w{4,}")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ToolChoice:
     """A tool that fits, and which of its actions, if the task's words name one."""
 
     spec: ToolSpec
@@ -34,37 +34,45 @@ class Choice:
     score: float
 
 
-def chosen(specs: Sequence[ToolSpec], task: str, near: Mapping[str, float], right: Mapping[str, float]) -> list[Choice]:
+def rank_tools(
+    specs: Sequence[ToolSpec], task: str, near: Mapping[str, float], right: Mapping[str, float]
+) -> list[ToolChoice]:
     """The best tool of each of the best groups. ``near``: cosines of tools near the task, ``right``: how often each
     tool is the right one, of those that enough was said of. A tool that the task's words name comes before one that is
     only near it; of the tools everybody is shown anyway the nearest of all alone counts for its meaning; where neither
     tells anything, words in common do."""
-    named = matches(task)
+    named = find_matches(task)
     known = {spec.name: spec for spec in specs}
     within = {name: cosine for name, cosine in near.items() if name in known}
     nearest = max(within, key=lambda name: within[name], default=None)
     further = [name for name in within if known[name].preset != "agent" or name == nearest]
-    scored = [_choice(known[name], named.get(name), near, right) for name in known if name in named or name in further]
-    scored = scored or [Choice(spec, None, shared) for spec in specs if (shared := _shared(spec, task)) >= FEWEST]
+    scored = [
+        _score_tool(known[name], named.get(name), near, right) for name in known if name in named or name in further
+    ]
+    scored = scored or [
+        ToolChoice(spec, None, shared) for spec in specs if (shared := _common_words(spec, task)) >= MIN_COMMON_WORDS
+    ]
     ordered = sorted(scored, key=lambda each: (-each.score, each.spec.name))
-    return list(_one_of_each(ordered))[:MOST]
+    return list(_one_per_group(ordered))[:MAX_ADVISED]
 
 
-def _shared(spec: ToolSpec, task: str) -> float:
+def _common_words(spec: ToolSpec, task: str) -> float:
     """Longer words a task has in common with a tool's description; those of its name count twice."""
     words = set(_WORD.findall(task.casefold()))
     own = set(_WORD.findall(f"{spec.name.replace('_', ' ')} {spec.description}".casefold()))
     return len(words & own) + len(words & set(spec.name.split("_")))
 
 
-def _choice(spec: ToolSpec, match: Match | None, near: Mapping[str, float], right: Mapping[str, float]) -> Choice:
+def _score_tool(
+    spec: ToolSpec, match: ToolMatch | None, near: Mapping[str, float], right: Mapping[str, float]
+) -> ToolChoice:
     cosine = near.get(spec.name, 0.0)
     score = 1 + match.score + cosine if match else cosine
-    shift = min(GREATEST, max(LEAST, right.get(spec.name, EXPECTED) / EXPECTED))
-    return Choice(spec, match.action if match else None, score * shift)
+    shift = min(MAX_SHIFT, max(MIN_SHIFT, right.get(spec.name, EXPECTED_RIGHT) / EXPECTED_RIGHT))
+    return ToolChoice(spec, match.action if match else None, score * shift)
 
 
-def _one_of_each(ordered: Iterable[Choice]) -> Iterable[Choice]:
+def _one_per_group(ordered: Iterable[ToolChoice]) -> Iterable[ToolChoice]:
     groups: set[str] = set()
     for each in ordered:
         if each.spec.group not in groups:

@@ -15,64 +15,66 @@ from vaults.errors import EmbeddingUnavailable, Overloaded
 if TYPE_CHECKING:
     import numpy as np
 
-WORDS, SIGNS = 2, 12
+MIN_WORDS, MIN_CHARACTERS = 2, 12
 """Words, and signs that are not blank, below which a task means too little to be compared."""
 
-NEAR = 0.30
+MIN_COSINE = 0.30
 """Cosine from which on a tool is near a task."""
 
 WAIT_S = 2.0
 """Seconds an answer waits for the model."""
 
-AT_ONCE = 16
+BATCH_SIZE = 16
 """Descriptions given to the model at once: what was done is kept where the time runs out."""
 
-KEPT = 512
+CACHE_SIZE = 512
 """Vectors kept of a process: of every description, by its text and the model."""
 
-SHORTEST = 3
+MIN_PART_WORDS = 3
 """Words of a part of a description below which it means nothing by itself."""
 
 _PARTS = re.compile(r"(?<=[.:;])\s+")
-_kept: OrderedDict[tuple[str, str], np.ndarray] = OrderedDict()
+_cache: OrderedDict[tuple[str, str], np.ndarray] = OrderedDict()
 
 
-def says_enough(task: str) -> bool:
+def is_comparable(task: str) -> bool:
     """Whether a task can be compared by meaning."""
-    return len(task.split()) >= WORDS and len("".join(task.split())) >= SIGNS
+    return len(task.split()) >= MIN_WORDS and len("".join(task.split())) >= MIN_CHARACTERS
 
 
-async def nearness(embedder: EmbeddingService, specs: Sequence[ToolSpec], task: str) -> Mapping[str, float]:
+async def find_near_tools(embedder: EmbeddingService, specs: Sequence[ToolSpec], task: str) -> Mapping[str, float]:
     """The cosine of each tool that is near, by name."""
-    if not says_enough(task) or embedder.state().status in ("off", "failed", "hung"):
+    if not is_comparable(task) or embedder.state().status in ("off", "failed", "hung"):
         return {}
     try:
         async with asyncio.timeout(WAIT_S):
             asked = await embedder.query(task)
             model = (await embedder.warm()).key
-            await _learn(embedder, model, [text for spec in specs for text in meanings_of(spec)])
+            await _embed_missing(embedder, model, [text for spec in specs for text in texts_to_compare(spec)])
     except (TimeoutError, EmbeddingUnavailable, Overloaded):
         return {}
-    found = {spec.name: max(_cosine(asked, _kept.get((model, text))) for text in meanings_of(spec)) for spec in specs}
-    return {name: cosine for name, cosine in found.items() if cosine >= NEAR}
+    found = {
+        spec.name: max(_cosine(asked, _cache.get((model, text))) for text in texts_to_compare(spec)) for spec in specs
+    }
+    return {name: cosine for name, cosine in found.items() if cosine >= MIN_COSINE}
 
 
-def meanings_of(spec: ToolSpec) -> list[str]:
+def texts_to_compare(spec: ToolSpec) -> list[str]:
     """What of a tool is compared with tasks: its description, and each part of it by itself, as a task is mostly about
     one thing of several a tool does."""
-    parts = [part for part in _PARTS.split(spec.description) if len(part.split()) >= SHORTEST]
+    parts = [part for part in _PARTS.split(spec.description) if len(part.split()) >= MIN_PART_WORDS]
     return [f"{spec.name.replace('_', ' ')}: {spec.description}", *parts]
 
 
-async def _learn(embedder: EmbeddingService, model: str, texts: Sequence[str]) -> None:
-    missing = [text for text in texts if (model, text) not in _kept]
-    for start in range(0, len(missing), AT_ONCE):
-        some = missing[start : start + AT_ONCE]
+async def _embed_missing(embedder: EmbeddingService, model: str, texts: Sequence[str]) -> None:
+    missing = [text for text in texts if (model, text) not in _cache]
+    for start in range(0, len(missing), BATCH_SIZE):
+        some = missing[start : start + BATCH_SIZE]
         rows = await embedder.texts(some, urgent=True)
         for text, row in zip(some, rows, strict=True):
-            _kept[model, text] = row.copy()  # a view would keep its whole batch
-    while len(_kept) > KEPT:
-        _kept.popitem(last=False)
+            _cache[model, text] = row.copy()  # a view would keep its whole batch
+    while len(_cache) > CACHE_SIZE:
+        _cache.popitem(last=False)
 
 
 def _cosine(one: np.ndarray, other: np.ndarray | None) -> float:

@@ -6,19 +6,19 @@ import importlib
 import pkgutil
 from collections.abc import Iterable
 
-from server.tools._spec import Registry, ToolSpec
+from server.tools._spec import ToolRegistry, ToolSpec
 
 
-def discover(extra_modules: Iterable[str] = ()) -> Registry:
+def discover(extra_modules: Iterable[str] = ()) -> ToolRegistry:
     """Every tool of every public module here, and of ``extra_modules`` (fixtures of the conformance suite)."""
     names = [f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__) if module.name[0] != "_"]
     return registry_of((*sorted(names), *extra_modules))
 
 
-def registry_of(modules: Iterable[str]) -> Registry:
+def registry_of(modules: Iterable[str]) -> ToolRegistry:
     """The tools of some modules alone: for a process that lives for one call, to import all of them takes too long."""
     specs = []
     for name in modules:
         module = importlib.import_module(name)
         specs += [value for value in vars(module).values() if isinstance(value, ToolSpec)]
-    return Registry(specs)
+    return ToolRegistry(specs)

@@ -10,11 +10,11 @@ from server.call import Call
 from server.tools._spec import Arguments
 from vaults import clock
 from vaults.domain.memories.memory_model import GLOBAL, AppliesTo, Label, MemoryType, Tag, Text, Tier, workspace_key
-from vaults.index.facets import field_text
-from vaults.search.filters import Filter
+from vaults.index.facets import to_field_text
+from vaults.search.filters import SearchFilter
 
 
-class Narrowing(Arguments):
+class MemoryFilterArguments(Arguments):
     """Filters; leave out what does not matter."""
 
     types: Annotated[list[MemoryType], Field(max_length=11, description="such as decision, error or fact")] = []
@@ -27,9 +27,9 @@ class Narrowing(Arguments):
     until: Annotated[Text | None, Field(max_length=40, description="before then")] = None
     include_archived: Annotated[bool, Field(description="also forgotten and superseded ones")] = False
 
-    def as_filter(self, call: Call) -> Filter:
+    def as_filter(self, call: Call) -> SearchFilter:
         """The filter for this caller. Raises ``InvalidArgument`` for a time that is none."""
-        return Filter(
+        return SearchFilter(
             viewer=call.actor.identity,
             now=clock.now(),
             kinds=("memory",),
@@ -39,8 +39,8 @@ class Narrowing(Arguments):
             thread=self.thread,
             applies_to=self.applies_to,
             workspaces=_workspaces(self.workspace, call.actor.workspace),
-            since=clock.parsed(self.since, "since") if self.since else None,
-            until=clock.parsed(self.until, "until") if self.until else None,
+            since=clock.parse(self.since, "since") if self.since else None,
+            until=clock.parse(self.until, "until") if self.until else None,
             include_archived=self.include_archived,
         )
 
@@ -54,25 +54,25 @@ def _workspaces(asked: str | None, current: str | None) -> tuple[str, ...]:
 
 Kind = Literal["note", "memory", "document", "code", "transcript"]
 Value = Text | int | float | bool
-VALUES = 50
+MAX_VALUES = 50
 
 
-def _few(where: dict[str, Value | list[Value]]) -> dict[str, Value | list[Value]]:
+def _check_value_count(where: dict[str, Value | list[Value]]) -> dict[str, Value | list[Value]]:
     """A search binds every value: their number is its cost."""
-    if sum(len(value) if isinstance(value, list) else 1 for value in where.values()) > VALUES:
-        raise ValueError(f"must have at most {VALUES} values in all")
+    if sum(len(value) if isinstance(value, list) else 1 for value in where.values()) > MAX_VALUES:
+        raise ValueError(f"must have at most {MAX_VALUES} values in all")
     return where
 
 
 Where = Annotated[
     dict[Label, Value | list[Value]],
-    AfterValidator(_few),
+    AfterValidator(_check_value_count),
     Field(max_length=20, description="metadata or frontmatter: field to value, or to possible ones"),
 ]
-Moment = Annotated[Text | None, Field(max_length=40)]
+MomentArgument = Annotated[Text | None, Field(max_length=40)]
 
 
-class Scope(Arguments):
+class SearchFilterArguments(Arguments):
     """Filters over everything that is searched; leave out what does not matter."""
 
     kinds: Annotated[list[Kind], Field(max_length=5, description="only these")] = []
@@ -86,25 +86,25 @@ class Scope(Arguments):
     workspace: Annotated[
         Label | None, Field(description="a project and what is global, or all; default: yours, else all")
     ] = None
-    since: Annotated[Moment, Field(description="from then on, RFC 3339")] = None
-    until: Annotated[Moment, Field(description="before then")] = None
-    modified_after: Annotated[Moment, Field(description="changed from then on")] = None
-    modified_before: Annotated[Moment, Field(description="changed before")] = None
+    since: Annotated[MomentArgument, Field(description="from then on, RFC 3339")] = None
+    until: Annotated[MomentArgument, Field(description="before then")] = None
+    modified_after: Annotated[MomentArgument, Field(description="changed from then on")] = None
+    modified_before: Annotated[MomentArgument, Field(description="changed before")] = None
     include_archived: Annotated[bool, Field(description="also forgotten and superseded ones")] = False
 
-    def as_filter(self, call: Call) -> Filter:
+    def as_filter(self, call: Call) -> SearchFilter:
         """The filter for this caller. Raises ``InvalidArgument`` for a time that is none."""
 
         def moment(name: str) -> str | None:
             value = getattr(self, name)
-            return clock.parsed(value, name) if value else None
+            return clock.parse(value, name) if value else None
 
-        return Filter(
+        return SearchFilter(
             viewer=call.actor.identity,
             now=clock.now(),
             kinds=tuple(self.kinds),
             tags=tuple(self.tags),
-            fields=tuple((field, _values(value)) for field, value in self.where.items()),
+            fields=tuple((field, _to_field_texts(value)) for field, value in self.where.items()),
             thread=self.thread,
             workspaces=_workspaces(self.workspace, call.actor.workspace),
             collection=self.collection,
@@ -119,9 +119,9 @@ class Scope(Arguments):
         )
 
 
-def _values(value: Value | list[Value]) -> tuple[str, ...]:
+def _to_field_texts(value: Value | list[Value]) -> tuple[str, ...]:
     several = value if isinstance(value, list) else [value]
-    return tuple(text for each in several if (text := field_text(each)) is not None)
+    return tuple(text for each in several if (text := to_field_text(each)) is not None)
 
 
 Mode = Literal["hybrid", "keyword", "semantic"]

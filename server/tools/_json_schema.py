@@ -6,21 +6,21 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-_CHECKS = frozenset({"minLength", "minItems", "additionalProperties", "propertyNames", "maxProperties", "pattern"})
+_CHECK_KEYS = frozenset({"minLength", "minItems", "additionalProperties", "propertyNames", "maxProperties", "pattern"})
 """What only a validator needs: a call that breaks it is told so in words."""
 
-_OF_EACH = _CHECKS | {"description", "maxLength"}
-_LOWEST = frozenset({"minimum", "exclusiveMinimum"})
-_LISTED = 8
+_OF_EACH = _CHECK_KEYS | {"description", "maxLength"}
+_LOWER_BOUNDS = frozenset({"minimum", "exclusiveMinimum"})
+_ENUM_LIMIT = 8
 """Words a filter lists; longer lists stand where one of them is set."""
 
-WHOLE = 600
+WHOLE_SCHEMA_LIMIT = 600
 """Bytes of an output schema up to which it is sent whole."""
 
-_KINDS = ("type", "enum", "const")
+_TYPE_KEYS = ("type", "enum", "const")
 
 
-def shown(schema: dict[str, Any], left_out: Collection[str]) -> dict[str, Any]:
+def to_listed_input(schema: dict[str, Any], left_out: Collection[str]) -> dict[str, Any]:
     """An input schema as it is put before a model, which pays for every word: without the arguments ``left_out``, the
     bounds no model trips over, and defaults that mean nothing is asked for."""
     properties = {name: _brief(value) for name, value in schema["properties"].items() if name not in left_out}
@@ -30,79 +30,79 @@ def shown(schema: dict[str, Any], left_out: Collection[str]) -> dict[str, Any]:
 
 
 def _brief(schema: dict[str, Any]) -> dict[str, Any]:
-    dropped = _CHECKS | (_LOWEST if "maximum" in schema else set())
+    dropped = _CHECK_KEYS | (_LOWER_BOUNDS if "maximum" in schema else set())
     out = {key: value for key, value in schema.items() if key not in dropped}
     if not out.get("default", True):
         del out["default"]
     if schema.get("type") == "object":
         out.pop("maxLength", None)
     if "items" in out:
-        long = {"enum"} if len(out["items"].get("enum", ())) > _LISTED else set()
+        long = {"enum"} if len(out["items"].get("enum", ())) > _ENUM_LIMIT else set()
         out["items"] = {key: value for key, value in out["items"].items() if key not in _OF_EACH | long}
     return out
 
 
-def published(schema: dict[str, Any]) -> dict[str, Any]:
+def to_listed_output(schema: dict[str, Any]) -> dict[str, Any]:
     """An output schema as clients are sent it, who pay for it in every listing and hardly ever show it to a model:
     names and types, without descriptions, defaults and references; of one that stays long, what stands on the first
     level. Every result that fits the schema fits this one."""
-    whole = {**_outlined(schema, _DEEPEST), **_always(schema)}
-    if len(json.dumps(whole, separators=(",", ":"))) <= WHOLE:
+    whole = {**_outline(schema, _MAX_DEPTH), **_required_fields(schema)}
+    if len(json.dumps(whole, separators=(",", ":"))) <= WHOLE_SCHEMA_LIMIT:
         return whole
-    return {**_outlined(schema, 1), **_always(schema)}
+    return {**_outline(schema, 1), **_required_fields(schema)}
 
 
-_DEEPEST = 32
+_MAX_DEPTH = 32
 
 
-def _always(schema: dict[str, Any]) -> dict[str, Any]:
+def _required_fields(schema: dict[str, Any]) -> dict[str, Any]:
     return {"required": schema["required"]} if "required" in schema else {}
 
 
-def _outlined(schema: dict[str, Any], levels: int) -> dict[str, Any]:
+def _outline(schema: dict[str, Any], levels: int) -> dict[str, Any]:
     if "anyOf" in schema:
-        options = [_outlined(option, levels) for option in schema["anyOf"] if option.get("type") != "null"]
+        options = [_outline(option, levels) for option in schema["anyOf"] if option.get("type") != "null"]
         return options[0] if len(options) == 1 else {"anyOf": options}
-    out = {key: schema[key] for key in _KINDS if key in schema}
+    out = {key: schema[key] for key in _TYPE_KEYS if key in schema}
     if "enum" in out:
         out.pop("type", None)
     if not levels:
         return out
     if "properties" in schema:
-        out["properties"] = {name: _outlined(value, levels - 1) for name, value in schema["properties"].items()}
+        out["properties"] = {name: _outline(value, levels - 1) for name, value in schema["properties"].items()}
     for key in ("items", "additionalProperties"):
         each = schema.get(key)
         if isinstance(each, dict) and each and not _nullable(each):  # a null in a list or a mapping is not left out
-            out[key] = _outlined(each, levels)
+            out[key] = _outline(each, levels)
     return out
 
 
-def simplified(schema: dict[str, Any]) -> dict[str, Any]:
+def simplify_input(schema: dict[str, Any]) -> dict[str, Any]:
     """An input schema: what may be null may also be left out, which is shorter to say."""
-    cleaned: dict[str, Any] = _without_null(inlined(schema))
+    cleaned: dict[str, Any] = _without_null(inline_definitions(schema))
     return cleaned
 
 
-def inlined(schema: dict[str, Any]) -> dict[str, Any]:
+def inline_definitions(schema: dict[str, Any]) -> dict[str, Any]:
     """``$defs`` put in place, generated titles dropped, and what may be null not required: nulls are left out of
     results."""
     cleaned: dict[str, Any] = _clean(schema, schema.get("$defs", {}))
     return cleaned
 
 
-def without_required(schema: dict[str, Any]) -> dict[str, Any]:
+def drop_required(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema that any part of such a value fits."""
-    loose: dict[str, Any] = _loosened(schema)
+    loose: dict[str, Any] = _loosen(schema)
     return loose
 
 
-def _loosened(node: Any) -> Any:
+def _loosen(node: Any) -> Any:
     if isinstance(node, list):
-        return [_loosened(each) for each in node]
+        return [_loosen(each) for each in node]
     if not isinstance(node, dict):
         return node
     kept = {name: each for name, each in node.items() if name != "required" or not isinstance(each, list)}
-    return {name: _loosened(each) for name, each in kept.items()}
+    return {name: _loosen(each) for name, each in kept.items()}
 
 
 def _clean(node: Any, defs: dict[str, Any]) -> Any:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from server.allowance import storer
+from server.allowance import store_quota
 from server.call import Call
-from server.tools._links import Links, LinksArguments
+from server.tools._links import LinksArguments, LinksResult
 from vaults.domain.graph.entities import entity_lookup
 from vaults.domain.graph.links import (
     broken_links,
@@ -20,131 +20,139 @@ from vaults.domain.graph.links import (
     stubs,
     unlinked_mentions,
 )
-from vaults.domain.notes.read.note_listing import folder_of
+from vaults.domain.notes.read.note_listing import parse_folder
 from vaults.domain.paging import cursors, token_budget
 from vaults.errors import InvalidArgument
 from vaults.graph.link_feedback import link_events
-from vaults.graph.link_feedback.link_events import NEWEST, Place
+from vaults.graph.link_feedback.link_events import NEWEST, LogPosition
 
 STUBS, TIMELINE = "stubs", "timeline"
 
 
-async def _paged(call: Call, args: LinksArguments, ask: Callable[[int], Awaitable[Links]]) -> Links:
+async def _page(call: Call, args: LinksArguments, ask: Callable[[int], Awaitable[LinksResult]]) -> LinksResult:
     """A page of as many as fit; its cursor is that of the last one shown."""
     found = await ask(args.limit)
-    several = _listed(found)
-    fits = len(await token_budget.fitted(call.vault, several, args.max_tokens))
+    several = _rows(found)
+    fits = len(await token_budget.fit_rows(call.vault, several, args.max_tokens))
     if fits < len(several):
         found = await ask(fits)
     return replace(found, truncated=found.cursor is not None)
 
 
-def _listed(found: Links) -> Sequence[Any]:
+def _rows(found: LinksResult) -> Sequence[Any]:
     return found.links or found.mentions or found.stubs or found.happenings or []
 
 
-async def _path(call: Call, said: str | None) -> str | None:
-    return await entity_lookup.path_of(call.vault, said) if said is not None else None
+async def _resolve_path(call: Call, said: str | None) -> str | None:
+    return await entity_lookup.require_note_path(call.vault, said) if said is not None else None
 
 
-async def _feedback(call: Call, args: LinksArguments) -> Links:
+async def _feedback(call: Call, args: LinksArguments) -> LinksResult:
     if args.verdict is None:
         raise InvalidArgument("verdict", "is needed: accepted, rejected or never")
-    folder = folder_of(args.folder) if args.folder is not None else None
-    asked = opinions.Asked(_needed(args.entity), args.path, args.verdict, args.term, folder)
-    return Links(opinion=await opinions.say(call.vault, call.actor, asked))
+    folder = parse_folder(args.folder) if args.folder is not None else None
+    asked = opinions.OpinionRequest(_require_entity(args.entity), args.path, args.verdict, args.term, folder)
+    return LinksResult(opinion=await opinions.record_opinion(call.vault, call.actor, asked))
 
 
-async def _unsuppress(call: Call, args: LinksArguments) -> Links:
-    folder = folder_of(args.folder) or ""
-    return Links(opinion=await opinions.forgive(call.vault, call.actor, _needed(args.entity), folder))
+async def _unsuppress(call: Call, args: LinksArguments) -> LinksResult:
+    folder = parse_folder(args.folder) or ""
+    return LinksResult(opinion=await opinions.unsuppress(call.vault, call.actor, _require_entity(args.entity), folder))
 
 
-def _needed(entity: str | None) -> str:
+def _require_entity(entity: str | None) -> str:
     if entity is None:
         raise InvalidArgument("entity", "is needed: the name or path of what is linked to")
     return entity
 
 
-async def _unlinked(call: Call, args: LinksArguments) -> Links:
-    path, entity = await _path(call, args.path), await _path(call, args.entity)
+async def _unlinked(call: Call, args: LinksArguments) -> LinksResult:
+    path, entity = await _resolve_path(call, args.path), await _resolve_path(call, args.entity)
 
-    async def ask(limit: int) -> Links:
-        found = await unlinked_mentions.unlinked(call.vault, unlinked_mentions.Asked(path, entity, limit, args.cursor))
-        return Links(mentions=found.mentions, cursor=found.cursor)
+    async def ask(limit: int) -> LinksResult:
+        found = await unlinked_mentions.find_unlinked_mentions(
+            call.vault, unlinked_mentions.UnlinkedRequest(path, entity, limit, args.cursor)
+        )
+        return LinksResult(mentions=found.mentions, cursor=found.cursor)
 
-    return await _paged(call, args, ask)
+    return await _page(call, args, ask)
 
 
-async def _validate(call: Call, args: LinksArguments) -> Links:
-    path = await _path(call, args.path)
+async def _validate(call: Call, args: LinksArguments) -> LinksResult:
+    path = await _resolve_path(call, args.path)
     if args.fix:
         return await _fix(call, args, path)
 
-    async def ask(limit: int) -> Links:
-        found = await broken_links.broken(call.vault, broken_links.Asked(path, limit, args.cursor))
-        return Links(links=await semantic_guesses.guessed(call.vault, found.links), cursor=found.cursor)
+    async def ask(limit: int) -> LinksResult:
+        found = await broken_links.find_broken_links(
+            call.vault, broken_links.BrokenLinksRequest(path, limit, args.cursor)
+        )
+        return LinksResult(
+            links=await semantic_guesses.add_semantic_guesses(call.vault, found.links), cursor=found.cursor
+        )
 
-    return await _paged(call, args, ask)
+    return await _page(call, args, ask)
 
 
-async def _fix(call: Call, args: LinksArguments, path: str | None) -> Links:
+async def _fix(call: Call, args: LinksArguments, path: str | None) -> LinksResult:
     if not args.dry_run:
-        await storer(call).check_size()
-    to = await _path(call, args.to)
-    asked = link_repairs.Asked(path, args.target, to, args.cursor, args.dry_run, call.session.id)
-    mended = await link_repairs.mend(call.vault, call.actor, asked)
-    shown = await token_budget.fitted(call.vault, mended.links, args.max_tokens)
+        await store_quota(call).check_size()
+    to = await _resolve_path(call, args.to)
+    asked = link_repairs.LinkRepairRequest(path, args.target, to, args.cursor, args.dry_run, call.session.id)
+    mended = await link_repairs.repair_links(call.vault, call.actor, asked)
+    shown = await token_budget.fit_rows(call.vault, mended.links, args.max_tokens)
     done = mended.done
-    return Links(
+    return LinksResult(
         links=shown, changed=done.paths, change=done.change, diff=done.diff, total=len(mended.links),
         cursor=mended.cursor, truncated=len(shown) < len(mended.links), warnings=done.warnings,
     )  # fmt: skip
 
 
-async def _stubs(call: Call, args: LinksArguments) -> Links:
-    first = max(0, cursors.read(args.cursor, STUBS)[1]) if args.cursor else 0
+async def _stubs(call: Call, args: LinksArguments) -> LinksResult:
+    first = max(0, cursors.decode(args.cursor, STUBS)[1]) if args.cursor else 0
 
-    async def ask(limit: int) -> Links:
-        found = await stubs.wanted(call.vault, limit, first)
+    async def ask(limit: int) -> LinksResult:
+        found = await stubs.find_stubs(call.vault, limit, first)
         after = first + len(found.stubs)
         more = after < found.total and found.stubs
-        return Links(stubs=found.stubs, total=found.total, cursor=cursors.written(STUBS, "", after) if more else None)
+        return LinksResult(
+            stubs=found.stubs, total=found.total, cursor=cursors.encode(STUBS, "", after) if more else None
+        )
 
-    return await _paged(call, args, ask)
+    return await _page(call, args, ask)
 
 
-async def _dashboard(call: Call, args: LinksArguments) -> Links:
+async def _dashboard(call: Call, args: LinksArguments) -> LinksResult:
     del args
-    return Links(health=await link_health.health(call.vault))
+    return LinksResult(health=await link_health.read_link_health(call.vault))
 
 
-async def _timeline(call: Call, args: LinksArguments) -> Links:
-    path = await _path(call, args.path)
-    keys = await opinions.keys_of(call.vault, args.entity) if args.entity is not None else None
-    below = _place(args.cursor) if args.cursor else NEWEST
+async def _timeline(call: Call, args: LinksArguments) -> LinksResult:
+    path = await _resolve_path(call, args.path)
+    keys = await opinions.find_entity_keys(call.vault, args.entity) if args.entity is not None else None
+    below = _decode_cursor(args.cursor) if args.cursor else NEWEST
 
-    async def ask(limit: int) -> Links:
-        read = partial(link_events.page, path=path, keys=keys, limit=limit, below=below)
+    async def ask(limit: int) -> LinksResult:
+        read = partial(link_events.read_page, path=path, keys=keys, limit=limit, below=below)
         found = await call.vault.db.read(read)
-        return Links(happenings=found.happenings, cursor=_cursor(found.next) if found.next else None)
+        return LinksResult(happenings=found.happenings, cursor=_encode_cursor(found.next) if found.next else None)
 
-    return await _paged(call, args, ask)
-
-
-def _cursor(place: Place) -> str:
-    return cursors.written(TIMELINE, f"{place.history}.{place.applications}", place.feedback)
+    return await _page(call, args, ask)
 
 
-def _place(cursor: str) -> Place:
-    said, feedback = cursors.read(cursor, TIMELINE)
+def _encode_cursor(place: LogPosition) -> str:
+    return cursors.encode(TIMELINE, f"{place.history}.{place.applications}", place.feedback)
+
+
+def _decode_cursor(cursor: str) -> LogPosition:
+    said, feedback = cursors.decode(cursor, TIMELINE)
     numbers = str(said).split(".")
     if len(numbers) != 2 or not all(each.isdecimal() and len(each) < 20 for each in numbers):
         raise InvalidArgument("cursor", "is not one this listing gave", hint="start again without a cursor")
-    return Place(min(int(numbers[0]), NEWEST.history), min(int(numbers[1]), NEWEST.history), feedback)
+    return LogPosition(min(int(numbers[0]), NEWEST.history), min(int(numbers[1]), NEWEST.history), feedback)
 
 
-CARE: Mapping[str, Callable[[Call, LinksArguments], Awaitable[Links]]] = {
+UPKEEP_ACTIONS: Mapping[str, Callable[[Call, LinksArguments], Awaitable[LinksResult]]] = {
     "feedback": _feedback,
     "unlinked": _unlinked,
     "validate": _validate,

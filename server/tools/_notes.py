@@ -8,7 +8,7 @@ from typing import Annotated, Any, Protocol
 from pydantic import Field
 
 from server.call import Call
-from vaults.activity_log.entries import Noted
+from vaults.activity_log.entries import ActivityEntry
 from vaults.context import run_in
 from vaults.domain.memories.memory_model import Text
 from vaults.domain.secrets import redaction
@@ -17,7 +17,7 @@ Etag = Annotated[Text | None, Field(max_length=64, description="of the version y
 DryRun = Annotated[bool, Field(description="only show the diff")]
 
 
-class Told(Protocol):
+class NoteChangeResult(Protocol):
     """A result that says which note changed, if one did."""
 
     @property
@@ -26,22 +26,24 @@ class Told(Protocol):
     def changed(self) -> bool | None: ...
 
 
-def noted(verb: str) -> Callable[[object, Told], Noted | None]:
+def note_change_entry(verb: str) -> Callable[[object, NoteChangeResult], ActivityEntry | None]:
     """What the activity log says of a change: the note, if it came to one."""
 
-    def say(_: object, told: Told) -> Noted | None:
-        return Noted("note_changed", told.path, f"{verb} {told.path}") if told.changed else None
+    def say(_: object, told: NoteChangeResult) -> ActivityEntry | None:
+        return ActivityEntry("note_changed", told.path, f"{verb} {told.path}") if told.changed else None
 
     return say
 
 
-READ = 262_144
+SECRET_SCAN_LIMIT = 262_144
 """Characters of a text that are looked through: a secret is pasted into what is written now, not into a long log."""
 
 
-async def warned(call: Call, written: Mapping[str, Any]) -> list[str]:
+async def warn_of_secrets(call: Call, written: Mapping[str, Any]) -> list[str]:
     """What to tell the writer of secrets in a note: the file is the writer's own, and written as it is."""
-    texts = {name: value[:READ] if isinstance(value, str) else value for name, value in written.items() if value}
+    texts = {
+        name: value[:SECRET_SCAN_LIMIT] if isinstance(value, str) else value for name, value in written.items() if value
+    }
     if not texts:
         return []
-    return await run_in(call.vault.shared.pool, redaction.warned, texts, call.vault.shared.hygiene)
+    return await run_in(call.vault.shared.pool, redaction.secret_warnings, texts, call.vault.shared.hygiene)

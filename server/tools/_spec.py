@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar, U
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from auth.roles import Role
-from server.tools._json_schema import inlined, shown, simplified, without_required
-from vaults.activity_log.entries import Noted
+from server.tools._json_schema import drop_required, inline_definitions, simplify_input, to_listed_input
+from vaults.activity_log.entries import ActivityEntry
 
 if TYPE_CHECKING:
-    from server.rendering.plain_text import Answer
+    from server.rendering.plain_text import TextAnswer
 
 Preset = Literal["agent", "notes", "full"]
 PRESETS: tuple[Preset, ...] = ("agent", "notes", "full")
@@ -34,7 +34,7 @@ CONFIRMED = "confirmed"
 """The argument that says a person agreed, taken of every tool that writes. A tool that wants to be told so itself has
 it among its own arguments."""
 
-OLD_WORD = "confirm"
+OLD_CONFIRMED = "confirm"
 """What such a tool called it once, and still takes."""
 
 READS = Effect(writes=False)
@@ -43,7 +43,7 @@ EDITS = Effect(writes=True, idempotent=False)
 REMOVES = Effect(writes=True, destructive=True)
 
 
-def unremarkable(args: object, result: object) -> None:
+def no_activity_entry(args: object, result: object) -> None:
     """For calls of which the activity log says no more than the tool's name."""
 
 
@@ -85,11 +85,11 @@ class Arguments(BaseModel):
         return self.max_tokens
 
 
-TAKEN_BY_ALL = ("session", "max_tokens")
+COMMON_ARGUMENTS = ("session", "max_tokens")
 """Arguments of every tool: the instructions name them once, so that no list of tools has to."""
 
 
-def nothing_is_destroyed(arguments: Mapping[str, Any]) -> bool:  # noqa: ARG001  for most tools, whatever they get
+def destroys_nothing(arguments: Mapping[str, Any]) -> bool:  # noqa: ARG001  for most tools, whatever they get
     """No call of the tool destroys."""
     return False
 
@@ -117,15 +117,15 @@ class ToolSpec:
     arguments: type[Arguments]
     result: Any
     run: Callable[[Any, Any], Awaitable[Any]]
-    text: Callable[[Any], str | Answer] | None
+    text: Callable[[Any], str | TextAnswer] | None
     head: Callable[[Any], str] | None = None
     connector: Callable[[Any, Any], dict[str, Any] | None] | None = None
     links: Callable[[Any, Any], Sequence[ResourceLink]] = no_links
     actions: Mapping[str, Role] = field(default_factory=dict)
-    rare: tuple[str, ...] = ()
-    noted: Callable[[Any, Any], Noted | None] = unremarkable
-    deed: str | Callable[[Mapping[str, Any]], str] = ""
-    destroys: Callable[[Mapping[str, Any]], bool] = nothing_is_destroyed
+    hidden_args: tuple[str, ...] = ()
+    activity_entry: Callable[[Any, Any], ActivityEntry | None] = no_activity_entry
+    action_summary: str | Callable[[Mapping[str, Any]], str] = ""
+    destroys: Callable[[Mapping[str, Any]], bool] = destroys_nothing
     looking: frozenset[str] = frozenset()
     writes_if: Callable[[Mapping[str, Any]], bool] | None = None
     role_if: Callable[[Mapping[str, Any]], Role] | None = None
@@ -162,30 +162,30 @@ class ToolSpec:
     def output_schema(self) -> dict[str, Any]:
         """What a result looks like. Nothing is required: what is empty, default or too long for its budget is left
         out."""
-        return without_required(inlined(self.output.json_schema(mode="validation")))
+        return drop_required(inline_definitions(self.output.json_schema(mode="validation")))
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
         """Everything the tool takes."""
-        schema = simplified(self.arguments.model_json_schema())
+        schema = simplify_input(self.arguments.model_json_schema())
         return {key: value for key, value in schema.items() if key != "description"}  # ours, not the model's
 
     def input_schema_for(self, role: Role, preset: str = "full", write_mode: str = "auto") -> dict[str, Any]:
         """The schema as ``role`` is shown it: only the actions it may take, and where a person may have to agree, how
         to say that one did. ``session`` is taken by every tool, so the instructions name it once."""
-        taken_by_all = TAKEN_BY_ALL[:1] if self.shows_budget else TAKEN_BY_ALL
-        schema = shown(self.input_schema, {*taken_by_all, *self.hidden_in(preset)})
+        taken_by_all = COMMON_ARGUMENTS[:1] if self.shows_budget else COMMON_ARGUMENTS
+        schema = to_listed_input(self.input_schema, {*taken_by_all, *self.hidden_args_in(preset)})
         properties = schema["properties"]
         if self.actions:
             properties["action"] = {**properties["action"], "enum": self.actions_for(role, write_mode)}
-        destroys = self.destroys is not nothing_is_destroyed and not self.hidden_in(preset)
+        destroys = self.destroys is not destroys_nothing and not self.hidden_args_in(preset)
         if (write_mode == "ask" or destroys) and self.writes_for(role) and CONFIRMED not in properties:
             properties[CONFIRMED] = {"type": "boolean", "description": "true once the person you work for agreed"}
         return schema
 
-    def hidden_in(self, preset: str) -> tuple[str, ...]:
+    def hidden_args_in(self, preset: str) -> tuple[str, ...]:
         """Arguments that a preset takes but does not show."""
-        return () if preset in PRESETS[1:] else self.rare
+        return () if preset in PRESETS[1:] else self.hidden_args
 
     def actions_for(self, role: Role, write_mode: str = "auto") -> list[str]:
         """The actions a caller may take."""
@@ -197,7 +197,7 @@ class ToolSpec:
         if self.role_if is not None:
             return self.role_if(arguments)
         if not self.actions:
-            return max(self.role, Role.WRITER) if self.write_call(arguments) else self.role
+            return max(self.role, Role.WRITER) if self.is_write(arguments) else self.role
         action = arguments.get("action", self.arguments.model_fields["action"].default)
         return self.actions.get(action, min(self.actions.values())) if isinstance(action, str) else self.role
 
@@ -209,7 +209,7 @@ class ToolSpec:
             return self.writes
         return self.writes and any(role >= least for action, least in self.actions.items() if not self._looks(action))
 
-    def only_shows(self, arguments: Mapping[str, Any]) -> bool:
+    def is_dry_run(self, arguments: Mapping[str, Any]) -> bool:
         """Whether this call shows what it would write, and writes nothing."""
         known = self.arguments.model_fields.get("dry_run")
         action = arguments.get("action")
@@ -220,11 +220,13 @@ class ToolSpec:
     def _looks(self, action: str) -> bool:
         return self.actions.get(action, self.role) == Role.READER or action in self.looking
 
-    def deed_of(self, arguments: Mapping[str, Any]) -> str:
+    def summarize_action(self, arguments: Mapping[str, Any]) -> str:
         """What this call would do, in plain words."""
-        return (self.deed if isinstance(self.deed, str) else self.deed(arguments)) or f"use {self.name}"
+        return (
+            self.action_summary if isinstance(self.action_summary, str) else self.action_summary(arguments)
+        ) or f"use {self.name}"
 
-    def write_call(self, arguments: Mapping[str, Any]) -> bool:
+    def is_write(self, arguments: Mapping[str, Any]) -> bool:
         """Whether this call writes."""
         if self.writes_if is not None:
             return self.writes_if(arguments)
@@ -234,13 +236,13 @@ class ToolSpec:
         return self.writes and not (isinstance(action, str) and self._looks(action))
 
 
-class More(TypedDict, total=False):
+class ToolOptions(TypedDict, total=False):
     """Fields of ``ToolSpec`` that few tools set."""
 
     actions: Mapping[str, Role]
-    rare: tuple[str, ...]
-    noted: Callable[[Any, Any], Noted | None]
-    deed: str | Callable[[Mapping[str, Any]], str]
+    hidden_args: tuple[str, ...]
+    activity_entry: Callable[[Any, Any], ActivityEntry | None]
+    action_summary: str | Callable[[Mapping[str, Any]], str]
     destroys: Callable[[Mapping[str, Any]], bool]
     looking: frozenset[str]
     writes_if: Callable[[Mapping[str, Any]], bool]
@@ -254,10 +256,10 @@ class More(TypedDict, total=False):
 def tool(
     *,
     role: Role,
-    text: Callable[[Any], str | Answer] | None = None,
+    text: Callable[[Any], str | TextAnswer] | None = None,
     effect: Effect = READS,
     preset: Preset = "agent",
-    **more: Unpack[More],
+    **more: Unpack[ToolOptions],
 ) -> Callable[[Callable[[Any, A], Awaitable[R]]], ToolSpec]:
     """Make a tool of ``async def name(call, args: Arguments) -> Result``. Its docstring is what the model reads."""
 
@@ -280,7 +282,7 @@ def tool(
     return make
 
 
-class Registry:
+class ToolRegistry:
     """Every tool of this server, in listing order. Two tools with one name stop the start."""
 
     def __init__(self, specs: Iterable[ToolSpec]) -> None:

@@ -12,19 +12,25 @@ from pydantic import ValidationError
 
 from auth.roles import Role
 from server.call import Call
-from server.tools._notes import warned
+from server.tools._notes import warn_of_secrets
 from server.tools._spec import Arguments
-from server.tools.notes_files import DeleteArguments, MoveArguments
-from server.tools.notes_write import EditArguments, FrontmatterArguments, TasksArguments, WriteArguments, edit_of
+from server.tools.notes_files import NoteDeleteArguments, NoteMoveArguments
+from server.tools.notes_write import (
+    FrontmatterUpdateArguments,
+    NoteEditArguments,
+    NoteWriteArguments,
+    TasksArguments,
+    to_edit,
+)
 from vaults.domain.notes.edit import deletions, frontmatter_edits, moves, section_edits, task_changes, whole_notes
 from vaults.domain.notes.edit.amendments import Amendment
-from vaults.domain.notes.edit.drafts import Draft
+from vaults.domain.notes.edit.drafts import DraftNotes
 from vaults.domain.policies import policy_paths
-from vaults.domain.policies.plans import Act, Done
-from vaults.domain.text.validation_messages import plain
+from vaults.domain.policies.plans import DraftAction, ToolEffect
+from vaults.domain.text.validation_messages import simplify
 from vaults.errors import Forbidden, InvalidArgument
 
-NOT_IN_STEPS = frozenset(
+REFUSED_ARGUMENTS = frozenset(
     {
         "session", "etag", "dry_run", "confirmed", "commit", "keep_conflict", "auto_link", "suggest_links",
         "folder", "tag", "due_after", "due_before", "sort_by", "limit", "cursor", "max_tokens",
@@ -32,71 +38,71 @@ NOT_IN_STEPS = frozenset(
 )  # fmt: skip
 """Arguments that are the caller's business, or of calls that only look."""
 
-ACTIONS = ("add", "toggle")
+TASK_ACTIONS = ("add", "toggle")
 """Of the tool tasks."""
 
 
-async def _amended(draft: Draft, amendment: Amendment) -> Done:
+async def _amend(draft: DraftNotes, amendment: Amendment) -> ToolEffect:
     done = await draft.amend(replace(amendment, auto_link=False))  # a procedure does what is written in it
     changed = done.file.before != done.file.after
-    return Done(done.base.path, changed, (done.base.path,), list(done.warnings))
+    return ToolEffect(done.base.path, changed, (done.base.path,), list(done.warnings))
 
 
-async def _write(draft: Draft, args: Any) -> Done:
-    asked = whole_notes.Asked(args.path, args.content, args.frontmatter, args.mode, args.template)
-    return await _amended(draft, await whole_notes.planned(draft, asked))
+async def _write(draft: DraftNotes, args: Any) -> ToolEffect:
+    asked = whole_notes.WriteRequest(args.path, args.content, args.frontmatter, args.mode, args.template)
+    return await _amend(draft, await whole_notes.plan_write(draft, asked))
 
 
-async def _edit(draft: Draft, args: Any) -> Done:
-    asked = section_edits.Asked(args.path, edit_of(args, draft.vault.notes.settings.guardrails), args.format)
-    return await _amended(draft, await section_edits.planned(draft, asked))
+async def _edit(draft: DraftNotes, args: Any) -> ToolEffect:
+    asked = section_edits.EditRequest(args.path, to_edit(args, draft.vault.notes.settings.guardrails), args.format)
+    return await _amend(draft, await section_edits.plan_edit(draft, asked))
 
 
-async def _set(draft: Draft, args: Any) -> Done:
-    asked = frontmatter_edits.Asked(args.path, args.set, args.unset, args.only_if_missing)
-    return await _amended(draft, await frontmatter_edits.planned(draft, asked))
+async def _set(draft: DraftNotes, args: Any) -> ToolEffect:
+    asked = frontmatter_edits.FrontmatterRequest(args.path, args.set, args.unset, args.only_if_missing)
+    return await _amend(draft, await frontmatter_edits.plan_frontmatter(draft, asked))
 
 
-async def _task(draft: Draft, args: Any) -> Done:
+async def _task(draft: DraftNotes, args: Any) -> ToolEffect:
     if args.path is None:
         raise InvalidArgument("path", "is needed: the note of the task")
     if args.action == "toggle":
-        wanted = task_changes.Toggle(args.path, args.line, args.text, args.status)
-        return await _amended(draft, await task_changes.toggling(draft.vault, wanted))
-    new = task_changes.New(args.path, args.text or "", args.section, args.due, args.status or "open")
-    asked, warnings = task_changes.edit_of(new, draft.vault.notes.settings.guardrails)
-    done = await _amended(draft, await section_edits.planned(draft, asked))
+        wanted = task_changes.ToggleRequest(args.path, args.line, args.text, args.status)
+        return await _amend(draft, await task_changes.plan_toggle(draft.vault, wanted))
+    new = task_changes.NewTask(args.path, args.text or "", args.section, args.due, args.status or "open")
+    asked, warnings = task_changes.to_edit_request(new, draft.vault.notes.settings.guardrails)
+    done = await _amend(draft, await section_edits.plan_edit(draft, asked))
     done.warnings.extend(warnings)
     return done
 
 
-async def _move(draft: Draft, args: Any) -> Done:
-    plan = await moves.planned(draft, moves.Asked(args.path, args.to, args.update_backlinks))
+async def _move(draft: DraftNotes, args: Any) -> ToolEffect:
+    plan = await moves.plan_move(draft, moves.MoveRequest(args.path, args.to, args.update_backlinks))
     for file in plan.files:
         draft.put(file)
     paths = (plan.to, plan.note.path, *(each.path for each in plan.files))
-    return Done(plan.to, bool(plan.files), paths, list(plan.warnings))
+    return ToolEffect(plan.to, bool(plan.files), paths, list(plan.warnings))
 
 
-async def _delete(draft: Draft, args: Any) -> Done:
-    removal = await deletions.planned(draft, args.path)
+async def _delete(draft: DraftNotes, args: Any) -> ToolEffect:
+    removal = await deletions.plan_delete(draft, args.path)
     draft.put(removal.file)
-    return Done(removal.note.path, True, (removal.note.path,), list(removal.warnings))
+    return ToolEffect(removal.note.path, True, (removal.note.path,), list(removal.warnings))
 
 
 @dataclass(frozen=True, slots=True)
-class _Tool:
+class _StepTool:
     arguments: type[Arguments]
-    act: Callable[[Draft, Any], Awaitable[Done]]
+    act: Callable[[DraftNotes, Any], Awaitable[ToolEffect]]
 
 
-TOOLS: Mapping[str, _Tool] = {
-    "note_write": _Tool(WriteArguments, _write),
-    "note_edit": _Tool(EditArguments, _edit),
-    "frontmatter_update": _Tool(FrontmatterArguments, _set),
-    "tasks": _Tool(TasksArguments, _task),
-    "note_move": _Tool(MoveArguments, _move),
-    "note_delete": _Tool(DeleteArguments, _delete),
+STEP_TOOLS: Mapping[str, _StepTool] = {
+    "note_write": _StepTool(NoteWriteArguments, _write),
+    "note_edit": _StepTool(NoteEditArguments, _edit),
+    "frontmatter_update": _StepTool(FrontmatterUpdateArguments, _set),
+    "tasks": _StepTool(TasksArguments, _task),
+    "note_move": _StepTool(NoteMoveArguments, _move),
+    "note_delete": _StepTool(NoteDeleteArguments, _delete),
 }
 
 
@@ -108,8 +114,8 @@ class StepTools:
     role: Role | None = None
 
     def check(self, tool: str, arguments: Mapping[str, Any], later: Set[str]) -> None:
-        """As ``vaults.domain.policies.plans.Tools``."""
-        known = _known(tool)
+        """As ``vaults.domain.policies.plans.PolicyTools``."""
+        known = _find_tool(tool)
         _check_names(tool, known.arguments, arguments)
         given = {name: value for name, value in arguments.items() if name not in later}
         try:
@@ -117,55 +123,59 @@ class StepTools:
         except ValidationError as failure:
             for error in failure.errors(include_url=False, include_context=False, include_input=False):
                 if not error["loc"] or error["loc"][0] not in later:
-                    raise _refused(tool, error["loc"], error["type"], error["msg"]) from None
+                    raise _invalid_step(tool, error["loc"], error["type"], error["msg"]) from None
         _check_action(tool, given, later)
         _check_place(self.call, given)
 
-    def bound(self, tool: str, arguments: Mapping[str, Any]) -> Act:
-        """As ``vaults.domain.policies.plans.Tools``."""
-        known, spec = _known(tool), self.call.services.registry.get(tool)
+    def bound(self, tool: str, arguments: Mapping[str, Any]) -> DraftAction:
+        """As ``vaults.domain.policies.plans.PolicyTools``."""
+        known, spec = _find_tool(tool), self.call.services.registry.get(tool)
         _check_names(tool, known.arguments, arguments)
         _check_action(tool, arguments, frozenset())
         needed = spec.least_role(arguments) if spec is not None else Role.ADMIN
         if self.role is not None and self.role < needed:
             raise Forbidden(f"{tool} needs the role {needed.name.lower()} in this vault", role=self.role.name.lower())
-        args = _validated(tool, known.arguments, arguments)
+        args = _validate(tool, known.arguments, arguments)
         return partial(self._run, known, args, arguments)
 
-    async def _run(self, known: _Tool, args: Arguments, arguments: Mapping[str, Any], draft: Draft) -> Done:
+    async def _run(
+        self, known: _StepTool, args: Arguments, arguments: Mapping[str, Any], draft: DraftNotes
+    ) -> ToolEffect:
         done = await known.act(draft, args)
-        done.warnings.extend(await warned(self.call, arguments))
+        done.warnings.extend(await warn_of_secrets(self.call, arguments))
         return done
 
 
-def _known(tool: str) -> _Tool:
-    found = TOOLS.get(tool)
+def _find_tool(tool: str) -> _StepTool:
+    found = STEP_TOOLS.get(tool)
     if found is None:
-        raise InvalidArgument("tool", f"{tool[:64]!r} is none a step may call", hint=f"steps call {', '.join(TOOLS)}")
+        raise InvalidArgument(
+            "tool", f"{tool[:64]!r} is none a step may call", hint=f"steps call {', '.join(STEP_TOOLS)}"
+        )
     return found
 
 
 def _check_names(tool: str, model: type[Arguments], arguments: Mapping[str, Any]) -> None:
-    fields = [name for name in model.model_fields if name not in NOT_IN_STEPS]
+    fields = [name for name in model.model_fields if name not in REFUSED_ARGUMENTS]
     odd = next((name for name in arguments if name not in fields), None)
     if odd is not None:
         raise InvalidArgument(odd[:64], f"is no argument of {tool} in a step", hint=f"it takes {', '.join(fields)}")
 
 
 def _check_action(tool: str, arguments: Mapping[str, Any], later: Set[str]) -> None:
-    if tool == "tasks" and "action" not in later and arguments.get("action") not in ACTIONS:
-        raise InvalidArgument("action", f"must be {' or '.join(ACTIONS)} in a step")
+    if tool == "tasks" and "action" not in later and arguments.get("action") not in TASK_ACTIONS:
+        raise InvalidArgument("action", f"must be {' or '.join(TASK_ACTIONS)} in a step")
 
 
 def _check_place(call: Call, arguments: Mapping[str, Any]) -> None:
     folder = call.vault.notes.settings.policies
     for name in ("path", "to"):
         said = arguments.get(name)
-        if isinstance(said, str) and policy_paths.holds(folder, said):
+        if isinstance(said, str) and policy_paths.is_in_folder(folder, said):
             raise InvalidArgument(name, "lies in the folder of policies, where no policy writes")
 
 
-def _validated(tool: str, model: type[Arguments], arguments: Mapping[str, Any]) -> Arguments:
+def _validate(tool: str, model: type[Arguments], arguments: Mapping[str, Any]) -> Arguments:
     """The arguments as the tool takes them. A number or truth value that is wanted as text is written out: a template
     that is one ``{{ value }}`` keeps its kind."""
     try:
@@ -173,21 +183,21 @@ def _validated(tool: str, model: type[Arguments], arguments: Mapping[str, Any]) 
     except ValidationError as failure:
         errors = failure.errors(include_url=False, include_context=False, include_input=False)
     texts = {str(each["loc"][0]) for each in errors if each["type"] == "string_type" and len(each["loc"]) == 1}
-    written = {name: _written(value) if name in texts else value for name, value in arguments.items()}
+    written = {name: _to_text(value) if name in texts else value for name, value in arguments.items()}
     try:
         return model.model_validate(written)
     except ValidationError as failure:
         error = failure.errors(include_url=False, include_context=False, include_input=False)[0]
-        raise _refused(tool, error["loc"], error["type"], error["msg"]) from None
+        raise _invalid_step(tool, error["loc"], error["type"], error["msg"]) from None
 
 
-def _written(value: Any) -> Any:
+def _to_text(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, (int, float)) else value
 
 
-def _refused(tool: str, where: tuple[int | str, ...], kind: str, message: str) -> InvalidArgument:
+def _invalid_step(tool: str, where: tuple[int | str, ...], kind: str, message: str) -> InvalidArgument:
     if kind == "missing":
         return InvalidArgument(str(where[0])[:64], f"is required by {tool}")
-    return InvalidArgument(".".join(map(str, where))[:200] or tool, plain(message))
+    return InvalidArgument(".".join(map(str, where))[:200] or tool, simplify(message))

@@ -12,12 +12,12 @@ from server import allowance, vault_admin
 from server.allowance import Allowances
 from server.call import Call
 from server.tool_discovery import ranking, similarity
-from server.tool_discovery.ranking import Choice
+from server.tool_discovery.ranking import ToolChoice
 from server.tools._spec import PRESETS, REMOVES, Arguments, tool
 from server.version import version
 from vaults.domain.continuity import feedback
 from vaults.domain.continuity import live_status as pulses
-from vaults.domain.continuity.live_status import Claims, Doing, Sessions
+from vaults.domain.continuity.live_status import ClaimsSummary, RecentAction, SessionsSummary
 from vaults.domain.maintenance import vault_status
 from vaults.domain.maintenance.vault_status import EmbeddingStatus, IndexStatus, MemoryCounts, NotesStatus
 from vaults.domain.memories.memory_model import Text
@@ -25,7 +25,7 @@ from vaults.errors import Forbidden, InvalidArgument, NotFound
 
 
 @dataclass(frozen=True, slots=True)
-class You:
+class CallerInfo:
     """Who the server takes the caller for."""
 
     subject: str
@@ -36,13 +36,13 @@ class You:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class StatusResult:
     """Sections of the answer. ``health``: the share of the last 100 calls that went well, 0 to 1; absent before the
     first. ``recent``: the last five minutes."""
 
     vault: str
     version: str
-    you: You
+    you: CallerInfo
     memories: MemoryCounts
     notes: NotesStatus
     embedding: EmbeddingStatus
@@ -50,27 +50,29 @@ class Status:
     storage_bytes: int
     created_at: str
     health: float | None
-    sessions: Sessions
-    claims: Claims
-    recent: list[Doing]
+    sessions: SessionsSummary
+    claims: ClaimsSummary
+    recent: list[RecentAction]
     limits: Allowances
 
 
-STEP = 2**20
+SIZE_STEP = 2**20
 
 
-def _told(size: int, role: Role) -> int:
+def _rounded_size(size: int, role: Role) -> int:
     """The bytes a vault takes, but to admins in steps: the last bytes tell how much somebody else just stored."""
-    return size if role == Role.ADMIN else -(-size // STEP) * STEP
+    return size if role == Role.ADMIN else -(-size // SIZE_STEP) * SIZE_STEP
 
 
 @tool(role=Role.READER)
-async def status(call: Call, args: Arguments) -> Status:  # noqa: ARG001  every tool has the same shape
+async def status(call: Call, args: Arguments) -> StatusResult:  # noqa: ARG001  every tool has the same shape
     """How the vault is: sizes, what is pending, who you are, who else is here. Use it when results look incomplete."""
-    vault, caller = await vault_status.status(call.vault, call.actor), call.caller
-    now = await pulses.pulse(call.vault, call.actor)
-    you = You(caller.principal.subject, caller.role.label, caller.preset, caller.write_mode, call.actor.workspace)
-    return Status(
+    vault, caller = await vault_status.read_status(call.vault, call.actor), call.caller
+    now = await pulses.read_live_status(call.vault, call.actor)
+    you = CallerInfo(
+        caller.principal.subject, caller.role.label, caller.preset, caller.write_mode, call.actor.workspace
+    )
+    return StatusResult(
         vault.vault,
         version(),
         you,
@@ -78,13 +80,13 @@ async def status(call: Call, args: Arguments) -> Status:  # noqa: ARG001  every 
         vault.notes,
         vault.embedding,
         vault.index,
-        _told(vault.storage_bytes, call.role),
+        _rounded_size(vault.storage_bytes, call.role),
         vault.created_at,
         now.health,
         now.sessions,
         now.claims,
         now.recent,
-        await allowance.storer(call).allowances(),
+        await allowance.store_quota(call).allowances(),
     )
 
 
@@ -97,7 +99,7 @@ class VaultsArguments(Arguments):
 
 
 @dataclass(frozen=True, slots=True)
-class VaultLine:
+class VaultSummary:
     """One vault the caller may enter."""
 
     name: str
@@ -109,10 +111,10 @@ class VaultLine:
 
 
 @dataclass(frozen=True, slots=True)
-class VaultList:
+class VaultsResult:
     """The vaults, by name."""
 
-    vaults: list[VaultLine]
+    vaults: list[VaultSummary]
 
 
 @tool(
@@ -121,43 +123,45 @@ class VaultList:
     preset="full",
     actions=VAULT_ACTIONS,
     destroys=lambda arguments: arguments.get("action") == "archive",
-    deed=lambda arguments: "take a vault out of service" if arguments.get("action") == "archive" else "make a vault",
+    action_summary=lambda arguments: (
+        "take a vault out of service" if arguments.get("action") == "archive" else "make a vault"
+    ),
 )
-async def vaults(call: Call, args: VaultsArguments) -> VaultList:
+async def vaults(call: Call, args: VaultsArguments) -> VaultsResult:
     """The vaults you may enter. Use it before naming one. Creating and archiving need the role admin in every vault."""
     services, principal = call.services, call.caller.principal
     if args.action == "list":
-        known = [entry.name for entry in services.roster.entries()]
-        granted = services.board.current.vaults_of(principal, known)
-        lines = [_line(call, name, role) for name, role in granted.items()]
-        return VaultList(lines)
+        known = [entry.name for entry in services.registry_cache.entries()]
+        granted = services.access_cache.current.vaults_of(principal, known)
+        lines = [_summarize_vault(call, name, role) for name, role in granted.items()]
+        return VaultsResult(lines)
     if args.action == "info":
-        return VaultList([await _info(call, args.name or call.vault.name)])
+        return VaultsResult([await _vault_info(call, args.name or call.vault.name)])
     if args.name is None:
         raise InvalidArgument("name", "is required")
-    if not vault_admin.over_all(services, principal):
+    if not vault_admin.is_admin_everywhere(services, principal):
         raise Forbidden("only an admin of every vault may do this")
     if args.action == "create":
         await vault_admin.create(services, args.name)
-        return VaultList([_line(call, args.name, Role.ADMIN)])
+        return VaultsResult([_summarize_vault(call, args.name, Role.ADMIN)])
     entry = await vault_admin.archive(services, args.name)
-    return VaultList([VaultLine(entry.name, Role.ADMIN.label, entry.state, entry.created_at)])
+    return VaultsResult([VaultSummary(entry.name, Role.ADMIN.label, entry.state, entry.created_at)])
 
 
-def _line(call: Call, name: str, role: Role) -> VaultLine:
-    entry = call.services.roster.entry(name)
-    return VaultLine(name, role.label, entry.state, entry.created_at)
+def _summarize_vault(call: Call, name: str, role: Role) -> VaultSummary:
+    entry = call.services.registry_cache.entry(name)
+    return VaultSummary(name, role.label, entry.state, entry.created_at)
 
 
-async def _info(call: Call, name: str) -> VaultLine:
+async def _vault_info(call: Call, name: str) -> VaultSummary:
     role = call.services.role_in(call.caller.principal, name)
     if role is None:
         raise NotFound("no such vault, or no grant for it")
-    entry = call.services.roster.entry(name)
+    entry = call.services.registry_cache.entry(name)
     async with call.services.pool.lease(entry) as vault:
-        found = await vault_status.status(vault, call.actor)
-    return VaultLine(
-        name, role.label, entry.state, entry.created_at, found.memories.living, _told(found.storage_bytes, role)
+        found = await vault_status.read_status(vault, call.actor)
+    return VaultSummary(
+        name, role.label, entry.state, entry.created_at, found.memories.living, _rounded_size(found.storage_bytes, role)
     )
 
 
@@ -179,7 +183,7 @@ class ToolAdvice:
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class DiscoverToolsResult:
     """Tools that fit, best first, each of another group."""
 
     tools: list[ToolAdvice] = field(default_factory=list)
@@ -189,24 +193,24 @@ class Advice:
     role=Role.READER,
     head=lambda advice: "" if advice.tools else "No tool fits.",
 )
-async def discover_tools(call: Call, args: DiscoverArguments) -> Advice:
+async def discover_tools(call: Call, args: DiscoverArguments) -> DiscoverToolsResult:
     """Find the tool for a job, also one this connection does not show. Use it when none of yours fits; it advises only,
     and names arguments that are taken but not shown."""
     specs = [spec for spec in call.services.registry if call.role >= min(spec.actions.values(), default=spec.role)]
-    near = await similarity.nearness(call.services.embedder, specs, args.query)
+    near = await similarity.find_near_tools(call.services.embedder, specs, args.query)
     right = await call.vault.db.read(feedback.posteriors)
-    return Advice([_advice(call, each) for each in ranking.chosen(specs, args.query, near, right)])
+    return DiscoverToolsResult([_advice(call, each) for each in ranking.rank_tools(specs, args.query, near, right)])
 
 
-def _advice(call: Call, choice: Choice) -> ToolAdvice:
+def _advice(call: Call, choice: ToolChoice) -> ToolAdvice:
     spec, caller = choice.spec, call.caller
     purpose = spec.description.split(". ")[0].rstrip(".") + "."
-    needs = _needs(call, choice)
-    rest = [] if needs else list(spec.hidden_in(caller.preset))
+    needs = _missing_grant(call, choice)
+    rest = [] if needs else list(spec.hidden_args_in(caller.preset))
     return ToolAdvice(spec.name, purpose, needs is None, choice.action, needs, rest)
 
 
-def _needs(call: Call, choice: Choice) -> str | None:
+def _missing_grant(call: Call, choice: ToolChoice) -> str | None:
     """What the caller lacks for it; None where it is shown."""
     spec, caller = choice.spec, call.caller
     rank = PRESETS.index(caller.preset) if caller.preset in PRESETS else 0

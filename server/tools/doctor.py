@@ -11,26 +11,26 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from auth.roles import Role
-from ops.doctor.check import Check, is_well
+from ops.doctor.check import DoctorCheck, is_well
 from ops.doctor.repairs import repair
 from ops.doctor.vaults import examine_open
 from server import redaction, vault_admin
 from server.call import Call
 from server.tools._spec import ADDS, Arguments, tool
-from vaults.activity_log.entries import Noted
+from vaults.activity_log.entries import ActivityEntry
 from vaults.domain.continuity import activity_report, live_status
-from vaults.domain.continuity.activity_report import Event
+from vaults.domain.continuity.activity_report import LoggedCall
 from vaults.domain.maintenance import reindexing, vault_status
 from vaults.domain.maintenance.vault_status import EmbeddingStatus, IndexStatus, MemoryCounts, NotesStatus
 
 Action = Literal["health", "diagnosis", "stats", "pipeline", "config", "log", "repair"]
 ACTIONS: dict[str, Role] = dict.fromkeys(Action.__args__, Role.ADMIN)  # type: ignore[attr-defined]
-LOOKING = frozenset(ACTIONS) - {"repair"}
+READ_ACTIONS = frozenset(ACTIONS) - {"repair"}
 
-DETAILS = 20
+MAX_DETAILS = 20
 """Lines of a check that are told."""
 
-OF_VAULTS = frozenset(
+VAULT_SECTIONS = frozenset(
     {"storage", "embedding", "index", "search", "notes", "rerank", "expansion", "sessions", "telemetry", "hygiene"}
 )
 """Sections that say how vaults behave. The others are about the server, and for admins of every vault."""
@@ -43,7 +43,7 @@ class DoctorArguments(Arguments):
 
 
 @dataclass(frozen=True, slots=True)
-class Stats:
+class VaultStats:
     """What the vault holds. ``rows``: of each table of work."""
 
     memories: MemoryCounts
@@ -55,7 +55,7 @@ class Stats:
 
 
 @dataclass(frozen=True, slots=True)
-class Pipeline:
+class PipelineStatus:
     """What is under way. ``working``: vectors or chores are being done here; ``leads``: this process does the vault's
     background work; ``reindexing``: it was asked for and is not done; ``events_lost``: calls the activity log could not
     take."""
@@ -70,101 +70,104 @@ class Pipeline:
 
 
 @dataclass(frozen=True, slots=True)
-class Doctor:
+class DoctorResult:
     """The section that was asked for. ``well``: nobody has to do anything."""
 
     action: str
     well: bool | None = None
     health: float | None = None
-    checks: list[Check] = field(default_factory=list)
-    stats: Stats | None = None
-    pipeline: Pipeline | None = None
+    checks: list[DoctorCheck] = field(default_factory=list)
+    stats: VaultStats | None = None
+    pipeline: PipelineStatus | None = None
     config: dict[str, Any] | None = None
-    events: list[Event] = field(default_factory=list)
+    events: list[LoggedCall] = field(default_factory=list)
     repaired: list[str] = field(default_factory=list)
 
 
-def _noted(args: DoctorArguments, found: Doctor) -> Noted | None:
+def _activity_entry(args: DoctorArguments, found: DoctorResult) -> ActivityEntry | None:
     return (
-        Noted("tool_call", None, f"repaired the vault: {len(found.repaired)} things")
+        ActivityEntry("tool_call", None, f"repaired the vault: {len(found.repaired)} things")
         if args.action == "repair"
         else None
     )
 
 
 @tool(
-    role=Role.ADMIN, effect=ADDS, preset="full", actions=ACTIONS, looking=LOOKING, noted=_noted,
-    deed="repair what can be repaired in this vault without losing anything",
+    role=Role.ADMIN, effect=ADDS, preset="full", actions=ACTIONS, looking=READ_ACTIONS, activity_entry=_activity_entry,
+    action_summary="repair what can be repaired in this vault without losing anything",
 )  # fmt: skip
-async def doctor(call: Call, args: DoctorArguments) -> Doctor:
+async def doctor(call: Call, args: DoctorArguments) -> DoctorResult:
     """Look after this vault. Use it when something fails or seems slow: what is wrong and what helps, sizes, what is
     under way, settings, the newest calls, and safe repairs."""
-    return await _WORK[args.action](call, args)
+    return await _HANDLERS[args.action](call, args)
 
 
-async def _health(call: Call, args: DoctorArguments) -> Doctor:
-    return await _examined(call, args.action, every=False)
+async def _health(call: Call, args: DoctorArguments) -> DoctorResult:
+    return await _doctor_result(call, args.action, every=False)
 
 
-async def _diagnosis(call: Call, args: DoctorArguments) -> Doctor:
-    return await _examined(call, args.action, every=True)
+async def _diagnosis(call: Call, args: DoctorArguments) -> DoctorResult:
+    return await _doctor_result(call, args.action, every=True)
 
 
-async def _examined(call: Call, action: str, *, every: bool, repaired: list[str] | None = None) -> Doctor:
+async def _doctor_result(call: Call, action: str, *, every: bool, repaired: list[str] | None = None) -> DoctorResult:
     await call.vault.ledger.flush()
     checks = await examine_open(call.vault, call.actor)
-    told = [_short(each) for each in checks if every or each.status != "ok"]
-    return Doctor(action, is_well(checks), await call.vault.db.read(live_status.health), told, repaired=repaired or [])
-
-
-def _short(check: Check) -> Check:
-    more = len(check.details) - DETAILS
-    details = [*check.details[:DETAILS], *([f"… and {more:,} more"] if more > 0 else [])]
-    return Check(check.name, check.status, check.message, check.todo, details, check.vault)
-
-
-async def _stats(call: Call, args: DoctorArguments) -> Doctor:
-    await call.vault.ledger.flush()
-    found = await vault_status.status(call.vault, call.actor)
-    rows = await call.vault.db.read(activity_report.rows)
-    index, size = found.index, found.storage_bytes
-    return Doctor(
-        args.action, stats=Stats(found.memories, found.notes.notes, index.passages, index.vectors, size, rows)
+    told = [_shorten_details(each) for each in checks if every or each.status != "ok"]
+    return DoctorResult(
+        action, is_well(checks), await call.vault.db.read(live_status.measure_health), told, repaired=repaired or []
     )
 
 
-async def _pipeline(call: Call, args: DoctorArguments) -> Doctor:
+def _shorten_details(check: DoctorCheck) -> DoctorCheck:
+    more = len(check.details) - MAX_DETAILS
+    details = [*check.details[:MAX_DETAILS], *([f"… and {more:,} more"] if more > 0 else [])]
+    return DoctorCheck(check.name, check.status, check.message, check.todo, details, check.vault)
+
+
+async def _stats(call: Call, args: DoctorArguments) -> DoctorResult:
+    await call.vault.ledger.flush()
+    found = await vault_status.read_status(call.vault, call.actor)
+    rows = await call.vault.db.read(activity_report.count_rows)
+    index, size = found.index, found.storage_bytes
+    return DoctorResult(
+        args.action, stats=VaultStats(found.memories, found.notes.notes, index.passages, index.vectors, size, rows)
+    )
+
+
+async def _pipeline(call: Call, args: DoctorArguments) -> DoctorResult:
     vault = call.vault
-    found = await vault_status.status(vault, call.actor)
-    busy = Pipeline(
+    found = await vault_status.read_status(vault, call.actor)
+    busy = PipelineStatus(
         found.embedding,
         found.index,
         found.notes,
         working=vault.busy,
         leads=vault.lease.held,
-        reindexing=await vault.db.read(reindexing.is_reindex_owed),
+        reindexing=await vault.db.read(reindexing.is_reindex_pending),
         events_lost=vault.ledger.lost,
     )
-    return Doctor(args.action, pipeline=busy)
+    return DoctorResult(args.action, pipeline=busy)
 
 
-async def _config(call: Call, args: DoctorArguments) -> Doctor:
-    everything = vault_admin.over_all(call.services, call.caller.principal)
-    shown = redaction.shown(call.services.settings, None if everything else OF_VAULTS)
-    return Doctor(args.action, config=dict(shown))
+async def _config(call: Call, args: DoctorArguments) -> DoctorResult:
+    everything = vault_admin.is_admin_everywhere(call.services, call.caller.principal)
+    shown = redaction.redact_settings(call.services.settings, None if everything else VAULT_SECTIONS)
+    return DoctorResult(args.action, config=dict(shown))
 
 
-async def _log(call: Call, args: DoctorArguments) -> Doctor:
-    return Doctor(
-        args.action, events=await activity_report.latest(call.vault, call.actor, args.limit, failed=args.failed)
+async def _log(call: Call, args: DoctorArguments) -> DoctorResult:
+    return DoctorResult(
+        args.action,
+        events=await activity_report.list_recent_calls(call.vault, call.actor, args.limit, failed=args.failed),
     )
 
 
-async def _repair(call: Call, args: DoctorArguments) -> Doctor:
-    return await _examined(call, args.action, every=False, repaired=await repair(call.vault))
+async def _repair(call: Call, args: DoctorArguments) -> DoctorResult:
+    return await _doctor_result(call, args.action, every=False, repaired=await repair(call.vault))
 
 
-_WORK: dict[str, Callable[[Call, DoctorArguments], Awaitable[Doctor]]] = {
+_HANDLERS: dict[str, Callable[[Call, DoctorArguments], Awaitable[DoctorResult]]] = {
     "health": _health,
     "diagnosis": _diagnosis,
     "stats": _stats,
@@ -181,7 +184,7 @@ POLL_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Reindexed:
+class ReindexProgress:
     """``done`` false: it goes on in the background. ``pending``: passages without a vector yet."""
 
     done: bool
@@ -191,7 +194,7 @@ class Reindexed:
     pending: int
 
 
-def _reindexed_text(found: Reindexed) -> str:
+def _reindexed_text(found: ReindexProgress) -> str:
     counts = f"{found.memories:,} memories, {found.notes:,} notes, {found.passages:,} passages"
     if not found.done:
         return f"It goes on in the background; doctor with action pipeline says when it is done. So far: {counts}."
@@ -199,20 +202,22 @@ def _reindexed_text(found: Reindexed) -> str:
 
 
 @tool(
-    role=Role.ADMIN, effect=ADDS, preset="full", text=_reindexed_text, deed="build this vault's index anew",
-    noted=lambda _args, found: Noted("tool_call", None, "built the index anew" if found.done else "began to reindex"),
+    role=Role.ADMIN, effect=ADDS, preset="full", text=_reindexed_text, action_summary="build this vault's index anew",
+    activity_entry=lambda _args, found: ActivityEntry(
+        "tool_call", None, "built the index anew" if found.done else "began to reindex"
+    ),
 )  # fmt: skip
-async def reindex(call: Call, args: Arguments) -> Reindexed:  # noqa: ARG001  every tool has the same shape
+async def reindex(call: Call, args: Arguments) -> ReindexProgress:  # noqa: ARG001  every tool has the same shape
     """Build the search index anew from memories and notes; nothing is lost, search goes on meanwhile. Use it when
     doctor says so, or when search misses what is surely there."""
     vault = call.vault
-    await reindexing.ask(vault)
+    await reindexing.request_reindex(vault)
     until = time.monotonic() + WAIT_S
-    while owed := await vault.db.read(reindexing.is_reindex_owed):
+    while owed := await vault.db.read(reindexing.is_reindex_pending):
         if time.monotonic() > until:
             break
         await call.caller.progress(WAIT_S - (until - time.monotonic()), None, "building the index")
         await asyncio.sleep(POLL_S)
-    found = await vault_status.status(vault, call.actor)
+    found = await vault_status.read_status(vault, call.actor)
     counts = found.memories.living, found.notes.notes, found.index.passages, found.embedding.pending
-    return Reindexed(not owed, *counts)
+    return ReindexProgress(not owed, *counts)

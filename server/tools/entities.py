@@ -10,42 +10,42 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tools._lines import became
+from server.tools._lines import describe_change
 from server.tools._notes import DryRun, Etag
 from server.tools._spec import EDITS, Arguments, MaxTokens, tool
-from vaults.activity_log.entries import Noted
+from vaults.activity_log.entries import ActivityEntry
 from vaults.domain.graph.entities import entity_lists as domain
 from vaults.domain.graph.entities import merge_proposals, note_aliases, note_merges
-from vaults.domain.graph.entities.alias_ideas import Idea
-from vaults.domain.graph.entities.duplicates import Pair
-from vaults.domain.graph.entities.entity_lists import Entity, Kind, SortBy
+from vaults.domain.graph.entities.alias_ideas import AliasIdea
+from vaults.domain.graph.entities.duplicates import MergeCandidate
+from vaults.domain.graph.entities.entity_lists import Entity, EntityKind, EntitySort
 from vaults.domain.memories.memory_model import Label, Text
-from vaults.domain.notes.edit.amendments import Terms
+from vaults.domain.notes.edit.amendments import EditOptions
 from vaults.domain.paging import token_budget
-from vaults.domain.text.plurals import many
+from vaults.domain.text.plurals import pluralize
 from vaults.errors import InvalidArgument
 
-Action = Literal[
+EntitiesAction = Literal[
     "list", "alias", "suggest_aliases", "merge", "suggest_merges", "dismiss_merge", "dismiss_prospect"
 ]  # fmt: skip
 Name = Annotated[Text | None, Field(min_length=1, max_length=1024)]
-Some = Annotated[Label | None, Field()]
+OptionalName = Annotated[Label | None, Field()]
 
 
 class EntitiesArguments(Arguments):
-    action: Annotated[Action, Field(description="what to do")] = "list"
+    action: Annotated[EntitiesAction, Field(description="what to do")] = "list"
     entity: Annotated[Name, Field(description="a note's path, title or alias; merge: the one that goes")] = None
     into: Annotated[Name, Field(description="merge, dismiss_merge: the one that stays")] = None
-    alias: Annotated[Some, Field(description="alias: the further name")] = None
+    alias: Annotated[OptionalName, Field(description="alias: the further name")] = None
     remove: Annotated[bool, Field(description="alias: take it away")] = False
     keep_text: Annotated[bool, Field(description="merge: append the text of the note that goes")] = True
     undo: Annotated[bool, Field(description="dismiss_*: propose it again")] = False
-    kind: Annotated[Kind | None, Field(description="list: with a note, only in memories, only linked to")] = None
-    category: Annotated[Some, Field(description="list: such as person")] = None
-    prefix: Annotated[Some, Field(description="list: a name begins so")] = None
-    contains: Annotated[Some, Field(description="list: a name holds this")] = None
+    kind: Annotated[EntityKind | None, Field(description="list: with a note, only in memories, only linked to")] = None
+    category: Annotated[OptionalName, Field(description="list: such as person")] = None
+    prefix: Annotated[OptionalName, Field(description="list: a name begins so")] = None
+    contains: Annotated[OptionalName, Field(description="list: a name holds this")] = None
     has_aliases: Annotated[bool | None, Field(description="list: only with, or without, aliases")] = None
-    sort_by: Annotated[SortBy, Field(description="list: most central, most mentioned, or by name")] = "hub"
+    sort_by: Annotated[EntitySort, Field(description="list: most central, most mentioned, or by name")] = "hub"
     limit: Annotated[int, Field(ge=1, le=200, description="entities or proposals at most")] = 30
     cursor: Annotated[str | None, Field(max_length=4000, description="list: from the page before")] = None
     max_tokens: MaxTokens = 3000
@@ -55,7 +55,7 @@ class EntitiesArguments(Arguments):
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class EntityProposal:
     """``one`` may be the same as ``into``. ``do``: merge, or alias where ``one`` has no note. ``score``: 0 to 100."""
 
     one: str
@@ -66,7 +66,7 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
-class Entities:
+class EntitiesResult:
     """Of list: ``entities`` of ``total``. Of suggestions: ``aliases`` or ``merges``. Of a change: what every change of
     a note answers; ``links``: how many were rewritten, in ``others`` too. ``dismissed``: whether it is now."""
 
@@ -75,8 +75,8 @@ class Entities:
     truncated: bool = False
     cursor: str | None = None
     categories: dict[str, int] | None = None
-    aliases: list[Idea] | None = None
-    merges: list[Proposal] | None = None
+    aliases: list[AliasIdea] | None = None
+    merges: list[EntityProposal] | None = None
     path: str | None = None
     etag: str | None = None
     changed: bool | None = None
@@ -93,19 +93,21 @@ def _destroys(arguments: Mapping[str, Any]) -> bool:
     return merging_away and arguments.get("dry_run") is not True
 
 
-def _noted(args: EntitiesArguments, done: Entities) -> Noted | None:
+def _activity_entry(args: EntitiesArguments, done: EntitiesResult) -> ActivityEntry | None:
     if not done.changed or done.path is None:
         return None
     verb = "merged a note into" if args.action == "merge" else "changed the aliases of"
-    return Noted("note_changed", done.path, f"{verb} {done.path}")
+    return ActivityEntry("note_changed", done.path, f"{verb} {done.path}")
 
 
-def _head(found: Entities) -> str:
+def _head(found: EntitiesResult) -> str:
     if found.path is not None:
         links = (
-            f" {many(found.links, 'link')} {'followed' if found.changed else 'would follow'}." if found.links else ""
+            f" {pluralize(found.links, 'link')} {'followed' if found.changed else 'would follow'}."
+            if found.links
+            else ""
         )
-        return became(found) + links
+        return describe_change(found) + links
     if found.dismissed is not None:
         return "It is not proposed any more." if found.dismissed else "It may be proposed again."
     if found.aliases is not None:
@@ -130,35 +132,35 @@ def _head(found: Entities) -> str:
         "dismiss_prospect": Role.WRITER,
     },
     at_once=frozenset({"dismiss_merge", "dismiss_prospect"}),
-    deed="change what notes are called, or merge two",
+    action_summary="change what notes are called, or merge two",
     destroys=_destroys,
-    noted=_noted,
+    activity_entry=_activity_entry,
 )
-async def entities(call: Call, args: EntitiesArguments) -> Entities:
+async def entities(call: Call, args: EntitiesArguments) -> EntitiesResult:
     """The people, things and ideas of this vault, whether they have a note, stand in memories or are only linked to.
     Use it to learn what something is called here, and to tidy: alias adds a name to a note, merge makes one note of two
     (links, names and text follow; one change, undone by history), suggest_* find what to tidy."""
-    return await _ACTIONS[args.action](call, args)
+    return await _HANDLERS[args.action](call, args)
 
 
-async def _list(call: Call, args: EntitiesArguments) -> Entities:
-    wanted = domain.Wanted(args.kind, args.category, args.prefix, args.contains, args.has_aliases, args.sort_by)
-    page = await domain.listed(call.vault, call.actor, wanted, (args.limit, args.max_tokens), args.cursor)
-    return Entities(page.entities, page.total, page.cursor is not None, page.cursor, page.categories)
+async def _list(call: Call, args: EntitiesArguments) -> EntitiesResult:
+    wanted = domain.EntityFilter(args.kind, args.category, args.prefix, args.contains, args.has_aliases, args.sort_by)
+    page = await domain.list_entities(call.vault, call.actor, wanted, (args.limit, args.max_tokens), args.cursor)
+    return EntitiesResult(page.entities, page.total, page.cursor is not None, page.cursor, page.categories)
 
 
-def _needed(value: str | None, name: str, what: str) -> str:
+def _require(value: str | None, name: str, what: str) -> str:
     if value is None:
         raise InvalidArgument(name, f"is needed: {what}")
     return value
 
 
-async def _alias(call: Call, args: EntitiesArguments) -> Entities:
-    name = _needed(args.alias, "alias", "the name to add or take away")
-    terms = Terms("entities", args.etag, args.dry_run, session=call.session.id)
-    asked = note_aliases.Asked(_needed(args.entity, "entity", "the note to name"), name, args.remove, terms)
-    done = await note_aliases.change(call.vault, call.actor, asked)
-    return Entities(
+async def _alias(call: Call, args: EntitiesArguments) -> EntitiesResult:
+    name = _require(args.alias, "alias", "the name to add or take away")
+    terms = EditOptions("entities", args.etag, args.dry_run, session=call.session.id)
+    asked = note_aliases.AliasRequest(_require(args.entity, "entity", "the note to name"), name, args.remove, terms)
+    done = await note_aliases.change_alias(call.vault, call.actor, asked)
+    return EntitiesResult(
         path=done.path,
         etag=done.etag,
         changed=done.changed,
@@ -168,18 +170,23 @@ async def _alias(call: Call, args: EntitiesArguments) -> Entities:
     )
 
 
-async def _suggest_aliases(call: Call, args: EntitiesArguments) -> Entities:
-    found = await note_aliases.suggest(call.vault, call.actor, args.entity, args.limit + 1)
-    kept = await token_budget.fitted(call.vault, found[: args.limit], args.max_tokens)
-    return Entities(aliases=kept, truncated=len(kept) < len(found))
+async def _suggest_aliases(call: Call, args: EntitiesArguments) -> EntitiesResult:
+    found = await note_aliases.suggest_aliases(call.vault, call.actor, args.entity, args.limit + 1)
+    kept = await token_budget.fit_rows(call.vault, found[: args.limit], args.max_tokens)
+    return EntitiesResult(aliases=kept, truncated=len(kept) < len(found))
 
 
-async def _merge(call: Call, args: EntitiesArguments) -> Entities:
-    gone, into = _needed(args.entity, "entity", "the note that goes"), _needed(args.into, "into", "the note that stays")
-    asked = note_merges.Asked(gone, into, args.keep_text, args.dry_run, args.etag, args.entity_etag, call.session.id)
-    merged = await note_merges.merge(call.vault, call.actor, asked)
+async def _merge(call: Call, args: EntitiesArguments) -> EntitiesResult:
+    gone, into = (
+        _require(args.entity, "entity", "the note that goes"),
+        _require(args.into, "into", "the note that stays"),
+    )
+    asked = note_merges.MergeRequest(
+        gone, into, args.keep_text, args.dry_run, args.etag, args.entity_etag, call.session.id
+    )
+    merged = await note_merges.merge_notes(call.vault, call.actor, asked)
     done = merged.done
-    return Entities(
+    return EntitiesResult(
         path=merged.path,
         etag=merged.etag,
         changed=done.change is not None,
@@ -191,31 +198,31 @@ async def _merge(call: Call, args: EntitiesArguments) -> Entities:
     )
 
 
-async def _suggest_merges(call: Call, args: EntitiesArguments) -> Entities:
-    found, total = await merge_proposals.merges(call.vault, call.actor, args.entity, args.limit)
-    kept = await token_budget.fitted(call.vault, [_proposal(each) for each in found], args.max_tokens)
-    return Entities(merges=kept, total=total, truncated=total > len(kept))
+async def _suggest_merges(call: Call, args: EntitiesArguments) -> EntitiesResult:
+    found, total = await merge_proposals.propose_merges(call.vault, call.actor, args.entity, args.limit)
+    kept = await token_budget.fit_rows(call.vault, [_proposal(each) for each in found], args.max_tokens)
+    return EntitiesResult(merges=kept, total=total, truncated=total > len(kept))
 
 
-def _proposal(pair: Pair) -> Proposal:
+def _proposal(pair: MergeCandidate) -> EntityProposal:
     one = pair.one.path or pair.one.name
     do: Literal["merge", "alias"] = "merge" if pair.one.path else "alias"
-    return Proposal(one, pair.into.path or pair.into.name, do, pair.score, list(pair.because))
+    return EntityProposal(one, pair.into.path or pair.into.name, do, pair.score, list(pair.because))
 
 
-async def _dismiss_merge(call: Call, args: EntitiesArguments) -> Entities:
-    names = _needed(args.entity, "entity", "one of the two"), _needed(args.into, "into", "the other")
+async def _dismiss_merge(call: Call, args: EntitiesArguments) -> EntitiesResult:
+    names = _require(args.entity, "entity", "one of the two"), _require(args.into, "into", "the other")
     await merge_proposals.dismiss_merge(call.vault, call.actor, names, undo=args.undo)
-    return Entities(dismissed=not args.undo)
+    return EntitiesResult(dismissed=not args.undo)
 
 
-async def _dismiss_prospect(call: Call, args: EntitiesArguments) -> Entities:
-    name = _needed(args.entity, "entity", "the name that is to have no note")
+async def _dismiss_prospect(call: Call, args: EntitiesArguments) -> EntitiesResult:
+    name = _require(args.entity, "entity", "the name that is to have no note")
     await merge_proposals.dismiss_prospect(call.vault, call.actor, name, undo=args.undo)
-    return Entities(dismissed=not args.undo)
+    return EntitiesResult(dismissed=not args.undo)
 
 
-_ACTIONS = {
+_HANDLERS = {
     "list": _list,
     "alias": _alias,
     "suggest_aliases": _suggest_aliases,

@@ -9,12 +9,12 @@ from pydantic import Field, model_validator
 
 from auth.roles import Role
 from server.call import Call
-from server.rendering.plain_text import Answer, own_title, written
-from server.rendering.plain_text import Item as Evidence
+from server.rendering.plain_text import EvidenceItem as Evidence
+from server.rendering.plain_text import TextAnswer, format_author_and_age, given_title
 from server.tools._spec import Arguments, MaxTokens, tool
-from vaults.advice import Advice, way
+from vaults.advice import Advice, tool_clause
 from vaults.domain.retrieval import full_texts
-from vaults.domain.retrieval.full_texts import Found, Item, Portion
+from vaults.domain.retrieval.full_texts import FetchedItem, FetchLimits, FetchResult
 from vaults.errors import NotFound
 from vaults.files.paths import is_note
 
@@ -43,12 +43,12 @@ BYTES_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchedItems:
     """The items, in the order asked; for one ``id`` its fields stand at the top instead, as connectors expect.
     ``truncated``: there is more of a text, of a note from ``next_line`` on, or of what was asked for; ``cut_by`` names
     the bound. ``remaining``: what there was no room for."""
 
-    items: list[Item] | None = None
+    items: list[FetchedItem] | None = None
     id: str | None = None
     title: str | None = None
     text: str | None = None
@@ -63,9 +63,9 @@ class Fetched:
     warnings: list[str] = field(default_factory=list)
 
 
-def _fetched_text(fetched: Fetched) -> Answer:
-    items = fetched.items if fetched.items is not None else [_only(fetched)]
-    return Answer(
+def _fetched_text(fetched: FetchedItems) -> TextAnswer:
+    items = fetched.items if fetched.items is not None else [_single_item(fetched)]
+    return TextAnswer(
         f"{len(items)} texts." if len(items) != 1 else "The text.",
         list(map(_evidence, items)),
         [
@@ -78,23 +78,23 @@ def _fetched_text(fetched: Fetched) -> Answer:
     )
 
 
-def _only(fetched: Fetched) -> Item:
-    return Item(
+def _single_item(fetched: FetchedItems) -> FetchedItem:
+    return FetchedItem(
         fetched.id or "", fetched.title or "", fetched.text or "", fetched.url or "", fetched.metadata or {},
         fetched.etag or "", fetched.truncated, fetched.next_line,
     )  # fmt: skip
 
 
-def _evidence(item: Item) -> Evidence:
+def _evidence(item: FetchedItem) -> Evidence:
     about = {name: each for name, each in item.metadata.items() if name not in ("author", "created_at")}
     author, at = item.metadata.get("author"), item.metadata.get("modified_at", item.metadata.get("created_at"))
-    wrote = written(author, at) if isinstance(author, str | None) and isinstance(at, str | None) else None
+    wrote = format_author_and_age(author, at) if isinstance(author, str | None) and isinstance(at, str | None) else None
     return Evidence(
-        (item.id, wrote, f"etag {item.etag}"), {"title": own_title(item.title, item.text), **about}, item.text
+        (item.id, wrote, f"etag {item.etag}"), {"title": given_title(item.title, item.text), **about}, item.text
     )
 
 
-def _connector(args: FetchArguments, fetched: Fetched) -> dict[str, Any] | None:
+def _connector(args: FetchArguments, fetched: FetchedItems) -> dict[str, Any] | None:
     """What connector clients expect, which ask with an id alone and read nothing but the text."""
     if args.model_fields_set != {"id"} or fetched.items is not None:
         return None
@@ -103,36 +103,36 @@ def _connector(args: FetchArguments, fetched: Fetched) -> dict[str, Any] | None:
     return plain | more | ({"warnings": fetched.warnings} if fetched.warnings else {})
 
 
-@tool(role=Role.READER, text=_fetched_text, connector=_connector, rare=("max_tokens",))
-async def fetch(call: Call, args: FetchArguments) -> Fetched:
+@tool(role=Role.READER, text=_fetched_text, connector=_connector, hidden_args=("max_tokens",))
+async def fetch(call: Call, args: FetchArguments) -> FetchedItems:
     """Read the whole text behind ids and paths. Use it after recall or search, or for all notes that match a glob."""
-    portion = _portion(call, args)
+    portion = _portion_of_budget(call, args)
     if args.id is not None and not full_texts.is_pattern(args.id):
-        found = await full_texts.one(call.vault, call.actor, args.id, portion)
+        found = await full_texts.fetch_one(call.vault, call.actor, args.id, portion)
     else:
         refs = args.refs if args.id is None else [args.id]
-        found = await full_texts.fetched(call.vault, call.actor, refs, portion)
+        found = await full_texts.fetch_texts(call.vault, call.actor, refs, portion)
     if args.id is not None and not found.items:
         raise NotFound(
-            f"no note matches {args.id[:200]}", hint=Advice(way("find_notes lists what there is", "find_notes"))
+            f"no note matches {args.id[:200]}", hint=Advice(tool_clause("find_notes lists what there is", "find_notes"))
         )
-    call.vault.atlas.together.opened(call.session.id, [each.id for each in found.items if is_note(each.id)])
-    answer = _connected(found) if args.id is not None and len(found.items) == 1 else _answer(found)
+    call.vault.graph_cache.together.opened(call.session.id, [each.id for each in found.items if is_note(each.id)])
+    answer = _to_single_result(found) if args.id is not None and len(found.items) == 1 else _to_result(found)
     tokens = answer.cut_by == "max_bytes" and portion.max_bytes < args.max_bytes
     return replace(answer, cut_by="max_tokens") if tokens else answer
 
 
-def _portion(call: Call, args: FetchArguments) -> Portion:
+def _portion_of_budget(call: Call, args: FetchArguments) -> FetchLimits:
     """What the budget has room for, about; what is over is seen once the answer is made."""
     if call.caller.form == "whole":
-        return Portion(args.from_line, args.max_lines, args.max_bytes)
+        return FetchLimits(args.from_line, args.max_lines, args.max_bytes)
     most = min(args.max_bytes, args.max_tokens * BYTES_PER_TOKEN)
-    return Portion(args.from_line, args.max_lines, most, args.max_tokens)
+    return FetchLimits(args.from_line, args.max_lines, most, args.max_tokens)
 
 
-def _answer(found: Found) -> Fetched:
+def _to_result(found: FetchResult) -> FetchedItems:
     cut = found.partial or bool(found.remaining) or any(item.truncated for item in found.items)
-    return Fetched(
+    return FetchedItems(
         found.items,
         truncated=cut,
         cut_by=found.cut_by,
@@ -142,10 +142,10 @@ def _answer(found: Found) -> Fetched:
     )
 
 
-def _connected(found: Found) -> Fetched:
+def _to_single_result(found: FetchResult) -> FetchedItems:
     one = found.items[0]
     return replace(
-        _answer(found),
+        _to_result(found),
         items=None,
         id=one.id,
         title=one.title,

@@ -12,36 +12,36 @@ from auth.roles import Role
 from server.call import Call
 from server.tools._spec import READS, Arguments, MaxTokens, ResourceLink, tool
 from vaults.domain.graph import analyses, graph_exports, link_lists, neighbourhoods, relatedness
-from vaults.domain.graph.analyses import Analysis, Scope
-from vaults.domain.graph.graph_answers import Answer, Page
-from vaults.domain.graph.neighbourhoods import Around
-from vaults.domain.graph.note_references import Which
+from vaults.domain.graph.analyses import Analysis, AnalysisScope
+from vaults.domain.graph.graph_answers import GraphAnswer, GraphPageRequest
+from vaults.domain.graph.neighbourhoods import NeighbourOptions
+from vaults.domain.graph.note_references import NoteReference
 from vaults.domain.graph.svg import pictures
 from vaults.domain.memories.memory_model import Filled, Text
 from vaults.errors import InvalidArgument
 from vaults.graph.traversal import Direction
 
-Action = Literal[
+GraphAction = Literal[
     "backlinks", "forward_links", "neighbors", "path", "strength", "strong_connections", "cooccurrence_gaps",
     "analyse", "export",
 ]  # fmt: skip
 
-LIST, EXPORT = 50, 500
+LIST_LIMIT, EXPORT_LIMIT = 50, 500
 """Limits where none is given."""
 
-LISTED, AROUND, STEPS = 500, 3, 10
+MAX_LISTED, MAX_DEPTH, MAX_STEPS = 500, 3, 10
 """The highest limit of a list, and the deepest depth of neighbours and exports, and of a path."""
 
 Name = Annotated[Filled, Field(max_length=1024)]
 
 
 class GraphArguments(Arguments):
-    action: Annotated[Action, Field(description="what to ask")] = "backlinks"
+    action: Annotated[GraphAction, Field(description="what to ask")] = "backlinks"
     path: Annotated[Name | None, Field(description="of the note")] = None
     entity: Annotated[Name | None, Field(description="or its title, alias or file name")] = None
     to: Annotated[Name | None, Field(description="path, strength: the other note's path or name")] = None
     depth: Annotated[
-        int | None, Field(ge=1, le=STEPS, description="steps: neighbors, export ≤ 3, default 1; path default 10")
+        int | None, Field(ge=1, le=MAX_STEPS, description="steps: neighbors, export ≤ 3, default 1; path default 10")
     ] = None
     direction: Annotated[
         Direction | None, Field(description="along links, against them; default neighbors both, path out")
@@ -66,23 +66,23 @@ class GraphArguments(Arguments):
     max_tokens: MaxTokens = 4000
 
     @property
-    def which(self) -> Which:
-        return Which(self.path, self.entity)
+    def which(self) -> NoteReference:
+        return NoteReference(self.path, self.entity)
 
     @property
-    def which_if_any(self) -> Which | None:
+    def which_if_any(self) -> NoteReference | None:
         return None if self.path is None and self.entity is None else self.which
 
     @property
-    def ends(self) -> tuple[Which, Which]:
+    def ends(self) -> tuple[NoteReference, NoteReference]:
         """Raises ``InvalidArgument`` where the other end is missing."""
         if self.to is None:
             raise InvalidArgument("to", "is needed: the other note")
-        return self.which, Which(path=self.to)
+        return self.which, NoteReference(path=self.to)
 
     @property
-    def page(self) -> Page:
-        return Page(self._limit(LIST, LISTED), self.cursor, self.max_tokens)
+    def page(self) -> GraphPageRequest:
+        return GraphPageRequest(self._limit(LIST_LIMIT, MAX_LISTED), self.cursor, self.max_tokens)
 
     def _limit(self, default: int, most: int) -> int:
         if self.limit is not None and self.limit > most:
@@ -90,46 +90,54 @@ class GraphArguments(Arguments):
         return self.limit or default
 
     @property
-    def around(self) -> Around:
-        return Around(self._depth(), self.direction or "both", self._limit(LIST, LISTED))
+    def around(self) -> NeighbourOptions:
+        return NeighbourOptions(self._depth(), self.direction or "both", self._limit(LIST_LIMIT, MAX_LISTED))
 
     def _depth(self) -> int:
-        if self.depth is not None and self.depth > AROUND:
-            raise InvalidArgument("depth", f"must be {AROUND} at most, but for path")
+        if self.depth is not None and self.depth > MAX_DEPTH:
+            raise InvalidArgument("depth", f"must be {MAX_DEPTH} at most, but for path")
         return self.depth or 1
 
     @property
-    def wanted(self) -> graph_exports.Wanted:
-        return graph_exports.Wanted(self.format, self.folder, self._depth(), self.limit or EXPORT, self.max_tokens)
+    def wanted(self) -> graph_exports.GraphExportRequest:
+        return graph_exports.GraphExportRequest(
+            self.format, self.folder, self._depth(), self.limit or EXPORT_LIMIT, self.max_tokens
+        )
 
 
 def _cut_off(args: GraphArguments) -> int:
-    return args.depth or STEPS
+    return args.depth or MAX_STEPS
 
 
-_DOES: Mapping[Action, Callable[[Call, GraphArguments], Awaitable[Answer]]] = {
+_HANDLERS: Mapping[GraphAction, Callable[[Call, GraphArguments], Awaitable[GraphAnswer]]] = {
     "backlinks": lambda call, args: link_lists.backlinks(call.vault, call.actor, args.which, args.page),
     "forward_links": lambda call, args: link_lists.forward_links(call.vault, args.which, args.page),
-    "neighbors": lambda call, args: neighbourhoods.neighbors(call.vault, args.which, args.around),
-    "path": lambda call, args: neighbourhoods.path(call.vault, args.ends, _cut_off(args), args.direction or "out"),
-    "strength": lambda call, args: relatedness.strength(call.vault, args.ends),
-    "strong_connections": lambda call, args: relatedness.strong_connections(call.vault, args.which, args.page),
-    "cooccurrence_gaps": lambda call, args: relatedness.gaps(call.vault, args.which_if_any, args.folder, args.page),
-    "analyse": lambda call, args: analyses.analyse(call.vault, args.analysis, Scope(args.folder, args.days), args.page),
+    "neighbors": lambda call, args: neighbourhoods.find_neighbors(call.vault, args.which, args.around),
+    "path": lambda call, args: neighbourhoods.trace_path(
+        call.vault, args.ends, _cut_off(args), args.direction or "out"
+    ),
+    "strength": lambda call, args: relatedness.measure_strength(call.vault, args.ends),
+    "strong_connections": lambda call, args: relatedness.find_strong_connections(call.vault, args.which, args.page),
+    "cooccurrence_gaps": lambda call, args: relatedness.find_gaps(
+        call.vault, args.which_if_any, args.folder, args.page
+    ),
+    "analyse": lambda call, args: analyses.analyse(
+        call.vault, args.analysis, AnalysisScope(args.folder, args.days), args.page
+    ),
     "export": lambda call, args: (
-        pictures.export(call.vault, args.which_if_any, args.folder, args.depth)
+        pictures.export_picture(call.vault, args.which_if_any, args.folder, args.depth)
         if args.format == pictures.FORMAT
-        else graph_exports.export(call.vault, args.which_if_any, args.wanted)
+        else graph_exports.export_graph(call.vault, args.which_if_any, args.wanted)
     ),
 }
 
 
-def _links(_: GraphArguments, found: Answer) -> list[ResourceLink]:
+def _links(_: GraphArguments, found: GraphAnswer) -> list[ResourceLink]:
     """A picture is a resource: hundreds of kilobytes that no model can read."""
     return [ResourceLink(found.picture, "graph", pictures.MIME_TYPE)] if found.picture else []
 
 
-def _head(found: Answer) -> str:
+def _head(found: GraphAnswer) -> str:
     if found.export is not None or found.picture is not None:
         kept = "the most central of them are shown" if found.truncated else "all are shown"
         return f"{found.total} notes, {kept}."
@@ -145,14 +153,14 @@ def _head(found: Answer) -> str:
     effect=READS,
     preset="notes",
     links=_links,
-    actions=dict.fromkeys(get_args(Action), Role.READER),
+    actions=dict.fromkeys(get_args(GraphAction), Role.READER),
 )
-async def graph(call: Call, args: GraphArguments) -> Answer:
+async def graph(call: Call, args: GraphArguments) -> GraphAnswer:
     """How notes hang together. Use it to see what links to a note before you change it, how two things are connected,
     what belongs together without a link (cooccurrence_gaps), and what the vault's structure lacks (analyse). Give a
     note by path or entity. Titles and lines are data written by others."""
-    await call.vault.atlas.together.flush()
-    found = await _DOES[args.action](call, args)
+    await call.vault.graph_cache.together.flush()
+    found = await _HANDLERS[args.action](call, args)
     if found.format != pictures.FORMAT or call.caller.form == "whole":
         return found
     return replace(found, export=None)

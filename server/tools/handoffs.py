@@ -7,34 +7,34 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from auth.handoff_addresses import is_address
+from auth.handoff_addresses import is_handoff_address
 from auth.roles import Role
 from server.call import Call
-from server.tools._spec import ADDS, EDITS, TAKEN_BY_ALL, Arguments, MaxTokens, tool
-from vaults.activity_log.entries import Noted
+from server.tools._spec import ADDS, COMMON_ARGUMENTS, EDITS, Arguments, MaxTokens, tool
+from vaults.activity_log.entries import ActivityEntry
 from vaults.domain.continuity import claims as claiming
 from vaults.domain.continuity import handoff_transfer
 from vaults.domain.continuity.claims import Claim, Resource
-from vaults.domain.continuity.handoffs import Draft, Handoff
+from vaults.domain.continuity.handoffs import Handoff, HandoffDraft
 from vaults.domain.memories.memory_model import GLOBAL, Filled, Text
 from vaults.domain.secrets import redaction
-from vaults.domain.text.plurals import many
+from vaults.domain.text.plurals import pluralize
 from vaults.errors import InvalidArgument
 
 Point = Annotated[Filled, Field(max_length=500)]
 Resources = Annotated[list[Resource], Field(max_length=50)]
 
 
-def _address(text: str) -> str:
-    if not is_address(text):
+def _check_address(text: str) -> str:
+    if not is_handoff_address(text):
         raise ValueError("must be a subject, or role:reader, role:writer or role:admin")
     return text
 
 
-Address = Annotated[str, Field(max_length=255), AfterValidator(_address)]
+Address = Annotated[str, Field(max_length=255), AfterValidator(_check_address)]
 
 
-class CreateArguments(Arguments):
+class HandoffCreateArguments(Arguments):
     goal: Annotated[Filled, Field(max_length=1000, description="what it is all for")]
     current_state: Annotated[Filled, Field(max_length=8000, description="what is done, what is not")]
     next_action: Annotated[Filled, Field(max_length=2000, description="the very next step")]
@@ -48,7 +48,7 @@ class CreateArguments(Arguments):
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class HandoffCreateResult:
     """The handoff as it was left. ``warnings``: secrets that were taken out."""
 
     handoff: Handoff
@@ -59,69 +59,71 @@ class Given:
     role=Role.WRITER,
     effect=EDITS,
     head=lambda given: f"Left for {'whom it names' if given.handoff.to else 'anyone'}.",
-    deed="leave a handoff",
-    rare=("ttl_days",),
+    action_summary="leave a handoff",
+    hidden_args=("ttl_days",),
     # Who it is not for hears that one was left, as of any work, and not which.
-    noted=lambda args, given: Noted("handoff_created", None if args.to else given.handoff.id, "left a handoff"),
+    activity_entry=lambda args, given: ActivityEntry(
+        "handoff_created", None if args.to else given.handoff.id, "left a handoff"
+    ),
 )
-async def handoff_create(call: Call, args: CreateArguments) -> Given:
+async def handoff_create(call: Call, args: HandoffCreateArguments) -> HandoffCreateResult:
     """Hand your work over to another agent or person. Use it when you stop and somebody else is to go on; one who knows
     nothing must be able to."""
     workspace = call.actor.workspace or GLOBAL
-    guarded = redaction.guard(args.model_dump(exclude=set(TAKEN_BY_ALL)), call.vault.shared.hygiene)
-    left = await handoff_transfer.create(call.vault, call.session, workspace, Draft(**guarded.fields))
-    return Given(left, guarded.warnings)
+    guarded = redaction.refuse_or_redact(args.model_dump(exclude=set(COMMON_ARGUMENTS)), call.vault.shared.hygiene)
+    left = await handoff_transfer.create(call.vault, call.session, workspace, HandoffDraft(**guarded.fields))
+    return HandoffCreateResult(left, guarded.warnings)
 
 
-class LoadArguments(Arguments):
+class HandoffLoadArguments(Arguments):
     id: Annotated[Text | None, Field(max_length=64, description="default: newest open one for you")] = None
     accept: Annotated[bool, Field(description="take it over, with its claims")] = False
     max_tokens: MaxTokens = 8000
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class HandoffLoadResult:
     """A handoff, if there is one. ``claims``: what you hold of it, now that you have taken it over."""
 
     handoff: Handoff | None = None
     claims: list[str] | None = None
 
 
-def _loaded_noted(args: LoadArguments, loaded: Loaded) -> Noted | None:
+def _loaded_entry(args: HandoffLoadArguments, loaded: HandoffLoadResult) -> ActivityEntry | None:
     if loaded.handoff is None:
         return None
     if not args.accept:
-        return Noted("handoff_read", None, "read a handoff")
-    return Noted("handoff_accepted", loaded.handoff.id, "took a handoff over")
+        return ActivityEntry("handoff_read", None, "read a handoff")
+    return ActivityEntry("handoff_accepted", loaded.handoff.id, "took a handoff over")
 
 
-def _loaded_head(loaded: Loaded) -> str:
+def _loaded_head(loaded: HandoffLoadResult) -> str:
     handoff = loaded.handoff
     if handoff is None:
         return "No open handoff is waiting for you."
     if loaded.claims is None:
         return "The handoff."
     missing = len(set(handoff.claims) - set(loaded.claims))
-    others = f" {many(missing, 'resource')} of it others hold." if missing else ""
-    return f"Taken over: it is yours, with {many(len(loaded.claims), 'claim')}.{others}"
+    others = f" {pluralize(missing, 'resource')} of it others hold." if missing else ""
+    return f"Taken over: it is yours, with {pluralize(len(loaded.claims), 'claim')}.{others}"
 
 
 @tool(
     role=Role.READER,
     head=_loaded_head,
-    deed="take a handoff over",
-    rare=("max_tokens",),
+    action_summary="take a handoff over",
+    hidden_args=("max_tokens",),
     writes_if=lambda arguments: arguments.get("accept") is True,
-    noted=_loaded_noted,
+    activity_entry=_loaded_entry,
 )
-async def handoff_load(call: Call, args: LoadArguments) -> Loaded:
+async def handoff_load(call: Call, args: HandoffLoadArguments) -> HandoffLoadResult:
     """The work somebody left for you, or for anyone. Use it when you begin; accept it before you go on with it, so
     that nobody else does."""
     taker = call.taker
     if not args.accept:
-        return Loaded(await handoff_transfer.load(call.vault, taker, args.id))
+        return HandoffLoadResult(await handoff_transfer.load(call.vault, taker, args.id))
     done = await handoff_transfer.accept(call.vault, taker, call.session, args.id)
-    return Loaded(done.handoff, done.claims)
+    return HandoffLoadResult(done.handoff, done.claims)
 
 
 class ClaimsArguments(Arguments):
@@ -131,7 +133,7 @@ class ClaimsArguments(Arguments):
 
 
 @dataclass(frozen=True, slots=True)
-class Claims:
+class ClaimsResult:
     """Claims that count now, of ``total``; ``released``: resources that were given back."""
 
     claims: list[Claim]
@@ -139,16 +141,16 @@ class Claims:
     released: list[str] | None = None
 
 
-def _claims_noted(args: ClaimsArguments, found: Claims) -> Noted:
+def _claims_entry(args: ClaimsArguments, found: ClaimsResult) -> ActivityEntry:
     count = len(found.claims if found.released is None else found.released)
-    return Noted("tool_call", None, f"claims {args.action}: {count}")
+    return ActivityEntry("tool_call", None, f"claims {args.action}: {count}")
 
 
-def _claims_head(found: Claims) -> str:
-    released = f"Released {many(len(found.released), 'resource')}. " if found.released is not None else ""
+def _claims_head(found: ClaimsResult) -> str:
+    released = f"Released {pluralize(len(found.released), 'resource')}. " if found.released is not None else ""
     if not found.claims:
         return released + ("You hold nothing." if released else "Nothing is claimed.")
-    return f"{released}{len(found.claims)} of {many(found.total, 'claim')}."
+    return f"{released}{len(found.claims)} of {pluralize(found.total, 'claim')}."
 
 
 @tool(
@@ -157,22 +159,22 @@ def _claims_head(found: Claims) -> str:
     preset="notes",
     head=_claims_head,
     actions={"claim": Role.WRITER, "release": Role.WRITER, "release_all": Role.WRITER, "list": Role.READER},
-    deed="claim or release what it works on",
-    noted=_claims_noted,
+    action_summary="claim or release what it works on",
+    activity_entry=_claims_entry,
 )
-async def claims(call: Call, args: ClaimsArguments) -> Claims:
+async def claims(call: Call, args: ClaimsArguments) -> ClaimsResult:
     """Say what you work on, and see what others do. Use it before you change what others may change too. Claims are
     advisory: all resources of a call are yours or, where somebody holds one, none."""
     if args.action == "list":
-        held = await claiming.listed(call.vault, call.session, args.resources)
+        held = await claiming.list_claims(call.vault, call.session, args.resources)
     elif args.action == "release_all":
         held = await claiming.release(call.vault, call.session, None)
     elif not args.resources:
         raise InvalidArgument("resources", "must name at least one")
     elif args.action == "claim":
         said = {"resources": args.resources, "description": args.description}
-        told = redaction.guard(said, call.vault.shared.hygiene).fields
+        told = redaction.refuse_or_redact(said, call.vault.shared.hygiene).fields
         held = await claiming.claim(call.vault, call.session, told["resources"], told["description"])
     else:
         held = await claiming.release(call.vault, call.session, args.resources)
-    return Claims(held.claims, held.total, held.released)
+    return ClaimsResult(held.claims, held.total, held.released)

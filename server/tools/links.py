@@ -8,19 +8,19 @@ from functools import partial
 from typing import Any
 
 from auth.roles import Role
-from server.allowance import storer
+from server.allowance import store_quota
 from server.call import Call
-from server.tools._links import Links, LinksArguments, head
-from server.tools._links_upkeep import CARE
+from server.tools._links import LinksArguments, LinksResult, links_head
+from server.tools._links_upkeep import UPKEEP_ACTIONS
 from server.tools._spec import EDITS, tool
 from vaults.domain.graph.links import bulk_links, link_suggestions
-from vaults.domain.graph.links.link_suggestions import Ask
-from vaults.domain.notes.edit.many_notes import Bulk
-from vaults.domain.notes.read.note_listing import folder_of
-from vaults.domain.notes.read.note_lookup import opened
+from vaults.domain.graph.links.link_suggestions import SuggestionOptions
+from vaults.domain.notes.edit.many_notes import BulkEdit
+from vaults.domain.notes.read.note_listing import parse_folder
+from vaults.domain.notes.read.note_lookup import open_note
 from vaults.domain.paging import token_budget
 from vaults.errors import InvalidArgument
-from vaults.files.paths import located
+from vaults.files.paths import normalize_path
 
 ROLES: Mapping[str, Role] = {
     "suggest": Role.READER, "apply": Role.WRITER, "feedback": Role.WRITER, "unlinked": Role.READER,
@@ -29,7 +29,7 @@ ROLES: Mapping[str, Role] = {
 }  # fmt: skip
 
 
-def _role(arguments: Mapping[str, Any]) -> Role:
+def _role_needed(arguments: Mapping[str, Any]) -> Role:
     """To look for broken links is a reader's, to set them right a writer's."""
     action = arguments.get("action", "suggest")
     role = ROLES.get(action, Role.READER) if isinstance(action, str) else Role.READER
@@ -40,20 +40,20 @@ def _role(arguments: Mapping[str, Any]) -> Role:
     role=Role.READER,
     effect=EDITS,
     preset="notes",
-    head=head,
+    head=links_head,
     actions=ROLES,
     at_once=frozenset({"feedback", "unsuppress"}),
-    role_if=_role,
-    writes_if=lambda arguments: _role(arguments) > Role.READER,
-    deed="set links in notes",
+    role_if=_role_needed,
+    writes_if=lambda arguments: _role_needed(arguments) > Role.READER,
+    action_summary="set links in notes",
 )
-async def links(call: Call, args: LinksArguments) -> Links:
+async def links(call: Call, args: LinksArguments) -> LinksResult:
     """Links notes should have, and those that are not as they should be. Use it after writing, or to tidy up: suggest
     what to link and how sure that is, apply it, validate for broken links (fix sets them right), unlinked for names
     nobody linked, stubs for names without a note, feedback on a suggestion so that the next are better, timeline and
     dashboard for how links are doing. Changes are taken back by history."""
     _check_scope(args)
-    return await ACTIONS[args.action](call, args)
+    return await _HANDLERS[args.action](call, args)
 
 
 def _check_scope(args: LinksArguments) -> None:
@@ -64,43 +64,45 @@ def _check_scope(args: LinksArguments) -> None:
         raise InvalidArgument("limit", "does not narrow what is set: path does, and a folder for apply")
 
 
-async def _suggest(call: Call, args: LinksArguments) -> Links:
+async def _suggest(call: Call, args: LinksArguments) -> LinksResult:
     if args.path is None and args.text is None:
         raise InvalidArgument("path", "is needed: the note, or a text instead")
-    ask = Ask(args.strictness, args.limit)
+    ask = SuggestionOptions(args.strictness, args.limit)
     warnings: list[str] = []
-    text, source = args.text or "", located(args.path) if args.path else ""
+    text, source = args.text or "", normalize_path(args.path) if args.path else ""
     if args.text is None:
-        note = await opened(call.vault, args.path or "")
+        note = await open_note(call.vault, args.path or "")
         text, source, warnings = note.text, note.path, note.warnings
-    found = await link_suggestions.suggested(call.vault, call.actor, text, source, ask)
+    found = await link_suggestions.suggest_with_total(call.vault, call.actor, text, source, ask)
     several = found.suggestions if args.detail else [replace(each, layers={}) for each in found.suggestions]
-    shown = await token_budget.fitted(call.vault, several, args.max_tokens)
+    shown = await token_budget.fit_rows(call.vault, several, args.max_tokens)
     warnings += found.warnings
-    return Links(shown, total=found.total, truncated=len(shown) < found.total, warnings=warnings)
+    return LinksResult(shown, total=found.total, truncated=len(shown) < found.total, warnings=warnings)
 
 
-async def _apply(call: Call, args: LinksArguments) -> Links:
+async def _apply(call: Call, args: LinksArguments) -> LinksResult:
     vault = call.vault
     if (args.path is None) == (args.folder is None):
         raise InvalidArgument("path", "or folder is needed: the note to link, or the notes; folder / is all of them")
     if args.path is not None:
-        paths = [(await opened(vault, args.path)).path]
+        paths = [(await open_note(vault, args.path)).path]
     else:
-        paths = await vault.db.read(partial(bulk_links.within, vault=vault, folder=folder_of(args.folder)))
-    await storer(call).check_size()
-    bulk = Bulk("links", f"linked names in {args.path or args.folder}"[:200], args.dry_run, call.session.id)
-    done = await bulk_links.link_notes(vault, call.actor, paths, bulk, Ask(args.strictness))
-    shown = await token_budget.fitted(vault, done.links, args.max_tokens)
+        paths = await vault.db.read(
+            partial(bulk_links.list_paths_within, vault=vault, folder=parse_folder(args.folder))
+        )
+    await store_quota(call).check_size()
+    bulk = BulkEdit("links", f"linked names in {args.path or args.folder}"[:200], args.dry_run, call.session.id)
+    done = await bulk_links.link_notes(vault, call.actor, paths, bulk, SuggestionOptions(args.strictness))
+    shown = await token_budget.fit_rows(vault, done.links, args.max_tokens)
     rest = [f"{done.rest} more notes were not looked at: go on by smaller folders"] if done.rest else []
-    return Links(
+    return LinksResult(
         applied=shown, changed=done.done.paths, change=done.done.change, diff=done.done.diff,
         total=len(done.links), truncated=len(shown) < len(done.links), warnings=[*done.done.warnings, *rest],
     )  # fmt: skip
 
 
-ACTIONS: Mapping[str, Callable[[Call, LinksArguments], Awaitable[Links]]] = {
+_HANDLERS: Mapping[str, Callable[[Call, LinksArguments], Awaitable[LinksResult]]] = {
     "suggest": _suggest,
     "apply": _apply,
-    **CARE,
+    **UPKEEP_ACTIONS,
 }

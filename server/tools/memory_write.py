@@ -9,15 +9,15 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from auth.roles import Role
-from server.allowance import storer
+from server.allowance import store_quota
 from server.call import Call
-from server.rendering.plain_text import Answer, outline
-from server.tools._lines import told
+from server.rendering.plain_text import TextAnswer, outline
+from server.tools._lines import to_line
 from server.tools._memories import Id, Ids
-from server.tools._spec import ADDS, EDITS, REMOVES, TAKEN_BY_ALL, Arguments, tool
-from vaults.activity_log.entries import Noted
+from server.tools._spec import ADDS, COMMON_ARGUMENTS, EDITS, REMOVES, Arguments, tool
+from vaults.activity_log.entries import ActivityEntry
 from vaults.domain.memories import creation, lifecycle, relations
-from vaults.domain.memories.lifecycle import Change, Replacement
+from vaults.domain.memories.lifecycle import MemoryChange, MemoryReplacement
 from vaults.domain.memories.memory_model import (
     AppliesTo,
     Commit,
@@ -38,7 +38,7 @@ from vaults.domain.memories.memory_model import (
     Visibility,
     workspace_key,
 )
-from vaults.domain.memories.storage import Stored
+from vaults.domain.memories.storage import StoreResult
 
 Reason = Annotated[Text | None, Field(max_length=500, description="why, for whoever reads later")]
 
@@ -50,38 +50,45 @@ class RememberArguments(Arguments, MemoryFields):
     )
 
 
-def _stored_text(stored: Stored) -> Answer:
+def _stored_text(stored: StoreResult) -> TextAnswer:
     known = f", known already as {stored.duplicate_of}" if stored.duplicate_of == stored.id else ""
     vector = ", its vector is still to come" if stored.embedding == "pending" else ""
     merged = [*outline({"added": stored.added}), *outline({"kept as it was": stored.kept})] if known else []
     near = [f"similar: {near.id}, {near.score:g}, {near.title}" for near in stored.similar]
     against = [f"contradicts {other.id}, {other.title}: {other.why}" for other in stored.contradicts]
-    head = f"Stored {stored.id}: {told(stored.title)}{known}{vector}."
-    return Answer(head, [*merged, *near, *against], stored.warnings)
+    head = f"Stored {stored.id}: {to_line(stored.title)}{known}{vector}."
+    return TextAnswer(head, [*merged, *near, *against], stored.warnings)
 
 
-def _thread(name: str | None, visibility: str) -> tuple[str, ...]:
+def _shared_thread(name: str | None, visibility: str) -> tuple[str, ...]:
     """The thread a session touched, for all to see: not by what is private."""
     return (name,) if name and visibility == "shared" else ()
 
 
-def _stored_noted(args: RememberArguments, stored: Stored) -> Noted:
-    threads = _thread(args.thread, args.visibility)
+def _stored_entry(args: RememberArguments, stored: StoreResult) -> ActivityEntry:
+    threads = _shared_thread(args.thread, args.visibility)
     if stored.added:
-        return Noted("memory_updated", stored.id, "told a memory again, with more beside its text", threads)
+        return ActivityEntry("memory_updated", stored.id, "told a memory again, with more beside its text", threads)
     if stored.duplicate_of == stored.id:
-        return Noted("memory_known", stored.id, "stored nothing new", threads)
-    return Noted("memory_stored", stored.id, f"stored a memory of type {args.type}", threads)
+        return ActivityEntry("memory_known", stored.id, "stored nothing new", threads)
+    return ActivityEntry("memory_stored", stored.id, f"stored a memory of type {args.type}", threads)
 
 
-_SELDOM = (
+_HIDDEN_ARGS = (
     "metadata", "workspace", "keywords", "author", "parent", "position", "ttl_days", "tier", "external_id",
     "idempotency_key", "anchor_commit",
 )  # fmt: skip
 
 
-@tool(role=Role.WRITER, effect=ADDS, text=_stored_text, deed="store a memory", rare=_SELDOM, noted=_stored_noted)
-async def remember(call: Call, args: RememberArguments) -> Stored:
+@tool(
+    role=Role.WRITER,
+    effect=ADDS,
+    text=_stored_text,
+    action_summary="store a memory",
+    hidden_args=_HIDDEN_ARGS,
+    activity_entry=_stored_entry,
+)
+async def remember(call: Call, args: RememberArguments) -> StoreResult:
     """Keep what later sessions need: use it when a decision fell, a fix worked, a fact or preference came up. One
     thing per memory, understandable on its own. Names near duplicates, to supersede instead of repeating."""
     fields = MemoryFields.model_validate(args.model_dump(include=set(MemoryFields.model_fields)))
@@ -91,11 +98,11 @@ async def remember(call: Call, args: RememberArguments) -> Stored:
         fields,
         on_duplicate=args.on_duplicate,
         key=args.idempotency_key,
-        quota=storer(call),
+        quota=store_quota(call),
     )
 
 
-class UpdateArguments(Arguments):
+class MemoryUpdateArguments(Arguments):
     id: Id
     content: Content | None = None
     title: Title | None = None
@@ -123,13 +130,13 @@ class UpdateArguments(Arguments):
     expected_version: Annotated[int | None, Field(ge=1, description="only if at this version")] = None
 
     @model_validator(mode="after")
-    def _changes_something(self) -> UpdateArguments:
-        if not self.model_fields_set - {"id", "expected_version", *TAKEN_BY_ALL}:
+    def _changes_something(self) -> MemoryUpdateArguments:
+        if not self.model_fields_set - {"id", "expected_version", *COMMON_ARGUMENTS}:
             raise ValueError("must change at least one field")
         return self
 
 
-_CONTROLS = {"id", "add_tags", "remove_tags", "expected_version", *TAKEN_BY_ALL}
+_NOT_FIELDS = {"id", "add_tags", "remove_tags", "expected_version", *COMMON_ARGUMENTS}
 
 
 @tool(
@@ -137,12 +144,12 @@ _CONTROLS = {"id", "add_tags", "remove_tags", "expected_version", *TAKEN_BY_ALL}
     effect=EDITS,
     text=lambda memory: " ".join(
         [
-            f"{memory.id} is at version {memory.version}: {told(memory.title)}.",
+            f"{memory.id} is at version {memory.version}: {to_line(memory.title)}.",
             *(f"{each}." for each in memory.warnings or ()),
         ]
     ),
-    deed="change a memory",
-    rare=(
+    action_summary="change a memory",
+    hidden_args=(
         "type",
         "tags",
         "metadata",
@@ -158,15 +165,15 @@ _CONTROLS = {"id", "add_tags", "remove_tags", "expected_version", *TAKEN_BY_ALL}
         "visibility",
         "anchor_commit",
     ),
-    noted=lambda args, memory: Noted(
-        "memory_updated", memory.id, "changed a memory", _thread(args.thread, memory.visibility)
+    activity_entry=lambda args, memory: ActivityEntry(
+        "memory_updated", memory.id, "changed a memory", _shared_thread(args.thread, memory.visibility)
     ),
 )
-async def memory_update(call: Call, args: UpdateArguments) -> Memory:
+async def memory_update(call: Call, args: MemoryUpdateArguments) -> Memory:
     """Correct a memory or its labels. Use it for slips: what was true once is better superseded, so that the old state
     stays traceable; discover_tools tells how."""
     fields: dict[str, Any] = {
-        name: value for name, value in args.model_dump(exclude=_CONTROLS).items() if value is not None
+        name: value for name, value in args.model_dump(exclude=_NOT_FIELDS).items() if value is not None
     }
     archived = None
     if "tier" in fields:
@@ -175,18 +182,18 @@ async def memory_update(call: Call, args: UpdateArguments) -> Memory:
             del fields["tier"]
     if "workspace" in fields:
         fields["workspace"] = workspace_key(fields["workspace"])
-    change = Change(fields, args.add_tags, args.remove_tags, archived, args.expected_version)
-    return await lifecycle.update(call.vault, call.actor, args.id, change, storer(call))
+    change = MemoryChange(fields, args.add_tags, args.remove_tags, archived, args.expected_version)
+    return await lifecycle.update(call.vault, call.actor, args.id, change, store_quota(call))
 
 
-class ForgetArguments(Arguments):
+class MemoryForgetArguments(Arguments):
     ids: Ids
     reason: Reason = None
     purge: Annotated[bool, Field(description="admin only: delete for good instead of archiving")] = False
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
+class MemoryForgetResult:
     """The memories that were archived, or purged."""
 
     forgotten: list[str]
@@ -197,7 +204,7 @@ def _role_to_forget(arguments: Mapping[str, Any]) -> Role:
     return Role.ADMIN if arguments.get("purge") is True else Role.WRITER
 
 
-def _forgetting(arguments: Mapping[str, Any]) -> str:
+def _forget_summary(arguments: Mapping[str, Any]) -> str:
     return "delete memories for good" if arguments.get("purge") is True else "take memories out of recall"
 
 
@@ -205,24 +212,24 @@ def _forgetting(arguments: Mapping[str, Any]) -> str:
     role=Role.WRITER,
     effect=REMOVES,
     text=lambda done: f"{'Purged' if done.purged else 'Archived'}: {', '.join(done.forgotten)}.",
-    rare=("purge",),
+    hidden_args=("purge",),
     role_if=_role_to_forget,
     destroys=lambda arguments: arguments.get("purge") is True,
-    deed=_forgetting,
-    noted=lambda _, gone: Noted(
+    action_summary=_forget_summary,
+    activity_entry=lambda _, gone: ActivityEntry(
         "memory_archived",
         gone.forgotten[0] if gone.forgotten else None,
         f"{'deleted' if gone.purged else 'archived'} memories",  # uncounted: some may be private
     ),
 )
-async def memory_forget(call: Call, args: ForgetArguments) -> Forgotten:
+async def memory_forget(call: Call, args: MemoryForgetArguments) -> MemoryForgetResult:
     """Take memories out of recall. Use it when they are wrong or useless; they stay readable by id unless purged."""
     if args.purge:
-        return Forgotten(await lifecycle.purge(call.vault, call.actor, args.ids, args.reason), purged=True)
-    return Forgotten(await lifecycle.forget(call.vault, call.actor, args.ids, args.reason), purged=False)
+        return MemoryForgetResult(await lifecycle.purge(call.vault, call.actor, args.ids, args.reason), purged=True)
+    return MemoryForgetResult(await lifecycle.forget(call.vault, call.actor, args.ids, args.reason), purged=False)
 
 
-class SupersedeArguments(Arguments):
+class MemorySupersedeArguments(Arguments):
     id: Id
     content: Content
     title: Title | None = None
@@ -233,17 +240,17 @@ class SupersedeArguments(Arguments):
     role=Role.WRITER,
     effect=EDITS,
     preset="notes",
-    text=lambda stored: f"Now {stored.id}: {told(stored.title)}.",
-    deed="replace a memory",
-    noted=lambda _, stored: Noted("memory_stored", stored.id, "replaced a memory"),
+    text=lambda stored: f"Now {stored.id}: {to_line(stored.title)}.",
+    action_summary="replace a memory",
+    activity_entry=lambda _, stored: ActivityEntry("memory_stored", stored.id, "replaced a memory"),
 )
-async def memory_supersede(call: Call, args: SupersedeArguments) -> Stored:
+async def memory_supersede(call: Call, args: MemorySupersedeArguments) -> StoreResult:
     """Replace a memory when what it says changed. The new one is found from now on; the old one stays traceable."""
-    new = Replacement(args.content, args.title, args.reason)
-    return await lifecycle.supersede(call.vault, call.actor, args.id, new, storer(call))
+    new = MemoryReplacement(args.content, args.title, args.reason)
+    return await lifecycle.supersede(call.vault, call.actor, args.id, new, store_quota(call))
 
 
-class LinkArguments(Arguments):
+class MemoryLinkArguments(Arguments):
     from_id: Id
     relation: Annotated[Label, Field(description="such as causes, contradicts, part_of, about")]
     to_id: Annotated[
@@ -254,7 +261,7 @@ class LinkArguments(Arguments):
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
+class MemoryLinkResult:
     """A relation that was made, or ``removed``. ``to_id``: a memory's id, a note's path, or a name, by ``kind``."""
 
     from_id: str
@@ -264,9 +271,9 @@ class Linked:
     removed: bool = False
 
 
-def _linked_text(link: Linked) -> str:
+def _linked_text(link: MemoryLinkResult) -> str:
     done = "Removed: " if link.removed else ""
-    return f"{done}{link.from_id} {told(link.relation)} {link.kind} {told(link.to_id)}."
+    return f"{done}{link.from_id} {to_line(link.relation)} {link.kind} {to_line(link.to_id)}."
 
 
 @tool(
@@ -274,12 +281,12 @@ def _linked_text(link: Linked) -> str:
     effect=ADDS,
     preset="notes",
     text=_linked_text,
-    deed="link a memory",
-    noted=lambda _, link: Noted("memory_linked", link.from_id, "linked a memory"),
+    action_summary="link a memory",
+    activity_entry=lambda _, link: ActivityEntry("memory_linked", link.from_id, "linked a memory"),
 )
-async def memory_link(call: Call, args: LinkArguments) -> Linked:
+async def memory_link(call: Call, args: MemoryLinkArguments) -> MemoryLinkResult:
     """Say how a memory hangs together with another, with a note, or with a person or thing. Use it when one causes,
     contradicts, belongs to or is about the other; memory_get shows it. Links to notes follow them when they move."""
     act = relations.unlink if args.remove else relations.link
     link = await act(call.vault, call.actor, args.from_id, args.relation, args.to_id)
-    return Linked(link.from_id, link.relation, link.to_id, link.kind, args.remove)
+    return MemoryLinkResult(link.from_id, link.relation, link.to_id, link.kind, args.remove)

@@ -9,22 +9,22 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tools._lines import ONLY_SHOWN, became
-from server.tools._notes import DryRun, Etag, noted
+from server.tools._lines import ONLY_SHOWN, describe_change
+from server.tools._notes import DryRun, Etag, note_change_entry
 from server.tools._spec import EDITS, REMOVES, Arguments, tool
 from vaults.domain.memories.memory_model import Text
 from vaults.domain.notes.edit import deletions, moves, reversals
-from vaults.domain.notes.edit.edit_results import Changed
+from vaults.domain.notes.edit.edit_results import EditResult
 from vaults.domain.notes.read import change_history
-from vaults.domain.notes.read.change_history import Past
-from vaults.domain.notes.read.dated_notes import path_of
+from vaults.domain.notes.read.change_history import HistoryEntry
+from vaults.domain.notes.read.dated_notes import resolve_path
 from vaults.domain.paging import token_budget
-from vaults.domain.text.plurals import many
+from vaults.domain.text.plurals import pluralize
 
 Path = Annotated[Text, Field(min_length=1, max_length=1024, description="the note")]
 
 
-class MoveArguments(Arguments):
+class NoteMoveArguments(Arguments):
     path: Path
     to: Annotated[Text, Field(min_length=1, max_length=1024, description="new path, or a folder ending in /")]
     update_backlinks: Annotated[bool, Field(description="spell links to it anew in every note")] = True
@@ -32,11 +32,11 @@ class MoveArguments(Arguments):
     etag: Etag = None
 
 
-def _moved_head(done: Changed) -> str:
+def _moved_head(done: EditResult) -> str:
     """What became of the note and of the links to it."""
     went = "followed" if done.changed else "would follow"
-    links = f" {many(done.links, 'link')} {went}." if done.links else ""
-    return f"{'Moved.' if done.changed else became(done)}{links}"
+    links = f" {pluralize(done.links, 'link')} {went}." if done.links else ""
+    return f"{'Moved.' if done.changed else describe_change(done)}{links}"
 
 
 @tool(
@@ -44,25 +44,25 @@ def _moved_head(done: Changed) -> str:
     effect=EDITS,
     preset="notes",
     head=_moved_head,
-    deed="move a note and the links to it",
-    noted=noted("moved a note to"),
+    action_summary="move a note and the links to it",
+    activity_entry=note_change_entry("moved a note to"),
 )
-async def note_move(call: Call, args: MoveArguments) -> Changed:
+async def note_move(call: Call, args: NoteMoveArguments) -> EditResult:
     """Move or rename a note, and every link to it in the vault with it: use it instead of writing the note anew.
     Headings, block ids and aliases of links stay, and so do links by title. One change, which `history` undoes as a
     whole. Nothing is overwritten."""
-    asked = moves.Asked(args.path, args.to, args.update_backlinks, args.dry_run, args.etag, call.session.id)
+    asked = moves.MoveRequest(args.path, args.to, args.update_backlinks, args.dry_run, args.etag, call.session.id)
     return await moves.move(call.vault, call.actor, asked)
 
 
-class DeleteArguments(Arguments):
+class NoteDeleteArguments(Arguments):
     path: Path
     confirmed: Annotated[bool, Field(description="true once a person agreed")] = False
     dry_run: DryRun = False
     etag: Etag = None
 
 
-def _deleted_head(done: Changed) -> str:
+def _deleted_head(done: EditResult) -> str:
     return "Deleted." if done.changed else ONLY_SHOWN
 
 
@@ -71,23 +71,23 @@ def _deleted_head(done: Changed) -> str:
     effect=REMOVES,
     preset="notes",
     head=_deleted_head,
-    deed="delete a note",
+    action_summary="delete a note",
     destroys=lambda arguments: arguments.get("dry_run") is not True,
-    noted=noted("deleted"),
+    activity_entry=note_change_entry("deleted"),
 )
-async def note_delete(call: Call, args: DeleteArguments) -> Changed:
+async def note_delete(call: Call, args: NoteDeleteArguments) -> EditResult:
     """Delete a note. Use it only when a person wants it gone. Says which links pointed to it; `history` with action
     undo brings it back."""
-    asked = deletions.Asked(args.path, args.confirmed, args.dry_run, args.etag, call.session.id)
+    asked = deletions.DeleteRequest(args.path, args.confirmed, args.dry_run, args.etag, call.session.id)
     return await deletions.delete(call.vault, call.actor, asked)
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class HistoryResult:
     """Of log: ``changes``, newest first, and a ``cursor`` if there are more. Of diff: ``ref`` and ``diff``. Of undo and
     restore: what every change of a note answers."""
 
-    changes: list[Past] | None = None
+    changes: list[HistoryEntry] | None = None
     cursor: str | None = None
     ref: str | None = None
     diff: str | None = None
@@ -100,7 +100,7 @@ class History:
     warnings: list[str] = field(default_factory=list)
 
 
-class HistoryArguments(Arguments):
+class NoteHistoryArguments(Arguments):
     action: Annotated[Literal["log", "diff", "undo", "restore"], Field(description="what to do")] = "log"
     path: Annotated[Text | None, Field(min_length=1, max_length=1024, description="a note; default all")] = None
     ref: Annotated[
@@ -114,12 +114,12 @@ class HistoryArguments(Arguments):
     etag: Etag = None
 
 
-def _history_head(found: History) -> str:
+def _history_head(found: HistoryResult) -> str:
     if found.changes is not None:
-        return f"{many(len(found.changes), 'change')}, newest first."
+        return f"{pluralize(len(found.changes), 'change')}, newest first."
     if found.changed is None:
         return "" if found.diff else "No change to show."
-    return became(found)
+    return describe_change(found)
 
 
 @tool(
@@ -127,28 +127,30 @@ def _history_head(found: History) -> str:
     effect=EDITS,
     preset="notes",
     head=_history_head,
-    deed="write notes as they were before",
+    action_summary="write notes as they were before",
     actions={"log": Role.READER, "diff": Role.READER, "undo": Role.WRITER, "restore": Role.WRITER},
-    noted=noted("took back a change of"),
+    activity_entry=note_change_entry("took back a change of"),
 )
-async def history(call: Call, args: HistoryArguments) -> History:
+async def history(call: Call, args: NoteHistoryArguments) -> HistoryResult:
     """What was done to notes, and taking it back: use it when a note is not as you left it. log lists changes, diff
     shows one (default: the last), undo takes one back in all its notes (default: your own last; undo an undo to redo),
     restore writes a note as it was around ref, deleted ones too."""
-    path = await path_of(call.vault, args.path) if args.path is not None else None
+    path = await resolve_path(call.vault, args.path) if args.path is not None else None
     if args.action == "log":
-        listed = await change_history.log(call.vault, path, args.limit, args.before)
-        shown = await token_budget.fitted(call.vault, listed.changes, args.max_tokens)
+        listed = await change_history.list_history(call.vault, path, args.limit, args.before)
+        shown = await token_budget.fit_rows(call.vault, listed.changes, args.max_tokens)
         cursor = listed.cursor if len(shown) == len(listed.changes) else shown[-1].id
-        return History(changes=shown, cursor=cursor, truncated=cursor is not None or None, warnings=listed.warnings)
+        return HistoryResult(
+            changes=shown, cursor=cursor, truncated=cursor is not None or None, warnings=listed.warnings
+        )
     if args.action == "diff":
-        found = await change_history.diff(call.vault, args.ref, path, args.max_tokens)
-        return History(ref=found.ref, diff=found.diff, truncated=found.truncated)
+        found = await change_history.diff_change(call.vault, args.ref, path, args.max_tokens)
+        return HistoryResult(ref=found.ref, diff=found.diff, truncated=found.truncated)
     governs = call.role >= Role.ADMIN
-    asked = reversals.Asked(args.ref, path, args.version, args.dry_run, args.etag, call.session.id, governs)
+    asked = reversals.UndoRequest(args.ref, path, args.version, args.dry_run, args.etag, call.session.id, governs)
     act = reversals.undo if args.action == "undo" else reversals.restore
     done = await act(call.vault, call.actor, asked)
-    return History(
+    return HistoryResult(
         path=done.path,
         etag=done.etag,
         changed=done.changed,

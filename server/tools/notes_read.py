@@ -9,15 +9,15 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.rendering.plain_text import Answer, Item, more_after, own_title, written
-from server.tools._filters import Moment, Where
+from server.rendering.plain_text import EvidenceItem, TextAnswer, format_author_and_age, given_title, next_page_hint
+from server.tools._filters import MomentArgument, Where
 from server.tools._spec import Arguments, MaxTokens, tool
 from vaults import clock
 from vaults.domain.memories import corrections
 from vaults.domain.memories.memory_model import Label, Tag
 from vaults.domain.notes.read import note_listing, note_parts
-from vaults.domain.notes.read.note_listing import FoundNotes, Order, SortBy
-from vaults.domain.notes.read.note_parts import NoteRead, Part
+from vaults.domain.notes.read.note_listing import FoundNotes, NoteSort, SortOrder
+from vaults.domain.notes.read.note_parts import NotePart, NoteRead
 from vaults.errors import InvalidArgument
 
 NotePath = Annotated[str, Field(max_length=3200, description="projects/plan.md, @daily, @weekly:2026-W47, @memory")]
@@ -25,7 +25,7 @@ NotePath = Annotated[str, Field(max_length=3200, description="projects/plan.md, 
 
 class NoteReadArguments(Arguments):
     path: NotePath
-    part: Annotated[Part | None, Field(description="default: outline, and the text if it fits")] = None
+    part: Annotated[NotePart | None, Field(description="default: outline, and the text if it fits")] = None
     heading: Annotated[
         str | None, Field(max_length=1000, description="of the section: Plan, ## Plan, Parent > Plan")
     ] = None
@@ -35,11 +35,11 @@ class NoteReadArguments(Arguments):
     max_tokens: MaxTokens = 4000
 
 
-def _read_text(read: NoteRead) -> Answer:
+def _read_text(read: NoteRead) -> TextAnswer:
     """The note as far as it was read: properties, outline, sections or lines."""
-    about = Item(
-        (read.path, f"etag {read.etag}", f"{read.lines} lines", written(None, read.modified_at)),
-        {"title": own_title(read.title, read.text or ""), "tags": read.tags, "aliases": read.aliases,
+    about = EvidenceItem(
+        (read.path, f"etag {read.etag}", f"{read.lines} lines", format_author_and_age(None, read.modified_at)),
+        {"title": given_title(read.title, read.text or ""), "tags": read.tags, "aliases": read.aliases,
          "frontmatter": read.frontmatter, "text from line": read.first_line if read.text is not None else None},
         read.text,
     )  # fmt: skip
@@ -47,25 +47,27 @@ def _read_text(read: NoteRead) -> Answer:
         f"line {each.line}, {each.tokens} tokens: {'#' * each.level} {each.text}" for each in read.outline or ()
     ]
     sections = [
-        Item((each.heading or "before the first heading", f"line {each.line}"), body=each.text)
+        EvidenceItem((each.heading or "before the first heading", f"line {each.line}"), body=each.text)
         for each in read.sections or ()
     ]
     outline_only = read.text is None and read.sections is None
     more = f"{'part outline goes' if outline_only else 'It goes'} on at from_line {read.next_line}"
     tail = [*read.warnings, *([more] if read.next_line is not None else [])]
-    return Answer("The note.", [*headings, about, *sections], tail)
+    return TextAnswer("The note.", [*headings, about, *sections], tail)
 
 
 @tool(role=Role.READER, text=_read_text)
 async def note_read(call: Call, args: NoteReadArguments) -> NoteRead:
     """Read a Markdown note: its outline, a section, some lines or all. Use it before you edit: edits take its etag."""
-    wanted = note_parts.Wanted(args.part, args.heading, args.pattern, args.from_line, args.max_lines, args.max_tokens)
-    found = await note_parts.read(call.vault, args.path, wanted)
+    wanted = note_parts.ReadOptions(
+        args.part, args.heading, args.pattern, args.from_line, args.max_lines, args.max_tokens
+    )
+    found = await note_parts.read_note(call.vault, args.path, wanted)
     for text in (found.text, *(section.text for section in found.sections or ())):
-        call.vault.retrieved.note_parts(call.actor.identity, text or "", found.path)
-    call.vault.atlas.together.opened(call.session.id, [found.path])
-    wrong = await call.vault.db.read(lambda tx: corrections.about(tx, call.actor.identity, [found.path]))
-    return replace(found, warnings=[*found.warnings, *map(corrections.spoken, wrong)]) if wrong else found
+        call.vault.shown_texts.note_paragraphs(call.actor.identity, text or "", found.path)
+    call.vault.graph_cache.together.opened(call.session.id, [found.path])
+    wrong = await call.vault.db.read(lambda tx: corrections.find_about(tx, call.actor.identity, [found.path]))
+    return replace(found, warnings=[*found.warnings, *map(corrections.describe_correction, wrong)]) if wrong else found
 
 
 class FindNotesArguments(Arguments):
@@ -75,27 +77,27 @@ class FindNotesArguments(Arguments):
     has_any: Annotated[list[Tag], Field(max_length=20, description="one of these tags")] = []
     has_all: Annotated[list[Tag], Field(max_length=20, description="all of these tags")] = []
     title_contains: Annotated[Label | None, Field(description="part of title, file name or alias, in any case")] = None
-    modified_after: Annotated[Moment, Field(description="changed from then on, RFC 3339")] = None
-    modified_before: Annotated[Moment, Field(description="changed before")] = None
-    created_after: Annotated[Moment, Field(description="made from then on")] = None
-    created_before: Annotated[Moment, Field(description="made before")] = None
-    sort_by: Annotated[SortBy, Field(description="what the order goes by")] = "path"
-    order: Annotated[Order, Field(description="asc or desc")] = "asc"
+    modified_after: Annotated[MomentArgument, Field(description="changed from then on, RFC 3339")] = None
+    modified_before: Annotated[MomentArgument, Field(description="changed before")] = None
+    created_after: Annotated[MomentArgument, Field(description="made from then on")] = None
+    created_before: Annotated[MomentArgument, Field(description="made before")] = None
+    sort_by: Annotated[NoteSort, Field(description="what the order goes by")] = "path"
+    order: Annotated[SortOrder, Field(description="asc or desc")] = "asc"
     limit: Annotated[int, Field(ge=1, le=500, description="notes at most")] = 50
     cursor: Annotated[str | None, Field(min_length=1, max_length=3000, description="from the page before")] = None
     max_tokens: MaxTokens = 4000
 
-    def as_wanted(self) -> note_listing.Wanted:
+    def as_wanted(self) -> note_listing.NoteFilter:
         """The question for the domain. Raises ``InvalidArgument`` for a time that is none."""
 
         def moment(name: str) -> str | None:
             value = getattr(self, name)
-            return clock.parsed(value, name) if value else None
+            return clock.parse(value, name) if value else None
 
         tags = (*((self.has_tag,) if self.has_tag else ()), *self.has_all)
-        if any(not note_listing.tag_key(tag) for tag in (*tags, *self.has_any)):
+        if any(not note_listing.to_tag_key(tag) for tag in (*tags, *self.has_any)):
             raise InvalidArgument("has_tag", "must name a tag")
-        return note_listing.Wanted(
+        return note_listing.NoteFilter(
             folder=self.folder,
             fields=tuple(
                 (name, tuple(said) if isinstance(said, list) else (said,)) for name, said in self.where.items()
@@ -112,19 +114,19 @@ class FindNotesArguments(Arguments):
         )
 
 
-def _found_text(found: FoundNotes) -> Answer:
+def _found_text(found: FoundNotes) -> TextAnswer:
     head = f"{len(found.notes)} of {found.total} notes." if found.notes else "No note passes."
     notes = [
-        Item(
-            (each.path, f"{each.size} bytes", written(None, each.modified_at), f"etag {each.etag}"),
+        EvidenceItem(
+            (each.path, f"{each.size} bytes", format_author_and_age(None, each.modified_at), f"etag {each.etag}"),
             {"title": each.title, "tags": each.tags, "frontmatter": each.frontmatter},
         )
         for each in found.notes
     ]
-    return Answer(head, notes, [*found.warnings, *more_after(found.cursor)])
+    return TextAnswer(head, notes, [*found.warnings, *next_page_hint(found.cursor)])
 
 
 @tool(role=Role.READER, preset="notes", text=_found_text)
 async def find_notes(call: Call, args: FindNotesArguments) -> FoundNotes:
     """List notes by folder, tags, frontmatter, title or dates, sorted and in pages. Use search for what notes say."""
-    return await note_listing.found(call.vault, args.as_wanted(), args.limit, args.max_tokens, args.cursor)
+    return await note_listing.find_notes(call.vault, args.as_wanted(), args.limit, args.max_tokens, args.cursor)

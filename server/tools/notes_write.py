@@ -9,105 +9,105 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from auth.roles import Role
-from server.allowance import storer
+from server.allowance import store_quota
 from server.call import Call
-from server.tools._lines import became
-from server.tools._notes import DryRun, Etag, noted, warned
+from server.tools._lines import describe_change
+from server.tools._notes import DryRun, Etag, note_change_entry, warn_of_secrets
 from server.tools._spec import EDITS, Arguments, Effect, MaxTokens, tool
 from vaults.domain.memories.memory_model import Text
 from vaults.domain.notes.edit import frontmatter_edits, section_edits, task_changes, whole_notes
-from vaults.domain.notes.edit.amendments import Terms
-from vaults.domain.notes.edit.edit_results import Changed, LinkSet
+from vaults.domain.notes.edit.amendments import EditOptions
+from vaults.domain.notes.edit.edit_results import EditResult, NewLink
 from vaults.domain.notes.read import task_listing
 from vaults.domain.notes.read.task_listing import TaskLine
 from vaults.errors import InvalidArgument
-from vaults.markdown.edit.draft import Action, Edit, Format, Guardrails
+from vaults.markdown.edit.draft import ContentFormat, EditAction, Guardrails, TextEdit
 
-LONGEST = 20_000_000
+MAX_ARGUMENT = 20_000_000
 """Characters of an argument: beyond any note, whose own limit is ``notes.max_note``."""
 
 Path = Annotated[Text, Field(min_length=1, max_length=1100, description="such as projects/plan.md; @daily, @memory")]
 
 
-def _of_calendar(day: str) -> str:
+def _check_day(day: str) -> str:
     try:
         return date.fromisoformat(day).isoformat()
     except ValueError:
         raise ValueError("must be a day of the calendar, YYYY-MM-DD") from None
 
 
-Day = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", max_length=10), AfterValidator(_of_calendar)]
+Day = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", max_length=10), AfterValidator(_check_day)]
 
 
-class Changing(Arguments):
+class NoteChangeArguments(Arguments):
     path: Path
     etag: Etag = None
     dry_run: DryRun = False
     keep_conflict: Annotated[bool, Field(description="if stale, keep your text beside it")] = False
 
 
-class Linking(Changing):
+class NoteTextArguments(NoteChangeArguments):
     commit: Annotated[bool, Field(description="wait for the Git commit")] = False
     auto_link: Annotated[bool | None, Field(description="link known names; default: as set")] = None
     suggest_links: Annotated[bool, Field(description="end it with suggested links: → [[A]], [[B]]")] = False
 
 
-def _terms(call: Call, args: Changing, name: str) -> Terms:
-    wait = isinstance(args, Linking) and args.commit
+def _terms(call: Call, args: NoteChangeArguments, name: str) -> EditOptions:
+    wait = isinstance(args, NoteTextArguments) and args.commit
     session = call.session.id
-    return Terms(name, args.etag, args.dry_run, args.keep_conflict, wait, session)
+    return EditOptions(name, args.etag, args.dry_run, args.keep_conflict, wait, session)
 
 
 Properties = Annotated[dict[str, Any], Field(max_length=100)]
 
 
-class WriteArguments(Linking):
-    content: Annotated[Text | None, Field(max_length=LONGEST, description="Markdown")] = None
+class NoteWriteArguments(NoteTextArguments):
+    content: Annotated[Text | None, Field(max_length=MAX_ARGUMENT, description="Markdown")] = None
     frontmatter: Annotated[Properties, Field(description="properties to set")] = {}
-    mode: Annotated[whole_notes.Mode, Field(description="overwrite replaces the whole note")] = "create"
+    mode: Annotated[whole_notes.WriteMode, Field(description="overwrite replaces the whole note")] = "create"
     template: Annotated[Text | None, Field(max_length=1100, description="template note to begin with")] = None
 
 
-def _head(changed: Changed) -> str:
-    return became(changed) + (" No link to suggest." if changed.suggestions == [] else "")
+def _head(changed: EditResult) -> str:
+    return describe_change(changed) + (" No link to suggest." if changed.suggestions == [] else "")
 
 
-_SELDOM = ("keep_conflict", "commit", "auto_link", "suggest_links")
+_HIDDEN_ARGS = ("keep_conflict", "commit", "auto_link", "suggest_links")
 
 
 @tool(
     role=Role.WRITER,
     effect=EDITS,
     head=_head,
-    deed="write a note",
-    rare=(*_SELDOM, "template"),
-    noted=noted("wrote"),
+    action_summary="write a note",
+    hidden_args=(*_HIDDEN_ARGS, "template"),
+    activity_entry=note_change_entry("wrote"),
 )
-async def note_write(call: Call, args: WriteArguments) -> Changed:
+async def note_write(call: Call, args: NoteWriteArguments) -> EditResult:
     """Make a new note, or overwrite a whole one. To change a part, use note_edit. Names notes about the same, to add
     to one of them instead."""
-    await storer(call).check_size()
-    asked = whole_notes.Asked(
+    await store_quota(call).check_size()
+    asked = whole_notes.WriteRequest(
         args.path, args.content, args.frontmatter, args.mode, args.template, args.auto_link, args.suggest_links
     )
-    changed = await whole_notes.write(call.vault, call.actor, asked, _terms(call, args, "note_write"))
-    told = await warned(call, {"content": args.content, "frontmatter": args.frontmatter})
+    changed = await whole_notes.write_note(call.vault, call.actor, asked, _terms(call, args, "note_write"))
+    told = await warn_of_secrets(call, {"content": args.content, "frontmatter": args.frontmatter})
     changed.warnings.extend(told)
     return changed
 
 
-class EditArguments(Linking):
-    action: Annotated[Action, Field(description="what to do")] = "add"
+class NoteEditArguments(NoteTextArguments):
+    action: Annotated[EditAction, Field(description="what to do")] = "add"
     section: Annotated[
         Text | None,
         Field(max_length=1000, description="heading: Plan, ## Plan, Parent > Plan"),
     ] = None
-    content: Annotated[Text | None, Field(max_length=LONGEST, description="Markdown")] = None
+    content: Annotated[Text | None, Field(max_length=MAX_ARGUMENT, description="Markdown")] = None
     position: Annotated[Literal["append", "prepend"], Field(description="where in the section")] = "append"
-    format: Annotated[Format | None, Field(description="make content list items")] = None
+    format: Annotated[ContentFormat | None, Field(description="make content list items")] = None
     search: Annotated[Text | None, Field(max_length=100_000, description="exact text")] = None
     pattern: Annotated[Text | None, Field(max_length=1000, description="RE2 in place of search")] = None
-    replacement: Annotated[Text | None, Field(max_length=LONGEST, description="new text; \\1: a group")] = None
+    replacement: Annotated[Text | None, Field(max_length=MAX_ARGUMENT, description="new text; \\1: a group")] = None
     occurrence: Annotated[Literal["first", "last", "all"], Field(description="which match")] = "first"
     guardrails: Annotated[
         Literal["warn", "strict", "off"] | None, Field(description="odd content: repair, refuse, take")
@@ -116,9 +116,9 @@ class EditArguments(Linking):
     create_section: Annotated[bool, Field(description="make the section if missing")] = False
 
 
-def edit_of(args: EditArguments, guardrails: Guardrails) -> Edit:
+def to_edit(args: NoteEditArguments, guardrails: Guardrails) -> TextEdit:
     """The edit that is asked for. ``guardrails``: where the call does not say."""
-    return Edit(
+    return TextEdit(
         action=args.action,
         section=args.section,
         content=args.content,
@@ -137,25 +137,25 @@ def edit_of(args: EditArguments, guardrails: Guardrails) -> Edit:
     role=Role.WRITER,
     effect=EDITS,
     head=_head,
-    deed="change a part of a note",
-    rare=(*_SELDOM, "guardrails", "preserve_nesting"),
-    noted=noted("edited"),
+    action_summary="change a part of a note",
+    hidden_args=(*_HIDDEN_ARGS, "guardrails", "preserve_nesting"),
+    activity_entry=note_change_entry("edited"),
 )
-async def note_edit(call: Call, args: EditArguments) -> Changed:
+async def note_edit(call: Call, args: NoteEditArguments) -> EditResult:
     """Change a part of a note and no other byte. Use it instead of note_write: path, section and content append to that
     section; to @daily or @memory, content alone is logged under the present time. Without search or pattern, replace
     puts content in place of the section's own text, remove takes the whole section."""
     if args.action == "add":
-        await storer(call).check_size()
-    edit = edit_of(args, call.vault.notes.settings.guardrails)
-    asked = section_edits.Asked(args.path, edit, args.format, args.auto_link, args.suggest_links)
+        await store_quota(call).check_size()
+    edit = to_edit(args, call.vault.notes.settings.guardrails)
+    asked = section_edits.EditRequest(args.path, edit, args.format, args.auto_link, args.suggest_links)
     changed = await section_edits.edit(call.vault, call.actor, asked, _terms(call, args, "note_edit"))
-    told = await warned(call, {"content": args.content, "replacement": args.replacement})
+    told = await warn_of_secrets(call, {"content": args.content, "replacement": args.replacement})
     changed.warnings.extend(told)
     return changed
 
 
-class FrontmatterArguments(Changing):
+class FrontmatterUpdateArguments(NoteChangeArguments):
     set: Annotated[Properties, Field(description="properties and their new values")] = {}
     unset: Annotated[list[Text], Field(max_length=100, description="properties to remove")] = []
     only_if_missing: Annotated[bool, Field(description="leave properties that are there")] = False
@@ -166,15 +166,17 @@ class FrontmatterArguments(Changing):
     effect=Effect(writes=True),
     preset="notes",
     head=_head,
-    deed="change properties of a note",
-    noted=noted("set properties of"),
+    action_summary="change properties of a note",
+    activity_entry=note_change_entry("set properties of"),
 )
-async def frontmatter_update(call: Call, args: FrontmatterArguments) -> Changed:
+async def frontmatter_update(call: Call, args: FrontmatterUpdateArguments) -> EditResult:
     """Set and remove properties of a note's frontmatter: use it instead of writing the note anew. Comments, order,
     quotes and every other line stay as they are; a note without frontmatter gets one."""
-    asked = frontmatter_edits.Asked(args.path, args.set, args.unset, args.only_if_missing)
-    changed = await frontmatter_edits.update(call.vault, call.actor, asked, _terms(call, args, "frontmatter_update"))
-    changed.warnings.extend(await warned(call, {"set": args.set}))
+    asked = frontmatter_edits.FrontmatterRequest(args.path, args.set, args.unset, args.only_if_missing)
+    changed = await frontmatter_edits.update_frontmatter(
+        call.vault, call.actor, asked, _terms(call, args, "frontmatter_update")
+    )
+    changed.warnings.extend(await warn_of_secrets(call, {"set": args.set}))
     return changed
 
 
@@ -204,7 +206,7 @@ class TasksArguments(Arguments):
     due: Annotated[Day | None, Field(description="add: the day, YYYY-MM-DD")] = None
     due_after: Annotated[Day | None, Field(description="list: due from this day on")] = None
     due_before: Annotated[Day | None, Field(description="list: due before this day")] = None
-    sort_by: Annotated[task_listing.SortBy, Field(description="list: order")] = "path"
+    sort_by: Annotated[task_listing.TaskSort, Field(description="list: order")] = "path"
     limit: Annotated[int, Field(ge=1, le=500, description="list: tasks per page")] = 50
     cursor: Annotated[str | None, Field(max_length=500, description="list: from the page before")] = None
     max_tokens: MaxTokens = 4000
@@ -213,7 +215,7 @@ class TasksArguments(Arguments):
 
 
 @dataclass(frozen=True, slots=True)
-class TaskResult:
+class TasksResult:
     """A page of tasks; or what became of a note, as of the other tools that change notes."""
 
     tasks: list[TaskLine] | None = None
@@ -228,12 +230,12 @@ class TaskResult:
     first_line: int | None = None
     last_line: int | None = None
     diff: str | None = None
-    linked: list[LinkSet] | None = None
+    linked: list[NewLink] | None = None
     warnings: list[str] = field(default_factory=list)
 
 
-def _tasks_head(found: TaskResult) -> str:
-    return became(found) if found.tasks is None else f"{len(found.tasks)} of {found.total} tasks."
+def _tasks_head(found: TasksResult) -> str:
+    return describe_change(found) if found.tasks is None else f"{len(found.tasks)} of {found.total} tasks."
 
 
 @tool(
@@ -242,30 +244,30 @@ def _tasks_head(found: TaskResult) -> str:
     preset="notes",
     actions={"list": Role.READER, "add": Role.WRITER, "toggle": Role.WRITER},
     head=_tasks_head,
-    deed="change tasks of a note",
-    noted=noted("changed a task of"),
+    action_summary="change tasks of a note",
+    activity_entry=note_change_entry("changed a task of"),
 )
-async def tasks(call: Call, args: TasksArguments) -> TaskResult:
+async def tasks(call: Call, args: TasksArguments) -> TasksResult:
     """List tasks of a note, a folder or all notes; add one to a note; set the status of one when it is done, found by
     its line, its text or both."""
     if args.action == "list":
         return await _list(call, args)
     if args.path is None:
         raise InvalidArgument("path", "is needed: the note of the task")
-    terms = Terms("tasks", args.etag, args.dry_run, session=call.session.id)
+    terms = EditOptions("tasks", args.etag, args.dry_run, session=call.session.id)
     if args.action == "add":
-        new = task_changes.New(args.path, args.text or "", args.section, args.due, args.status or "open")
-        changed = await task_changes.add(call.vault, call.actor, new, terms)
-        changed.warnings.extend(await warned(call, {"text": args.text}))
+        new = task_changes.NewTask(args.path, args.text or "", args.section, args.due, args.status or "open")
+        changed = await task_changes.add_task(call.vault, call.actor, new, terms)
+        changed.warnings.extend(await warn_of_secrets(call, {"text": args.text}))
     else:
-        meant = task_changes.Toggle(args.path, args.line, args.text, args.status)
-        changed = await task_changes.toggle(call.vault, call.actor, meant, terms)
-    shared = {each.name for each in fields(Changed)} & {each.name for each in fields(TaskResult)}
-    return TaskResult(**{name: getattr(changed, name) for name in shared})
+        meant = task_changes.ToggleRequest(args.path, args.line, args.text, args.status)
+        changed = await task_changes.toggle_task(call.vault, call.actor, meant, terms)
+    shared = {each.name for each in fields(EditResult)} & {each.name for each in fields(TasksResult)}
+    return TasksResult(**{name: getattr(changed, name) for name in shared})
 
 
-async def _list(call: Call, args: TasksArguments) -> TaskResult:
-    wanted = task_listing.Wanted(
+async def _list(call: Call, args: TasksArguments) -> TasksResult:
+    wanted = task_listing.TaskFilter(
         path=args.path,
         folder=args.folder,
         status=args.status or "open",
@@ -275,5 +277,5 @@ async def _list(call: Call, args: TasksArguments) -> TaskResult:
         due_before=args.due_before,
         sort_by=args.sort_by,
     )
-    page = await task_listing.listed(call.vault, wanted, args.limit, args.max_tokens, args.cursor)
-    return TaskResult(page.tasks, page.total, page.truncated, page.cursor, warnings=page.warnings)
+    page = await task_listing.list_tasks(call.vault, wanted, args.limit, args.max_tokens, args.cursor)
+    return TasksResult(page.tasks, page.total, page.truncated, page.cursor, warnings=page.warnings)

@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from auth.roles import Role
-from server.allowance import storer
+from server.allowance import store_quota
 from server.call import Call
 from server.tools._notes import DryRun, Etag
 from server.tools._spec import Arguments, Effect, tool
-from vaults.activity_log.entries import Noted
-from vaults.advice import Advice, way
+from vaults.activity_log.entries import ActivityEntry
+from vaults.advice import Advice, tool_clause
 from vaults.context import run_in
 from vaults.domain.memories.memory_model import Text
 from vaults.domain.notes.edit import moves
 from vaults.domain.policies import policy_paths
 from vaults.domain.policies.policy_paths import MAX_BYTES
-from vaults.domain.policies.results import Did, Order, Ran
-from vaults.domain.text.plurals import many
+from vaults.domain.policies.results import PolicyRunRequest, PolicyRunResult, StepResult
+from vaults.domain.text.plurals import pluralize
 from vaults.errors import ConfirmationRequired, InvalidArgument
 
 if TYPE_CHECKING:
     from server.tools._steps import StepTools
     from vaults.domain.policies.definitions import Policy
-    from vaults.domain.policies.plans import Plan
-    from vaults.domain.policies.storage import Kept, Listed
+    from vaults.domain.policies.plans import PolicyPlan
+    from vaults.domain.policies.storage import ListedPolicy, StoredPolicy
 
 
 class PoliciesArguments(Arguments):
@@ -49,7 +49,7 @@ class PoliciesArguments(Arguments):
 
 
 @dataclass(frozen=True, slots=True)
-class VariableNeeded:
+class PolicyVariable:
     """A variable of a policy, as its file declares it."""
 
     name: str
@@ -67,7 +67,7 @@ class PolicyEntry:
     name: str
     path: str
     description: str = ""
-    variables: list[VariableNeeded] = field(default_factory=list)
+    variables: list[PolicyVariable] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
     problem: str | None = None
 
@@ -85,7 +85,7 @@ class PoliciesResult:
     etag: str | None = None
     valid: bool | None = None
     problem: str | None = None
-    steps: list[Did] | None = None
+    steps: list[StepResult] | None = None
     paths: list[str] | None = None
     summary: str | None = None
     diff: str | None = None
@@ -93,7 +93,7 @@ class PoliciesResult:
     changed: bool | None = None
 
 
-def _deed(arguments: Mapping[str, Any]) -> str:
+def _action_summary(arguments: Mapping[str, Any]) -> str:
     what = {
         "execute": "run a written procedure, which changes notes and may delete some",
         "author": "write a new procedure that agents may run",
@@ -111,20 +111,20 @@ def _destroys(arguments: Mapping[str, Any]) -> bool:
     return action == "delete" or (action == "execute" and arguments.get("confirmed") is True)
 
 
-def _noted(args: PoliciesArguments, result: PoliciesResult) -> Noted | None:
+def _activity_entry(args: PoliciesArguments, result: PoliciesResult) -> ActivityEntry | None:
     if not result.changed:
         return None
     verb = {"execute": "ran the policy", "author": "wrote the policy", "revise": "changed the policy"}
     resource = result.path or next(iter(result.paths or []), None)
-    return Noted("note_changed", resource, f"{verb.get(args.action, 'deleted the policy')} {result.name}")
+    return ActivityEntry("note_changed", resource, f"{verb.get(args.action, 'deleted the policy')} {result.name}")
 
 
 def _head(found: PoliciesResult) -> str:
     if found.policies is not None:
-        return f"{many(len(found.policies), 'policy', 'policies')}."
+        return f"{pluralize(len(found.policies), 'policy', 'policies')}."
     if found.steps is not None:
         if found.changed:
-            return f"Ran: {many(len(found.paths or []), 'note')} changed."
+            return f"Ran: {pluralize(len(found.paths or []), 'note')} changed."
         return "Only shown, nothing is written." if found.diff else "Ran: nothing to change."
     if found.valid is not None:
         return "Valid: it can be run." if found.valid else "Not valid."
@@ -148,9 +148,9 @@ def _head(found: PoliciesResult) -> str:
         "revise": Role.ADMIN,
         "delete": Role.ADMIN,
     },
-    deed=_deed,
+    action_summary=_action_summary,
     destroys=_destroys,
-    noted=_noted,
+    activity_entry=_activity_entry,
 )
 async def policies(call: Call, args: PoliciesArguments) -> PoliciesResult:
     """Written procedures of this vault that change several notes as one, all or nothing. Look here before you do a
@@ -162,7 +162,7 @@ async def policies(call: Call, args: PoliciesArguments) -> PoliciesResult:
         return await _validate(call, args)
     if args.action == "author":
         return await _author(call, args)
-    kept = await _kept(call, args)
+    kept = await _open_policy(call, args)
     if args.action == "show":
         content = kept.data.decode("utf-8", "replace")
         return PoliciesResult(name=kept.name, path=kept.path, content=content, etag=kept.etag)
@@ -171,48 +171,50 @@ async def policies(call: Call, args: PoliciesArguments) -> PoliciesResult:
     return await (_revise if args.action == "revise" else _delete)(call, args, kept)
 
 
-def _named(args: PoliciesArguments) -> str:
+def _require_name(args: PoliciesArguments) -> str:
     if args.name is None:
         raise InvalidArgument("name", "is needed: which policy")
     return args.name
 
 
-def _tools(call: Call, *, writing: bool = False) -> StepTools:
+def _step_tools(call: Call, *, writing: bool = False) -> StepTools:
     """The tools of steps. What makes and checks policies is imported when it is first needed: few processes do."""
     from server.tools._steps import StepTools
 
     return StepTools(call, call.role if writing else None)
 
 
-async def _kept(call: Call, args: PoliciesArguments) -> Kept:
+async def _open_policy(call: Call, args: PoliciesArguments) -> StoredPolicy:
     from vaults.domain.policies import storage
 
-    return await storage.opened(call.vault, _named(args))
+    return await storage.open_policy(call.vault, _require_name(args))
 
 
 async def _list(call: Call) -> PoliciesResult:
     from vaults.domain.policies import storage
 
-    return PoliciesResult(policies=[_told(each) for each in await storage.listed(call.vault, _tools(call))])
+    return PoliciesResult(
+        policies=[_to_entry(each) for each in await storage.list_policies(call.vault, _step_tools(call))]
+    )
 
 
-def _told(listed: Listed) -> PolicyEntry:
+def _to_entry(listed: ListedPolicy) -> PolicyEntry:
     policy = listed.policy
     if policy is None:
         return PolicyEntry(listed.name, listed.path, problem=listed.problem)
     steps = [step.tool for step in policy.steps]
-    return PolicyEntry(listed.name, listed.path, policy.description, _needed(policy), steps)
+    return PolicyEntry(listed.name, listed.path, policy.description, _variables_of(policy), steps)
 
 
-def _needed(policy: Policy) -> list[VariableNeeded]:
+def _variables_of(policy: Policy) -> list[PolicyVariable]:
     return [
-        VariableNeeded(name, each.type, each.required, each.description, each.default, each.values)
+        PolicyVariable(name, each.type, each.required, each.description, each.default, each.values)
         for name, each in policy.variables.items()
     ]
 
 
 async def _validate(call: Call, args: PoliciesArguments) -> PoliciesResult:
-    kept = await _kept(call, args) if args.content is None else None
+    kept = await _open_policy(call, args) if args.content is None else None
     data = kept.data if kept is not None else (args.content or "").encode()
     try:
         plan = await _plan(call, data, args.name)
@@ -223,23 +225,25 @@ async def _validate(call: Call, args: PoliciesArguments) -> PoliciesResult:
     return PoliciesResult(name=plan.policy.name, valid=True)
 
 
-async def _plan(call: Call, data: bytes, name: str | None) -> Plan:
+async def _plan(call: Call, data: bytes, name: str | None) -> PolicyPlan:
     from vaults.domain.policies import storage
 
-    return await run_in(call.vault.shared.pool, storage.plan_of, data, name, _tools(call))
+    return await run_in(call.vault.shared.pool, storage.plan_from_bytes, data, name, _step_tools(call))
 
 
-async def _run(call: Call, args: PoliciesArguments, kept: Kept) -> PoliciesResult:
+async def _run(call: Call, args: PoliciesArguments, kept: StoredPolicy) -> PoliciesResult:
     from vaults.domain.policies import runner
 
     plan = await _plan(call, kept.data, kept.name)
     only_shown = args.dry_run or args.action == "preview"
     if not only_shown:
-        await storer(call).check_size()
+        await store_quota(call).check_size()
     if call.vault.lease.held and any(step.tool == "note_move" for step in plan.policy.steps):
-        await call.vault.notes.settled(moves.PATIENCE_S)  # links of notes that nobody has read cannot follow
-    order = Order(args.variables, only_shown, args.confirmed, call.session.id)
-    ran: Ran = await runner.run(call.vault, call.actor, plan, order, _tools(call, writing=not only_shown))
+        await call.vault.notes.settled(moves.INDEX_WAIT_S)  # links of notes that nobody has read cannot follow
+    order = PolicyRunRequest(args.variables, only_shown, args.confirmed, call.session.id)
+    ran: PolicyRunResult = await runner.run_policy(
+        call.vault, call.actor, plan, order, _step_tools(call, writing=not only_shown)
+    )
     return PoliciesResult(
         name=ran.name,
         steps=ran.steps,
@@ -251,11 +255,11 @@ async def _run(call: Call, args: PoliciesArguments, kept: Kept) -> PoliciesResul
     )
 
 
-async def _checked(call: Call, args: PoliciesArguments, name: str) -> str:
+async def _check_content(call: Call, args: PoliciesArguments, name: str) -> str:
     """The text of a policy that may be saved under a name."""
     if args.content is None:
         raise InvalidArgument("content", "is needed: the policy as YAML")
-    await storer(call).check_size()
+    await store_quota(call).check_size()
     await _plan(call, args.content.encode(), name)
     return args.content
 
@@ -263,27 +267,27 @@ async def _checked(call: Call, args: PoliciesArguments, name: str) -> str:
 async def _author(call: Call, args: PoliciesArguments) -> PoliciesResult:
     from vaults.domain.policies import storage
 
-    name = _named(args)
+    name = _require_name(args)
     policy_paths.check_name(name)
-    content = await _checked(call, args, name)
+    content = await _check_content(call, args, name)
     if args.dry_run:
         return PoliciesResult(name=name, valid=True)
-    kept, change = await storage.author(call.vault, call.actor, name, content, call.session.id)
+    kept, change = await storage.add_policy(call.vault, call.actor, name, content, call.session.id)
     return PoliciesResult(name=name, path=kept.path, etag=kept.etag, change=change, changed=True)
 
 
-async def _revise(call: Call, args: PoliciesArguments, kept: Kept) -> PoliciesResult:
+async def _revise(call: Call, args: PoliciesArguments, kept: StoredPolicy) -> PoliciesResult:
     from vaults.domain.policies import storage
 
     storage.check_etag(kept, args.etag)
-    content = await _checked(call, args, kept.name)
+    content = await _check_content(call, args, kept.name)
     if args.dry_run:
         return PoliciesResult(name=kept.name, valid=True)
-    now, change = await storage.revise(call.vault, call.actor, kept, content, call.session.id)
+    now, change = await storage.revise_policy(call.vault, call.actor, kept, content, call.session.id)
     return PoliciesResult(name=kept.name, path=now.path, etag=now.etag, change=change, changed=change is not None)
 
 
-async def _delete(call: Call, args: PoliciesArguments, kept: Kept) -> PoliciesResult:
+async def _delete(call: Call, args: PoliciesArguments, kept: StoredPolicy) -> PoliciesResult:
     from vaults.domain.policies import storage
 
     if args.etag is not None:
@@ -291,7 +295,7 @@ async def _delete(call: Call, args: PoliciesArguments, kept: Kept) -> PoliciesRe
     if args.dry_run:
         return PoliciesResult(name=kept.name, path=kept.path, etag=kept.etag, changed=False)
     if not args.confirmed:
-        hint = Advice(way("history brings it back afterwards", "history restore"))
+        hint = Advice(tool_clause("history brings it back afterwards", "history restore"))
         raise ConfirmationRequired(f"{kept.name} is only deleted with confirmed: true", hint=hint, etag=kept.etag)
-    change = await storage.remove(call.vault, call.actor, kept, call.session.id)
+    change = await storage.remove_policy(call.vault, call.actor, kept, call.session.id)
     return PoliciesResult(name=kept.name, path=kept.path, change=change, changed=True)

@@ -10,24 +10,23 @@ from pydantic import AfterValidator, Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tools._lines import ONLY_SHOWN, SO_ALREADY
+from server.tools._lines import ALREADY_SO, ONLY_SHOWN
 from server.tools._spec import EDITS, Arguments, MaxTokens, tool
-from vaults.activity_log.entries import Noted
-from vaults.domain.memories.memory_model import Label, Text, bounded_json
+from vaults.activity_log.entries import ActivityEntry
+from vaults.domain.memories.memory_model import Label, Text, check_json_size
 from vaults.domain.schema import renames, reports, value_migration
-from vaults.domain.schema.bulk_edits import Asked, Tidied
+from vaults.domain.schema.bulk_edits import FrontmatterEditRequest, FrontmatterEditResult
 from vaults.domain.schema.conventions import Convention
-from vaults.domain.schema.overview import Field as FieldUse
-from vaults.domain.schema.overview import Folder, TagCount
+from vaults.domain.schema.overview import FieldUse, FolderOverview, TagCount
 from vaults.domain.schema.renames import OnConflict
-from vaults.domain.schema.reports import Portion, Span
-from vaults.domain.schema.spellings import Spelt
-from vaults.domain.schema.value_migration import Migration, Target
+from vaults.domain.schema.reports import SchemaPage, SchemaQuery
+from vaults.domain.schema.spellings import FieldValue
+from vaults.domain.schema.value_migration import Migration, TargetType
 from vaults.domain.schema.violations import Violation
-from vaults.domain.text.plurals import many
+from vaults.domain.text.plurals import pluralize
 from vaults.errors import InvalidArgument
 
-Action = Literal[
+SchemaAction = Literal[
     "overview", "field_values", "conventions", "folders", "rename_field", "rename_tag", "migrate", "validate"
 ]
 
@@ -42,22 +41,22 @@ ACTIONS: dict[str, Role] = {
     "migrate": Role.WRITER,
 }
 
-EXCEPTIONS = 5
+MAX_EXCEPTIONS = 5
 """Notes named that do not keep to a convention."""
 
-PATHS = 50
+MAX_PATHS = 50
 """Notes named that a change touches."""
 
 
 def _rules(value: dict[str, Any]) -> dict[str, Any]:
-    return bounded_json(value, 32)
+    return check_json_size(value, 32)
 
 
 Scalar = str | int | float | bool
 
 
 class SchemaArguments(Arguments):
-    action: Annotated[Action, Field(description="what to do")] = "overview"
+    action: Annotated[SchemaAction, Field(description="what to do")] = "overview"
     folder: Annotated[Label | None, Field(description="only in it and below; default all notes")] = None
     field: Annotated[Label | None, Field(description="the frontmatter key")] = None
     tag: Annotated[Label | None, Field(description="rename_tag: the old one, without #")] = None
@@ -66,7 +65,7 @@ class SchemaArguments(Arguments):
     mapping: Annotated[
         dict[Text, Scalar], Field(max_length=100, description="migrate: old value to new, also items of lists")
     ] = {}
-    to_type: Annotated[Target | None, Field(description="migrate: make the values this")] = None
+    to_type: Annotated[TargetType | None, Field(description="migrate: make the values this")] = None
     separator: Annotated[
         Text | None, Field(min_length=1, max_length=10, description="between items, from or to a list")
     ] = None
@@ -82,7 +81,7 @@ class SchemaArguments(Arguments):
 
 
 @dataclass(frozen=True, slots=True)
-class Habit:
+class ConventionRow:
     """What ``share`` of ``notes`` in a folder, or of a type, do alike. ``rule``: required (they have ``field``), type
     (its ``value``), enum (its ``choices``), tag (carry ``field``), name (files are called so). ``exceptions``: some of
     ``others``, the notes that do otherwise."""
@@ -100,7 +99,7 @@ class Habit:
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
+class SchemaResult:
     """``notes`` were looked at; ``total`` rows there are. Of a change: ``paths`` of some of the ``changed`` notes, with
     ``counts`` of what was found, ``conflicts`` with the new key; ``change`` is what ``history`` undoes it by, ``diff``
     what a dry run would do."""
@@ -108,9 +107,9 @@ class Schema:
     notes: int | None = None
     fields: list[FieldUse] | None = None
     tags: list[TagCount] | None = None
-    folders: list[Folder] | None = None
-    values: list[Spelt] | None = None
-    conventions: list[Habit] | None = None
+    folders: list[FolderOverview] | None = None
+    values: list[FieldValue] | None = None
+    conventions: list[ConventionRow] | None = None
     violations: list[Violation] | None = None
     changed: int | None = None
     paths: list[str] | None = None
@@ -124,20 +123,20 @@ class Schema:
     warnings: list[str] = field(default_factory=list)
 
 
-Answer: TypeAlias = Callable[[Call, SchemaArguments, Span], Awaitable[Schema]]
+SchemaHandler: TypeAlias = Callable[[Call, SchemaArguments, SchemaQuery], Awaitable[SchemaResult]]
 
 
-def _head(found: Schema) -> str:
+def _head(found: SchemaResult) -> str:
     if found.changed is None:
         rows = found.violations or found.values or found.folders or found.conventions or found.fields or []
         shown = f" {len(rows) + len(found.tags or ())} of {found.total} rows." if found.total is not None else ""
-        return f"{many(found.notes or 0, 'note')} looked at.{shown}"
+        return f"{pluralize(found.notes or 0, 'note')} looked at.{shown}"
     if not found.changed:
-        return SO_ALREADY
+        return ALREADY_SO
     return (
-        f"{many(found.changed, 'note')} changed."
+        f"{pluralize(found.changed, 'note')} changed."
         if found.change
-        else (f"{many(found.changed, 'note')} would change. {ONLY_SHOWN}")
+        else (f"{pluralize(found.changed, 'note')} would change. {ONLY_SHOWN}")
     )
 
 
@@ -147,25 +146,25 @@ def _head(found: Schema) -> str:
     effect=EDITS,
     preset="notes",
     actions=ACTIONS,
-    deed="change frontmatter or tags in many notes",
-    noted=lambda args, found: (
-        Noted("note_changed", None, f"tidied {many(found.changed or 0, 'note')}: {args.action}")
+    action_summary="change frontmatter or tags in many notes",
+    activity_entry=lambda args, found: (
+        ActivityEntry("note_changed", None, f"tidied {pluralize(found.changed or 0, 'note')}: {args.action}")
         if found.change
         else None
     ),
 )
-async def schema(call: Call, args: SchemaArguments) -> Schema:
+async def schema(call: Call, args: SchemaArguments) -> SchemaResult:
     """Frontmatter fields and tags across all notes: use it before inventing a field or tag, and to tidy many notes
     at once. overview, field_values, conventions, folders and validate (against rules, a note `_schema.md`, or what
     is usual) look; rename_field, rename_tag and migrate (values, type) change every note as one change, which
     `history` undoes."""
-    span = Span(args.folder, args.limit, args.max_tokens, args.cursor)
-    return await _ANSWERS[args.action](call, args, span)
+    span = SchemaQuery(args.folder, args.limit, args.max_tokens, args.cursor)
+    return await _HANDLERS[args.action](call, args, span)
 
 
-async def _overview(call: Call, _: SchemaArguments, span: Span) -> Schema:
-    named, tagged = await reports.fields(call.vault, span)
-    return Schema(
+async def _overview(call: Call, _: SchemaArguments, span: SchemaQuery) -> SchemaResult:
+    named, tagged = await reports.report_fields(call.vault, span)
+    return SchemaResult(
         notes=named.notes,
         fields=named.rows,
         tags=tagged.rows,
@@ -175,26 +174,26 @@ async def _overview(call: Call, _: SchemaArguments, span: Span) -> Schema:
     )
 
 
-async def _folders(call: Call, _: SchemaArguments, span: Span) -> Schema:
-    found = await reports.folders(call.vault, span)
+async def _folders(call: Call, _: SchemaArguments, span: SchemaQuery) -> SchemaResult:
+    found = await reports.report_folders(call.vault, span)
     return _page(found, "folders", [replace(row, folder=row.folder or "/") for row in found.rows])
 
 
-async def _values(call: Call, args: SchemaArguments, span: Span) -> Schema:
-    return _page(await reports.values(call.vault, span, _needed(args.field, "field")), "values")
+async def _values(call: Call, args: SchemaArguments, span: SchemaQuery) -> SchemaResult:
+    return _page(await reports.report_values(call.vault, span, _require(args.field, "field")), "values")
 
 
-async def _validate(call: Call, args: SchemaArguments, span: Span) -> Schema:
-    return _page(await reports.violations(call.vault, span, args.rules), "violations")
+async def _validate(call: Call, args: SchemaArguments, span: SchemaQuery) -> SchemaResult:
+    return _page(await reports.report_violations(call.vault, span, args.rules), "violations")
 
 
-async def _conventions(call: Call, _: SchemaArguments, span: Span) -> Schema:
-    found = await reports.inferred(call.vault, span)
+async def _conventions(call: Call, _: SchemaArguments, span: SchemaQuery) -> SchemaResult:
+    found = await reports.report_conventions(call.vault, span)
     return _page(found, "conventions", [_habit_of(each) for each in found.rows])
 
 
-def _habit_of(each: Convention) -> Habit:
-    return Habit(
+def _habit_of(each: Convention) -> ConventionRow:
+    return ConventionRow(
         of=each.of,
         name=each.name,
         rule=each.rule,
@@ -204,13 +203,13 @@ def _habit_of(each: Convention) -> Habit:
         value=each.value,
         choices=list(each.choices) or None,
         others=len(each.exceptions),
-        exceptions=list(each.exceptions[:EXCEPTIONS]) or None,
+        exceptions=list(each.exceptions[:MAX_EXCEPTIONS]) or None,
     )
 
 
-def _page(found: Portion[Any], name: str, rows: list[Any] | None = None) -> Schema:
+def _page(found: SchemaPage[Any], name: str, rows: list[Any] | None = None) -> SchemaResult:
     shown: dict[str, Any] = {name: found.rows if rows is None else rows}
-    return Schema(
+    return SchemaResult(
         notes=found.notes,
         total=found.total,
         truncated=found.truncated,
@@ -220,45 +219,49 @@ def _page(found: Portion[Any], name: str, rows: list[Any] | None = None) -> Sche
     )
 
 
-async def _rename_field(call: Call, args: SchemaArguments, _: Span) -> Schema:
-    names = _needed(args.field, "field"), _needed(args.to, "to")
-    return _tidied(await renames.rename_field(call.vault, call.actor, names, args.on_conflict, _asked(call, args)))
+async def _rename_field(call: Call, args: SchemaArguments, _: SchemaQuery) -> SchemaResult:
+    names = _require(args.field, "field"), _require(args.to, "to")
+    return _change_result(
+        await renames.rename_field(call.vault, call.actor, names, args.on_conflict, _change_options(call, args))
+    )
 
 
-async def _rename_tag(call: Call, args: SchemaArguments, _: Span) -> Schema:
-    names = _needed(args.tag, "tag"), _needed(args.to, "to")
-    return _tidied(await renames.rename_tag(call.vault, call.actor, names, _asked(call, args)))
+async def _rename_tag(call: Call, args: SchemaArguments, _: SchemaQuery) -> SchemaResult:
+    names = _require(args.tag, "tag"), _require(args.to, "to")
+    return _change_result(await renames.rename_tag_in_vault(call.vault, call.actor, names, _change_options(call, args)))
 
 
-async def _migrate(call: Call, args: SchemaArguments, _: Span) -> Schema:
-    wanted = Migration(_needed(args.field, "field"), args.mapping, args.to_type, args.separator)
-    return _tidied(await value_migration.migrate(call.vault, call.actor, wanted, _asked(call, args)))
+async def _migrate(call: Call, args: SchemaArguments, _: SchemaQuery) -> SchemaResult:
+    wanted = Migration(_require(args.field, "field"), args.mapping, args.to_type, args.separator)
+    return _change_result(
+        await value_migration.migrate_values(call.vault, call.actor, wanted, _change_options(call, args))
+    )
 
 
-def _asked(call: Call, args: SchemaArguments) -> Asked:
-    return Asked(args.folder, args.dry_run, call.session.id, args.max_tokens)
+def _change_options(call: Call, args: SchemaArguments) -> FrontmatterEditRequest:
+    return FrontmatterEditRequest(args.folder, args.dry_run, call.session.id, args.max_tokens)
 
 
-def _tidied(done: Tidied) -> Schema:
-    return Schema(
+def _change_result(done: FrontmatterEditResult) -> SchemaResult:
+    return SchemaResult(
         changed=len(done.paths),
-        paths=done.paths[:PATHS],
+        paths=done.paths[:MAX_PATHS],
         counts=done.counts,
-        conflicts=done.conflicts[:PATHS] or None,
+        conflicts=done.conflicts[:MAX_PATHS] or None,
         change=done.change,
         diff=done.diff,
-        truncated=len(done.paths) > PATHS,
+        truncated=len(done.paths) > MAX_PATHS,
         warnings=done.warnings,
     )
 
 
-def _needed(value: str | None, name: str) -> str:
+def _require(value: str | None, name: str) -> str:
     if value is None:
         raise InvalidArgument(name, "is needed for this action")
     return value
 
 
-_ANSWERS: dict[str, Answer] = {
+_HANDLERS: dict[str, SchemaHandler] = {
     "overview": _overview,
     "folders": _folders,
     "field_values": _values,

@@ -10,41 +10,41 @@ from pydantic import Field
 from auth.roles import Role
 from server.call import Call
 from server.tools._spec import EDITS, Arguments, MaxTokens, tool
-from vaults.activity_log.entries import Noted
+from vaults.activity_log.entries import ActivityEntry
 from vaults.domain.continuity import resume_brief, sessions
 from vaults.domain.continuity.handoffs import Handoff
-from vaults.domain.continuity.session_events import Event
-from vaults.domain.continuity.sessions import Ending, Saved, SessionView, Span, Status
+from vaults.domain.continuity.session_events import SessionEvent
+from vaults.domain.continuity.sessions import SessionEnding, SessionFilter, SessionStatus, SessionSummary, SessionView
 from vaults.domain.memories.memory_model import Filled, Label, Metadata
 from vaults.domain.paging import token_budget
 from vaults.domain.secrets import redaction
 
-Line = Annotated[Filled, Field(max_length=500)]
-Lines = Annotated[list[Line], Field(max_length=50)]
+SessionLine = Annotated[Filled, Field(max_length=500)]
+SessionLines = Annotated[list[SessionLine], Field(max_length=50)]
 
 
-class ResumeArguments(Arguments):
+class SessionResumeArguments(Arguments):
     limit: Annotated[int, Field(ge=1, le=50, description="recent sessions shown")] = 5
     max_tokens: MaxTokens = 700
 
 
 @dataclass(frozen=True, slots=True)
-class Resumed:
+class SessionResumeResult:
     """Your session, what others did before you, who is at work now, and the handoff that waits for you."""
 
     session: SessionView
     sessions: list[SessionView]
     concurrent: list[SessionView] = field(default_factory=list)
     concurrent_total: int = 0
-    recent_activity: list[Event] = field(default_factory=list)
+    recent_activity: list[SessionEvent] = field(default_factory=list)
     handoff: Handoff | None = None
     truncated: bool = False
 
 
 @tool(
     role=Role.READER,
-    rare=("max_tokens",),
-    noted=lambda _, found: Noted(
+    hidden_args=("max_tokens",),
+    activity_entry=lambda _, found: ActivityEntry(
         "session_resumed"
         if found.sessions or found.handoff
         else "tool_call",  # usage counts those that opened something
@@ -52,11 +52,11 @@ class Resumed:
         f"resumed, {len(found.sessions)} sessions shown",
     ),
 )
-async def session_resume(call: Call, args: ResumeArguments) -> Resumed:
+async def session_resume(call: Call, args: SessionResumeArguments) -> SessionResumeResult:
     """What earlier sessions did and left, who is at work now, and your session's handle. Use it when you begin."""
-    found = await sessions.look_around(call.vault, call.taker, call.session, args.limit)
-    told = resume_brief.in_brief(found, args.max_tokens)
-    return Resumed(
+    found = await sessions.read_resume_context(call.vault, call.taker, call.session, args.limit)
+    told = resume_brief.shorten_to_budget(found, args.max_tokens)
+    return SessionResumeResult(
         told.session,
         told.sessions,
         told.concurrent,
@@ -67,20 +67,20 @@ async def session_resume(call: Call, args: ResumeArguments) -> Resumed:
     )
 
 
-class SaveArguments(Arguments):
+class SessionSaveArguments(Arguments):
     summary: Annotated[Filled | None, Field(max_length=2000, description="what was done, for whoever comes next")] = (
         None
     )
     goal: Annotated[Filled | None, Field(max_length=1000, description="what it was for")] = None
-    actions: Annotated[Lines | None, Field(description="what was done, step by step")] = None
-    outcomes: Annotated[Lines | None, Field(description="what came of it")] = None
+    actions: Annotated[SessionLines | None, Field(description="what was done, step by step")] = None
+    outcomes: Annotated[SessionLines | None, Field(description="what came of it")] = None
     where_left_off: Annotated[Filled | None, Field(max_length=2000, description="where to go on")] = None
-    status: Annotated[Ending, Field(description="paused can be gone on with")] = "paused"
+    status: Annotated[SessionEnding, Field(description="paused can be gone on with")] = "paused"
     metadata: Metadata | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SessionSaveResult:
     """The session as it was saved."""
 
     session: SessionView
@@ -90,22 +90,26 @@ class Kept:
     role=Role.WRITER,
     effect=EDITS,
     head=lambda kept: f"The session is {kept.session.status}; its claims are free.",
-    deed="save where a session stands",
-    rare=("metadata",),
-    noted=lambda _, kept: Noted("session_saved", kept.session.id, f"saved the session as {kept.session.status}"),
+    action_summary="save where a session stands",
+    hidden_args=("metadata",),
+    activity_entry=lambda _, kept: ActivityEntry(
+        "session_saved", kept.session.id, f"saved the session as {kept.session.status}"
+    ),
 )
-async def session_save(call: Call, args: SaveArguments) -> Kept:
+async def session_save(call: Call, args: SessionSaveArguments) -> SessionSaveResult:
     """Save where you stand, for whoever goes on: a later you, or somebody else. Use it before you stop; frees your
     claims."""
     given: dict[str, Any] = args.model_dump(
         include={"summary", "goal", "actions", "outcomes", "where_left_off", "metadata"}
     )
-    kept = redaction.guard(given, call.vault.shared.hygiene).fields
-    return Kept(await sessions.save(call.vault, call.actor, call.session, Saved(**kept), args.status))
+    kept = redaction.refuse_or_redact(given, call.vault.shared.hygiene).fields
+    return SessionSaveResult(
+        await sessions.save(call.vault, call.actor, call.session, SessionSummary(**kept), args.status)
+    )
 
 
-class HistoryArguments(Arguments):
-    status: Annotated[Status | None, Field(description="only such sessions")] = None
+class SessionHistoryArguments(Arguments):
+    status: Annotated[SessionStatus | None, Field(description="only such sessions")] = None
     since: Annotated[Label | None, Field(description="begun at or after, RFC 3339")] = None
     until: Annotated[Label | None, Field(description="begun at or before, RFC 3339")] = None
     limit: Annotated[int, Field(ge=1, le=50, description="sessions at most")] = 10
@@ -113,7 +117,7 @@ class HistoryArguments(Arguments):
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class SessionHistoryResult:
     """Sessions, the newest first. ``total`` counts all that fit."""
 
     sessions: list[SessionView]
@@ -122,8 +126,10 @@ class History:
 
 
 @tool(role=Role.READER, preset="notes")
-async def session_history(call: Call, args: HistoryArguments) -> History:
+async def session_history(call: Call, args: SessionHistoryArguments) -> SessionHistoryResult:
     """Sessions of this vault by time and status, with what each did by tool. Use it to find out who did what when."""
-    found, total = await sessions.history(call.vault, call.actor, Span(args.status, args.since, args.until), args.limit)
-    shown = await token_budget.fitted(call.vault, found, args.max_tokens)
-    return History(shown, total, len(shown) < total)
+    found, total = await sessions.history(
+        call.vault, call.actor, SessionFilter(args.status, args.since, args.until), args.limit
+    )
+    shown = await token_budget.fit_rows(call.vault, found, args.max_tokens)
+    return SessionHistoryResult(shown, total, len(shown) < total)

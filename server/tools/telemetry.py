@@ -11,21 +11,21 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tools._spec import ADDS, EDITS, Arguments, Registry, tool
+from server.tools._spec import ADDS, EDITS, Arguments, ToolRegistry, tool
 from vaults import clock
-from vaults.activity_log.entries import Noted
+from vaults.activity_log.entries import ActivityEntry
 from vaults.context import run_in
 from vaults.domain.continuity import feedback as opinions
 from vaults.domain.continuity import usage_report as spending
-from vaults.domain.continuity.feedback import Feedback, Type
-from vaults.domain.continuity.usage_report import CallerUse, Savings, ToolUse
+from vaults.domain.continuity.feedback import Feedback, FeedbackType
+from vaults.domain.continuity.usage_report import CallerUsage, Savings, ToolUsage
 from vaults.domain.maintenance import growth as growing
-from vaults.domain.maintenance.growth import Day
+from vaults.domain.maintenance.growth import DayGrowth
 from vaults.domain.memories import cleanup as hygiene
-from vaults.domain.memories.cleanup import Findings
+from vaults.domain.memories.cleanup import CleanupFindings
 from vaults.domain.memories.memory_model import Filled, Label, Text
 from vaults.domain.secrets import redaction
-from vaults.domain.text.plurals import many
+from vaults.domain.text.plurals import pluralize
 from vaults.durations import parse_duration
 from vaults.errors import InvalidArgument
 from vaults.search import tokenizer
@@ -36,11 +36,11 @@ USAGE_ACTIONS = {"report": Role.READER, "archive": Role.WRITER}
 class UsageArguments(Arguments):
     action: Annotated[Literal["report", "archive"], Field(description="report, or archive first")] = "report"
     since: Annotated[Text, Field(max_length=40, description="a duration such as 7d, or an RFC 3339 time")] = "30d"
-    kind: Annotated[hygiene.Kind | None, Field(description="archive: which findings of the report")] = None
+    kind: Annotated[hygiene.CleanupKind | None, Field(description="archive: which findings of the report")] = None
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class TokenUsage:
     """``schemas``: exactly what the tools you are shown take of every session of yours, in cl100k. Arguments and
     results are estimated, at four characters a token."""
 
@@ -50,30 +50,30 @@ class Tokens:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class UsageResult:
     """Calls since ``since``: yours, or to an admin everybody's. ``truncated``: only the newest events are counted.
     ``growth`` and ``hygiene`` are of what you may see; ``callers`` is for admins."""
 
     since: str
     truncated: bool
     sessions: int
-    tools: list[ToolUse]
-    tokens: Tokens
+    tools: list[ToolUsage]
+    tokens: TokenUsage
     savings: Savings
-    growth: list[Day]
-    hygiene: Findings
-    callers: list[CallerUse] = field(default_factory=list)
+    growth: list[DayGrowth]
+    hygiene: CleanupFindings
+    callers: list[CallerUsage] = field(default_factory=list)
     archived: list[str] = field(default_factory=list)
 
 
-def _usage_noted(args: UsageArguments, _report: Usage) -> Noted | None:
+def _usage_entry(args: UsageArguments, _report: UsageResult) -> ActivityEntry | None:
     if args.action == "report":
         return None
     # Without a number: some may be private.
-    return Noted("memory_archived", None, f"archived what was {_TIDIED[str(args.kind)]}")
+    return ActivityEntry("memory_archived", None, f"archived what was {_HYGIENE_WORDS[str(args.kind)]}")
 
 
-_TIDIED = {"duplicates": "kept twice", "never_read": "never read", "expired": "expired"}
+_HYGIENE_WORDS = {"duplicates": "kept twice", "never_read": "never read", "expired": "expired"}
 
 
 @tool(
@@ -81,11 +81,11 @@ _TIDIED = {"duplicates": "kept twice", "never_read": "never read", "expired": "e
     effect=EDITS,
     preset="full",
     actions=USAGE_ACTIONS,
-    head=lambda found: f"Archived {many(len(found.archived), 'memory', 'memories')}." if found.archived else "",
-    deed="archive memories",
-    noted=_usage_noted,
+    head=lambda found: f"Archived {pluralize(len(found.archived), 'memory', 'memories')}." if found.archived else "",
+    action_summary="archive memories",
+    activity_entry=_usage_entry,
 )
-async def usage(call: Call, args: UsageArguments) -> Usage:
+async def usage(call: Call, args: UsageArguments) -> UsageResult:
     """What memory cost and saved: calls, errors, times and tokens by tool, savings, growth, and what could be tidied
     away. Use it when somebody asks what this costs, or before tidying up; action archive does that for one kind."""
     since = _moment(args.since)
@@ -95,24 +95,26 @@ async def usage(call: Call, args: UsageArguments) -> Usage:
             raise InvalidArgument("kind", "is required to archive: duplicates, never_read or expired")
         archived = await hygiene.archive(call.vault, call.actor, args.kind)
     admin = call.role == Role.ADMIN
-    found = await spending.spent(call.vault, since, by_caller=admin, owner=None if admin else call.actor.identity)
+    found = await spending.read_usage(call.vault, since, by_caller=admin, owner=None if admin else call.actor.identity)
     schemas = await run_in(
         call.vault.shared.pool,
-        schema_tokens,
+        count_schema_tokens,
         call.services.registry,
         call.role,
         call.caller.preset,
         call.caller.write_mode,
     )
-    return Usage(
+    return UsageResult(
         since=found.since,
         truncated=found.truncated,
         sessions=found.sessions,
         tools=found.tools,
-        tokens=Tokens(schemas, sum(use.tokens_in for use in found.tools), sum(use.tokens_out for use in found.tools)),
-        savings=spending.savings(found, schemas),
-        growth=await growing.growth(call.vault, call.actor),
-        hygiene=await hygiene.findings(call.vault, call.actor),
+        tokens=TokenUsage(
+            schemas, sum(use.tokens_in for use in found.tools), sum(use.tokens_out for use in found.tools)
+        ),
+        savings=spending.estimate_savings(found, schemas),
+        growth=await growing.read_growth(call.vault, call.actor),
+        hygiene=await hygiene.find_cleanup(call.vault, call.actor),
         callers=found.callers,
         archived=archived,
     )
@@ -122,13 +124,13 @@ def _moment(since: str) -> str:
     try:
         return clock.ago(parse_duration(since))
     except ValueError:
-        return clock.parsed(since, "since")
+        return clock.parse(since, "since")
     except OverflowError:
         raise InvalidArgument("since", "must not lie before the year 1") from None
 
 
 @lru_cache(maxsize=64)
-def schema_tokens(registry: Registry, role: Role, preset: str, write_mode: str) -> int:
+def count_schema_tokens(registry: ToolRegistry, role: Role, preset: str, write_mode: str) -> int:
     """What a model is shown of the tools, in cl100k tokens. Blocking: 0.4 s the first time in a process."""
     shown = [
         {
@@ -138,18 +140,18 @@ def schema_tokens(registry: Registry, role: Role, preset: str, write_mode: str) 
         }
         for spec in registry.visible(role, preset, write_mode)
     ]
-    return tokenizer.count(json.dumps(shown, ensure_ascii=False))
+    return tokenizer.count_tokens(json.dumps(shown, ensure_ascii=False))
 
 
 class FeedbackArguments(Arguments):
-    type: Annotated[Type, Field(description="what kind of word it is")]
+    type: Annotated[FeedbackType, Field(description="what kind of word it is")]
     message: Annotated[Filled | None, Field(max_length=2000, description="what happened, what you wanted")] = None
     tool: Annotated[Label | None, Field(description="tool it is about; needed for right_tool, wrong_tool")] = None
     call_id: Annotated[Label | None, Field(description="id of the call it is about")] = None
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class FeedbackResult:
     """What was said is kept."""
 
     id: str
@@ -162,15 +164,19 @@ class Received:
     effect=ADDS,
     preset="full",
     text=lambda kept: f"Kept as {kept.id}.",
-    deed="leave feedback for the people who run this memory",
-    noted=lambda _args, kept: Noted("feedback", kept.id, f"gave feedback: {kept.type.replace('_', ' ')}"),
+    action_summary="leave feedback for the people who run this memory",
+    activity_entry=lambda _args, kept: ActivityEntry(
+        "feedback", kept.id, f"gave feedback: {kept.type.replace('_', ' ')}"
+    ),
 )
-async def feedback(call: Call, args: FeedbackArguments) -> Received:
+async def feedback(call: Call, args: FeedbackArguments) -> FeedbackResult:
     """Tell the people who run this memory about a bug, a wish or a nuisance, or whether a tool was the right one. Use
     it when a tool fails you or serves you well."""
     if args.tool is not None and call.services.registry.get(args.tool) is None:
         raise InvalidArgument("tool", "is not a tool of this server", hint="discover_tools names them")
     given = {"message": args.message, "call_id": args.call_id}
-    kept = redaction.guard(given, call.vault.shared.hygiene).fields
+    kept = redaction.refuse_or_redact(given, call.vault.shared.hygiene).fields
     said = Feedback(args.type, kept["message"], args.tool, kept["call_id"])
-    return Received(await opinions.give(call.vault, call.actor, call.session, said), args.type, args.tool)
+    return FeedbackResult(
+        await opinions.record_feedback(call.vault, call.actor, call.session, said), args.type, args.tool
+    )

@@ -8,21 +8,21 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from auth.roles import Role
-from server.allowance import storer
+from server.allowance import store_quota
 from server.call import Call
 from server.tools._spec import EDITS, READS, Arguments, MaxTokens, tool
 from vaults import clock
-from vaults.activity_log.entries import Noted
+from vaults.activity_log.entries import ActivityEntry
 from vaults.context import run_in
 from vaults.domain.continuity import checkpoints
 from vaults.domain.continuity import threads as domain
-from vaults.domain.continuity.checkpoints import STATE_KB, Checkpoint, Difference, Saved, Version
-from vaults.domain.continuity.threads import Filed, Part, Thread, Visit
-from vaults.domain.memories.memory_model import GLOBAL, Filled, Label, bounded_json, workspace_key
+from vaults.domain.continuity.checkpoints import MAX_STATE_KB, Checkpoint, CheckpointVersion, SavedCheckpoint, StateDiff
+from vaults.domain.continuity.threads import Thread, ThreadItem, ThreadMemory, ThreadVisit
+from vaults.domain.memories.memory_model import GLOBAL, Filled, Label, check_json_size, workspace_key
 from vaults.domain.secrets import redaction
-from vaults.domain.text.plurals import many
+from vaults.domain.text.plurals import pluralize
 from vaults.errors import InvalidArgument
-from vaults.search.filters import Filter
+from vaults.search.filters import SearchFilter
 
 
 class ThreadsArguments(Arguments):
@@ -33,23 +33,23 @@ class ThreadsArguments(Arguments):
 
 
 @dataclass(frozen=True, slots=True)
-class Threads:
+class ThreadsResult:
     """Threads, the one that changed last first, of ``total``; or one with what it holds. ``diff``: to the current state
     from the one before it. ``truncated``: there is more."""
 
     threads: list[Thread]
     total: int
     truncated: bool
-    memories: list[Filed] = field(default_factory=list)
-    passages: list[Part] = field(default_factory=list)
-    sessions: list[Visit] = field(default_factory=list)
-    checkpoints: list[Version] = field(default_factory=list)
+    memories: list[ThreadMemory] = field(default_factory=list)
+    passages: list[ThreadItem] = field(default_factory=list)
+    sessions: list[ThreadVisit] = field(default_factory=list)
+    checkpoints: list[CheckpointVersion] = field(default_factory=list)
     state: Checkpoint | None = None
-    diff: Difference | None = None
+    diff: StateDiff | None = None
 
 
-def _head(found: Threads) -> str:
-    shown = f"{len(found.threads)} of {many(found.total, 'thread')}."
+def _head(found: ThreadsResult) -> str:
+    shown = f"{len(found.threads)} of {pluralize(found.total, 'thread')}."
     left_out = found.checkpoints and found.state is None
     return f"{shown} Its state is left out: raise max_tokens to see it." if left_out else shown
 
@@ -61,23 +61,23 @@ def _head(found: Threads) -> str:
     preset="notes",
     actions={"list": Role.READER, "show": Role.READER},
 )
-async def threads(call: Call, args: ThreadsArguments) -> Threads:
+async def threads(call: Call, args: ThreadsArguments) -> ThreadsResult:
     """Lines of work in this vault, or what one of them holds: memories, notes, sessions, its state and how that
     changed. Use it before you go on with work that has a thread."""
     where = call.actor.workspace
     near = tuple(dict.fromkeys((where, GLOBAL))) if where else ()
-    only = Filter(call.actor.identity, clock.now(), workspaces=near)
+    only = SearchFilter(call.actor.identity, clock.now(), workspaces=near)
     await call.vault.ledger.flush()
     if args.action == "list":
-        page = await call.vault.db.read(lambda tx: domain.listed(tx, only, args.limit))
-        return Threads(page.threads, page.total, truncated=len(page.threads) < page.total)
+        page = await call.vault.db.read(lambda tx: domain.list_threads(tx, only, args.limit))
+        return ThreadsResult(page.threads, page.total, truncated=len(page.threads) < page.total)
     name = args.thread
     if name is None:
         raise InvalidArgument("thread", "is needed: the thread to show")
-    found = await call.vault.db.read(lambda tx: domain.shown(tx, only, name, args.limit))
+    found = await call.vault.db.read(lambda tx: domain.read_thread(tx, only, name, args.limit))
     fits = found.state is not None and found.state.tokens <= args.max_tokens
     cut = len(found.memories) < found.thread.memories or len(found.versions) < found.thread.checkpoints
-    return Threads(
+    return ThreadsResult(
         [found.thread],
         1,
         truncated=cut or (found.state is not None and not fits),
@@ -91,7 +91,7 @@ async def threads(call: Call, args: ThreadsArguments) -> Threads:
 
 
 def _state(value: dict[str, Any]) -> dict[str, Any]:
-    return bounded_json(value, STATE_KB)
+    return check_json_size(value, MAX_STATE_KB)
 
 
 class CheckpointArguments(Arguments):
@@ -105,17 +105,17 @@ class CheckpointArguments(Arguments):
     role=Role.WRITER,
     effect=EDITS,
     preset="notes",
-    deed="keep the state of its work",
-    noted=lambda args, saved: Noted(
+    action_summary="keep the state of its work",
+    activity_entry=lambda args, saved: ActivityEntry(
         "checkpoint", saved.state_id, "kept a state", threads=(args.thread,) if args.thread else ()
     ),
 )
-async def checkpoint(call: Call, args: CheckpointArguments) -> Saved:
+async def checkpoint(call: Call, args: CheckpointArguments) -> SavedCheckpoint:
     """Keep the state of your work as a JSON document, version by version. Use it at milestones and before risky steps:
     whoever goes on starts from it."""
-    await storer(call).check_size()
+    await store_quota(call).check_size()
     workspace = workspace_key(args.workspace) if args.workspace else call.actor.workspace or GLOBAL
     given = {"reason": args.reason, "state": args.state}
-    guarded = await run_in(call.vault.shared.pool, redaction.guard, given, call.vault.shared.hygiene)
-    draft = checkpoints.Draft(workspace, args.thread, guarded.fields["reason"], guarded.fields["state"])
+    guarded = await run_in(call.vault.shared.pool, redaction.refuse_or_redact, given, call.vault.shared.hygiene)
+    draft = checkpoints.CheckpointDraft(workspace, args.thread, guarded.fields["reason"], guarded.fields["state"])
     return replace(await checkpoints.save(call.vault, call.session, draft), warnings=guarded.warnings)

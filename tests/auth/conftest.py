@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from auth.keys import KeyRing, open_keys
+from auth.keys import KeyRing, open_key_ring
 from tests.auth.forge import Door
 from vaults.db.connection import Database
 from vaults.db.migration import migrate
@@ -20,11 +20,11 @@ async def control(tmp_path: Path) -> AsyncIterator[Database]:
 
 @pytest.fixture
 def ring(tmp_path: Path) -> KeyRing:
-    return open_keys(tmp_path / "keys")
+    return open_key_ring(tmp_path / "keys")
 
 
 @pytest.fixture
 async def door(control: Database, ring: KeyRing) -> Door:
     made = Door(control, ring)
-    await made.board.refresh()
+    await made.access_cache.refresh()
     return made

@@ -10,10 +10,10 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
-from auth.access_cache import AccessBoard
+from auth.access_cache import AccessCache
 from auth.authenticate import Authenticator
 from auth.errors import TokenInvalid
-from auth.external_issuer import OutsideAuthenticator
+from auth.external_issuer import ExternalAuthenticator
 from auth.keys import KeyRing
 from auth.local_issuer import LocalAuthenticator
 from auth.roles import Role
@@ -57,13 +57,13 @@ class Door:
 
     def __init__(self, control: Database, ring: KeyRing, **issuer: Any) -> None:
         self.control, self.ring, self.keys, self.clock = control, ring, HeldKeys(), Clock()
-        self.board = AccessBoard(control)
+        self.access_cache = AccessCache(control)
         settings = IssuerSettings(**{"issuer": IDP, "jwks_url": f"{IDP}/keys", "audiences": ("mem",), **issuer})
         self.chain = [
             LocalAuthenticator(ring, INSTANCE, 30),
-            OutsideAuthenticator(settings, self.keys, PUBLIC_URL, 30),  # type: ignore[arg-type]
+            ExternalAuthenticator(settings, self.keys, PUBLIC_URL, 30),  # type: ignore[arg-type]
         ]
-        self.authenticator = Authenticator(self.chain, self.board, clock=self.clock)
+        self.authenticator = Authenticator(self.chain, self.access_cache, clock=self.clock)
 
     async def __call__(self, token: str) -> Any:
         return await self.authenticator.authenticate(token)
@@ -96,7 +96,7 @@ def raw_token(header: dict[str, Any], payload: dict[str, Any], signature: bytes 
 
 async def local_token(door: Door, **request: Any) -> Any:
     wanted = TokenRequest(**{"subject": "alice", "vaults": ("v1",), "role": Role.WRITER, "ttl_s": 600, **request})
-    return await door.board.write(lambda w: create_token(w, door.ring, INSTANCE, wanted))
+    return await door.access_cache.write(lambda w: create_token(w, door.ring, INSTANCE, wanted))
 
 
 def local_claims(door: Door, token: str, **change: Any) -> str:

@@ -3,14 +3,14 @@
 from typing import Any
 
 from auth.licence import Licence
-from auth.plan_holders import NO_HOLDERS, Holders
+from auth.plan_holders import NO_HOLDERS, PlanHolders
 from auth.plans import Plans
 from auth.settings import LimitSettings, PlanSettings
 
 
 def plans_of(
     limits: LimitSettings | None = None,
-    holders: Holders = NO_HOLDERS,
+    holders: PlanHolders = NO_HOLDERS,
     licence: Licence | None = None,
     **plans: dict[str, Any],
 ) -> Plans:

@@ -4,20 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auth.access import Access
+from auth.access import AccessSnapshot
 from auth.authorize import Allowed, Denied, decide
-from auth.principal import LOCAL, Principal, is_name, local_names, outside_names, owner
+from auth.principal import LOCAL, Principal, external_names, is_name, local_names, owner
 from auth.roles import Role, parse_role, role_of_label, role_of_scopes
 from vaults.errors import InvalidArgument
 
 IDP = "https://id.example"
 
 
-def picture(*grants: tuple[str, str, str, Role], live: frozenset[str] = frozenset({"t1"})) -> Access:
+def picture(*grants: tuple[str, str, str, Role], live: frozenset[str] = frozenset({"t1"})) -> AccessSnapshot:
     found: dict[str, dict[str, dict[str, Role]]] = {}
     for subject, issuer, vault, role in grants:
         found.setdefault(issuer, {}).setdefault(subject, {})[vault] = role
-    return Access(found, live)
+    return AccessSnapshot(found, live)
 
 
 def local(subject: str = "alice", **caps: object) -> Principal:
@@ -25,7 +25,7 @@ def local(subject: str = "alice", **caps: object) -> Principal:
 
 
 def outside(subject: str = "alice", **rest: object) -> Principal:
-    return Principal(subject, IDP, outside_names(subject, "a@b.c", ("team",)), **rest)
+    return Principal(subject, IDP, external_names(subject, "a@b.c", ("team",)), **rest)
 
 
 def test_without_a_grant_nobody_may_do_anything() -> None:
@@ -60,9 +60,9 @@ def test_a_pinned_grant_means_only_that_kind_of_name(name: str) -> None:
 @pytest.mark.parametrize("claim", ["group:admins", "email:boss@x", "sub:root"])
 def test_a_name_that_looks_pinned_does_not_match_the_pin(claim: str) -> None:
     access = picture((claim, IDP, "v1", Role.ADMIN))
-    assert access.role_in(Principal(claim, IDP, outside_names(claim, None, ())), "v1") is None
-    assert access.role_in(Principal("x", IDP, outside_names("x", claim, ())), "v1") is None
-    assert access.role_in(Principal("x", IDP, outside_names("x", None, (claim,))), "v1") is None
+    assert access.role_in(Principal(claim, IDP, external_names(claim, None, ())), "v1") is None
+    assert access.role_in(Principal("x", IDP, external_names("x", claim, ())), "v1") is None
+    assert access.role_in(Principal("x", IDP, external_names("x", None, (claim,))), "v1") is None
 
 
 def test_grants_add_up_over_names_and_the_star() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import jwt
 import pytest
 
-from auth.authenticate import REMEMBERED
+from auth.authenticate import CACHE_SIZE
 from auth.grants import set_grant
 from auth.keys import KeyRing
 from auth.principal import LOCAL
@@ -38,7 +38,7 @@ async def test_a_local_token_gives_its_principal_and_caps(door: Door) -> None:
     assert (principal.subject, principal.issuer, principal.token_id) == ("alice", LOCAL, issued.id)
     assert (principal.token_vaults, principal.token_role, principal.preset) == ({"v1", "v2"}, Role.READER, "notes")
     assert (principal.scope_role, principal.lacks_scope) == (None, False)
-    assert door.board.current.role_in(principal, "v1") is Role.READER
+    assert door.access_cache.current.role_in(principal, "v1") is Role.READER
 
 
 async def test_a_star_token_has_no_cap_on_vaults(door: Door) -> None:
@@ -139,7 +139,7 @@ async def test_a_token_of_another_installation_is_refused(door: Door) -> None:
 async def test_73_a_revoked_token_is_refused_on_the_next_request_although_remembered(door: Door) -> None:
     issued = await local_token(door)
     await door(issued.token)
-    await door.board.write(lambda w: revoke_token(w, issued.id))
+    await door.access_cache.write(lambda w: revoke_token(w, issued.id))
     assert await door.reason(issued.token) == "revoked"
 
 
@@ -152,13 +152,13 @@ async def test_73_a_token_another_process_just_made_is_good_at_once(door: Door) 
 async def test_73_a_lowered_role_holds_for_the_token_already_in_use(door: Door) -> None:
     issued = await local_token(door, role=Role.ADMIN)
     principal = await door(issued.token)
-    await door.board.write(lambda w: set_grant(w, "alice", LOCAL, "v1", Role.READER))
-    assert door.board.current.role_in(principal, "v1") is Role.READER
+    await door.access_cache.write(lambda w: set_grant(w, "alice", LOCAL, "v1", Role.READER))
+    assert door.access_cache.current.role_in(principal, "v1") is Role.READER
 
 
 async def test_73_a_token_whose_row_is_gone_is_refused(door: Door) -> None:
     issued = await local_token(door)
-    await door.board.write(lambda w: w.run("DELETE FROM tokens"))
+    await door.access_cache.write(lambda w: w.run("DELETE FROM tokens"))
     assert await door.reason(issued.token) == "revoked"
 
 
@@ -202,9 +202,9 @@ async def test_refused_tokens_push_nobody_out_and_the_memory_is_bounded(door: Do
         await door.reason(raw_token({"alg": "RS256", "kid": "rsa"}, claims(sub=f"s{number}"), b"x"))
     assert not door.authenticator._verified
     principal = await door(signed())
-    for number in range(REMEMBERED + 5):
+    for number in range(CACHE_SIZE + 5):
         door.authenticator._remember(number.to_bytes(32, "big"), principal)
-    assert len(door.authenticator._verified) == REMEMBERED
+    assert len(door.authenticator._verified) == CACHE_SIZE
 
 
 async def test_no_token_is_kept_as_text(door: Door) -> None:

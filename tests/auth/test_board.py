@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from auth.access import load_access
-from auth.access_cache import STALE_S, AccessBoard
+from auth.access_cache import STALE_S, AccessCache
 from auth.awake_clock import BEAT_S
 from auth.grants import remove_grant, set_grant
 from auth.keys import KeyRing
@@ -27,7 +27,7 @@ class Clock:
     def __call__(self) -> float:
         return self.now
 
-    def run(self, board: AccessBoard, seconds: float) -> None:
+    def run(self, board: AccessCache, seconds: float) -> None:
         """Time passes on a loop that runs."""
         for _ in range(round(seconds / BEAT_S)):
             self.now += BEAT_S
@@ -44,11 +44,11 @@ async def other_process(control: Database) -> AsyncIterator[Database]:
 
 async def test_before_the_first_look_nobody_is_let_in(control: Database) -> None:
     with pytest.raises(VaultUnavailable):
-        _ = AccessBoard(control).current
+        _ = AccessCache(control).current
 
 
 async def test_what_is_written_here_holds_when_the_write_returns(control: Database) -> None:
-    board = AccessBoard(control)
+    board = AccessCache(control)
     await board.refresh()
     await board.write(lambda w: set_grant(w, "alice", LOCAL, "v1", Role.WRITER))
     assert board.current.role_in(ALICE, "v1") is Role.WRITER
@@ -57,7 +57,7 @@ async def test_what_is_written_here_holds_when_the_write_returns(control: Databa
 
 
 async def test_a_write_of_this_process_past_the_board_is_noticed_too(control: Database) -> None:
-    board = AccessBoard(control)
+    board = AccessCache(control)
     await board.refresh()
     await control.write(lambda w: set_grant(w, "alice", LOCAL, "v1", Role.WRITER))
     await board.refresh()
@@ -67,7 +67,7 @@ async def test_a_write_of_this_process_past_the_board_is_noticed_too(control: Da
 async def test_the_poll_notices_what_another_process_wrote(control: Database, other_process: Database) -> None:
     looks = asyncio.Queue[None]()
     loop = asyncio.get_running_loop()
-    board = AccessBoard(control, poll_s=0.01, followers=[lambda: loop.call_soon_threadsafe(looks.put_nowait, None)])
+    board = AccessCache(control, poll_s=0.01, followers=[lambda: loop.call_soon_threadsafe(looks.put_nowait, None)])
     await board.start()
     try:
         await other_process.write(lambda w: set_grant(w, "alice", LOCAL, "v1", Role.WRITER))
@@ -81,7 +81,7 @@ async def test_the_poll_notices_what_another_process_wrote(control: Database, ot
 
 
 async def test_nothing_is_read_again_while_nothing_changed(control: Database, other_process: Database) -> None:
-    board = AccessBoard(control)
+    board = AccessCache(control)
     first = await board.refresh()
     assert await board.refresh() is first
     await other_process.write(lambda w: set_grant(w, "alice", LOCAL, "v1", Role.WRITER))
@@ -90,7 +90,7 @@ async def test_nothing_is_read_again_while_nothing_changed(control: Database, ot
 
 async def test_when_control_db_cannot_be_read_everybody_is_refused_after_five_seconds(control: Database) -> None:
     clock = Clock()
-    board = AccessBoard(control, clock=clock)
+    board = AccessCache(control, clock=clock)
     await board.refresh()
     await control.close()
     with pytest.raises(VaultUnavailable):
@@ -104,7 +104,7 @@ async def test_when_control_db_cannot_be_read_everybody_is_refused_after_five_se
 
 async def test_a_loop_that_stood_still_makes_no_picture_stale(control: Database) -> None:
     clock = Clock()
-    board = AccessBoard(control, clock=clock)
+    board = AccessCache(control, clock=clock)
     await board.refresh()
     clock.now += 600
     assert board.current is not None
@@ -117,7 +117,7 @@ async def test_a_loop_that_stood_still_makes_no_picture_stale(control: Database)
 
 async def test_after_a_stall_a_request_first_looks_for_changes(control: Database, other_process: Database) -> None:
     clock = Clock()
-    board = AccessBoard(control, clock=clock)
+    board = AccessCache(control, clock=clock)
     await board.refresh()
     await other_process.write(lambda w: set_grant(w, "alice", LOCAL, "v1", Role.WRITER))
     await board.catch_up()
@@ -129,7 +129,7 @@ async def test_after_a_stall_a_request_first_looks_for_changes(control: Database
 
 async def test_a_hung_database_is_not_waited_for_by_every_request(control: Database) -> None:
     clock = Clock()
-    board = AccessBoard(control, clock=clock)
+    board = AccessCache(control, clock=clock)
     await board.refresh()
     clock.run(board, STALE_S + 1)
     async with board._one_at_a_time:  # as a poll whose read does not return
@@ -140,7 +140,7 @@ async def test_a_hung_database_is_not_waited_for_by_every_request(control: Datab
 
 async def test_the_clock_beats_while_the_board_is_started(control: Database) -> None:
     clock = Clock()
-    board = AccessBoard(control, clock=clock)
+    board = AccessCache(control, clock=clock)
     await board.start()
     try:
         clock.now += BEAT_S
@@ -164,7 +164,7 @@ async def test_a_failing_poll_goes_on_trying(control: Database) -> None:
         if failing[0]:
             raise OSError("disk")
 
-    board = AccessBoard(control, poll_s=0.01, followers=[follow])
+    board = AccessCache(control, poll_s=0.01, followers=[follow])
     await board.start()
     try:
         for _ in range(2):
@@ -179,7 +179,7 @@ async def test_a_failing_poll_goes_on_trying(control: Database) -> None:
 
 
 async def test_closing_leaves_no_task_and_keeps_the_database_open(control: Database) -> None:
-    board = AccessBoard(control)
+    board = AccessCache(control)
     await board.start()
     await board.close()
     await board.close()

@@ -2,20 +2,20 @@ import asyncio
 
 import pytest
 
-from auth.daily_usage import DayCounters, Share
-from auth.plans import Bound
+from auth.daily_usage import CounterShare, DailyUsage
+from auth.plans import PlanBound
 from vaults.db.connection import Database
 from vaults.errors import QuotaExceeded
 
 DAY = "2026-11-21"
 
 
-def share(counter: str, limit: int | None = None) -> Share:
-    return Share(counter, None if limit is None else Bound("stores_per_day", "principal", "free", limit))
+def share(counter: str, limit: int | None = None) -> CounterShare:
+    return CounterShare(counter, None if limit is None else PlanBound("stores_per_day", "principal", "free", limit))
 
 
-def counting(control: Database) -> DayCounters:
-    return DayCounters(control, today=lambda: DAY)
+def counting(control: Database) -> DailyUsage:
+    return DailyUsage(control, today=lambda: DAY)
 
 
 async def test_a_caller_is_refused_when_the_days_share_is_used_up_and_others_are_not(control: Database) -> None:
@@ -69,7 +69,7 @@ async def test_processes_add_up_at_their_next_flush(control: Database) -> None:
 
 async def test_a_new_day_starts_at_zero_and_a_clock_set_back_gives_no_second_day(control: Database) -> None:
     day = [DAY]
-    days = DayCounters(control, today=lambda: day[0])
+    days = DailyUsage(control, today=lambda: day[0])
     await days.take([share("alice", 2)])
     day[0] = "2026-11-22"
     assert (await days.take([share("alice", 2)], 2)).stores == 2
@@ -81,7 +81,7 @@ async def test_a_new_day_starts_at_zero_and_a_clock_set_back_gives_no_second_day
 async def test_a_day_that_ends_while_the_table_is_read_counts_for_the_new_one(control: Database) -> None:
     seen = iter([DAY, "2026-11-22"])
     last = "2026-11-22"
-    days = DayCounters(control, today=lambda: next(seen, last))
+    days = DailyUsage(control, today=lambda: next(seen, last))
     await control.write(lambda tx: tx.run("INSERT INTO usage_days VALUES ('alice', ?, 9)", (DAY,)))
     assert (await days.take([share("alice", 9)], 9)).day == "2026-11-22"
 

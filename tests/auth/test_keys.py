@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from auth.keys import KeyRing, add_key, open_keys, open_secret
+from auth.keys import KeyRing, add_key, open_key_ring, open_secret
 from tests.work import PATIENCE_S
 from vaults.errors import VaultUnavailable
 
@@ -21,20 +21,20 @@ def mode(path: Path) -> int:
 
 def test_the_first_start_makes_one_private_key_in_a_private_folder(tmp_path: Path) -> None:
     folder = tmp_path / "data" / "keys"
-    open_keys(folder)
+    open_key_ring(folder)
     assert [entry.name for entry in folder.iterdir()] == ["0001.pem"]
     assert (mode(folder), mode(folder / "0001.pem")) == (0o700, 0o600)
 
 
 def test_keys_survive_a_restart(tmp_path: Path) -> None:
-    first, second = open_keys(tmp_path / "keys"), open_keys(tmp_path / "keys")
+    first, second = open_key_ring(tmp_path / "keys"), open_key_ring(tmp_path / "keys")
     assert first.newest.kid == second.newest.kid
     assert first.jwks() == second.jwks()
 
 
 def _open(folder: Path, barrier: object, answers: object) -> None:
     barrier.wait()
-    answers.put(open_keys(folder).newest.kid)
+    answers.put(open_key_ring(folder).newest.kid)
 
 
 def test_processes_that_start_at_once_agree_on_one_key(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_secret_is_private_and_the_same_for_all_processes(tmp_path: Path) -> N
     (folder / "a.key").chmod(0o644)
     open_secret(folder, "a.key")
     assert mode(folder / "a.key") == 0o600
-    assert open_keys(folder).newest, "secrets beside them are no keys that sign"
+    assert open_key_ring(folder).newest, "secrets beside them are no keys that sign"
 
 
 def test_a_secret_that_was_cut_is_not_used(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_secret_that_was_cut_is_not_used(tmp_path: Path) -> None:
 
 
 def test_a_new_key_signs_and_the_old_one_still_verifies(tmp_path: Path) -> None:
-    ring = open_keys(tmp_path / "keys")
+    ring = open_key_ring(tmp_path / "keys")
     old = ring.newest
     assert add_key(tmp_path / "keys") == "0002.pem"
     assert ring.newest is old
@@ -98,7 +98,7 @@ def test_a_new_key_signs_and_the_old_one_still_verifies(tmp_path: Path) -> None:
 
 
 def test_a_key_that_was_removed_verifies_nothing_any_more(tmp_path: Path) -> None:
-    ring = open_keys(tmp_path / "keys")
+    ring = open_key_ring(tmp_path / "keys")
     old = ring.newest.kid
     add_key(tmp_path / "keys")
     (tmp_path / "keys" / "0001.pem").unlink()
@@ -107,24 +107,24 @@ def test_a_key_that_was_removed_verifies_nothing_any_more(tmp_path: Path) -> Non
 
 
 def test_loose_modes_are_made_private_and_named(tmp_path: Path) -> None:
-    open_keys(tmp_path / "keys")
+    open_key_ring(tmp_path / "keys")
     (tmp_path / "keys").chmod(0o755)
     (tmp_path / "keys" / "0001.pem").chmod(0o644)
-    ring = open_keys(tmp_path / "keys")
+    ring = open_key_ring(tmp_path / "keys")
     assert ring.repaired == ("0001.pem",)
     assert (mode(tmp_path / "keys"), mode(tmp_path / "keys" / "0001.pem")) == (0o700, 0o600)
 
 
 def test_files_that_are_not_keys_by_name_are_left_alone(tmp_path: Path) -> None:
-    open_keys(tmp_path / "keys")
+    open_key_ring(tmp_path / "keys")
     for name in (".new-1234", "0001.pem.bak", "notes.txt", "٠٠٠٢.pem"):
         (tmp_path / "keys" / name).write_text("not a key")
-    assert len(open_keys(tmp_path / "keys").jwks()["keys"]) == 1
+    assert len(open_key_ring(tmp_path / "keys").jwks()["keys"]) == 1
 
 
 @pytest.mark.parametrize("kind", ["garbage", "rsa", "empty"])
 def test_a_key_file_of_another_kind_stops_the_start_with_its_name(tmp_path: Path, kind: str) -> None:
-    open_keys(tmp_path / "keys")
+    open_key_ring(tmp_path / "keys")
     pem = b"" if kind == "empty" else b"garbage"
     if kind == "rsa":
         pem = rsa.generate_private_key(65537, 2048).private_bytes(
@@ -132,7 +132,7 @@ def test_a_key_file_of_another_kind_stops_the_start_with_its_name(tmp_path: Path
         )
     (tmp_path / "keys" / "0002.pem").write_bytes(pem)
     with pytest.raises(VaultUnavailable, match=r"0002\.pem"):
-        open_keys(tmp_path / "keys")
+        open_key_ring(tmp_path / "keys")
 
 
 def test_the_published_document_holds_public_halves_only_under_their_thumbprints(ring: KeyRing) -> None:

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auth.licence import Verdict
+from auth.licence import LicenceVerdict
 from auth.licence_check import check_licence, public_key
 from auth.licence_file import LicenceFile
 from auth.licence_sign import LicenceRequest, make_keys, sign_licence
@@ -30,7 +30,7 @@ def wanted(**changed: Any) -> LicenceRequest:
     return LicenceRequest(**{"subject": "acme", "ttl_s": 3600, "plans": FREE, **changed})
 
 
-def judged(text: str, *, now: float | None = None, public: bytes = PUBLIC) -> Verdict:
+def judged(text: str, *, now: float | None = None, public: bytes = PUBLIC) -> LicenceVerdict:
     key = public_key(public)
     assert key is not None
     return check_licence(text, key, HERE, time.time() if now is None else now)

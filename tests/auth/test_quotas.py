@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from auth.plan_holders import Holders
+from auth.plan_holders import PlanHolders
 from auth.principal import LOCAL, Principal, local_names
 from auth.quotas import Quotas
 from auth.rate_windows import SWEEP_AT, MonotonicWindows
@@ -91,7 +91,7 @@ def test_a_refused_call_takes_no_place() -> None:
 
 def test_the_calls_of_a_plan_bound_the_caller_that_is_on_it_below_those_of_the_settings() -> None:
     limits = LimitSettings(calls_per_minute=3)
-    plans = plans_of(limits, Holders({}, {LOCAL: {"alice": "slow", "bob": "quick"}}), slow={"calls_per_minute": 1},
+    plans = plans_of(limits, PlanHolders({}, {LOCAL: {"alice": "slow", "bob": "quick"}}), slow={"calls_per_minute": 1},
         quick={"calls_per_minute": 9},
     )  # fmt: skip
     quotas = Quotas(limits, plans, clock=Clock())
@@ -109,7 +109,9 @@ def test_the_calls_of_a_plan_bound_the_caller_that_is_on_it_below_those_of_the_s
 
 def test_the_calls_of_a_vaults_plan_are_those_of_all_its_callers() -> None:
     limits = LimitSettings()
-    quotas = Quotas(limits, plans_of(limits, Holders({"v1": "slow"}, {}), slow={"calls_per_minute": 2}), clock=Clock())
+    quotas = Quotas(
+        limits, plans_of(limits, PlanHolders({"v1": "slow"}, {}), slow={"calls_per_minute": 2}), clock=Clock()
+    )
     call(quotas, "alice")
     call(quotas, "bob")
     with pytest.raises(RateLimited) as caught:

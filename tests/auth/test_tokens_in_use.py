@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from auth.authenticate import Authenticator
-from auth.daily_usage import DayCounters
+from auth.daily_usage import DailyUsage
 from auth.errors import TokenInvalid
 from auth.roles import Role
 from auth.tokens import TOKEN_SEEN, ending_tokens, revoke_token
@@ -20,12 +20,12 @@ NOTICE = timedelta(days=14)
 
 
 async def test_a_token_is_noted_once_a_day_when_it_is_let_in(door: Door, control: Database) -> None:
-    days = DayCounters(control)
+    days = DailyUsage(control)
     door.authenticator = Authenticator(
-        door.chain, door.board, clock=door.clock, used=lambda token_id: days.saw(TOKEN_SEEN + token_id)
+        door.chain, door.access_cache, clock=door.clock, used=lambda token_id: days.mark_seen(TOKEN_SEEN + token_id)
     )
     issued, revoked = await local_token(door), await local_token(door)
-    await door.board.write(lambda tx: revoke_token(tx, revoked.id))
+    await door.access_cache.write(lambda tx: revoke_token(tx, revoked.id))
     for _ in range(3):
         await door(issued.token)
         door.clock.now += 31  # it is verified anew
@@ -38,8 +38,8 @@ async def test_a_token_is_noted_once_a_day_when_it_is_let_in(door: Door, control
 
 
 async def test_seeing_a_token_where_nothing_can_be_written_fails_nobody(control: Database) -> None:
-    days = DayCounters(control)
-    days.saw("token:x")
+    days = DailyUsage(control)
+    days.mark_seen("token:x")
     await control.close()
     await days.close()
 
@@ -48,10 +48,10 @@ async def test_tokens_in_use_that_end_soon_are_told_of_unless_replaced(door: Doo
     async def made(subject: str, days: int, vaults: tuple[str, ...] = ("v1",), *, used: bool = True) -> str:
         token = await local_token(door, subject=subject, ttl_s=days * DAY_S, vaults=vaults, role=Role.WRITER)
         if used:
-            counters.saw(TOKEN_SEEN + token.id)
+            counters.mark_seen(TOKEN_SEEN + token.id)
         return str(token.id)
 
-    counters = DayCounters(control)
+    counters = DailyUsage(control)
     ending = await made("ann", 30)
     await made("bob", 30, used=False)
     await made("cleo", 90)
@@ -61,7 +61,7 @@ async def test_tokens_in_use_that_end_soon_are_told_of_unless_replaced(door: Doo
     partly = await made("fay", 30, ("v1", "v2"))
     await made("fay", 60, ("v1",))
     gone = await made("gus", 30)
-    await door.board.write(lambda tx: revoke_token(tx, gone))
+    await door.access_cache.write(lambda tx: revoke_token(tx, gone))
     await counters.flush()
 
     async def told(after: float) -> list[str]:

@@ -9,9 +9,9 @@ import pytest
 
 from bench import locomo, ranking, report
 from bench.figures import Figure
-from bench.lag import interpolated
+from bench.lag import interpolate_quantile
 from bench.measurements import blocks, cpu_seconds, quantile, resident_bytes
-from bench.wire import Door, result_of
+from bench.wire import VaultEndpoint, result_of
 
 
 def test_a_quantile_is_a_value_that_was_measured() -> None:
@@ -50,8 +50,8 @@ def test_a_question_without_an_answer_counts_as_nothing_found() -> None:
 
 def test_a_histogram_is_read_inside_its_bucket() -> None:
     counts = {0.01: 90.0, 0.05: 100.0, float("inf"): 100.0}
-    assert interpolated(counts, 0.99) == pytest.approx(0.046)
-    assert interpolated({0.01: 50.0, float("inf"): 100.0}, 0.99) == 0.01
+    assert interpolate_quantile(counts, 0.99) == pytest.approx(0.046)
+    assert interpolate_quantile({0.01: 50.0, float("inf"): 100.0}, 0.99) == 0.01
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_failed_call_is_never_taken_for_an_answer() -> None:
 
 
 def test_the_older_revision_has_no_envelope() -> None:
-    door = Door(1, "main", "t")
+    door = VaultEndpoint(1, "main", "t")
     assert b"_meta" not in door.call("noop", {}, "2025-11-25")
     assert b"mcp-name: noop" in door.call("noop", {})
 

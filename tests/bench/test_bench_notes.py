@@ -12,25 +12,25 @@ from typing import Any
 import pytest
 
 from bench import notes_edits, notes_index, notes_moves, notes_parts, notes_saves, notes_vault, raw_files, served_notes
-from bench.notes_parts import Parts
-from bench.served_notes import Served
+from bench.notes_parts import NoteParts
+from bench.served_notes import ServedNotes
 
 LINK = re.compile(r"\[\[([^\[\]|#\n]+)")
 
 
 @pytest.fixture(params=["found", "made up"])
-def parts(request: pytest.FixtureRequest) -> Parts:
-    return notes_parts.found() if request.param == "found" else notes_parts.made_up()
+def parts(request: pytest.FixtureRequest) -> NoteParts:
+    return notes_parts.load_parts() if request.param == "found" else notes_parts.invent_parts()
 
 
-def test_the_same_seed_makes_the_same_notes(parts: Parts) -> None:
-    first = list(notes_vault.notes(50, 7, parts))
-    assert first == list(notes_vault.notes(50, 7, parts))
-    assert first != list(notes_vault.notes(50, 8, parts))
+def test_the_same_seed_makes_the_same_notes(parts: NoteParts) -> None:
+    first = list(notes_vault.make_notes(50, 7, parts))
+    assert first == list(notes_vault.make_notes(50, 7, parts))
+    assert first != list(notes_vault.make_notes(50, 8, parts))
 
 
-def test_made_notes_are_of_ordinary_size_and_kind(parts: Parts) -> None:
-    made = dict(notes_vault.notes(300, 1, parts))
+def test_made_notes_are_of_ordinary_size_and_kind(parts: NoteParts) -> None:
+    made = dict(notes_vault.make_notes(300, 1, parts))
     assert len(made) == 300
     assert 2_000 <= median(map(len, made.values())) <= 3_300
     texts = [data.decode("utf-8-sig").replace("\r\n", "\n") for data in made.values()]
@@ -40,52 +40,52 @@ def test_made_notes_are_of_ordinary_size_and_kind(parts: Parts) -> None:
     assert len({path.rpartition("/")[0] for path in made}) > 3
 
 
-def test_each_made_note_links_to_others_of_the_vault(parts: Parts) -> None:
-    made = dict(notes_vault.notes(300, 1, parts))
+def test_each_made_note_links_to_others_of_the_vault(parts: NoteParts) -> None:
+    made = dict(notes_vault.make_notes(300, 1, parts))
     pages = {path.removesuffix(".md") for path in made} | {Path(path).stem for path in made}
     for data in made.values():
         assert sum(target in pages for target in LINK.findall(data.decode())) >= 2
 
 
-def test_names_differ_in_more_than_case(parts: Parts) -> None:
-    paths = [path for path, _ in notes_vault.notes(300, 1, parts)]
+def test_names_differ_in_more_than_case(parts: NoteParts) -> None:
+    paths = [path for path, _ in notes_vault.make_notes(300, 1, parts)]
     assert len({path.casefold() for path in paths}) == len(paths)
 
 
 def test_a_vault_is_written_as_it_was_made(tmp_path: Path) -> None:
-    parts = notes_parts.made_up()
-    paths = notes_vault.make(tmp_path, 20, 1, parts)
-    assert {path: (tmp_path / path).read_bytes() for path in paths} == dict(notes_vault.notes(20, 1, parts))
+    parts = notes_parts.invent_parts()
+    paths = notes_vault.write_notes(tmp_path, 20, 1, parts)
+    assert {path: (tmp_path / path).read_bytes() for path in paths} == dict(notes_vault.make_notes(20, 1, parts))
     assert len(list(tmp_path.rglob("*.md"))) == 20
 
 
 def test_where_no_real_notes_are_parts_are_made_up(tmp_path: Path) -> None:
-    assert notes_parts.found(tmp_path / "nowhere").origin == "made up"
-    assert notes_parts.found(tmp_path).origin == "made up"
+    assert notes_parts.load_parts(tmp_path / "nowhere").origin == "made up"
+    assert notes_parts.load_parts(tmp_path).origin == "made up"
 
 
 def test_a_note_is_cut_at_headings_but_not_inside_code() -> None:
     body = "before\n# One\ntext\n```sh\n# no heading\n```\n## Two\n#tag\n"
-    cut = list(notes_parts.sections_of(body))
+    cut = list(notes_parts.split_sections(body))
     assert cut == ["before\n", "# One\ntext\n```sh\n# no heading\n```\n", "## Two\n#tag\n"]
 
 
 @pytest.mark.parametrize("lines", [500, 1_000, 100_000])
 def test_a_long_note_has_its_lines_and_one_state_in_the_middle(lines: int) -> None:
-    text = notes_vault.long_note(lines)
+    text = notes_vault.make_long_note(lines)
     assert text.count("\n") == lines
     assert len(text.encode()) < 5_000_000
     before, after = text.split("State: step 0.")
-    assert before.rstrip().endswith(f"## {notes_vault.middle(lines)}")
+    assert before.rstrip().endswith(f"## {notes_vault.middle_heading(lines)}")
     assert abs(before.count("\n") - after.count("\n")) < 0.2 * lines
 
 
 def test_the_baseline_writes_what_it_read(tmp_path: Path) -> None:
     (tmp_path / "vault" / "a").mkdir(parents=True)
     (tmp_path / "vault" / "a" / "b.md").write_bytes(b"x\r\ny")
-    (copy,) = raw_files.copied(tmp_path / "vault", ["a/b.md"], tmp_path / "raw")
+    (copy,) = raw_files.copy_files(tmp_path / "vault", ["a/b.md"], tmp_path / "raw")
     inode = copy.stat().st_ino
-    assert raw_files.rewritten([copy]) > 0
+    assert raw_files.time_rewrite([copy]) > 0
     assert copy.read_bytes() == b"x\r\ny"
     assert copy.stat().st_ino != inode
     assert [path.name for path in copy.parent.iterdir()] == ["b.md"]
@@ -101,8 +101,8 @@ def test_every_save_adds_at_the_end(style: str, tmp_path: Path) -> None:
 
 def test_what_is_saved_is_new_each_time() -> None:
     chance = Random(1)
-    assert len({notes_saves.said("keyword", chance) for _ in range(100)}) == 100
-    assert len({notes_saves.said("semantic", chance) for _ in range(100)}) == 100
+    assert len({notes_saves.make_sentence("keyword", chance) for _ in range(100)}) == 100
+    assert len({notes_saves.make_sentence("semantic", chance) for _ in range(100)}) == 100
 
 
 def edited(text: str, edits: int) -> str:
@@ -111,7 +111,7 @@ def edited(text: str, edits: int) -> str:
 
 
 def test_a_lost_or_stray_edit_is_noticed(tmp_path: Path) -> None:
-    text, path = notes_vault.long_note(500), tmp_path / "n.md"
+    text, path = notes_vault.make_long_note(500), tmp_path / "n.md"
     path.write_text(edited(text, 3))
     notes_edits.check(path, text, 3)
     right = edited(text, 3)
@@ -145,10 +145,10 @@ def test_a_link_left_behind_is_noticed(tmp_path: Path) -> None:
         notes_moves.check(tmp_path, sources, notes_moves.OLD, new)
 
 
-def answering(*states: Mapping[str, Any]) -> Served:
+def answering(*states: Mapping[str, Any]) -> ServedNotes:
     """A vault whose ``status`` says one thing after the other."""
     said: Iterator[Mapping[str, Any]] = iter(states)
-    return Served(lambda tool, arguments: (0.0, {"notes": dict(next(said))}), lambda seconds: None, Path())
+    return ServedNotes(lambda tool, arguments: (0.0, {"notes": dict(next(said))}), lambda seconds: None, Path())
 
 
 def test_an_index_counts_when_it_is_ready_and_whole() -> None:
@@ -169,10 +169,10 @@ def test_an_index_that_never_agrees_is_given_up(monkeypatch: pytest.MonkeyPatch)
 def test_searches_beside_an_index_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notes_index, "ASKS_EVERY_S", 1_000.0)
     answers: Iterator[list[dict[str, Any]]] = iter([[], [{"id": "a"}]])
-    served = Served(
+    served = ServedNotes(
         lambda tool, arguments: (0.0, {"mode_used": "keyword", "hits": next(answers)}), lambda seconds: None, Path()
     )
-    beside = notes_index.Meanwhile(served)
+    beside = notes_index.ConcurrentSearches(served)
     beside()
     beside()  # too soon after the first
     assert beside.first is not None
@@ -187,20 +187,20 @@ def test_searches_beside_an_index_are_told(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("key", ["id", "path"])
 def test_a_hit_is_known_by_its_path(key: str) -> None:
     hit = {"id": "7", "url": "note://7"} | {key: "a/b.md"}
-    assert served_notes.names(hit, "a/b.md")
-    assert not served_notes.names(hit, "b.md")
-    assert served_notes.names({"id": "7", "url": "note://a/b.md"}, "a/b.md")
+    assert served_notes.is_hit_for(hit, "a/b.md")
+    assert not served_notes.is_hit_for(hit, "b.md")
+    assert served_notes.is_hit_for({"id": "7", "url": "note://a/b.md"}, "a/b.md")
 
 
 def test_a_search_in_another_mode_is_no_answer() -> None:
     told = {"mode_used": "keyword", "hits": [], "warnings": ["no model"]}
     with pytest.raises(RuntimeError, match="no model"):
-        Served(lambda tool, arguments: (0.0, told), lambda seconds: None, Path()).search("x", "semantic")
+        ServedNotes(lambda tool, arguments: (0.0, told), lambda seconds: None, Path()).search("x", "semantic")
 
 
 def test_calls_in_process_go_through_dispatch(tmp_path: Path) -> None:
-    ready, folder = served_notes.prepared(tmp_path / "data")
-    with served_notes.in_process(ready, served_notes.NO_VECTORS) as served:
+    ready, folder = served_notes.prepare_vault(tmp_path / "data")
+    with served_notes.serve_in_process(ready, served_notes.NO_VECTORS) as served:
         assert served.folder == folder
         seconds, stored = served.timed("remember", {"content": "The heron nests on the pier."})
         assert seconds > 0

@@ -11,11 +11,11 @@ import pytest
 
 from bench.quality import __main__ as command
 from bench.quality import baselines, queries, runs, scores, sets, stored_sets, table
-from bench.quality.queries import Answered
-from bench.quality.runs import Block
-from bench.quality.scores import Scored, Scorer
-from bench.quality.sets import BY_NAME, Judged
-from bench.quality.stored_sets import Shelf
+from bench.quality.queries import AnsweredRun
+from bench.quality.runs import SetResults
+from bench.quality.scores import RunScores, ScoreScript
+from bench.quality.sets import BY_NAME, JudgedSet
+from bench.quality.stored_sets import StoredSets
 
 TALK = ("The ferry leaves at noon", "I like the blue boat", "Did you see the heron?", "The heron was on the pier")
 STUB = """
@@ -66,8 +66,8 @@ def data(tmp_path: Path) -> Path:
     return folder.parent
 
 
-def read(data: Path, name: str) -> Judged:
-    return sets.read(data, BY_NAME[name])
+def read(data: Path, name: str) -> JudgedSet:
+    return sets.read_set(data, BY_NAME[name])
 
 
 def test_only_judged_questions_with_a_true_premise_are_asked(data: Path) -> None:
@@ -106,12 +106,12 @@ def test_a_paragraph_is_stored_with_its_title(data: Path) -> None:
 
 def test_a_quick_run_keeps_what_answers(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sets, "QUICK_DOCUMENTS", 1)
-    pooled = sets.read(data, BY_NAME["pooled"], quick=True)
+    pooled = sets.read_set(data, BY_NAME["pooled"], quick=True)
     assert [document.id for document in pooled.documents] == ["Talk-A:0", "Talk-A:1", "Talk-B:2", "Talk-B:3"]
-    assert {question.vault for question in sets.read(data, BY_NAME["locomo"], quick=True).questions} == {"talk-a"}
+    assert {question.vault for question in sets.read_set(data, BY_NAME["locomo"], quick=True).questions} == {"talk-a"}
 
 
-@pytest.mark.parametrize("ranked", [baselines.scan, baselines.plain_bm25])
+@pytest.mark.parametrize("ranked", [baselines.rank_by_scan, baselines.rank_by_plain_bm25])
 def test_the_baselines_stay_in_the_vault_and_roll_turns_up(data: Path, ranked: Any) -> None:
     found = ranked(read(data, "locomo"), 20)
     assert found["q0"][0] == "Talk-A:0"
@@ -121,32 +121,32 @@ def test_the_baselines_stay_in_the_vault_and_roll_turns_up(data: Path, ranked: A
 
 
 def test_a_question_without_words_finds_nothing_by_words() -> None:
-    assert list(baselines.matching([("a", "one two")], [("a", "?!"), ("a", "two")])) == [[], [0]]
+    assert list(baselines.rank_by_bm25([("a", "one two")], [("a", "?!"), ("a", "two")])) == [[], [0]]
 
 
 def test_the_scan_counts_distinct_words_and_keeps_the_order_of_the_corpus(data: Path) -> None:
-    assert baselines.scan(read(data, "locomo"), 3)["q1"] == ["Talk-B:3", "Talk-B:2", "Talk-B:0"]
+    assert baselines.rank_by_scan(read(data, "locomo"), 3)["q1"] == ["Talk-B:3", "Talk-B:2", "Talk-B:0"]
 
 
 def test_comments_do_not_change_what_is_stored_and_code_does(tmp_path: Path) -> None:
     code = tmp_path / "vaults" / "index" / "passages.py"
     code.parent.mkdir(parents=True)
     code.write_text('"""One."""\nSIZE = 1\n')
-    first = stored_sets.recipe(tmp_path)
+    first = stored_sets.code_digest(tmp_path)
     code.write_text('"""Two."""\n# words\nSIZE = 1\n')
     (code.parent / "flat.py").write_text("K = 3\n")
-    assert stored_sets.recipe(tmp_path) == first
+    assert stored_sets.code_digest(tmp_path) == first
     code.write_text("SIZE = 2\n")
-    assert stored_sets.recipe(tmp_path) != first
+    assert stored_sets.code_digest(tmp_path) != first
 
 
 def test_kept_folders_are_told_apart_by_documents_and_settings(data: Path) -> None:
     judged = read(data, "locomo")
-    plain = stored_sets.key_of(judged, {})
+    plain = stored_sets.folder_key(judged, {})
     assert plain.startswith("locomo.")
-    assert stored_sets.key_of(judged, {"search.fusion": "rrf"}) == plain
-    assert stored_sets.key_of(judged, {"index.passage_tokens": 100}) != plain
-    assert stored_sets.key_of(replace(judged, documents=judged.documents[1:]), {}) != plain
+    assert stored_sets.folder_key(judged, {"search.fusion": "rrf"}) == plain
+    assert stored_sets.folder_key(judged, {"index.passage_tokens": 100}) != plain
+    assert stored_sets.folder_key(replace(judged, documents=judged.documents[1:]), {}) != plain
 
 
 def test_every_ablation_is_named_once_and_changes_the_server_alone() -> None:
@@ -157,7 +157,7 @@ def test_every_ablation_is_named_once_and_changes_the_server_alone() -> None:
 
 
 def test_the_scorer_sees_ids_and_places_only(data: Path, tmp_path: Path) -> None:
-    scored = Scorer(data / scores.SCORER, tmp_path / "runs").score(
+    scored = ScoreScript(data / scores.SCORER, tmp_path / "runs").score(
         read(data, "locomo"), "default", {"q0": ["Talk-A:2", "Talk-A:0"]}, intervals=True
     )
     assert (scored.values, scored.interval) == ({"R@5": 0.5}, {"R@5": (0.4, 0.6)})
@@ -169,22 +169,22 @@ def test_the_scorer_sees_ids_and_places_only(data: Path, tmp_path: Path) -> None
 
 
 def test_a_shortened_set_is_scored_on_its_own_questions(data: Path, tmp_path: Path) -> None:
-    scorer = Scorer(data / scores.SCORER, tmp_path / "runs")
-    scorer.score(sets.read(data, BY_NAME["locomo"], quick=True), "default", {"q0": ["Talk-A:0"]})
+    scorer = ScoreScript(data / scores.SCORER, tmp_path / "runs")
+    scorer.score(sets.read_set(data, BY_NAME["locomo"], quick=True), "default", {"q0": ["Talk-A:0"]})
     assert (tmp_path / "runs" / "locomo.quick.qrels.tsv").read_text().splitlines()[1:] == ["q0\tTalk-A:0\t1"]
 
 
 def test_a_scorer_that_fails_is_no_figure(data: Path, tmp_path: Path) -> None:
     (data / scores.SCORER).write_text("import sys; sys.exit('the same doc twice')")
     with pytest.raises(RuntimeError, match="the same doc twice"):
-        Scorer(data / scores.SCORER, tmp_path).score(read(data, "locomo"), "default", {})
+        ScoreScript(data / scores.SCORER, tmp_path).score(read(data, "locomo"), "default", {})
 
 
-def measured(data: Path, recall: float) -> Block:
+def measured(data: Path, recall: float) -> SetResults:
     values = dict.fromkeys(scores.MEASURES, 0.9) | {"R@10": recall}
-    scored = Scored(values, dict.fromkeys(values, (0.1, 0.95)), {"R@10": 0.5, "nDCG@10": 0.25})
-    block = Block(read(data, "locomo"), rows=dict.fromkeys(table.SYSTEMS, scored))
-    block.answered["default"] = Answered({"q0": ["Talk-A:0"], "q1": ["Talk-B:1", "Talk-B:0"]}, 0.01)
+    scored = RunScores(values, dict.fromkeys(values, (0.1, 0.95)), {"R@10": 0.5, "nDCG@10": 0.25})
+    block = SetResults(read(data, "locomo"), rows=dict.fromkeys(table.SYSTEMS, scored))
+    block.answered["default"] = AnsweredRun({"q0": ["Talk-A:0"], "q1": ["Talk-B:1", "Talk-B:0"]}, 0.01)
     block.changed = {
         "fusion rrf": replace(scored, values=values | {"R@5": 0.8}),
         "no stage": "search.x is not a setting",
@@ -223,7 +223,7 @@ def test_the_tables_fit_and_say_what_a_stage_is_worth(data: Path) -> None:
 
 
 def test_misses_name_what_was_not_found(data: Path) -> None:
-    (line,) = table.misses(measured(data, 0.8))
+    (line,) = table.list_misses(measured(data, 0.8))
     assert (line["id"], line["ranks"], line["first"]) == ("q1", {"Talk-B:3": None}, ["Talk-B:1", "Talk-B:0"])
 
 
@@ -238,8 +238,8 @@ def test_without_data_or_scorer_it_says_so_and_ends_well(
 
 def test_a_set_is_stored_once_and_asked_through_the_server(data: Path, tmp_path: Path) -> None:
     turns, sessions = read(data, "locomo"), read(data, "sessions")
-    shelf = Shelf(tmp_path / "stored")
-    with stored_sets.copied(shelf, turns, {}) as ready:
+    shelf = StoredSets(tmp_path / "stored")
+    with stored_sets.copy_stored_set(shelf, turns, {}) as ready:
         (kept,) = (tmp_path / "stored").iterdir()
         before = kept.stat().st_mtime_ns
         with runs.servers.running(runs.servers.SERVE, ready.data) as server:
@@ -247,7 +247,7 @@ def test_a_set_is_stored_once_and_asked_through_the_server(data: Path, tmp_path:
             queries.warm(server.port, token, "talk-a")
             found = {run: queries.ask(turns, server.port, token, run).ranked for run in queries.MODES}
             rolled = queries.ask(sessions, server.port, token, "default").ranked
-    with stored_sets.copied(shelf, sessions, {}):
+    with stored_sets.copy_stored_set(shelf, sessions, {}):
         assert kept.stat().st_mtime_ns == before
     assert {run: ranked["q0"][0] for run, ranked in found.items()} == dict.fromkeys(queries.MODES, "Talk-A:0")
     assert sorted(rolled["q1"]) == ["Talk-B:S0", "Talk-B:S1"]

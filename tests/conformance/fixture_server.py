@@ -18,9 +18,9 @@ from mcp.server.lowlevel import Server
 from mcp_types import ListPromptsResult, ListResourcesResult, ListResourceTemplatesResult, ListToolsResult
 
 from auth.roles import Role
-from server.http.app import Application
+from server.http.app import ApplicationBuilder
 from server.http.serve import ServeOptions, address, bind, run_server
-from server.settings import Loaded
+from server.settings import LoadedSettings
 from tests.conformance import questions
 from tests.conformance.fixtures import fixtures
 from tests.server.http.serving import ground, settings_of
@@ -74,7 +74,7 @@ def by_name(ours, theirs, prefixes):
     return chosen
 
 
-async def token(loaded: Loaded, vaults: Sequence[str]) -> str:
+async def token(loaded: LoadedSettings, vaults: Sequence[str]) -> str:
     """Of the owner of vaults made for it."""
     async with ground(loaded, vaults) as prepared:
         return await prepared.token("owner", Role.ADMIN, *vaults)
@@ -87,7 +87,7 @@ def main(folder: str, kind: str, workers: str = "1", *vaults: str) -> int:
     vaults = vaults or ("main",)
     issued = asyncio.run(token(loaded, vaults))
     print(json.dumps({"url": f"http://{host}:{port}/v/{vaults[0]}/mcp", "token": issued}), flush=True)
-    make = Application(loaded, (host, port), extend=extend if kind == "fixtures" else None)
+    make = ApplicationBuilder(loaded, (host, port), extend=extend if kind == "fixtures" else None)
     return run_server(make, ServeOptions(workers=int(workers)), listener)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ops.metrics import DECLARED, HistogramOf, outcomes
+from ops.metrics import DECLARED, HistogramSpec, outcome_labels
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = ROOT / "Dockerfile"
@@ -216,7 +216,7 @@ def expressions():
 
 def exposed_names():
     for metric in DECLARED:
-        if isinstance(metric, HistogramOf):
+        if isinstance(metric, HistogramSpec):
             yield from (f"{metric.name}_{part}" for part in ("bucket", "sum", "count"))
         else:
             yield metric.name
@@ -229,7 +229,7 @@ def test_dashboard_and_alerts_use_metrics_and_labels_that_exist():
         assert set(re.findall(r"strongroom_\w+", expression)) <= set(exposed_names()), expression
         grouped = [label.strip() for group in re.findall(r"by \(([^)]*)\)", expression) for label in group.split(",")]
         assert {*grouped, *re.findall(r'(\w+)(?:!=|=~|=)"', expression)} <= labels, expression
-        assert set(re.findall(r'outcome!?="(\w+)"', expression)) <= outcomes(), expression
+        assert set(re.findall(r'outcome!?="(\w+)"', expression)) <= outcome_labels(), expression
     processes = set(re.findall(r"process_\w+", " ".join(shown)))
     assert processes == {
         "process_resident_memory_bytes",

@@ -39,10 +39,10 @@ TRUE = (
     ("notes.md", f"{edits.MAX_KEYS} keys of {yaml_writer.MAX_VALUE // KIB} KB each"),
     ("notes.md", f"{text_search.MAX_PATTERN:,} characters of RE2"),
     ("notes.md", f"who waits for {notebook.WAIT_S:.0f} s is told to come again"),
-    ("notes.md", f"(Notes of up to {overwrites.BYTES // MIB} MiB.)"),
-    ("promises.md", f"links and tasks of notes over {extraction.LONG // KIB} KB"),
+    ("notes.md", f"(Notes of up to {overwrites.MAX_BYTES // MIB} MiB.)"),
+    ("promises.md", f"links and tasks of notes over {extraction.LONG_BYTES // KIB} KB"),
     ("promises.md", f"more than {NOTES.versions:,} changes or {NOTES.versions_mb} MB ago"),
-    ("promises.md", f"notes over {overwrites.BYTES // MIB} MiB"),
+    ("promises.md", f"notes over {overwrites.MAX_BYTES // MIB} MiB"),
     ("promises.md", f"Revocation and role changes hold in {STALE_S:.0f} s"),
 )
 

@@ -15,8 +15,8 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from server.cli.app import MODULES, make_app
-from server.cli.global_options import FLAGS, GLOBAL, hoisted
-from server.cli.reference import PARTS, written
+from server.cli.global_options import FLAG_OPTIONS, GLOBAL_OPTIONS, hoist_global_options
+from server.cli.reference import GENERATED_PARTS, replace_between_markers
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -38,7 +38,7 @@ def parsed(argv: list[str]) -> Command:
     """The command an argument list means, its options parsed. Raises what typer would print."""
     command: Any = get_command(make_app())
     context: Context | None = None
-    name, args = "strongroom", hoisted(argv)
+    name, args = "strongroom", hoist_global_options(argv)
     while True:
         context = command.make_context(name, args, parent=context)
         if not isinstance(command, TyperGroup):
@@ -79,11 +79,11 @@ def test_every_other_program_in_a_shell_block_is_known(page: str, line: str) -> 
         assert words[0] in {"strongroom", "claude"}, line
 
 
-@pytest.mark.parametrize(("name", "marker", "make"), PARTS, ids=lambda value: str(value)[:20])
+@pytest.mark.parametrize(("name", "marker", "make"), GENERATED_PARTS, ids=lambda value: str(value)[:20])
 def test_generated_parts_are_fresh(name: str, marker: str, make: Any) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     assert f"<!-- {marker}:begin -->" in text
-    assert text == written(text, marker, make()), "run: make docs"
+    assert text == replace_between_markers(text, marker, make()), "run: make docs"
 
 
 def test_every_command_and_option_is_documented() -> None:
@@ -128,9 +128,9 @@ def test_flags_are_told_from_options_with_a_value() -> None:
         for option in options(command):
             if option.is_flag:
                 flags |= {name for name in option.opts if name.startswith("--")}
-            assert not any(name in GLOBAL for name in option.opts)
-    assert flags == FLAGS
-    assert {name for option in options(root) for name in option.opts} - flags == set(GLOBAL)
+            assert not any(name in GLOBAL_OPTIONS for name in option.opts)
+    assert flags == FLAG_OPTIONS
+    assert {name for option in options(root) for name in option.opts} - flags == set(GLOBAL_OPTIONS)
 
 
 def test_each_command_is_made_by_the_module_that_is_imported_for_it() -> None:

@@ -14,8 +14,8 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from auth.errors import Reason, TokenInvalid
-from auth.external_issuer import OutsideAuthenticator
+from auth.errors import TokenFault, TokenInvalid
+from auth.external_issuer import ExternalAuthenticator
 from auth.principal import Principal
 from auth.roles import Role
 from auth.settings import IssuerSettings
@@ -60,7 +60,7 @@ class Keys:
 async def authenticated(issuer: IssuerSettings, url: str, claims: dict[str, Any], typ: str = "JWT") -> Principal:
     now = int(time.time())
     token = jwt.encode({**claims, "iat": now, "exp": now + 300}, KEY, "RS256", headers={"kid": "k", "typ": typ})
-    found = await OutsideAuthenticator(issuer, Keys(), url, 30).authenticate(peek(token))  # type: ignore[arg-type]
+    found = await ExternalAuthenticator(issuer, Keys(), url, 30).authenticate(peek(token))  # type: ignore[arg-type]
     assert found is not None, "another issuer"
     return found
 
@@ -106,7 +106,7 @@ async def test_the_other_shapes_the_page_speaks_of_are_let_in_too(tmp_path: Path
 
 def test_the_table_of_checks_has_every_reason_of_a_token() -> None:
     rows = dict(re.findall(r"^\| (?:\d{3}) \| `(\w+)` \| .* \| (.*) \|$", PAGE, re.MULTILINE))
-    assert set(rows) == {*get_args(Reason), "missing", "scope", "grant", "which_vault", "vault_unavailable"}
+    assert set(rows) == {*get_args(TokenFault), "missing", "scope", "grant", "which_vault", "vault_unavailable"}
     assert HINTS["audience"] in PAGE
     assert (LINES_EACH, LINES_ALL, WINDOW_S) == (5, 50, 10), "as the page says"
 

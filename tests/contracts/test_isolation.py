@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import pytest
 
-from auth.access import Access
+from auth.access import AccessSnapshot
 from auth.roles import Role
 from server.call import Caller
-from server.dispatch import Outcome, dispatch
+from server.dispatch import CallOutcome, dispatch
 from server.services import Services
 from server.tools import discover
 from server.tools._spec import ToolSpec
@@ -87,7 +87,7 @@ def test_every_tool_has_a_call_to_try() -> None:
 
 async def _grant(services: Services, subject: str, vault: str, role: Role) -> None:
     row = (subject, "local", vault, role.label, "2026-01-01T00:00:00Z")
-    await services.board.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
 
 
 async def _canary(services: Services, vault: str) -> tuple[str, str]:
@@ -141,7 +141,7 @@ async def test_a_vault_without_a_grant_answers_as_one_that_does_not_exist(
         await _grant(services, "alice", "mine", Role.ADMIN)
         arguments = _filled(spec, action, own, other)
 
-        async def call(vault: str) -> Outcome:
+        async def call(vault: str) -> CallOutcome:
             return await dispatch(services, Caller(local("alice"), vault, Role.ADMIN, "http"), spec.name, arguments)
 
         foreign, absent = await call("theirs"), await call("no-such-vault")
@@ -191,10 +191,10 @@ async def test_a_grant_taken_away_or_lowered_bites_at_once(services: Services) -
     await _grant(services, "alice", "main", Role.WRITER)
     ask = asker(services, Caller(local("alice"), "main", Role.WRITER, "http"))
     assert (await ask("remember", content="one")).ok
-    await services.board.write(lambda tx: tx.run("UPDATE grants SET role = 'reader' WHERE subject = 'alice'"))
+    await services.access_cache.write(lambda tx: tx.run("UPDATE grants SET role = 'reader' WHERE subject = 'alice'"))
     assert (await ask("remember", content="two")).code == "forbidden"
     assert (await ask("recall", query="one")).ok
-    await services.board.write(lambda tx: tx.run("DELETE FROM grants WHERE subject = 'alice'"))
+    await services.access_cache.write(lambda tx: tx.run("DELETE FROM grants WHERE subject = 'alice'"))
     assert (await ask("recall", query="one")).code == "not_found"
 
 
@@ -215,13 +215,13 @@ async def test_reading_changes_nothing_an_owner_would_call_data(services: Servic
             tables += ("notes", "note_links", "note_changes")
             return [tx.all(f"SELECT * FROM {table} ORDER BY 1, 2") for table in tables]
 
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             return await vault.db.read(read)
 
     before = await digest()
     for spec, action in CALLS:
         arguments = _filled(spec, action, own, other)
-        if not spec.write_call(arguments):
+        if not spec.is_write(arguments):
             who = callers[spec.least_role(arguments)]
             assert (await dispatch(services, who, spec.name, arguments)).ok, spec.name
     assert await digest() == before
@@ -254,7 +254,7 @@ async def test_the_isolation_suite_notices_when_the_check_is_taken_out(
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The tests above are worth nothing if they pass without the check."""
-    monkeypatch.setattr(Access, "role_in", lambda self, principal, vault: Role.ADMIN)
+    monkeypatch.setattr(AccessSnapshot, "role_in", lambda self, principal, vault: Role.ADMIN)
     async with opening(vaults=("mine", "theirs")) as services:
         ask = asker(services, Caller(local("alice"), "theirs", Role.READER, "http"))
         assert (await ask("recall", query="canary")).ok

@@ -92,7 +92,7 @@ def _asked(writing: bool) -> list[tuple[ToolSpec, dict[str, Any]]]:
         if (spec.name, action) not in UNTOLD:
             calls.append((spec, _filled(spec, action, "{own}", "{other}")))
     calls += [(spec, arguments) for spec in TOOLS for arguments in MORE.get(spec.name, ())]
-    return [(spec, arguments) for spec, arguments in calls if bool(spec.write_call(arguments)) == writing]
+    return [(spec, arguments) for spec, arguments in calls if bool(spec.is_write(arguments)) == writing]
 
 
 def _whole(spec: ToolSpec, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def _for(twin: Twin, value: Any) -> Any:
 async def _differing(left: Twin, right: Twin, calls: list[tuple[ToolSpec, dict[str, Any]]]) -> list[str]:
     wrong = []
     for spec, arguments in calls:
-        readable = not spec.write_call(arguments) and spec.least_role(arguments) == Role.READER
+        readable = not spec.is_write(arguments) and spec.least_role(arguments) == Role.READER
         for asker in ("ann", "cat") if readable and arguments.get("mode", "hybrid") == "hybrid" else ("ann",):
             answers = [getattr(each, asker)(spec.name, **_for(each, _whole(spec, arguments))) for each in (left, right)]
             one, two = map(comparable, await asyncio.gather(*answers))

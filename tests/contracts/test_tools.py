@@ -17,11 +17,11 @@ from auth.principal import owner
 from auth.roles import Role
 from server.call import Caller
 from server.dispatch import dispatch
-from server.mcp_bridge.catalogue import Catalogue
+from server.mcp_bridge.catalogue import ToolCatalogue
 from server.services import Services
 from server.tools import discover
-from server.tools._json_schema import WHOLE, published
-from server.tools._spec import CONFIRMED, PRESETS, TAKEN_BY_ALL, Registry, ToolSpec
+from server.tools._json_schema import WHOLE_SCHEMA_LIMIT, to_listed_output
+from server.tools._spec import COMMON_ARGUMENTS, CONFIRMED, PRESETS, ToolRegistry, ToolSpec
 from vaults.search import tokenizer
 
 TOOLS = list(discover())
@@ -74,14 +74,14 @@ def test_schemas_are_plain_objects_that_refuse_what_they_do_not_know(spec: ToolS
 @each_tool
 def test_what_is_shown_is_taken_and_what_must_be_given_is_shown(spec: ToolSpec) -> None:
     taken, required = spec.input_schema["properties"], spec.input_schema.get("required", [])
-    assert set(spec.rare) <= set(taken)
+    assert set(spec.hidden_args) <= set(taken)
     for preset in PRESETS:
         shown = spec.input_schema_for(Role.WRITER, preset)
         jsonschema.Draft202012Validator.check_schema(shown)
         assert set(required) <= set(shown["properties"]) < {*taken, CONFIRMED}
         assert shown.get("required", []) == required
-        always = {"session"} if spec.shows_budget else set(TAKEN_BY_ALL)
-        hidden = {*always, *spec.rare} if preset == "agent" else always
+        always = {"session"} if spec.shows_budget else set(COMMON_ARGUMENTS)
+        hidden = {*always, *spec.hidden_args} if preset == "agent" else always
         assert set(taken) - set(shown["properties"]) == hidden
 
 
@@ -132,7 +132,7 @@ def test_the_default_preset_costs_a_model_little(role: Role, write_mode: str) ->
         }
         for spec in discover().visible(role, "agent", write_mode)
     ]
-    assert tokenizer.count(json.dumps(shown, ensure_ascii=False)) <= 4500
+    assert tokenizer.count_tokens(json.dumps(shown, ensure_ascii=False)) <= 4500
 
 
 LISTED = 24_000
@@ -142,19 +142,19 @@ LISTED = 24_000
 @pytest.mark.parametrize("write_mode", ["auto", "ask", "off"])
 @pytest.mark.parametrize("role", Role)
 def test_the_listing_of_the_default_preset_is_short_with_its_output_schemas(role: Role, write_mode: str) -> None:
-    page = Catalogue(discover()).page((role, "agent", write_mode), None)
+    page = ToolCatalogue(discover()).page((role, "agent", write_mode), None)
     assert len(page.model_dump_json(by_alias=True, exclude_none=True).encode()) <= LISTED
 
 
 @each_tool
 def test_the_published_output_schema_names_and_types_what_the_whole_one_does(spec: ToolSpec) -> None:
-    short, whole = published(spec.output_schema), spec.output_schema
+    short, whole = to_listed_output(spec.output_schema), spec.output_schema
     jsonschema.Draft202012Validator.check_schema(short)
     assert (short["type"], list(short["properties"])) == ("object", list(whole["properties"]))
     assert short.get("required", []) == whole.get("required", [])
     text = json.dumps(short, separators=(",", ":"))
     assert not {"description", "default", "title", "$ref", "$defs", "null"} & set(_words(short))
-    assert len(text) <= WHOLE or _depth(short) == 1
+    assert len(text) <= WHOLE_SCHEMA_LIMIT or _depth(short) == 1
 
 
 def _words(node: Any) -> Iterator[str]:
@@ -188,7 +188,7 @@ def _depth(node: Any) -> int:
 )
 def test_whatever_fits_the_whole_schema_fits_the_published_one(whole: dict[str, Any]) -> None:
     nullable = {"anyOf": [{"type": "number"}, {"type": "null"}], "default": None, "title": "A"}
-    hit = {"type": "object", "required": ["id"], "description": "x" * WHOLE, "properties": {
+    hit = {"type": "object", "required": ["id"], "description": "x" * WHOLE_SCHEMA_LIMIT, "properties": {
         "id": {"type": "string"}, "signals": {"type": "object", "additionalProperties": nullable},
         "tags": {"type": "array", "items": nullable}}}  # fmt: skip
     either = {"anyOf": [{"type": "integer"}, {"type": "string"}]}
@@ -198,9 +198,9 @@ def test_whatever_fits_the_whole_schema_fits_the_published_one(whole: dict[str, 
     schema = {"type": "object", "properties": properties, "required": ["hits"]}
     jsonschema.validate(whole, schema, jsonschema.Draft202012Validator)
     sent = {name: value for name, value in whole.items() if value is not None}
-    jsonschema.validate(sent, published(schema), jsonschema.Draft202012Validator)
+    jsonschema.validate(sent, to_listed_output(schema), jsonschema.Draft202012Validator)
     longer = {f"field_{number}": {"type": "string"} for number in range(60)}
-    flat = published({**schema, "properties": {**properties, **longer}})
+    flat = to_listed_output({**schema, "properties": {**properties, **longer}})
     jsonschema.validate(sent, flat, jsonschema.Draft202012Validator)
     assert _depth(flat) == 1
     with pytest.raises(jsonschema.ValidationError):
@@ -209,7 +209,7 @@ def test_whatever_fits_the_whole_schema_fits_the_published_one(whole: dict[str, 
 
 def test_two_tools_of_one_name_stop_the_start() -> None:
     with pytest.raises(RuntimeError):
-        Registry([TOOLS[0], TOOLS[0]])
+        ToolRegistry([TOOLS[0], TOOLS[0]])
 
 
 @each_tool
@@ -225,7 +225,7 @@ async def test_a_bug_inside_a_tool_reaches_the_caller_as_a_reference_only(servic
     async def explode(call: object, args: object) -> None:
         raise RuntimeError("secret /srv/vault/path SELECT * FROM memories")
 
-    broken = replace(services, registry=Registry([replace(spec, run=explode, arguments=_Anything)]))
+    broken = replace(services, registry=ToolRegistry([replace(spec, run=explode, arguments=_Anything)]))
     caller = Caller(owner("cli"), "main", Role.ADMIN, "cli")
     action = {"action": next(iter(spec.actions))} if spec.actions else {}
     outcome = await dispatch(broken, caller, spec.name, action)

@@ -20,7 +20,7 @@ from server.mcp_bridge.views import WRITE_MODES, View
 from server.setup import agent_guides, client_config
 from server.tools import discover
 from server.tools._spec import PRESETS
-from vaults.advice import ELSEWHERE, Advice, Audience, Way, spoken, way
+from vaults.advice import ELSEWHERE_HINT, Advice, Audience, ToolClause, join_clauses, tool_clause
 
 ROOT = Path(__file__).resolve().parents[2]
 REGISTRY = discover()
@@ -54,7 +54,7 @@ def test_the_instructions_name_what_is_listed(view: View) -> None:
 
 @each_view
 def test_every_prompt_names_what_is_listed(view: View) -> None:
-    for prompt in prompts.listed(REGISTRY, view):
+    for prompt in prompts.list_prompts(REGISTRY, view):
         values = {"thread": "x", "to": "y"}
         text = prompt.words(audience_of(REGISTRY, view), values)
         about = [prompt.description, *(each.description for each in prompt.arguments)]
@@ -66,14 +66,14 @@ def test_every_prompt_names_what_is_listed(view: View) -> None:
 def test_what_init_writes_names_what_the_project_s_agents_are_shown(preset: str, write_mode: str) -> None:
     view = (Role.ADMIN, preset, write_mode)
     audience = audience_of(REGISTRY, view)
-    assert words_in(spoken(agent_guides.POINTER, audience)) <= listed(view)
-    assert words_in(spoken(agent_guides.GUIDE_TEXT, audience)) <= listed(view) | {"context"}
+    assert words_in(join_clauses(agent_guides.POINTER, audience)) <= listed(view)
+    assert words_in(join_clauses(agent_guides.GUIDE_TEXT, audience)) <= listed(view) | {"context"}
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_the_lines_for_agents_name_what_their_token_shows(preset: str) -> None:
-    assert words_in(client_config.READERS_LINES) <= listed((Role.READER, preset, "off"))
-    assert words_in(client_config.AGENTS_LINES) <= listed((Role.WRITER, preset, "auto"))
+    assert words_in(client_config.READER_RULES) <= listed((Role.READER, preset, "off"))
+    assert words_in(client_config.AGENT_RULES) <= listed((Role.WRITER, preset, "auto"))
 
 
 @each_view
@@ -128,17 +128,17 @@ def literal(node: ast.AST) -> str | None:
     return None
 
 
-def ways_in(tree: ast.Module) -> Iterator[tuple[ast.Call, Way]]:
+def ways_in(tree: ast.Module) -> Iterator[tuple[ast.Call, ToolClause]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "way":
             yield node, made(node)
 
 
-def made(call: ast.Call) -> Way:
+def made(call: ast.Call) -> ToolClause:
     words, *names = [literal(each) for each in call.args]
     assert words is not None, "a way is worded where it stands"
     inside = [each.value for each in call.keywords if each.arg == "instead" and isinstance(each.value, ast.Call)]
-    return way(words, *map(str, names), instead=made(inside[0]) if inside else None)
+    return tool_clause(words, *map(str, names), instead=made(inside[0]) if inside else None)
 
 
 WAYS = [(name, each) for name, tree in files() for _, each in ways_in(tree)]
@@ -171,7 +171,7 @@ def test_words_that_name_a_tool_say_so_beside_it() -> None:
 
 
 def test_arguments_that_are_taken_but_not_shown_are_recommended_beside_their_name_only() -> None:
-    rare = {name for spec in REGISTRY for name in spec.rare} - arguments_of((Role.ADMIN, "agent", "ask"))
+    rare = {name for spec in REGISTRY for name in spec.hidden_args} - arguments_of((Role.ADMIN, "agent", "ask"))
     asked_for = re.compile(rf"\b(?:use|pass|set|give|try|raise|with|add) ({'|'.join(sorted(rare))})\b")
     for name, tree in files():
         apart = {id(inner) for call, _ in ways_in(tree) for inner in ast.walk(call)} | documented(tree)
@@ -196,15 +196,19 @@ def test_advice_names_what_is_listed(view: View) -> None:
         said = Advice("look at it", each).to(audience)
         named = {found.strip("`").split()[0] for found in SPOKEN.findall(said)}
         assert named <= listed(view), (name, said)
-        if said == f"look at it; {ELSEWHERE}":
+        if said == f"look at it; {ELSEWHERE_HINT}":
             assert each.among(audience.further), "nobody is sent after what they may not have"
 
 
 def test_advice_is_whole_for_whoever_is_shown_everything_and_never_says_a_thing_twice() -> None:
-    both = Advice(way("a makes it", "a"), way("b mends it", "b", instead=way("call somebody")), way("c too", "c"))
+    both = Advice(
+        tool_clause("a makes it", "a"),
+        tool_clause("b mends it", "b", instead=tool_clause("call somebody")),
+        tool_clause("c too", "c"),
+    )
     assert both == "a makes it; b mends it; c too"
     assert both.to(audience("a", "b", "c")) == both
-    assert both.to(audience(further="abc")) == f"{ELSEWHERE}; call somebody"
+    assert both.to(audience(further="abc")) == f"{ELSEWHERE_HINT}; call somebody"
     assert both.to(audience()) == "call somebody"
     assert both.to(audience("c")) == "call somebody; c too"
 

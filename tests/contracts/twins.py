@@ -11,7 +11,7 @@ from typing import Any
 
 from auth.roles import Role
 from server.call import Caller
-from server.dispatch import Outcome
+from server.dispatch import CallOutcome
 from server.services import Services
 from tests.conftest import Asking, asker, local
 from tests.noted import folder, indexed, put, settled
@@ -68,7 +68,7 @@ class Twin:
 
 async def _grant(services: Services, subject: str, vault: str, role: Role = Role.ADMIN) -> Asking:
     row = (subject, "local", vault, role.label, "2026-01-01T00:00:00Z")
-    await services.board.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
     return asker(services, Caller(local(subject), vault, role, "http"))
 
 
@@ -116,7 +116,7 @@ _MEASURED = frozenset({
 for the disk may know."""
 
 
-def comparable(outcome: Outcome) -> str:
+def comparable(outcome: CallOutcome) -> str:
     """An answer with ids numbered as they come, and without what a clock or a vault's own name put there."""
     numbers: dict[str, str] = {}
 

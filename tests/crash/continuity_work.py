@@ -15,7 +15,7 @@ from typing import Any
 from auth.grants import set_grant
 from auth.roles import Role
 from server.call import Caller
-from server.dispatch import Outcome, dispatch
+from server.dispatch import CallOutcome, dispatch
 from server.services import Services
 from tests.conftest import local
 from tests.crash.notes_work import PR_SET_PTRACER, opened
@@ -41,11 +41,11 @@ DAY: Sequence[tuple[str, str, dict[str, Any]]] = (
 """Who calls what, one after the other."""
 
 
-async def ask(services: Services, who: str, tool: str, **arguments: Any) -> Outcome:
+async def ask(services: Services, who: str, tool: str, **arguments: Any) -> CallOutcome:
     return await dispatch(services, Caller(local(who), "main", Role.WRITER, "http"), tool, arguments)
 
 
-def identity(outcome: Outcome) -> str:
+def identity(outcome: CallOutcome) -> str:
     """The id of what a step made or took; its error where it failed."""
     content = outcome.content
     made = content.get("handoff") or content.get("session") or content
@@ -57,16 +57,16 @@ async def staffed(data: Path) -> AsyncIterator[Services]:
     """Services with vault main, and people who may write there."""
     async with opened(data, QUIET) as services:
         for name in PEOPLE:
-            await services.board.write(lambda tx, name=name: set_grant(tx, name, "local", "main", Role.WRITER))
+            await services.access_cache.write(lambda tx, name=name: set_grant(tx, name, "local", "main", Role.WRITER))
         yield services
 
 
 async def swept(services: Services) -> None:
     """Until nothing in vault main has run out."""
-    async with services.pool.lease(services.roster.entry("main")) as vault, asyncio.timeout(PATIENCE_S):
-        vault.nudge()
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault, asyncio.timeout(PATIENCE_S):
+        vault.start_background_work()
         while True:
-            if not vault.busy and not await vault.db.read(retention.owed):
+            if not vault.busy and not await vault.db.read(retention.is_sweep_due):
                 return
             await asyncio.sleep(0.01)
 

@@ -14,7 +14,7 @@ from typing import Any
 from server.services import Services
 from tests.crash.notes_work import ask, opened
 from tests.crash.small_disk import fill
-from vaults.disk_reserve import NAME
+from vaults.disk_reserve import RESERVE_FILE
 
 FLAGS = {"storage.reserve_mb": 8, "notes.watch": "off"}
 WORDS = 400
@@ -39,7 +39,7 @@ async def _stored(services: Services, count: int) -> list[str]:
 
 async def main(data: Path, count: int) -> None:
     def said(tool: str, code: str | None) -> None:
-        reserve = (data / NAME).stat().st_blocks * 512 if (data / NAME).exists() else None
+        reserve = (data / RESERVE_FILE).stat().st_blocks * 512 if (data / RESERVE_FILE).exists() else None
         print(json.dumps({"tool": tool, "code": code, "reserve": reserve}), flush=True)
 
     async def tried(tool: str, **arguments: Any) -> None:
@@ -78,8 +78,8 @@ def _holds(read: Callable[[], bytes]) -> bool:
 
 async def _settled(services: Services) -> None:
     """What is owed is done."""
-    async with services.pool.lease(services.roster.entry("main")) as vault:
-        vault.nudge()
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+        vault.start_background_work()
         while vault.busy:  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(0.01)
 

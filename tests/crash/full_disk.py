@@ -32,7 +32,7 @@ TABLES = ("memories", "handoffs", "claims", "checkpoints", "feedback")
 
 async def counted(services: Services) -> dict[str, int]:
     """Rows of the tables that calls write to, and the events."""
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         tables = (*TABLES, "events")
         return {
             name: await vault.db.read(lambda tx, name=name: tx.value(f"SELECT COUNT(*) FROM {name}")) for name in tables
@@ -66,9 +66,9 @@ async def main(data: Path, amounts: list[int]) -> None:
         for free in amounts:
             for who in ("ann", "ben"):
                 await attempt(services, data, free, who)
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             await vault.ledger.flush()
-            sound = await vault.db.exclusively(lambda raw: raw.execute("PRAGMA integrity_check").fetchall())
+            sound = await vault.db.run_on_writer(lambda raw: raw.execute("PRAGMA integrity_check").fetchall())
             calls = await vault.db.read(
                 lambda tx: tx.value("SELECT COUNT(*) FROM events WHERE type NOT IN ('claim', 'release')")
             )

@@ -15,11 +15,11 @@ from vaults.db.sql import Reader
 from vaults.domain.maintenance.verification import verify
 from vaults.domain.notes.commit import journal
 from vaults.domain.notes.index import extraction
-from vaults.domain.notes.index.extraction import digest
-from vaults.files.tree import Content
+from vaults.domain.notes.index.extraction import compute_digest
+from vaults.files.tree import FileContent
 from vaults.graph.links import link_index
-from vaults.graph.names.note_names import Meanings
-from vaults.graph.note_graph import Graph, caught_up
+from vaults.graph.names.note_names import LinkResolver
+from vaults.graph.note_graph import Graph, catch_up
 from vaults.markdown.link import Link
 from vaults.vault import Vault
 
@@ -41,7 +41,7 @@ def notes_of(data: Path) -> Path:
 async def check(data: Path, states: Sequence[Files], acknowledged: Sequence[str] = (), **flags: Any) -> int:
     """Open the vault anew and hold it against the states it may be in: the one after the last acknowledged change, or
     the one after the next, wholly. ``acknowledged``: ids of changes. Returns which state it is in."""
-    async with opened(data, flags) as services, services.pool.lease(services.roster.entry("main")) as vault:
+    async with opened(data, flags) as services, services.pool.lease(services.registry_cache.entry("main")) as vault:
         assert await vault.notes.settled(PATIENCE_S)
         assert vault.notes.progress.reason is None, vault.notes.progress
         found = files_of(notes_of(data))
@@ -50,7 +50,7 @@ async def check(data: Path, states: Sequence[Files], acknowledged: Sequence[str]
         assert now is not None, _difference(found, states[len(acknowledged)])
         await agrees(vault, found)
         for identity in acknowledged:
-            record = await vault.db.read(lambda tx, identity=identity: journal.find(tx, identity))
+            record = await vault.db.read(lambda tx, identity=identity: journal.find_change(tx, identity))
             assert record is not None, "an acknowledged change is not in the journal"
             assert record.state == "done", record
         ask = asker(services)
@@ -72,20 +72,20 @@ def _difference(found: Files, state: Files) -> str:
 async def agrees(vault: Vault, files: Files) -> None:
     """Database sound, nothing begun and not ended, and rows, names, links and tasks as read from these very bytes."""
     await _paid(vault)
-    sound = await vault.db.exclusively(lambda raw: raw.execute("PRAGMA integrity_check").fetchall())
+    sound = await vault.db.run_on_writer(lambda raw: raw.execute("PRAGMA integrity_check").fetchall())
     assert sound == [("ok",)]
-    assert not await vault.db.exclusively(lambda raw: raw.execute("PRAGMA foreign_key_check").fetchall())
-    assert not await vault.db.read(journal.pending)
-    assert not await vault.db.read(lambda tx: journal.owed_to_git(tx, 1)), vault.notes.history_state
+    assert not await vault.db.run_on_writer(lambda raw: raw.execute("PRAGMA foreign_key_check").fetchall())
+    assert not await vault.db.read(journal.list_unfinished)
+    assert not await vault.db.read(lambda tx: journal.list_uncommitted(tx, 1)), vault.notes.history_state
     report = await verify(vault)
     assert report.agrees, report.findings
     rows = await vault.db.read(_rows)
     notes = {path: data for path, data in files.items() if path.lower().endswith((".md", ".markdown"))}
-    assert {path: row[0] for path, row in rows.items()} == {path: digest(data) for path, data in notes.items()}
+    assert {path: row[0] for path, row in rows.items()} == {path: compute_digest(data) for path, data in notes.items()}
     for path, data in notes.items():
         stamp = vault.notes.tree.stamp(path)
         assert stamp is not None
-        fresh = extraction.taken(path, Content(data, stamp), 0)
+        fresh = extraction.extract_note(path, FileContent(data, stamp), 0)
         links = [(link.line, link.target) for link in fresh.links or ()]
         assert rows[path][1:] == (fresh.title, links, [task.text for task in fresh.tasks or ()]), path
     await vault.db.read(lambda tx: linked_well(vault, tx))
@@ -94,15 +94,15 @@ async def agrees(vault: Vault, files: Files) -> None:
 def linked_well(vault: Vault, tx: Reader) -> None:
     """What links mean is what they mean when all is worked out anew, the graph in memory is that of the rows, and the
     history of links ends with those there are."""
-    assert not link_index.owed(tx)
-    meanings = Meanings(tx)
+    assert not link_index.is_due(tx)
+    meanings = LinkResolver(tx)
     links = tx.all("SELECT l.note, n.path, l.kind, l.target, l.meant FROM note_links l JOIN notes n ON n.seq = l.note")
     for note, path, kind, target, meant in links:
         assert meant == meanings.of(Link(kind, 0, 0, 0, target, 0, 0, "", "", "", embed=False), path, note), (
             path,
             target,
         )
-    known, fresh = vault.atlas.at(tx), caught_up(tx, Graph())
+    known, fresh = vault.graph_cache.at(tx), catch_up(tx, Graph())
     assert (known.nodes, known.out, known.into) == (fresh.nodes, fresh.out, fresh.into)
     there = set(tx.all("SELECT DISTINCT n.path, l.target_key FROM note_links l JOIN notes n ON n.seq = l.note"))
     told: dict[tuple[str, str], bool] = {}
@@ -117,9 +117,9 @@ def linked_well(vault: Vault, tx: Reader) -> None:
 async def _paid(vault: Vault) -> None:
     """Until what is owed behind the answers is done."""
     async with asyncio.timeout(PATIENCE_S):
-        vault.nudge()
+        vault.start_background_work()
         while vault.busy:
-            await asyncio.wait({vault._paying})  # type: ignore[arg-type]
+            await asyncio.wait({vault._background_work})  # type: ignore[arg-type]
 
 
 def _rows(tx: Reader) -> dict[str, tuple[str, str, list[tuple[int, str]], list[str]]]:

@@ -19,7 +19,7 @@ from auth.principal import owner
 from auth.roles import Role
 from server import vault_admin
 from server.call import Caller
-from server.dispatch import Outcome, dispatch
+from server.dispatch import CallOutcome, dispatch
 from server.services import Services, open_services
 from server.settings import load
 from server.tools import discover
@@ -65,14 +65,14 @@ async def opened(
     flags = {"storage.reserve_mb": 0, **(flags or {})}
     loaded = load(data, flags=flags, environment={})
     async with open_services(loaded.settings, data, discover(), load_model=HashEmbedder) as services:
-        if not services.roster.known("main"):
+        if not services.registry_cache.known("main"):
             await vault_admin.create(services, "main")
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             await vault.notes.settled(patience_s)
         yield services
 
 
-async def ask(services: Services, tool: str, **arguments: Any) -> Outcome:
+async def ask(services: Services, tool: str, **arguments: Any) -> CallOutcome:
     return await dispatch(services, Caller(owner("cli"), "main", Role.ADMIN, "cli"), tool, arguments)
 
 

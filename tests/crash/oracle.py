@@ -17,10 +17,10 @@ from vaults.domain.maintenance.verification import verify
 
 async def settled(services: Services) -> None:
     """Until the vectors that were owed are paid."""
-    async with asyncio.timeout(PATIENCE_S), services.pool.lease(services.roster.entry("main")) as vault:
-        vault.nudge()
+    async with asyncio.timeout(PATIENCE_S), services.pool.lease(services.registry_cache.entry("main")) as vault:
+        vault.start_background_work()
         while vault.busy:
-            await asyncio.wait({vault._paying})  # type: ignore[arg-type]
+            await asyncio.wait({vault._background_work})  # type: ignore[arg-type]
 
 
 async def check(data: Path, acknowledged: dict[int, str]) -> set[str]:
@@ -29,12 +29,12 @@ async def check(data: Path, acknowledged: dict[int, str]) -> set[str]:
     async with opened(data) as services:
         ask = asker(services, Caller(owner("cli"), "main", Role.ADMIN, "cli"))
         await settled(services)
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             report = await verify(vault)
             assert report.agrees, report
-            sound = await vault.db.exclusively(lambda raw: raw.execute("PRAGMA integrity_check").fetchall())
+            sound = await vault.db.run_on_writer(lambda raw: raw.execute("PRAGMA integrity_check").fetchall())
             assert sound == [("ok",)]
-            assert not await vault.db.exclusively(lambda raw: raw.execute("PRAGMA foreign_key_check").fetchall())
+            assert not await vault.db.run_on_writer(lambda raw: raw.execute("PRAGMA foreign_key_check").fetchall())
         for number, memory in acknowledged.items():
             got = (await ask("memory_get", ids=[memory])).content["memories"]
             assert got, f"acknowledged memory {number} is gone"

@@ -62,9 +62,9 @@ async def attempt(services: Services, data: Path, free: int, number: int) -> dic
     found = await ask(services, "search", query="bystanderword", mode="keyword")
     read = await ask(services, "note_read", path="big.md", part="lines", max_lines=3)
     (data.parent / "ballast").unlink()
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         recovered = await recovery.recover(vault)
-        await reconciliation.everything(vault)
+        await reconciliation.reconcile_all(vault)
         later = files_of(notes_of(data))
         await agrees(vault, later)
     kept = later == (before if outcome.code else after)

@@ -53,7 +53,7 @@ async def test_a_holder_of_the_lease_that_is_killed_frees_it(tmp_path: Path) -> 
     assert worker.stdout is not None
     await asyncio.to_thread(worker.stdout.readline)
     async with opened(tmp_path) as services:
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             assert not vault.lease.held
             await store(services, 1000, 2)
             os.killpg(worker.pid, signal.SIGKILL)

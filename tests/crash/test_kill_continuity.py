@@ -102,7 +102,7 @@ async def _left(data: Path, states: list[Standing], begun: int, acknowledged: li
             outcome = await ask(services, who, tool, **arguments)
             assert outcome.ok, (tool, identity(outcome))
         assert standing(data) == states[-1]
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             assert (await verify(vault)).agrees
     return number
 
@@ -183,7 +183,7 @@ async def _swept_whole(data: Path) -> int:
     assert sum(text.startswith("older") for text, *_ in memories) + retained == 6
     async with opened(data) as services:
         await swept(services)
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             assert (await verify(vault)).agrees
         for word, there in (("staysword", True), ("newerword", True), ("goesword", False), ("olderword", False)):
             found = [await ask(services, "ann", "recall", query=f"{word}{n}", mode="keyword") for n in range(6)]

@@ -104,16 +104,16 @@ async def test_what_is_known_of_a_note_follows_it_through_a_move_that_was_killed
         assert (await ask(services, "note_edit", **edit)).ok
         number = await _number(services, HUB)
     assert (await asyncio.to_thread(Child, work, data, "move", ("renameat2", 1))).killed
-    async with opened(data) as services, services.pool.lease(services.roster.entry("main")) as vault:
+    async with opened(data) as services, services.pool.lease(services.registry_cache.entry("main")) as vault:
         assert await _number(services, MOVED) == number, "its scores, vectors and passages stay its own"
-        assert await vault.db.read(lambda tx: link_history.edits(tx, MOVED)) == 2
+        assert await vault.db.read(lambda tx: link_history.read_edits(tx, MOVED)) == 2
         came = "SELECT target, added FROM link_history WHERE path = ? ORDER BY seq"
         assert ("log", 1) in await vault.db.read(lambda tx: tx.all(came, (MOVED,)))
         await agrees(vault, files_of(notes_of(data)))
 
 
 async def _number(services: Services, path: str) -> int:
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         return int(await vault.db.read(lambda tx: tx.value("SELECT seq FROM notes WHERE path = ?", (path,))))
 
 

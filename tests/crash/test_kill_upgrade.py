@@ -18,7 +18,7 @@ from tests.noted import folder, put
 from tests.work import PATIENCE_S
 from vaults.db.connection import Database
 from vaults.db.engine import sqlite
-from vaults.db.migration import migrate, steps
+from vaults.db.migration import load_migrations, migrate
 from vaults.db.sql import Writer
 from vaults.settings import StorageSettings
 
@@ -63,7 +63,7 @@ async def old(tmp_path: Path) -> Path:
     for file in (data / DATABASE).parent.glob("vault.*"):
         file.unlink()
     db = Database(data / DATABASE, StorageSettings())
-    await migrate(db, "vault", steps("vault")[:BEFORE])
+    await migrate(db, "vault", load_migrations("vault")[:BEFORE])
     await db.write(lambda tx: _plant(tx, info))
     await db.close()
     return data
@@ -72,7 +72,7 @@ async def old(tmp_path: Path) -> Path:
 async def _old_or_new(data: Path, before: list[tuple[Any, ...]]) -> int:
     """The number of steps a killed process left; the next opening does the rest, and everything is there."""
     done = int(_rows(data, "SELECT COUNT(*) FROM schema_steps")[0][0])
-    assert BEFORE <= done <= len(steps("vault"))
+    assert BEFORE <= done <= len(load_migrations("vault"))
     for step, question in ((5, "SELECT 1 FROM sqlite_master WHERE name = 'sessions'"),
                            (5, "SELECT 1 FROM pragma_table_info('memories') WHERE name = 'anchor_commit'"),
                            (6, "SELECT 1 FROM pragma_table_info('note_links') WHERE name = 'meant'"),
@@ -110,4 +110,4 @@ async def test_an_upgrade_killed_at_any_call_leaves_the_old_or_the_new(tmp_path:
         child = await asyncio.to_thread(Child, work, data, "sweep", (call, point))
         number = await _old_or_new(data, before)
         left += [number] if child.killed else []
-    assert {BEFORE, len(steps("vault"))} <= set(left), f"killed only before or only after: {left}"
+    assert {BEFORE, len(load_migrations("vault"))} <= set(left), f"killed only before or only after: {left}"

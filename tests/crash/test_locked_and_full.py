@@ -53,12 +53,12 @@ def held(path: Path) -> Iterator[None]:
 
 
 async def vault_of(services: Services) -> Vault:
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         return vault
 
 
 async def _ann(services: Services) -> Asking:
-    await services.board.write(lambda tx: set_grant(tx, "ann", "local", "main", Role.WRITER))
+    await services.access_cache.write(lambda tx: set_grant(tx, "ann", "local", "main", Role.WRITER))
     ask = asker(services, Caller(local("ann"), "main", Role.WRITER, "http"))
     assert (await ask("remember", content="the harbour opens at six")).ok
     return ask
@@ -82,7 +82,7 @@ async def test_whoever_begins_is_told_of_the_others_though_nothing_can_be_writte
     async with opening({"storage.busy_timeout_ms": 50}) as services:
         ask, vault = await _ann(services), await vault_of(services)
         assert (await ask("session_save", summary="painted the harbour")).ok
-        await services.board.write(lambda tx: set_grant(tx, "ben", "local", "main", Role.READER))
+        await services.access_cache.write(lambda tx: set_grant(tx, "ben", "local", "main", Role.READER))
         ben = asker(services, Caller(local("ben"), "main", Role.READER, "http"))
         with held(vault.db.path):
             around = await ben("session_resume")

@@ -26,7 +26,7 @@ async def opened(data: Path) -> AsyncIterator[Services]:
     projection.SNAPSHOT_FROM = 1
     loaded = load(data, flags={"storage.reserve_mb": 0}, environment={})
     async with open_services(loaded.settings, data, discover(), load_model=HashEmbedder) as services:
-        if not services.roster.known("main"):
+        if not services.registry_cache.known("main"):
             await vault_admin.create(services, "main")
         yield services
 

@@ -151,7 +151,7 @@ async def test_a_killed_agents_work_is_gone_on_with_and_told_next_morning(site: 
     async with site.client("cleo", query="?tools=full") as morning:
         ask = asking(morning)
         story = (await ask("context", format="prompt", budget_tokens=1500))["prompt"]
-        assert tokenizer.count(story) < 1500
+        assert tokenizer.count_tokens(story) < 1500
         for told in (
             "Filled owners and added the constraint", "Only the runbook is missing", "Postgres in production",
             "Null owners break the migration", "migration",
@@ -204,5 +204,5 @@ async def test_one_person_goes_on_over_stdio_after_the_process_was_killed(tmp_pa
         assert left["activity_log"][0]["title"] == "The printer needs a restart on Mondays."
         story = (await ask("context", format="prompt", budget_tokens=1500))["prompt"]
         assert "printer" in story
-        assert tokenizer.count(story) < 1500
+        assert tokenizer.count_tokens(story) < 1500
         assert (await ask("usage"))["tokens"]["results"] > 0

@@ -25,7 +25,7 @@ from tests.integrations.hooking import (
     transcript,
 )
 from tests.server.cli.command import Ran, Strongroom
-from vaults.search.tokenizer import count
+from vaults.search.tokenizer import count_tokens
 
 
 def test_the_manifest_names_a_plugin_and_every_hook_is_a_command_there_is() -> None:
@@ -74,10 +74,10 @@ def test_a_session_in_a_project_is_briefed_answered_and_saved(
     below.mkdir()
     brief = context_of(hooks.run("SessionStart", below, source="startup"), "SessionStart")
     assert_fenced(brief, DECISION["content"])
-    assert count(brief) <= 1500
+    assert count_tokens(brief) <= 1500
     known = context_of(hooks.run("UserPromptSubmit", below, prompt=PROMPT), "UserPromptSubmit")
     assert_fenced(known, DECISION["content"])
-    assert count(known) <= 1000
+    assert count_tokens(known) <= 1000
     hooks.transcript = transcript(tmp_path, asked(f"{PROMPT}\nsecond line"), edited(str(below / "deploy.sh")))
     assert silent(hooks.run("SessionEnd", below, reason="other")) == ""
     found = call(strongroom, project, "session_history", {"limit": 5}).json["sessions"]

@@ -26,7 +26,7 @@ from tests.integrations.hooking import (
     transcript,
 )
 from tests.server.http.serving import Site, raw, served
-from vaults.search.tokenizer import count
+from vaults.search.tokenizer import count_tokens
 
 
 @pytest.fixture
@@ -57,10 +57,10 @@ async def test_against_a_server_the_agent_may_go_on_in_the_session_of_its_hooks(
         brief = context_of(await asyncio.to_thread(hooks.run, "SessionStart", tmp_path), "SessionStart")
         name, _, pack = brief.partition("\n")
         assert_fenced(pack, DECISION["content"])
-        assert count(brief) <= 1500
+        assert count_tokens(brief) <= 1500
         known = await asyncio.to_thread(hooks.run, "UserPromptSubmit", tmp_path, prompt=PROMPT)
         assert DECISION["content"] in context_of(known, "UserPromptSubmit")
-        assert count(context_of(known, "UserPromptSubmit")) <= 1000
+        assert count_tokens(context_of(known, "UserPromptSubmit")) <= 1000
 
         handle = name.removeprefix("strongroom session: ")
         claim = {"action": "claim", "resources": ["deploy.sh"], "session": handle}

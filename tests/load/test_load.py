@@ -27,7 +27,7 @@ def _as(services: Services, name: str, vault: str) -> Asking:
 
 async def _grant(services: Services, name: str, vault: str) -> None:
     row = (name, "local", vault, "admin", "2026-01-01T00:00:00Z")
-    await services.board.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
 
 
 async def test_five_hundred_calls_at_once_are_served_or_told_to_wait(opening: Opening) -> None:
@@ -61,7 +61,7 @@ async def test_cancelled_calls_leave_writes_whole_and_places_free(opening: Openi
             await asyncio.gather(*calls, return_exceptions=True)
         assert not services.quotas._running
         assert (await ask("remember", content="after the storm")).ok
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             assert (await verify(vault)).agrees
 
 
@@ -87,7 +87,7 @@ async def test_writers_searchers_and_a_rebuilding_index_share_a_vault(opening: O
         for memory, text in order.sample(sorted(stored.items()), 30):
             hits = (await ask("recall", query=text, mode="semantic", limit=3)).content["hits"]
             assert memory in {hit["id"] for hit in hits}
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             assert (await verify(vault)).agrees
 
 

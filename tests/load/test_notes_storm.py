@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
-from vaults.domain.notes.index.extraction import digest
+from vaults.domain.notes.index.extraction import compute_digest
 
 FILES = int(os.environ.get("STRONGROOM_LOAD_FILES", "50000"))
 PER_FOLDER = 250
@@ -41,7 +41,7 @@ def _fewer(root: Path) -> None:
 
 
 def _on_disk(root: Path) -> dict[str, str]:
-    return {str(path.relative_to(root)): digest(path.read_bytes()) for path in root.rglob("*.md")}
+    return {str(path.relative_to(root)): compute_digest(path.read_bytes()) for path in root.rglob("*.md")}
 
 
 async def _follows(desk: Desk) -> None:

@@ -24,7 +24,7 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.noted import folder, put
 from tests.work import PATIENCE_S
 from vaults.db.connection import Database
-from vaults.domain.notes.index.extraction import digest
+from vaults.domain.notes.index.extraction import compute_digest
 from vaults.settings import StorageSettings
 
 ROOT = Path(__file__).parents[2]
@@ -145,7 +145,7 @@ async def _indexed(data: Path, root: Path) -> None:
             while True:
                 rows = dict(await database.read(lambda tx: tx.all("SELECT path, hash FROM notes")))
                 files = {
-                    str(path.relative_to(root)): digest(path.read_bytes())
+                    str(path.relative_to(root)): compute_digest(path.read_bytes())
                     for path in root.rglob("*.md")
                     if path.is_file()
                 }

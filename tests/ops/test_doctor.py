@@ -12,7 +12,7 @@ import pytest
 
 from ops.doctor import machine as machine_checks
 from ops.doctor import notes as note_checks
-from ops.doctor.check import Check, is_well
+from ops.doctor.check import DoctorCheck, is_well
 from ops.doctor.machine import Machine, examine_machine
 from ops.doctor.repairs import repair
 from ops.doctor.vaults import VAULT, examine_vault
@@ -20,7 +20,7 @@ from server.services import Services
 from tests.conftest import Opening, asker
 from tests.noted import folder, indexed, put
 from tests.work import PATIENCE_S
-from vaults.pool import Pool
+from vaults.pool import VaultPool
 from vaults.settings import EmbeddingSettings, StorageSettings
 from vaults.vault import Vault
 
@@ -32,7 +32,7 @@ def machine(data: Path, reserve_mb: int = 0, engine: str = "off") -> Machine:
     return Machine(data, StorageSettings(reserve_mb=reserve_mb), embedding)
 
 
-def found(checks: list[Check], name: str) -> Check:
+def found(checks: list[DoctorCheck], name: str) -> DoctorCheck:
     return next(each for each in checks if each.name == name)
 
 
@@ -53,7 +53,7 @@ def test_the_disk_is_held_against_the_reserve(tmp_path: Path) -> None:
 
 def test_an_old_sqlite_and_a_network_disk_are_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine_checks, "is_safe", lambda: False)
-    monkeypatch.setattr(machine_checks, "network_disk", lambda _folder: "nfs")
+    monkeypatch.setattr(machine_checks, "find_network_disk", lambda _folder: "nfs")
     checks = examine_machine(machine(tmp_path))
     assert found(checks, "sqlite").status == "warning"
     assert "nfs" in found(checks, "data_folder").message
@@ -90,12 +90,12 @@ async def vault(services: Services, tmp_path: Path) -> AsyncIterator[Vault]:
     put(root, {"a.md": "# A\n", "bad.md": "---\na: [\n---\n", "a.conflict-20261121T224348Z.md": "other"})
     (root / "latin.md").write_bytes(b"caf\xe9")
     (root / "link.md").symlink_to("a.md")
-    async with services.pool.lease(services.roster.entry("main")) as held:
+    async with services.pool.lease(services.registry_cache.entry("main")) as held:
         await indexed(services, 3)
         yield held
 
 
-async def looked(vault: Vault) -> dict[str, Check]:
+async def looked(vault: Vault) -> dict[str, DoctorCheck]:
     checks = [await check(vault) for check in VAULT]
     return {each.name: each for each in checks}
 
@@ -118,7 +118,7 @@ async def test_what_killed_writers_leave_is_found_and_repaired(
 ) -> None:
     root = folder(tmp_path)
     async with opening({"notes.watch": "off"}) as services:
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             assert await vault.notes.settled(PATIENCE_S)
             put(root, {f"deep/{ORPHAN}": "x"})
             assert (await looked(vault))["temporaries"].status == "ok"  # it may be a living writer's
@@ -139,9 +139,9 @@ async def test_what_killed_writers_leave_is_found_and_repaired(
 async def test_vectors_that_are_owed_are_made_by_a_repair(vault: Vault) -> None:
     async def paid() -> None:
         while vault.busy or not vault.lease.held:
-            await vault._paying  # type: ignore[misc]
+            await vault._background_work  # type: ignore[misc]
 
-    vault.nudge()
+    vault.start_background_work()
     await paid()
     await vault.db.write(lambda tx: tx.run("INSERT INTO embedding_queue (passage) SELECT seq FROM passages"))
     assert (await looked(vault))["vectors"].status == "notice"
@@ -165,19 +165,19 @@ async def test_how_changes_are_noticed_is_said(
 ) -> None:
     for watch, status in (("off", "notice"), ("poll", "ok"), ("auto", "ok")):
         async with opening({"notes.watch": watch}) as services:
-            async with services.pool.lease(services.roster.entry("main")) as vault:
+            async with services.pool.lease(services.registry_cache.entry("main")) as vault:
                 assert (await note_checks.watching(vault)).status == status, watch
                 if watch == "auto":
-                    monkeypatch.setattr(note_checks, "_limit", lambda: 0)
+                    monkeypatch.setattr(note_checks, "_watch_limit", lambda: 0)
                     check = await note_checks.watching(vault)
                     assert (check.status, check.todo) == ("warning", "raise fs.inotify.max_user_watches")
-                    monkeypatch.setattr(note_checks, "network_disk", lambda _folder: "cifs")
+                    monkeypatch.setattr(note_checks, "find_network_disk", lambda _folder: "cifs")
                     assert "cifs" in (await note_checks.watching(vault)).message
 
 
 async def test_a_history_that_cannot_be_used_is_warned_of(opening: Opening, tmp_path: Path) -> None:
     async with opening({"notes.history": "auto"}) as services:
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             assert (await note_checks.history(vault)).status == "ok"
             (folder(tmp_path) / ".git").write_text("no repository")
             assert (await note_checks.history(vault)).status == "warning"
@@ -187,7 +187,7 @@ async def test_a_history_whose_objects_are_lost_is_warned_of(opening: Opening) -
     async with opening({"notes.history": "auto"}) as services:
         ask = asker(services)
         assert (await ask("note_write", path="a.md", content="x", commit=True)).ok
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             assert (await note_checks.history(vault)).status == "ok"
             objects = vault.folder / "history.git" / "objects"
             objects.rename(objects.with_name("lost"))
@@ -204,8 +204,8 @@ async def test_onlookers_leave_a_vault_as_it_is(opening: Opening, tmp_path: Path
         await services.pool.close()
         put(folder(tmp_path), {"new.md": "unread\n", "latin.md": b"caf\xe9", ORPHAN: "x"})
         before = time.time_ns()
-        pool: Pool = services.pool.onlooking()
-        checks = await examine_vault(pool, services.roster.entry("main"))
+        pool: VaultPool = services.pool.without_background_work()
+        checks = await examine_vault(pool, services.registry_cache.entry("main"))
         await pool.close()
         assert is_well(checks)
         assert {each.vault for each in checks} == {"main"}
@@ -219,8 +219,8 @@ async def test_a_vault_that_is_shut_out_says_why(opening: Opening, tmp_path: Pat
     async with opening() as services:
         await services.pool.close()
         (tmp_path / "vaults" / "main" / "vault.db").write_bytes(b"")
-        pool = services.pool.onlooking()
-        checks = await examine_vault(pool, services.roster.entry("main"))
+        pool = services.pool.without_background_work()
+        checks = await examine_vault(pool, services.registry_cache.entry("main"))
         await pool.close()
         assert [(each.name, each.status) for each in checks] == [("opens", "error")]
         assert "damaged" in checks[0].message

@@ -21,7 +21,7 @@ LONG_AGO = "2026-01-01T00:00:00.000Z"
 @pytest.fixture
 async def vault(services: Services) -> AsyncIterator[Vault]:
     assert (await asker(services)("recall", query="x")).ok
-    async with services.pool.lease(services.roster.entry("main")) as held:
+    async with services.pool.lease(services.registry_cache.entry("main")) as held:
         await held.ledger.flush()
         yield held
 
@@ -48,7 +48,7 @@ async def test_sessions_nobody_is_in_are_named_and_paused_by_a_repair(vault: Vau
 
 
 async def test_a_session_seen_in_the_future_is_one_nobody_is_in(vault: Vault) -> None:
-    await run(vault, "UPDATE sessions SET seen_at = ?", clock.in_days(2))
+    await run(vault, "UPDATE sessions SET seen_at = ?", clock.days_from_now(2))
     assert (await continuity.sessions(vault)).status == "notice"
 
 
@@ -69,7 +69,7 @@ async def test_calls_the_log_could_not_take_are_a_warning(
 
     from vaults.activity_log import log_writer
 
-    monkeypatch.setattr(log_writer, "WAITING", 1)
+    monkeypatch.setattr(log_writer, "MAX_WAITING", 1)
     with monkeypatch.context() as broken:
         broken.setattr(vault.db, "write", full)
         for _ in range(3):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.log_lines import LINE_LIMIT, as_json, as_text, failure
+from ops.log_lines import LINE_LIMIT, failure_fields, to_json_line, to_text_line
 from vaults.errors import StorageFull
 
 HOSTILE = [
@@ -26,7 +26,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("value", HOSTILE)
-@pytest.mark.parametrize("render", [as_json, as_text])
+@pytest.mark.parametrize("render", [to_json_line, to_text_line])
 def test_hostile_text_stays_on_one_short_printable_line(value, render):
     line = render({"ts": "2026-11-21T00:00:00.000Z", "event": "call", **{f"k{n}": value for n in range(16)}})
     assert line.endswith("\n")
@@ -37,7 +37,7 @@ def test_hostile_text_stays_on_one_short_printable_line(value, render):
 
 @pytest.mark.parametrize("value", HOSTILE)
 def test_hostile_text_cannot_add_keys(value):
-    read = json.loads(as_json({"event": "call", "tool": value}))
+    read = json.loads(to_json_line({"event": "call", "tool": value}))
     assert set(read) == {"event", "tool"}
     assert len(read["tool"]) <= 200
 
@@ -49,21 +49,21 @@ def test_any_value_gives_strict_json(fields):
     def refuse(constant: str) -> None:
         raise AssertionError(constant)
 
-    line = as_json(fields)
+    line = to_json_line(fields)
     assert line.count("\n") == 1
     assert set(json.loads(line, parse_constant=refuse)) == set(fields)
 
 
 def test_unset_values_leave_their_key_out():
-    assert json.loads(as_json({"event": "call", "ref": None})) == {"event": "call"}
+    assert json.loads(to_json_line({"event": "call", "ref": None})) == {"event": "call"}
 
 
 @pytest.mark.parametrize(
     "text", ["eyJhbGciOi.eyJzdWIiOi.c2lnbmF0dXJl", "Bearer eyJhbGciOiJFZERTQSJ9.eyJzdWIi.sig" + "x" * 999]
 )
 def test_tokens_do_not_survive(text):
-    assert "eyJ" not in as_json({"event": "x", "value": "a" * 150 + text})
-    assert "eyJ" not in as_text({"event": text})
+    assert "eyJ" not in to_json_line({"event": "x", "value": "a" * 150 + text})
+    assert "eyJ" not in to_text_line({"event": text})
 
 
 def test_a_failure_names_type_and_place_but_not_its_text():
@@ -75,7 +75,7 @@ def test_a_failure_names_type_and_place_but_not_its_text():
 
     with pytest.raises(ValueError) as raised:
         deep()
-    said = failure(raised.value)
+    said = failure_fields(raised.value)
     assert said["error"] == "ValueError"
     assert said["cause"] == "KeyError"
     assert "test_lines.py" in said["where"]
@@ -84,12 +84,12 @@ def test_a_failure_names_type_and_place_but_not_its_text():
 
 
 def test_a_failure_of_ours_says_why():
-    assert failure(StorageFull("no room left"))["reason"] == "no room left"
+    assert failure_fields(StorageFull("no room left"))["reason"] == "no room left"
 
 
 def test_an_os_failure_says_why_without_the_path():
     with pytest.raises(OSError) as raised:
         Path("/nowhere/vaults/acme/vault.db").read_text()
-    said = failure(raised.value)
+    said = failure_fields(raised.value)
     assert said["reason"] == "No such file or directory"
     assert "acme" not in json.dumps(said)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from ops.metrics import BUILD, DECLARED, RESTARTS, Metrics, outcomes
+from ops.metrics import BUILD, DECLARED, RESTARTS, Metrics, outcome_labels
 from tests.work import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +40,7 @@ def test_bogus_names_leave_the_number_of_series_flat():
 
 
 def test_every_error_code_is_an_outcome():
-    assert {"ok", "invalid_argument", "vault_quarantined", "internal", "cancelled"} <= outcomes()
+    assert {"ok", "invalid_argument", "vault_quarantined", "internal", "cancelled"} <= outcome_labels()
 
 
 def test_what_storage_reports_can_be_read():
@@ -56,7 +56,7 @@ def test_what_storage_reports_can_be_read():
     metrics.healthy(0.9)
     metrics.held(memories=30, size=4096)
     metrics.events_lost(3)
-    metrics.lagged(0.004)
+    metrics.record_loop_lag(0.004)
     metrics.lines_dropped(2)
     figures = {
         "strongroom_embedding_batch_texts_sum": 8,
@@ -113,7 +113,7 @@ import sys
 from pathlib import Path
 from prometheus_client import CollectorRegistry
 from ops.metrics import Metrics
-from ops.worker_metrics import record_into
+from ops.worker_metrics import map_metrics_to_files
 record_into(Path(sys.argv[1]), int(sys.argv[2]))
 metrics = Metrics(CollectorRegistry(), tools=["recall"], version="1")
 metrics.called("recall", "ok", 0.01)
@@ -125,7 +125,7 @@ metrics.held(int(sys.argv[2]) + 10, 1)
 
 
 def test_seats_add_up_and_a_replaced_worker_goes_on_counting(tmp_path):
-    from ops.worker_metrics import forget_levels, summed
+    from ops.worker_metrics import forget_gauges, merged_registry
 
     def work(seat):
         subprocess.run(
@@ -135,7 +135,7 @@ def test_seats_add_up_and_a_replaced_worker_goes_on_counting(tmp_path):
     def value(name, **labels):
         return registry.get_sample_value(name, labels)
 
-    registry = summed(tmp_path, list)
+    registry = merged_registry(tmp_path, list)
     work(0)
     work(1)
     assert value("strongroom_calls_total", tool="recall", outcome="ok") == 2
@@ -145,7 +145,7 @@ def test_seats_add_up_and_a_replaced_worker_goes_on_counting(tmp_path):
     assert value("strongroom_health_score") == 0.75
     assert value("strongroom_memories") == 11
     files = len(list(tmp_path.iterdir()))
-    forget_levels(tmp_path, 1)
+    forget_gauges(tmp_path, 1)
     assert value("strongroom_open_vaults") == 3
     assert value("strongroom_calls_total", tool="recall", outcome="ok") == 2
     work(1)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from ops import health as module
-from ops.health import Health
+from ops.health import HealthRegistry
 from vaults.errors import VaultUnavailable
 
 
@@ -21,7 +21,7 @@ async def broken():
 
 
 def built(control, embedding):
-    health = Health()
+    health = HealthRegistry()
     health.register("control", control, required=True)
     health.register("embedding", embedding, required=False)
     return health

@@ -30,10 +30,10 @@ def test_a_missing_extra_is_named(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(InvalidArgument, match="telemetry extra") as refused:
-        tracing.start("http://127.0.0.1:4318/v1/traces", version="1")
+        tracing.start_tracing("http://127.0.0.1:4318/v1/traces", version="1")
     assert "strongroom[telemetry]" in refused.value.hint
 
 
 def test_a_wrong_address_is_refused_before_anything_is_imported():
     with pytest.raises(InvalidArgument, match=r"ops\.otlp_endpoint"):
-        tracing.start("collector:4317", version="1")
+        tracing.start_tracing("collector:4317", version="1")

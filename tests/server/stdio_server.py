@@ -24,7 +24,7 @@ async def main(data: str, vault: str, preset: str = "", write_mode: str = "auto"
     flags = {"storage.reserve_mb": 0, "embedding.engine": "off"}
     loaded = load(Path(data), flags=flags, environment={})
     async with open_services(loaded.settings, loaded.data, discover()) as services:
-        if not services.roster.known(vault):
+        if not services.registry_cache.known(vault):
             await vault_admin.create(services, vault)
         print("a stray print")
         asyncio.get_running_loop().call_later(0, make_noise)

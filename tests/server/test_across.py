@@ -17,8 +17,8 @@ from tests.noted import folder, indexed, put
 from tests.work import PATIENCE_S
 from vaults import pool as pools
 from vaults.domain.retrieval import hybrid_search
-from vaults.domain.retrieval.hybrid_search import Answer, Ask
-from vaults.files.notebook import Progress
+from vaults.domain.retrieval.hybrid_search import SearchAnswer, SearchRequest
+from vaults.files.notebook import IndexProgress
 from vaults.vault import Vault
 
 
@@ -29,7 +29,7 @@ def _as(services: Services, subject: str, vault: str) -> Asking:
 async def _fill(services: Services, vaults: tuple[str, ...], *subjects: str) -> None:
     for vault in vaults:
         for subject in subjects:
-            await services.board.write(
+            await services.access_cache.write(
                 lambda tx, who=subject, name=vault: set_grant(tx, who, LOCAL, name, Role.WRITER)  # type: ignore[misc]
             )
         assert (await _as(services, subjects[0], vault)("remember", content=f"canary of {vault}")).ok
@@ -39,9 +39,9 @@ async def test_every_granted_vault_is_searched_and_other_tenants_are_served_mean
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = tuple(f"v{n}" for n in range(10))
-    searching, most, answer_of = 0, 0, hybrid_search.answer
+    searching, most, answer_of = 0, 0, hybrid_search.search_vault
 
-    async def watched(vault: Vault, ask: Ask) -> Answer:
+    async def watched(vault: Vault, ask: SearchRequest) -> SearchAnswer:
         nonlocal searching, most
         searching += ask.query == "canary"
         most = max(most, searching)
@@ -53,8 +53,8 @@ async def test_every_granted_vault_is_searched_and_other_tenants_are_served_mean
 
     async with opening({"storage.open_vaults": 4}, vaults=names) as services:
         await _fill(services, names, "alice")
-        await services.board.write(lambda tx: set_grant(tx, "bob", LOCAL, "v9", Role.WRITER))
-        monkeypatch.setattr(hybrid_search, "answer", watched)
+        await services.access_cache.write(lambda tx: set_grant(tx, "bob", LOCAL, "v9", Role.WRITER))
+        monkeypatch.setattr(hybrid_search, "search_vault", watched)
         wide = [
             asyncio.ensure_future(_as(services, "alice", "v0")("recall", query="canary", vaults=["*"], limit=20))
             for _ in range(3)
@@ -110,7 +110,7 @@ async def test_vaults_that_cannot_be_searched_are_named_one_by_one(opening: Open
     names = ("main", "archived", "damaged", "emptied")
     async with opening(vaults=names) as services:
         await _fill(services, names, "alice")
-        await services.board.write(lambda tx: set_grant(tx, "bob", LOCAL, "main", Role.WRITER))
+        await services.access_cache.write(lambda tx: set_grant(tx, "bob", LOCAL, "main", Role.WRITER))
         await vault_admin.archive(services, "archived")
         folders = {name: services.data / "vaults" / name for name in names}
     (folders["damaged"] / "vault.db").write_bytes(b"no database" * 1000)
@@ -138,11 +138,11 @@ async def test_vaults_that_are_still_being_read_are_named(opening: Opening, tool
         for name in names:
             await indexed(services, 0, name)
         async with (
-            services.pool.lease(services.roster.entry("slow")) as slow,
-            services.pool.lease(services.roster.entry("lost")) as lost,
+            services.pool.lease(services.registry_cache.entry("slow")) as slow,
+            services.pool.lease(services.registry_cache.entry("lost")) as lost,
         ):
-            slow.notes.tell(Progress("scanning", 3, 10))
-            lost.notes.tell(Progress("unavailable", reason="it is not mounted"))
+            slow.notes.tell(IndexProgress("scanning", 3, 10))
+            lost.notes.tell(IndexProgress("unavailable", reason="it is not mounted"))
             said = (await ask(tool, query="canary", vaults=["*"])).content["warnings"]
             assert said == [
                 "lost: notes are as last read: the folder cannot be read now (it is not mounted)",
@@ -150,7 +150,7 @@ async def test_vaults_that_are_still_being_read_are_named(opening: Opening, tool
             ]
             assert (await ask(tool, query="canary", vaults=["slow"])).content["warnings"] == said[1:]
             for vault in (slow, lost):
-                vault.notes.tell(Progress("ready"))
+                vault.notes.tell(IndexProgress("ready"))
             assert (await ask(tool, query="canary", vaults=["*"])).content.get("warnings", []) == []
 
 
@@ -158,7 +158,7 @@ async def test_a_first_index_is_never_taken_for_an_empty_vault(opening: Opening)
     names = ("main", "big")
     async with opening(vaults=names) as services:
         for name in names:
-            await services.board.write(lambda tx, name=name: set_grant(tx, "alice", LOCAL, name, Role.WRITER))  # type: ignore[misc]
+            await services.access_cache.write(lambda tx, name=name: set_grant(tx, "alice", LOCAL, name, Role.WRITER))  # type: ignore[misc]
         put(folder(services.data, "big"), {f"n{n}.md": f"note {n}\n" for n in range(150)} | {"z.md": "the needle\n"})
     async with opening(vaults=()) as services, asyncio.timeout(30):
         ask = _as(services, "alice", "main")

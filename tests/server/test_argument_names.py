@@ -32,7 +32,9 @@ async def test_the_first_unknown_name_is_told_with_what_the_tool_takes(ask: Aski
 
 async def test_a_refusal_names_no_argument_and_no_action_that_is_not_shown(services: Services) -> None:
     for role in Role:
-        await services.board.write(partial(set_grant, subject=role.label, issuer="local", vault="main", role=role))
+        await services.access_cache.write(
+            partial(set_grant, subject=role.label, issuer="local", vault="main", role=role)
+        )
     for role, preset, write_mode in product(Role, ("agent", "full"), ("auto", "ask")):
         caller = Caller(local(role.label), "main", role, "http", preset=preset, write_mode=write_mode)
         ask = asker(services, caller)

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from auth.principal import owner
 from auth.roles import Role
 from server import consent
-from server.call import Caller, Person
-from server.mcp_bridge.catalogue import Catalogue
+from server.call import Caller, PersonState
+from server.mcp_bridge.catalogue import ToolCatalogue
 from server.services import Services
 from server.tools import discover
 from server.tools._spec import ToolSpec
 from tests.conftest import Asking, asker, local
 from vaults import registry
-from vaults.registry import Rules
+from vaults.registry import VaultRules
 
 ASKING = Caller(owner("stdio"), "main", Role.ADMIN, "stdio", preset="full", write_mode="ask")
 TOOLS = discover()
@@ -48,9 +48,9 @@ def ask(services: Services) -> Asking:
     return asker(services, ASKING)
 
 
-async def _ruled(services: Services, rules: Rules) -> None:
-    await services.control.write(lambda tx: registry.rule(tx, "main", rules))
-    await services.roster.refresh()
+async def _ruled(services: Services, rules: VaultRules) -> None:
+    await services.control.write(lambda tx: registry.set_rules(tx, "main", rules))
+    await services.registry_cache.refresh()
 
 
 async def _untouched(services: Services) -> bool:
@@ -102,7 +102,7 @@ async def test_nothing_is_written_until_a_person_agreed(ask: Asking, services: S
 @pytest.mark.parametrize(("tool", "arguments"), WRITES + DESTROYS)
 @pytest.mark.parametrize("person", ["there", "declined"])
 async def test_of_who_can_be_asked_its_own_word_does_not_count(
-    services: Services, tool: str, arguments: dict[str, Any], person: Person
+    services: Services, tool: str, arguments: dict[str, Any], person: PersonState
 ) -> None:
     ask = asker(services, replace(ASKING, person=person))
     own = {"confirm": True} if tool == "note_delete" else {}
@@ -137,7 +137,7 @@ async def test_what_destroys_is_asked_about_in_every_mode_unless_the_vault_says_
     for tool, arguments in [*DESTROYS, ("memory_forget", {"ids": [one], "purge": True})]:
         assert (await plain(tool, **arguments)).code == "confirmation_required"
     assert (await plain("memory_forget", ids=[one], purge=True, confirmed=True)).ok
-    await _ruled(services, Rules(destructive="auto"))
+    await _ruled(services, VaultRules(destructive="auto"))
     assert (await plain("memory_forget", ids=[two], purge=True)).ok
     assert (await plain("note_delete", path="a")).code == "confirmation_required", "its own word is still wanted"
     assert (await plain("note_delete", path="a", confirm=True)).ok
@@ -171,7 +171,7 @@ async def test_of_two_words_that_differ_the_one_that_is_shown_counts(services: S
 
 
 async def test_what_asks_in_a_vault_that_lets_pass_says_the_same_word(services: Services) -> None:
-    await _ruled(services, Rules(destructive="auto"))
+    await _ruled(services, VaultRules(destructive="auto"))
     ask = asker(services, replace(ASKING, write_mode="auto"))
     await ask("note_write", path="a", content="x")
     await ask("policies", action="author", name="b", content=POLICY)
@@ -192,13 +192,13 @@ def test_reading_asks_nobody_in_any_tool(spec: ToolSpec) -> None:
         arguments = {} if action is None else {"action": action}
         reads = spec.least_role(arguments) == Role.READER if action is None else spec.actions[action] == Role.READER
         if reads or action in spec.looking:
-            assert not consent.needs_word(ASKING, "ask", spec, arguments), action
+            assert not consent.needs_confirmation(ASKING, "ask", spec, arguments), action
 
 
 async def test_a_question_is_noted_as_one_and_as_no_failure(services: Services) -> None:
     await asker(services, replace(ASKING, person="there"))("remember", content="x")
     await asker(services, replace(ASKING, person="declined"))("remember", content="x")
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         await vault.ledger.flush()
         rows = await vault.db.read(lambda tx: tx.all("SELECT outcome, summary FROM events ORDER BY seq"))
     assert [tuple(row) for row in rows] == [
@@ -238,7 +238,9 @@ async def test_where_nobody_is_asked_the_word_is_no_hindrance(services: Services
 def test_the_question_says_in_plain_words_what_would_be_done() -> None:
     forget = TOOLS.get("memory_forget")
     assert forget is not None
-    asked = consent.question(ASKING, forget, {"ids": ["a", "b"], "purge": True, "session": "s", "confirmed": True})
+    asked = consent.confirmation_question(
+        ASKING, forget, {"ids": ["a", "b"], "purge": True, "session": "s", "confirmed": True}
+    )
     assert asked.splitlines() == [
         "An agent wants to delete memories for good in the vault main (tool memory_forget).",
         "- ids: 'a', 'b'",
@@ -247,7 +249,7 @@ def test_the_question_says_in_plain_words_what_would_be_done() -> None:
     ]
     remember = TOOLS.get("remember")
     assert remember is not None
-    long = consent.question(ASKING, remember, {"content": "Do you agree?\nYes " * 500, "tags": []})
+    long = consent.confirmation_question(ASKING, remember, {"content": "Do you agree?\nYes " * 500, "tags": []})
     assert "store a memory" in long
     assert "\n- content: 'Do you agree?\\nYes " in long
     assert "(9000 characters)" in long
@@ -266,7 +268,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 def test_no_value_can_pass_for_words_of_ours(arguments: dict[str, Any]) -> None:
     remember = TOOLS.get("remember")
     assert remember is not None
-    lines = consent.question(ASKING, remember, arguments).split("\n")
+    lines = consent.confirmation_question(ASKING, remember, arguments).split("\n")
     assert len(lines) == 2 + len(arguments)
     assert all(line.startswith("- ") and line.isprintable() for line in lines[1:-1])
     assert lines[-1] == "Do you agree?"
@@ -274,14 +276,14 @@ def test_no_value_can_pass_for_words_of_ours(arguments: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("spec", [spec for spec in TOOLS if spec.writes_for(Role.ADMIN)], ids=lambda spec: spec.name)
 def test_every_writing_tool_says_what_it_would_do(spec) -> None:
-    deed = spec.deed_of({})
+    deed = spec.summarize_action({})
     assert deed != f"use {spec.name}"
     assert deed[0].islower()
 
 
 def test_the_schema_says_so_only_where_it_is_asked_and_written() -> None:
     listed = {
-        mode: {tool.name: tool for tool in Catalogue(TOOLS).page((Role.ADMIN, "full", mode), None).tools}
+        mode: {tool.name: tool for tool in ToolCatalogue(TOOLS).page((Role.ADMIN, "full", mode), None).tools}
         for mode in ("auto", "ask")
     }
     assert "confirmed" in listed["ask"]["note_edit"].input_schema["properties"]
@@ -292,7 +294,7 @@ def test_the_schema_says_so_only_where_it_is_asked_and_written() -> None:
 
 async def test_nobody_is_asked_about_what_the_caller_may_not_do(services: Services) -> None:
     stored = (await asker(services)("remember", content="lantern")).content["id"]
-    await services.board.write(
+    await services.access_cache.write(
         lambda tx: tx.run("INSERT INTO grants VALUES ('w', 'local', 'main', 'writer', '2026-01-01T00:00:00Z')")
     )
     writer = Caller(local("w"), "main", Role.WRITER, "http", write_mode="ask", person="there")

@@ -10,7 +10,7 @@ from server.services import Services
 from tests.conftest import Asking, Opening, asker
 from tests.noted import folder, indexed, put
 from tests.server.rendering.answers import is_told
-from vaults.domain.graph.links.link_offers import ended_with
+from vaults.domain.graph.links.link_offers import append_link_line
 
 PEOPLE = {
     "people/Alice Smith.md": "---\naliases: [Ali]\n---\n# Alice Smith\n",
@@ -104,7 +104,7 @@ async def test_the_setting_decides_where_the_call_does_not(opening: Opening, tmp
 
 async def test_a_link_that_was_set_is_kept_in_mind(ask: Asking, root: Path, services: Services) -> None:
     done = await ask("note_write", path="log.md", content="Ali\n", auto_link=True)
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         rows = await vault.db.read(
             lambda tx: tx.all("SELECT path, entity, term, source, change FROM link_applications")
         )
@@ -156,7 +156,7 @@ async def test_a_replacement_names_suggestions_and_holds_none(ask: Asking, root:
     ],
 )
 def test_suggested_links_go_where_they_are_read_as_links(text: str, ended: str) -> None:
-    assert ended_with(text, "→ [[A]]") == ended
+    assert append_link_line(text, "→ [[A]]") == ended
 
 
 async def test_names_without_a_note_are_told_by_how_they_are_written_unless_that_is_off(

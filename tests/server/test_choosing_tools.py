@@ -11,7 +11,7 @@ import pytest
 from auth.roles import Role
 from server.services import Services
 from server.tool_discovery import patterns, ranking, similarity
-from server.tool_discovery.patterns import matches
+from server.tool_discovery.patterns import find_matches
 from server.tools import discover
 from tests.conftest import Opening, asker
 from tests.fakes import HashEmbedder
@@ -77,7 +77,7 @@ TASKS = (
 
 
 def advised(task: str, near: dict[str, float] | None = None, right: dict[str, float] | None = None) -> list[str]:
-    return [each.spec.name for each in ranking.chosen(SPECS, task, near or {}, right or {})]
+    return [each.spec.name for each in ranking.rank_tools(SPECS, task, near or {}, right or {})]
 
 
 @pytest.mark.parametrize(("task", "tool"), TASKS)
@@ -95,7 +95,7 @@ def test_every_pattern_names_a_tool_there_is_and_an_action_it_has() -> None:
 
 def test_at_most_three_tools_are_named_each_of_another_group() -> None:
     everything = " and ".join(task for task, _ in TASKS[:12])
-    found = ranking.chosen(SPECS, everything, {spec.name: 0.9 for spec in SPECS}, {})
+    found = ranking.rank_tools(SPECS, everything, {spec.name: 0.9 for spec in SPECS}, {})
     assert len({each.spec.group for each in found}) == len(found) == 3
     assert advised("qwerty", {"note_move": 0.9, "note_delete": 0.8, "history": 0.7, "graph": 0.4}) == [
         "note_move",
@@ -119,22 +119,22 @@ def test_feedback_shifts_what_is_near_and_never_hides_what_words_name() -> None:
 
 @pytest.mark.parametrize("words", ["find ", "which values ", "rename ", "a ", "["])
 def test_no_text_makes_patterns_slow(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "READ", 1_000_000)
-    assert_linear(patterns.matches, lambda times: words * times, 50)
+    monkeypatch.setattr(patterns, "TASK_CHARACTERS", 1_000_000)
+    assert_linear(patterns.find_matches, lambda times: words * times, 50)
 
 
 @pytest.mark.parametrize(
     ("task", "enough"), [("ab", False), ("abcdefghijklmno", False), ("a b c", False), ("abcdef ghijkl", True)]
 )
 def test_short_tasks_are_not_compared_by_meaning(task: str, enough: bool) -> None:
-    assert similarity.says_enough(task) is enough
+    assert similarity.is_comparable(task) is enough
 
 
 @pytest.fixture
 def _forgotten() -> Iterator[None]:
-    similarity._kept.clear()
+    similarity._cache.clear()
     yield
-    similarity._kept.clear()
+    similarity._cache.clear()
 
 
 class CountingEmbedder(HashEmbedder):
@@ -150,13 +150,13 @@ async def test_descriptions_are_made_vectors_once_for_each_model(opening: Openin
     spec = next(spec for spec in SPECS if spec.name == "claims")
     task = spec.description.split(". ")[0]
     async with opening(load_model=CountingEmbedder) as services:
-        first = await similarity.nearness(services.embedder, SPECS, task)
+        first = await similarity.find_near_tools(services.embedder, SPECS, task)
         assert first["claims"] > 0.9
         made = CountingEmbedder.asked
-        assert await similarity.nearness(services.embedder, SPECS, task) == first
+        assert await similarity.find_near_tools(services.embedder, SPECS, task) == first
         assert CountingEmbedder.asked == made
     async with opening(load_model=lambda: CountingEmbedder(revision="2")) as services:
-        assert await similarity.nearness(services.embedder, SPECS, task) == first
+        assert await similarity.find_near_tools(services.embedder, SPECS, task) == first
         assert CountingEmbedder.asked > made + len(SPECS)
 
 
@@ -175,7 +175,7 @@ async def test_a_model_that_hangs_is_not_waited_for(opening: Opening, monkeypatc
 
     async with opening() as services:
         monkeypatch.setattr(services.embedder, "query", never)
-        assert await similarity.nearness(services.embedder, SPECS, "rename a tag everywhere") == {}
+        assert await similarity.find_near_tools(services.embedder, SPECS, "rename a tag everywhere") == {}
 
 
 async def test_advice_says_what_a_caller_lacks_and_names_nothing_above_its_role(services: Services) -> None:
@@ -206,7 +206,7 @@ async def test_what_one_principal_says_of_a_tool_very_often_counts_little(servic
     for ask in people[:3]:
         for _ in range(5):
             assert (await ask("feedback", type="right_tool", tool="schema")).ok
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         assert await vault.db.read(feedback.posteriors) == {"schema": 0.95}
         for _ in range(40):
             assert (await people[3]("feedback", type="wrong_tool", tool="schema")).ok
@@ -227,6 +227,6 @@ async def test_the_bundled_model_finds_by_meaning_what_words_do_not_name(
             ("is it worth what we pay for it", "usage"),
             ("advisory reservation of a resource", "claims"),
         ):
-            assert not matches(task)
+            assert not find_matches(task)
             found = await full("discover_tools", query=task)
             assert tool in {each["name"] for each in found.content["tools"]}, found.text

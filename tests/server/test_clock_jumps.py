@@ -37,22 +37,22 @@ def set_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[timedelta], None]:
 
 
 async def person(services: Services, name: str) -> Asking:
-    await services.board.write(lambda tx: set_grant(tx, name, "local", "main", Role.WRITER))
+    await services.access_cache.write(lambda tx: set_grant(tx, name, "local", "main", Role.WRITER))
     return asker(services, Caller(local(name), "main", Role.WRITER, "http"))
 
 
 async def swept(services: Services) -> None:
     """Until what the vault takes for run out is dealt with."""
-    async with services.pool.lease(services.roster.entry("main")) as vault, asyncio.timeout(PATIENCE_S):
-        vault.nudge()
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault, asyncio.timeout(PATIENCE_S):
+        vault.start_background_work()
         while True:
-            if not vault.busy and not await vault.db.read(retention.owed):
+            if not vault.busy and not await vault.db.read(retention.is_sweep_due):
                 return
             await asyncio.sleep(0.01)
 
 
 async def rows(services: Services, statement: str) -> list[tuple[Any, ...]]:
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         await vault.ledger.flush()
         return [tuple(row) for row in await vault.db.read(lambda tx: tx.all(statement))]
 
@@ -129,4 +129,4 @@ async def test_who_works_while_the_clock_is_ahead_goes_on_in_the_same_session(
         assert (mine["id"], mine["status"]) == (first, "active")
         told = (await ann("session_history", status="active", max_tokens=20_000)).content["sessions"]
         (row,) = [each for each in told if each["id"] == first]
-        assert row["started_at"] <= clock.text(datetime.now(UTC) + HOUR)
+        assert row["started_at"] <= clock.to_text(datetime.now(UTC) + HOUR)

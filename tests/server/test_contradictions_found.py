@@ -41,7 +41,7 @@ async def test_most_contradictions_are_named_among_other_memories(
     file.write_text("".join(json.dumps({"content": pair["old"], "external_id": pair["old"]}) + "\n" for pair in pairs))
     async with opening(load_model=load_model) as services:
         ask = asker(services)
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             await imports.import_jsonl(vault, Actor("owner", "owner"), file)
         against = [pair for pair in pairs if pair["label"] == "contradicting"][::EVERY]
         named = sum([pair["old"] in await _named(ask, pair["new"]) for pair in against])
@@ -92,7 +92,7 @@ async def test_the_answer_names_the_subject_and_both_values(ask: Asking) -> None
 
 
 async def test_what_somebody_keeps_private_crowds_nothing_out(services: Services, ask: Asking) -> None:
-    await services.board.write(
+    await services.access_cache.write(
         lambda tx: tx.run("INSERT INTO grants VALUES ('w', 'local', 'main', 'writer', '2026-01-01T00:00:00Z')")
     )
     writer = asker(services, Caller(local("w"), "main", Role.WRITER, "http"))

@@ -164,7 +164,7 @@ async def test_a_workspace_hears_its_own_and_what_holds_everywhere(services: Ser
 async def test_who_records_very_many_pushes_nobody_out_and_is_stopped(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(corrections, "OPEN", 20)
+    monkeypatch.setattr(corrections, "MAX_OPEN", 20)
     ann, mal, ben = [await person(services, who) for who in ("ann", "mal", "ben")]
     own = await _recorded(ann)
     for number in range(20):

@@ -32,7 +32,7 @@ async def _crowded(services: Services) -> Asking:
 async def test_a_thousand_times_the_same_crowds_out_nobody(
     services: Services, monkeypatch: pytest.MonkeyPatch, query: str | None, budget: int
 ) -> None:
-    monkeypatch.setattr(candidates, "MOST", FLOOD - 5)  # as if there were hundreds more
+    monkeypatch.setattr(candidates, "MAX_ITEMS", FLOOD - 5)  # as if there were hundreds more
     ben = await _crowded(services)
     asked = {"query": query} if query else {}
     pack = (await ben("context", budget_tokens=budget, **asked)).content
@@ -54,7 +54,7 @@ async def test_who_works_alone_and_repeats_is_told_what_there_is(services: Servi
 async def test_looking_behind_a_crowd_shows_nothing_private(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(candidates, "MOST", FLOOD - 5)
+    monkeypatch.setattr(candidates, "MAX_ITEMS", FLOOD - 5)
     ann = await person(services, "ann")
     hidden = "The gateway through which my team deploys is a secret canary"
     assert (await ann("remember", content=hidden, type="decision", visibility="private")).ok

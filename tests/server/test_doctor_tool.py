@@ -15,7 +15,7 @@ from server.call import Caller
 from server.dispatch import dispatch
 from server.services import Services
 from server.tools import doctor as doctoring
-from server.tools._spec import Registry
+from server.tools._spec import ToolRegistry
 from tests.conftest import Asking, Opening, asker, local
 from tests.noted import folder, indexed, put, until
 from tests.server.rendering.answers import is_told
@@ -29,12 +29,12 @@ def caller(subject: str, role: Role = Role.ADMIN, write_mode: str = "auto") -> C
 
 async def grant(services: Services, subject: str, role: Role) -> Asking:
     row = (subject, "local", "main", role.label, "2026-01-01T00:00:00Z")
-    await services.board.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
     return asker(services, caller(subject, role))
 
 
 async def run(services: Services, sql: str, *values: object) -> None:
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         await vault.ledger.flush()
         await vault.db.write(lambda tx: tx.run(sql, values))
 
@@ -107,7 +107,7 @@ async def test_settings_are_shown_without_secrets_places_and_what_is_not_the_vau
         config = (await ada("doctor", action="config")).content["config"]
         assert config["embedding.models_dir"] == "(a path on the server)"
         assert config["telemetry.query_context"] is False
-        assert {name.split(".")[0] for name in config} == doctoring.OF_VAULTS
+        assert {name.split(".")[0] for name in config} == doctoring.VAULT_SECTIONS
         whole = (await asker(services)("doctor", action="config")).content["config"]
         assert whole["ops.otlp_endpoint"] == "http://********@collector:4318"
         assert "hunter2" not in json.dumps(whole)
@@ -131,7 +131,7 @@ async def test_a_failure_inside_has_the_reference_of_its_log_line(services: Serv
 
     spec = services.registry.get("recall")
     assert spec is not None
-    broken = replace(services, registry=Registry([replace(spec, run=explode)]))
+    broken = replace(services, registry=ToolRegistry([replace(spec, run=explode)]))
     await grant(services, "bob", Role.READER)
     outcome = await dispatch(broken, caller("bob", Role.READER), "recall", {"query": "x"})
     (event,) = (await asker(services)("doctor", action="log", failed=True)).content["events"]
@@ -149,7 +149,7 @@ async def test_a_call_that_took_too_long_is_told_from_one_that_was_given_up(open
     async with opening() as services:
         spec = services.registry.get("recall")
         assert spec is not None
-        slow = replace(services, registry=Registry([replace(spec, run=wait)]))
+        slow = replace(services, registry=ToolRegistry([replace(spec, run=wait)]))
         who = Caller(owner("cli"), "main", Role.ADMIN, "cli")
         hasty = services.settings.server.model_copy(update={"call_timeout_s": 0.5})
         cut_off = replace(slow, settings=services.settings.model_copy(update={"server": hasty}))
@@ -193,7 +193,7 @@ async def test_looking_needs_no_consent_and_goes_on_where_writing_is_off(service
     await grant(services, "ada", Role.ADMIN)
     for mode, refusal in (("ask", "confirmation_required"), ("off", "read_only")):
         ada = asker(services, caller("ada", write_mode=mode))
-        for action in doctoring.LOOKING:
+        for action in doctoring.READ_ACTIONS:
             assert (await ada("doctor", action=action)).ok, (mode, action)
         assert (await ada("doctor", action="repair")).code == refusal
         assert (await ada("reindex")).code == refusal
@@ -227,13 +227,13 @@ async def test_a_reindex_that_takes_long_goes_on_behind_the_call(
     services: Services, ask: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     going_on = asyncio.Event()
-    renew = reindexing._renew
+    renew = reindexing._rebuild_all
 
     async def slow(vault: object, progress: object) -> object:
         await going_on.wait()
         return await renew(vault, progress)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(reindexing, "_renew", slow)
+    monkeypatch.setattr(reindexing, "_rebuild_all", slow)
     monkeypatch.setattr(doctoring, "WAIT_S", 0.05)
     said = await ask("reindex")
     assert not said.content["done"]
@@ -242,7 +242,7 @@ async def test_a_reindex_that_takes_long_goes_on_behind_the_call(
     going_on.set()
 
     def done(tx: Reader) -> bool:
-        return not reindexing.is_reindex_owed(tx)
+        return not reindexing.is_reindex_pending(tx)
 
     await until(services, done)
 
@@ -254,8 +254,8 @@ async def test_a_reindex_that_was_cut_off_is_done_after_the_restart(opening: Ope
 
     async with opening() as services:
         assert (await asker(services)("remember", content="x", tags=["harbour"])).ok
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             await vault.db.write(owe)
     async with opening() as services:
-        await until(services, lambda tx: not reindexing.is_reindex_owed(tx))
+        await until(services, lambda tx: not reindexing.is_reindex_pending(tx))
         await until(services, lambda tx: tx.value("SELECT COUNT(*) FROM item_tags") == 1)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from auth.roles import Role
-from server.dispatch import Outcome
+from server.dispatch import CallOutcome
 from server.services import Services
 from tests.conftest import Asking
 from tests.noted import folder, indexed, put
@@ -49,7 +49,7 @@ async def _names(ask: Asking, **more: Any) -> list[str]:
     return [each["name"] for each in (await ask("entities", **more)).content["entities"]]
 
 
-def _details(outcome: Outcome) -> dict[str, Any]:
+def _details(outcome: CallOutcome) -> dict[str, Any]:
     return dict(outcome.content["error"].get("details") or {})
 
 
@@ -350,14 +350,14 @@ async def test_a_note_that_is_saved_meanwhile_is_read_again_and_loses_nothing(
 ) -> None:
     ann = await person(services, "ann")
     root = await _laid(services)
-    made_of, saved = note_merges.made_of, []
+    made_of, saved = note_merges.commit_drafts, []
 
     async def racing(*args: Any) -> Any:
         if not saved:
             saved.append((root / "log.md").write_bytes(NOTES["log.md"] + b"saved meanwhile\n"))
         return await made_of(*args)
 
-    monkeypatch.setattr(note_merges, "made_of", racing)
+    monkeypatch.setattr(note_merges, "commit_drafts", racing)
     done = await ann("entities", action="merge", entity=GONE, into="people/Ada.md")
     assert done.ok, done.text
     assert (root / "log.md").read_bytes().endswith(b"(people/Ada.md)\nsaved meanwhile\n")

@@ -23,7 +23,7 @@ async def _drawn(services: Services, **arguments: Any) -> tuple[dict[str, Any], 
     """What a caller is told of a picture, and the words in the picture the resource serves."""
     found = await asker(services)("graph", action="export", format="svg", **arguments)
     assert found.ok, found.text
-    assert tokens_of_json(found.content) + tokenizer.count(found.text) < 300
+    assert tokens_of_json(found.content) + tokenizer.count_tokens(found.text) < 300
     assert "export" not in found.content
     (link,) = found.blocks("both")[1:]
     assert (link["type"], link["uri"], link["mimeType"]) == ("resource_link", found.content["picture"], "image/svg+xml")

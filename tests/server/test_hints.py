@@ -10,16 +10,16 @@ import pytest
 
 from auth.grants import set_grant
 from auth.roles import Role
-from server.audience import audience_of, with_warnings_for
+from server.audience import audience_of, word_warnings
 from server.call import Caller
 from server.mcp_bridge.views import WriteMode
 from server.services import Services
 from tests.conftest import Asking, asker, local
-from vaults.advice import ELSEWHERE, Advice, way
+from vaults.advice import ELSEWHERE_HINT, Advice, tool_clause
 
 
 async def caller(services: Services, role: Role, preset: str, write_mode: WriteMode = "auto") -> Caller:
-    await services.board.write(partial(set_grant, subject="bee", issuer="local", vault="main", role=role))
+    await services.access_cache.write(partial(set_grant, subject="bee", issuer="local", vault="main", role=role))
     return Caller(local("bee"), "main", role, "http", preset=preset, write_mode=write_mode)
 
 
@@ -31,7 +31,7 @@ async def hint_of(ask: Asking, tool: str, **arguments: Any) -> str | None:
     return hint
 
 
-@pytest.mark.parametrize(("preset", "said"), [("agent", ELSEWHERE), ("notes", "find_notes lists what there is")])
+@pytest.mark.parametrize(("preset", "said"), [("agent", ELSEWHERE_HINT), ("notes", "find_notes lists what there is")])
 async def test_a_tool_of_a_wider_list_is_said_to_be_elsewhere(services: Services, preset: str, said: str) -> None:
     ask = asker(services, await caller(services, Role.READER, preset))
     assert await hint_of(ask, "fetch", id="nowhere/*.md") == said
@@ -53,7 +53,7 @@ async def test_of_several_ways_those_that_are_shown_are_told(services: Services)
     ask = asker(services, await caller(services, Role.WRITER, "agent"))
     await ask("note_write", path="plan", content="# Plan", frontmatter={"status": "open"})
     assert await hint_of(ask, "note_edit", path="plan", action="replace", search="status", replacement="x") == (
-        f"{ELSEWHERE}; note_write with mode overwrite changes the whole note"
+        f"{ELSEWHERE_HINT}; note_write with mode overwrite changes the whole note"
     )
     ask = asker(services, await caller(services, Role.WRITER, "notes"))
     assert await hint_of(ask, "note_edit", path="plan", action="replace", search="status", replacement="x") == (
@@ -68,12 +68,12 @@ class _Found:
 
 async def test_warnings_name_what_is_shown_too(services: Services) -> None:
     who = await caller(services, Role.READER, "notes")
-    shown = way("history can restore it", "history restore", instead=way("history has it", "history"))
+    shown = tool_clause("history can restore it", "history restore", instead=tool_clause("history has it", "history"))
     said = Advice("it is gone", shown)
-    found = _Found([said, "plain", Advice(way("note_delete ends it", "note_delete"))])
+    found = _Found([said, "plain", Advice(tool_clause("note_delete ends it", "note_delete"))])
     views = [(who.role, preset, "auto") for preset in ("agent", "notes")]
-    agent, notes = (with_warnings_for(found, audience_of(services.registry, view)).warnings for view in views)
+    agent, notes = (word_warnings(found, audience_of(services.registry, view)).warnings for view in views)
     assert notes == ["it is gone; history has it", "plain"]
-    assert agent == [f"it is gone; {ELSEWHERE}", "plain"]
+    assert agent == [f"it is gone; {ELSEWHERE_HINT}", "plain"]
     untouched = replace(found, warnings=["plain"])
-    assert with_warnings_for(untouched, audience_of(services.registry, views[0])) is untouched
+    assert word_warnings(untouched, audience_of(services.registry, views[0])) is untouched

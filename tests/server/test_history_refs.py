@@ -29,7 +29,7 @@ async def test_a_commit_of_several_changes_names_their_ids(opening: Opening, act
     async with desk_in(opening, {"notes.history": "batch"}) as desk:
         for text in ("one\n", "two\n"):
             await desk.done("note_write", path="a.md", content=text, mode="overwrite")
-        await git_commits.flush(desk.vault)
+        await git_commits.commit_all_pending(desk.vault)
         first, second = (await desk.done("history"))["changes"]
         assert first["git"] == second["git"]
         refused = await desk.ask("history", action=action, ref=first["git"])

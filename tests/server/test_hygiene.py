@@ -92,7 +92,7 @@ async def test_an_import_leaves_out_lines_with_secrets_and_says_which(services: 
     file.write_text(
         "".join(json.dumps({"content": text}) + "\n" for text in ("plain one", f"key {TOKEN}", "plain two"))
     )
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         tally = await imports.import_jsonl(vault, Actor("owner", "owner"), file)
     assert (tally.stored, tally.rejected) == (2, 1)
     report = (tmp_path / "memories.jsonl.rejected.jsonl").read_text()
@@ -147,7 +147,7 @@ async def test_what_is_gone_private_or_said_in_a_conversation_is_no_contradictio
         await ask("memory_forget", ids=[old])
     if "superseded" in gone:
         await ask("memory_supersede", id=old, content="The ledger service has no API any more")
-    await services.board.write(
+    await services.access_cache.write(
         lambda tx: tx.run("INSERT INTO grants VALUES ('w', 'local', 'main', 'writer', '2026-01-01T00:00:00Z')")
     )
     writer = asker(services, Caller(local("w"), "main", Role.WRITER, "http"))
@@ -229,7 +229,7 @@ async def test_an_echo_of_what_is_gone_is_stored(ask: Asking) -> None:
 async def test_what_another_caller_was_shown_is_unknown_to_this_one(services: Services, ask: Asking) -> None:
     secret = await _id(ask, FACT, visibility="private")
     await ask("recall", query="release train")
-    await services.board.write(
+    await services.access_cache.write(
         lambda tx: tx.run("INSERT INTO grants VALUES ('w', 'local', 'main', 'writer', '2026-01-01T00:00:00Z')")
     )
     writer = asker(services, Caller(local("w"), "main", Role.WRITER, "http"))

@@ -199,7 +199,7 @@ async def test_growth_counts_what_came_and_no_memory_of_others(services: Service
 async def test_each_day_is_written_down_once_and_anew_when_the_graph_changed(services: Services) -> None:
     bob = await person(services, "bob", Role.READER)
     await _laid(services)
-    await until(services, lambda tx: not daily_counts.owed(tx))
+    await until(services, lambda tx: not daily_counts.is_due(tx))
     ((day, counts),) = await rows(services, "SELECT day, counts FROM graph_days")
     assert day == TODAY.isoformat()
     assert set(json.loads(counts)) == {"notes", "links", "broken", "linked", "tasks"}
@@ -213,18 +213,18 @@ async def test_a_day_is_owed_anew_an_hour_after_it_was_written_if_the_graph_chan
     await _laid(services)
     now = clock.now()
     midnight = f"{now[:10]}T00:00:00.000Z"
-    an_hour_ago = midnight <= clock.ago(daily_counts.HOUR_S)
+    an_hour_ago = midnight <= clock.ago(daily_counts.REWRITE_AFTER_S)
 
     def owed(tx: Writer, said: str) -> bool:
         tx.run("DELETE FROM vault_info WHERE key = 'day'")
         tx.run("INSERT INTO vault_info (key, value) VALUES ('day', ?)", (said,))
-        return daily_counts.owed(tx)
+        return daily_counts.is_due(tx)
 
     def owes(tx: Writer) -> list[bool]:
-        said = ("2020-01-01T00:00:00.000Z 1", f"{now} 1", f"{midnight} 1", f"{midnight} {graph_clock.last(tx)}")
+        said = ("2020-01-01T00:00:00.000Z 1", f"{now} 1", f"{midnight} 1", f"{midnight} {graph_clock.read_latest(tx)}")
         return [owed(tx, each) for each in said]
 
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         assert await vault.db.write(owes) == [True, False, an_hour_ago, False]
 
 

@@ -12,23 +12,23 @@ import pytest
 
 from auth.grants import set_grant
 from auth.licence_sign import LicenceRequest, make_keys, sign_licence
-from auth.plan_holders import Holder, set_plan
+from auth.plan_holders import PlanHolder, set_plan
 from auth.principal import owner
 from auth.roles import Role
 from auth.settings import PlanSettings
-from server.allowance import Storer
+from server.allowance import StoreQuota
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
 from tests.noted import PATIENCE_S
-from vaults.domain.import_export.imports import Tally, import_jsonl
+from vaults.domain.import_export.imports import ImportTally, import_jsonl
 from vaults.domain.memories.memory_model import Actor
 from vaults.errors import QuotaExceeded
 
 
 async def person(services: Services, name: str, role: Role = Role.WRITER) -> Asking:
     """Somebody who calls over HTTP."""
-    await services.board.write(lambda tx: set_grant(tx, name, "local", "main", role))
+    await services.access_cache.write(lambda tx: set_grant(tx, name, "local", "main", role))
     return asker(services, Caller(local(name), "main", role, "http"))
 
 
@@ -144,7 +144,7 @@ async def test_the_day_goes_on_after_a_restart(opening: Opening) -> None:
 async def test_a_callers_plan_bounds_that_caller_alone(opening: Opening) -> None:
     async with opening({"plans.guest": {"memories": 2, "size": "1KB"}}) as services:
         alice, bob = await person(services, "alice"), await person(services, "bob")
-        await services.board.write(lambda tx: set_plan(tx, Holder("subject", "alice", "local"), "guest"))
+        await services.access_cache.write(lambda tx: set_plan(tx, PlanHolder("subject", "alice", "local"), "guest"))
         await stored(alice, 1)
         assert (await alice("remember", content="x" * 1001)).content["error"]["details"]["what"] == "size"
         await stored(alice, 1, start=1, visibility="private")
@@ -157,7 +157,7 @@ async def test_a_vaults_plan_bounds_all_who_store_there_and_no_other_vault(openi
     flags = {"plans.small": {"stores_per_day": 3, "calls_per_minute": 100}}
     async with opening(flags, vaults=("main", "other")) as services:
         alice, bob = await person(services, "alice"), await person(services, "bob")
-        await services.board.write(lambda tx: set_plan(tx, Holder("vault", "main"), "small"))
+        await services.access_cache.write(lambda tx: set_plan(tx, PlanHolder("vault", "main"), "small"))
         await stored(alice, 2)
         await stored(bob, 1, start=10)
         assert (await alice("remember", content="more")).content["error"]["details"]["scope"] == "vault"
@@ -168,7 +168,7 @@ async def test_a_vaults_plan_bounds_all_who_store_there_and_no_other_vault(openi
 async def test_limits_tell_nobody_what_others_keep_privately(opening: Opening) -> None:
     async with opening({"limits.memories": 5, "plans.day": {"memories": 5, "stores_per_day": 5}}) as services:
         alice, bob = await person(services, "alice"), await person(services, "bob")
-        await services.board.write(lambda tx: set_plan(tx, Holder("vault", "main"), "day"))
+        await services.access_cache.write(lambda tx: set_plan(tx, PlanHolder("vault", "main"), "day"))
         await stored(alice, 1)
         before = await bounds(alice)
         await stored(bob, 4, start=10, visibility="private")
@@ -206,7 +206,7 @@ async def test_purging_makes_room_in_a_vault_whose_size_is_used_up(opening: Open
         ask = asker(services)
         await stored(ask, 1)
         big = await ask("remember", content="long " * 10_000)
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             size = await vault.db.read(lambda tx: tx.size())
     async with opening({"limits.vault_size": f"{size - 20_000}B"}) as services:
         ask = asker(services)
@@ -220,7 +220,7 @@ async def test_purging_makes_room_in_a_vault_whose_size_is_used_up(opening: Open
 async def test_a_plan_set_by_another_process_holds_on_a_running_server(opening: Opening) -> None:
     async with opening() as services, opening() as other:
         ask = asker(services)
-        await other.control.write(lambda tx: set_plan(tx, Holder("vault", "main"), "free"))
+        await other.control.write(lambda tx: set_plan(tx, PlanHolder("vault", "main"), "free"))
         await soon(lambda: bounds(ask))
 
 
@@ -259,8 +259,8 @@ async def test_a_licence_that_does_not_hold_stops_no_start_and_lifts_nothing(
 async def test_an_import_stores_as_much_as_fits(opening: Opening, tmp_path: Path, flags: dict[str, object]) -> None:
     lines = [json.dumps({"content": f"line {n}", "external_id": str(n)}) for n in range(9)]
     (tmp_path / "in.jsonl").write_text("\n".join(lines))
-    async with opening(flags) as services, services.pool.lease(services.roster.entry("main")) as vault:
-        quota, tallies = Storer(services, owner("cli"), vault, "owner"), list[Tally]()
+    async with opening(flags) as services, services.pool.lease(services.registry_cache.entry("main")) as vault:
+        quota, tallies = StoreQuota(services, owner("cli"), vault, "owner"), list[ImportTally]()
         for _ in range(2):  # again, it knows what is there, and is refused the rest
             with pytest.raises(QuotaExceeded):
                 await import_jsonl(vault, Actor("owner", "owner"), tmp_path / "in.jsonl", tallies.append, quota)

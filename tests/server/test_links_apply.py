@@ -13,7 +13,7 @@ from server.services import Services
 from tests.conftest import Asking, Opening, asker
 from tests.noted import folder, indexed, put
 from tests.people import person
-from vaults.markdown.links import links
+from vaults.markdown.links import find_links
 from vaults.markdown.scan import scan
 
 REAL = Path(__file__).parents[3] / "shared" / "vaults" / "silverbullet-docs" / "notes"
@@ -91,7 +91,7 @@ async def test_a_reader_may_not_set_links(services: Services, root: Path) -> Non
 def stripped(text: str) -> str:
     """A note's text with the words of its links in their place."""
     parts, at = [], 0
-    for link in links(scan(text), text):
+    for link in find_links(scan(text), text):
         if link.kind == "wiki" and not link.embed and link.start >= at:
             parts += [text[at : link.start], link.alias or link.target.rpartition("/")[2]]
             at = link.end

@@ -102,12 +102,12 @@ async def test_no_tool_goes_through_a_note_on_the_loops_thread(ask: Asking, text
 
 async def test_nor_does_what_follows_the_files(services: Services, ask: Asking) -> None:
     await ask("note_write", path="here", content="x")
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         with watched() as found:
             for name, text in NOTES.items():
                 (vault.notes.root / f"{name}.md").write_text(text)
             await vault.notes.settled(30)
-            await reconciliation.everything(vault)
+            await reconciliation.reconcile_all(vault)
     assert set(found) == set()
 
 

@@ -109,9 +109,9 @@ async def test_an_export_carries_what_memories_speak_of(opening: Opening, tmp_pa
         one = await _stored(ann, "Prefers tea")
         await ann("memory_link", from_id=one, relation="about", to_id="entity:Ada")
         who = Actor(owner("cli").key, "owner")
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             await exports.export(vault, tmp_path / "out", ["jsonl"])
-        async with services.pool.lease(services.roster.entry("copy")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("copy")) as vault:
             await imports.import_jsonl(vault, who, tmp_path / "out" / exports.JSONL)
         there = await person(services, "ann", vault="copy")
         copied = (await there("memory_list")).content["memories"][0]["id"]

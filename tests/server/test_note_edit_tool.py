@@ -97,7 +97,7 @@ async def test_an_edit_that_changes_nothing_leaves_no_trace(ask: Asking, root: P
 
 
 async def _changes(services: Services) -> int:
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         return int(await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM note_changes")))
 
 
@@ -105,8 +105,8 @@ async def test_the_history_says_who_did_what_in_which_session(ask: Asking, root:
     put(root, {"plan.md": NOTE})
     session = (await ask("session_resume")).content["session"]["id"]
     done = await ask("note_edit", path="plan", content="two", section="Log", session=session)
-    async with services.pool.lease(services.roster.entry("main")) as vault:
-        record = await vault.db.read(lambda tx: journal.find(tx, done.content["change"]))
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+        record = await vault.db.read(lambda tx: journal.find_change(tx, done.content["change"]))
     assert record is not None
     assert (record.tool, record.session, record.author) == ("note_edit", session, "owner")
     assert record.summary == "added to plan.md"

@@ -12,7 +12,7 @@ from server.call import Caller
 from tests.conftest import Opening, asker, local
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from vaults.domain.memories.memory_model import Actor
-from vaults.domain.notes.commit.journal import Change, FileChange
+from vaults.domain.notes.commit.journal import FileChange, NoteChange
 from vaults.domain.notes.commit.transaction import commit
 
 
@@ -34,7 +34,7 @@ async def edit(desk: Desk, files: dict[str, str | None], actor: Actor = OWNER, t
             here = tree.read(path, 10_000_000) if tree.stamp(path) else None
             after = text.encode() if text is not None else None
             changes.append(FileChange(path, here.data if here else None, after, stamp=here.stamp if here else None))
-        return (await commit(desk.vault, actor, Change(tool, f"edited {', '.join(files)}", changes, "s1"))).id
+        return (await commit(desk.vault, actor, NoteChange(tool, f"edited {', '.join(files)}", changes, "s1"))).id
 
 
 async def listed(desk: Desk, **arguments: Any) -> list[dict[str, Any]]:
@@ -209,7 +209,7 @@ async def test_what_cannot_be_restored_says_why(desk: Desk) -> None:
 async def test_a_reader_sees_history_and_changes_nothing(desk: Desk) -> None:
     await edit(desk, {"a.md": "one\n"})
     row = ("rita", "local", "main", "reader", "2026-01-01T00:00:00Z")
-    await desk.services.board.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await desk.services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
     ask = asker(desk.services, Caller(local("rita"), "main", Role.READER, "http"))
     before = sorted(each.name for each in desk.vault.folder.iterdir())
     assert (await ask("history", path="a")).ok
@@ -226,7 +226,7 @@ async def test_a_change_that_a_program_wrote_over_is_marked(desk: Desk) -> None:
     await desk.put({"a.md": "old\n"})
     change = await edit(desk, {"a.md": "old\nadded by a tool\n"})
     await desk.put({"a.md": "old\nby hand\n"})
-    await overwrites.notice(desk.vault, ["a.md"])
+    await overwrites.detect_overwrites(desk.vault, ["a.md"])
     assert (await listed(desk, path="a"))[0]["overwritten"] == ["a.md"]
     await desk.done("history", action="restore", ref=change)
     assert desk.text("a.md") == "old\nadded by a tool\n"

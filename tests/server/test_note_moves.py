@@ -14,10 +14,10 @@ from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from vaults.db.sql import Reader
 from vaults.domain.notes.commit.transaction import commit
 from vaults.domain.notes.edit import moves
-from vaults.files.notebook import Progress
+from vaults.files.notebook import IndexProgress
 from vaults.graph.links.link_index import LinkRow
-from vaults.graph.names.note_names import candidates
-from vaults.markdown.link_resolution import Candidate, name_key, resolve_link
+from vaults.graph.names.note_names import find_candidates
+from vaults.markdown.link_resolution import LinkTarget, name_key, resolve_link
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 GOLD = REPOSITORY.parent / "shared" / "vaults" / "silverbullet-docs"
@@ -70,7 +70,7 @@ async def test_where_a_note_goes(desk: Desk, to: str, wanted: str) -> None:
     assert moved["path"] == wanted
     assert {each for each in desk.digests() if each != "x.md"} == {wanted}
     assert f"({wanted})" in desk.text("x.md")
-    links = await desk.vault.db.read(lambda tx: moves.links_to(tx, wanted))
+    links = await desk.vault.db.read(lambda tx: moves.find_links_to(tx, wanted))
     assert len(links) == 2
 
 
@@ -126,12 +126,12 @@ async def test_links_of_others_stay_where_that_is_asked(desk: Desk) -> None:
 
 
 async def test_a_note_that_no_index_knows_moves_with_a_warning(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moves, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(moves, "INDEX_WAIT_S", 0.01)
     await desk.put({"x.md": "[[Foo]]"})
     (desk.root / "Foo.md").write_text("# New\n")
-    desk.vault.notes.tell(Progress("scanning"))
+    desk.vault.notes.tell(IndexProgress("scanning"))
     moved = await desk.done("note_move", path="Foo.md", to="Bar.md")
-    assert moved["warnings"] == [moves.UNREAD]
+    assert moved["warnings"] == [moves.UNREAD_WARNING]
     assert desk.text("x.md") == "[[Bar]]"
 
 
@@ -232,7 +232,7 @@ async def test_a_note_is_only_deleted_when_that_is_confirmed(desk: Desk) -> None
     assert not (desk.root / "a/Foo.md").exists()
     await desk.done("history", action="undo")
     assert desk.text("a/Foo.md") == "# Called so\n"
-    assert len(await desk.vault.db.read(lambda tx: moves.links_to(tx, "a/Foo.md"))) == 3
+    assert len(await desk.vault.db.read(lambda tx: moves.find_links_to(tx, "a/Foo.md"))) == 3
 
 
 @pytest.mark.skipif(not GOLD.is_dir(), reason="the real notes are not here")
@@ -274,10 +274,10 @@ async def _meanings(desk: Desk) -> dict[str, list[str | None]]:
             "SELECT s.path, l.line, l.kind, l.target, l.heading, l.block, l.alias, l.embed FROM note_links l"
             " JOIN notes s ON s.seq = l.note ORDER BY s.path, l.ordinal"
         )
-        known: dict[str, list[Candidate]] = {}
+        known: dict[str, list[LinkTarget]] = {}
         for row in (LinkRow(*each) for each in rows):
             key = name_key(row.link.page)
-            known[key] = known.get(key) or candidates(tx, [key])
+            known[key] = known.get(key) or find_candidates(tx, [key])
             notes[row.source].append(resolve_link(row.link, row.source, known[key]) if row.target else row.source)
         return notes
 

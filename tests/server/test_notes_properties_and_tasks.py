@@ -156,7 +156,7 @@ async def test_a_task_copied_with_its_box_gets_one_box(ask: Asking, root: Path) 
 
 async def test_readers_list_and_do_no_more(services: Services, root: Path) -> None:
     row = ("ro", "local", "main", Role.READER.label, "2026-01-01T00:00:00Z")
-    await services.board.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
     ask = asker(services, Caller(local("ro"), "main", Role.ADMIN, "http"))
     assert (await ask("tasks", status="all")).content["total"] == 5
     assert (await ask("tasks", action="toggle", path="a", line=8)).code == "forbidden"

@@ -18,7 +18,7 @@ from tests.conftest import Asking, Opening, asker
 from tests.noted import folder, indexed, put
 from vaults.db.sql import Reader
 from vaults.domain.notes.commit import journal
-from vaults.domain.notes.index.extraction import digest, etag_of
+from vaults.domain.notes.index.extraction import compute_digest, etag_of
 
 NAMES = ("a.md", "deep/b.md", "Größe 🗻.md")
 LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
@@ -99,7 +99,7 @@ class Round:
             assert done.code in (None, "not_found", "invalid_argument", "conflict"), done.text
             assert after == before
             return
-        assert done.content["etag"] == etag_of(digest(after))
+        assert done.content["etag"] == etag_of(compute_digest(after))
         _check_outside(before.decode(), after.decode(), done.content)
         if word in str(arguments):
             assert word in after.decode()
@@ -116,13 +116,13 @@ class Round:
         assert found.content["total"] >= 1, (word, edit)
 
     async def _check_recorded(self, change: str, before: bytes, after: bytes) -> None:
-        async with self.services.pool.lease(self.services.roster.entry("main")) as vault:
-            record = await vault.db.read(lambda tx: journal.find(tx, change))
+        async with self.services.pool.lease(self.services.registry_cache.entry("main")) as vault:
+            record = await vault.db.read(lambda tx: journal.find_change(tx, change))
             assert record is not None
             assert record.state == "done"
             (file,) = record.files
-            assert (file.before, file.after) == (digest(before), digest(after))
-            assert await vault.db.read(lambda tx: journal.version(tx, file.before)) == before
+            assert (file.before, file.after) == (compute_digest(before), compute_digest(after))
+            assert await vault.db.read(lambda tx: journal.read_version(tx, file.before)) == before
 
 
 def _filled(value: Any, word: str) -> Any:
@@ -170,7 +170,7 @@ def _rows(tx: Reader) -> dict[str, list[Any]]:
 
 
 async def _dumped(services: Services) -> dict[str, list[Any]]:
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         return await vault.db.read(_rows)
 
 

@@ -13,8 +13,8 @@ from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, asker, local
 from tests.noted import folder, put
-from vaults.domain.notes.commit.journal import Change
-from vaults.domain.notes.commit.transaction import Committed, commit
+from vaults.domain.notes.commit.journal import NoteChange
+from vaults.domain.notes.commit.transaction import CommittedChange, commit
 from vaults.domain.notes.edit import single_note
 from vaults.vault import Vault
 
@@ -26,7 +26,7 @@ def root(services: Services, tmp_path: Path) -> Path:
 
 async def _caller(services: Services, name: str) -> Asking:
     row = (name, "local", "main", Role.WRITER.label, "2026-01-01T00:00:00Z")
-    await services.board.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
     return asker(services, Caller(local(name), "main", Role.WRITER, "http"))
 
 
@@ -71,7 +71,7 @@ async def test_a_save_from_outside_in_between_is_a_conflict(
     put(root, {"plan.md": "# Plan\n"})
     saves = ["theirs 1\n", "theirs 2\n"]
 
-    async def after_a_save(vault: Vault, actor: object, change: Change, *more: Any) -> Committed:
+    async def after_a_save(vault: Vault, actor: object, change: NoteChange, *more: Any) -> CommittedChange:
         if saves and change.files[0].path == "plan.md":
             put(root, {"plan.md": saves.pop(0)})
         return await commit(vault, actor, change, *more)  # type: ignore[arg-type]
@@ -93,7 +93,7 @@ async def test_a_save_from_outside_in_between_is_a_conflict(
 async def test_a_file_from_outside_at_a_new_name_stays(
     ask: Asking, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def after_a_save(vault: Vault, actor: object, change: Change, *more: Any) -> Committed:
+    async def after_a_save(vault: Vault, actor: object, change: NoteChange, *more: Any) -> CommittedChange:
         put(root, {"plan.md": "theirs\n"})
         return await commit(vault, actor, change, *more)  # type: ignore[arg-type]
 

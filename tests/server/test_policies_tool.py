@@ -15,8 +15,8 @@ from tests.conftest import Asking
 from tests.noted import folder, indexed, put
 from tests.people import person, rows
 from vaults.domain.memories.memory_model import Actor
-from vaults.domain.notes.commit.journal import Change
-from vaults.domain.notes.commit.transaction import Committed, commit
+from vaults.domain.notes.commit.journal import NoteChange
+from vaults.domain.notes.commit.transaction import CommittedChange, commit
 from vaults.domain.policies import runner
 from vaults.vault import Vault
 
@@ -211,7 +211,7 @@ async def test_a_save_outside_has_the_run_begun_again_once(
 ) -> None:
     saves = ["theirs\n\n## Log\n"]
 
-    async def after_a_save(vault: Vault, actor: Actor, change: Change) -> Committed:
+    async def after_a_save(vault: Vault, actor: Actor, change: NoteChange) -> CommittedChange:
         if saves:
             put(root, {"log.md": saves.pop()})
         return await commit(vault, actor, change)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.tools._steps import TOOLS, StepTools
+from server.tools._steps import STEP_TOOLS, StepTools
 from tests.work import python_steps
 from vaults.domain.policies import storage, variables
-from vaults.domain.policies.plans import Plan
+from vaults.domain.policies.plans import PolicyPlan
 from vaults.errors import InvalidArgument
 
 HEAD = 'version: "1.0"\nname: chore\ndescription: A procedure\n'
@@ -22,8 +22,8 @@ NOTES = SimpleNamespace(settings=SimpleNamespace(policies="policies"))
 ANYBODY = StepTools(SimpleNamespace(vault=SimpleNamespace(notes=NOTES)))  # type: ignore[arg-type]
 
 
-def plan(text: str | bytes) -> Plan:
-    return storage.plan_of(text if isinstance(text, bytes) else text.encode(), "chore", ANYBODY)
+def plan(text: str | bytes) -> PolicyPlan:
+    return storage.plan_from_bytes(text if isinstance(text, bytes) else text.encode(), "chore", ANYBODY)
 
 
 def step(more: str, tool: str = "note_edit") -> str:
@@ -125,7 +125,7 @@ def test_a_policy_that_is_no_good_is_refused_with_its_place(why: str) -> None:
 
 
 def test_the_tools_of_steps_are_those_that_change_notes_and_no_others() -> None:
-    assert set(TOOLS) == {"note_write", "note_edit", "frontmatter_update", "tasks", "note_move", "note_delete"}
+    assert set(STEP_TOOLS) == {"note_write", "note_edit", "frontmatter_update", "tasks", "note_move", "note_delete"}
 
 
 GIVEN: tuple[tuple[str, Any, str | None], ...] = (
@@ -159,17 +159,17 @@ GIVEN: tuple[tuple[str, Any, str | None], ...] = (
 def test_what_is_given_for_a_variable_fits_it_or_is_refused(declared: str, value: Any, reason: str | None) -> None:
     policy = plan(variable(declared)).policy
     if reason is None:
-        assert variables.settled(policy, {"v": value}, {})["v"] == value
+        assert variables.resolve_variables(policy, {"v": value}, {})["v"] == value
         return
     with pytest.raises(InvalidArgument) as failure:
-        variables.settled(policy, {"v": value}, {})
+        variables.resolve_variables(policy, {"v": value}, {})
     assert reason in failure.value.message
     assert "variables" in failure.value.message
 
 
 def test_a_variable_that_is_not_declared_is_refused_by_name() -> None:
     with pytest.raises(InvalidArgument, match=r"variables\.other is none of this policy"):
-        variables.settled(plan(HEAD + STEPS).policy, {"other": 1}, {})
+        variables.resolve_variables(plan(HEAD + STEPS).policy, {"other": 1}, {})
 
 
 def test_defaults_may_name_each_other_in_any_order() -> None:
@@ -179,8 +179,8 @@ def test_defaults_may_name_each_other_in_any_order() -> None:
         "  list: {type: array, default: [p, q]}\n"
     )
     policy = plan(HEAD + body + STEPS).policy
-    assert variables.settled(policy, {}, {}) == {"a": "x?!", "b": "x?", "c": "x", "n": 2, "list": ["p", "q"]}
-    assert variables.settled(policy, {"b": "{{ c }}", "n": None}, {})["a"] == "{{ c }}!"
+    assert variables.resolve_variables(policy, {}, {}) == {"a": "x?!", "b": "x?", "c": "x", "n": 2, "list": ["p", "q"]}
+    assert variables.resolve_variables(policy, {"b": "{{ c }}", "n": None}, {})["a"] == "{{ c }}!"
 
 
 _WORDS = "version name description variables conditions collect steps output id tool args when each path type default"
@@ -211,4 +211,4 @@ def test_whatever_stands_in_a_file_it_is_a_policy_or_refused_by_us(values: dict[
 def test_the_example_in_the_documentation_is_a_policy() -> None:
     page = (Path(__file__).parents[2] / "docs" / "policies.md").read_text()
     text = page.partition("```yaml\n")[2].partition("```")[0]
-    assert storage.plan_of(text.encode(), "meeting-note", ANYBODY).policy.steps
+    assert storage.plan_from_bytes(text.encode(), "meeting-note", ANYBODY).policy.steps

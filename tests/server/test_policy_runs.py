@@ -136,14 +136,14 @@ async def test_a_run_that_is_too_long_is_stopped(ask: Asking, root: Path, monkey
     many = await ask("policies", action="execute", name="chore", variables={"rest": ["x"] * 101})
     assert many.code == "invalid_argument"
     assert "more than 200 calls" in many.text
-    monkeypatch.setattr(runner, "MOST_S", 0.0)
+    monkeypatch.setattr(runner, "MAX_SECONDS", 0.0)
     late = await ask("policies", action="execute", name="chore", variables={"rest": ["x"]})
     assert late.code == "timeout"
     assert files_of(root) == before
 
 
 async def test_each_step_needs_the_role_its_tool_needs(services: Services) -> None:
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         call = SimpleNamespace(services=services, vault=vault)
         arguments = {"path": "a", "content": "b"}
         assert StepTools(call, Role.WRITER).bound("note_write", arguments)  # type: ignore[arg-type]

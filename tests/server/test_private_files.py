@@ -10,11 +10,11 @@ from secrets import token_hex
 
 import pytest
 
-from auth.keys import open_keys
+from auth.keys import open_key_ring
 from server import vault_admin
 from server.services import Services, open_services
 from server.settings import load
-from server.setup.project_vaults import state_of
+from server.setup.project_vaults import make_state_folder
 from server.tools import discover
 from tests.conftest import asker
 from tests.fakes import HashEmbedder
@@ -36,16 +36,16 @@ async def serving(data: Path, path: Path | None = None) -> AsyncIterator[Service
     """Over folders that are made here, with all that is kept in them."""
     loaded = load(data, flags={"storage.reserve_mb": 1, "notes.history": "auto"}, environment={})
     async with open_services(loaded.settings, loaded.data, discover(), load_model=HashEmbedder) as services:
-        if not services.roster.known("main"):
+        if not services.registry_cache.known("main"):
             await vault_admin.create(services, "main", path)
-        open_keys(loaded.data / "keys")
+        open_key_ring(loaded.data / "keys")
         await services.pool.keep_reserves()
         ask = asker(services)
         assert (await ask("remember", content="for nobody else")).ok
         assert (await ask("note_write", path="deep/note.md", content=f"# Plan {token_hex(4)}\n", mode="overwrite")).ok
         assert (await ask("recall", query="nobody")).ok
         await until(services, lambda tx: tx.one("SELECT 1 FROM note_changes WHERE git = ''") is None)
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             await vault.settle()
         yield services
 
@@ -94,7 +94,7 @@ async def test_a_project_is_as_private_and_its_notes_as_open_as_ever(
     project = tmp_path / "project"
     project.mkdir()
     (project / ".strongroom").mkdir(0o755)
-    async with serving(state_of(project), project):
+    async with serving(make_state_folder(project), project):
         assert open_to_others(project / ".strongroom") == {}
         assert (project / "deep" / "note.md").stat().st_mode & 0o777 == 0o666 & ~umask
         assert (project / "deep").stat().st_mode & 0o777 == 0o777 & ~umask

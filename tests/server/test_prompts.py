@@ -14,11 +14,11 @@ from server import prompts
 from server.audience import audience_of
 from server.call import Caller
 from server.instructions import instructions
-from server.internal_calls import Refused
-from server.tools._spec import TAKEN_BY_ALL
+from server.internal_calls import InternalCallRefused
+from server.tools._spec import COMMON_ARGUMENTS
 from tests.conftest import asker, local
 from vaults.errors import InvalidArgument, NotFound
-from vaults.search.tokenizer import count
+from vaults.search.tokenizer import count_tokens
 
 OWNER = Caller(owner("cli"), "main", Role.ADMIN, "http")
 WRITER_PROMPTS = ["resume", "handoff", "save_session", "onboard"]
@@ -26,7 +26,7 @@ READER_PROMPTS = ["resume", "onboard"]
 
 
 def names(services, role, preset="agent", write_mode="auto"):
-    return [each.name for each in prompts.listed(services.registry, (role, preset, write_mode))]
+    return [each.name for each in prompts.list_prompts(services.registry, (role, preset, write_mode))]
 
 
 async def text_of(services, name, caller=OWNER, **arguments):
@@ -34,7 +34,7 @@ async def text_of(services, name, caller=OWNER, **arguments):
 
 
 async def completed(services, name, argument, value, caller=OWNER):
-    return await prompts.completed(services, caller, name, argument, value)
+    return await prompts.complete_argument(services, caller, name, argument, value)
 
 
 @pytest.mark.parametrize("preset", ["agent", "notes", "full"])
@@ -77,7 +77,7 @@ async def test_resume_keeps_its_budget_and_its_thread(services):
         await ask("remember", content=f"decision {number}: " + "reef knots hold " * 20, type="decision", thread="knots")
     await ask("remember", content="An anchor was bought", type="decision", thread="anchors")
     pack = (await text_of(services, "resume", budget="300", thread="anchors")).partition("From shared")[2]
-    assert count(pack.partition("\n\n<data-")[0]) <= 300
+    assert count_tokens(pack.partition("\n\n<data-")[0]) <= 300
     assert "An anchor was bought" in pack
     assert "reef knots" not in pack.partition("§ Memories")[2].partition("</")[0]
 
@@ -119,7 +119,7 @@ async def test_handoff_and_save_session_name_the_tool_and_every_field_it_takes(s
         text = await text_of(services, name)
         assert f"call {tool} with" in text
         fields = services.registry.get(tool).arguments.model_fields.keys() - {
-            *TAKEN_BY_ALL,
+            *COMMON_ARGUMENTS,
             "metadata",
             "ttl_days",
             "to",
@@ -142,7 +142,7 @@ async def test_onboard_tells_what_is_held_and_which_tools_are_shown(services):
 
 
 async def test_a_private_memory_is_quoted_to_nobody_else(services):
-    await services.board.write(lambda tx: set_grant(tx, "eve", "local", "main", Role.WRITER))
+    await services.access_cache.write(lambda tx: set_grant(tx, "eve", "local", "main", Role.WRITER))
     ask = asker(services)
     await ask("remember", content="The safe is behind the heron", type="decision", thread="safe", visibility="private")
     eve = Caller(local("eve"), "main", Role.WRITER, "http")
@@ -155,7 +155,7 @@ async def test_a_private_memory_is_quoted_to_nobody_else(services):
 
 async def test_a_caller_without_a_grant_is_told_nothing(services):
     stranger = Caller(local("mallory"), "main", Role.READER, "http")
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(InternalCallRefused) as refused:
         await text_of(services, "resume", stranger)
     assert refused.value.outcome.code == "not_found"
 
@@ -175,7 +175,7 @@ async def test_arguments_are_completed_by_what_there_is(services):
 
 def test_the_instructions_are_short_and_name_only_tools_there_are(services):
     text = instructions(audience_of(services.registry, (Role.ADMIN, "full", "ask")))
-    assert count(text) <= 400
+    assert count_tokens(text) <= 400
     named = set(re.findall(r"\b[a-z]+_[a-z_]+\b", text))
     assert named <= {spec.name for spec in services.registry} | {"max_tokens"}
     for tool in ("session_resume", "context", "recall", "remember", "claims", "session_save", "handoff_create"):

@@ -13,7 +13,7 @@ import pytest
 
 from server.remote_vault import vault_client
 from server.remote_vault.endpoint import endpoint_of
-from server.remote_vault.vault_client import Refused, Remote, connect
+from server.remote_vault.vault_client import RemoteRefused, RemoteVault, connect_to_vault
 from vaults.errors import InvalidArgument, VaultUnavailable
 
 
@@ -36,9 +36,9 @@ class Answers:
         return SimpleNamespace(is_error="error" in content, structured_content=content)
 
 
-def made(answer: Callable[[str, dict[str, Any], int], Any]) -> tuple[Remote, Answers]:
+def made(answer: Callable[[str, dict[str, Any], int], Any]) -> tuple[RemoteVault, Answers]:
     client = Answers(answer)
-    return Remote(cast("Any", client)), client
+    return RemoteVault(cast("Any", client)), client
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ async def test_a_server_that_is_busy_is_asked_again_when_it_said(waits: list[flo
 
 async def test_a_server_that_stays_busy_is_given_up(waits: list[float]) -> None:
     far, client = made(lambda *_: busy("overloaded", 0.5))
-    with pytest.raises(Refused, match="later"):
+    with pytest.raises(RemoteRefused, match="later"):
         await far._call("remember", {})
     assert client.calls == vault_client.ATTEMPTS == len(waits)
 
@@ -93,7 +93,7 @@ async def test_a_refused_line_is_listed_and_the_others_go_on(tmp_path: Path) -> 
     assert (tally.stored, tally.rejected, tally.owed) == (99, 1, 99)
     report = json.loads((tmp_path / "in.jsonl.rejected.jsonl").read_text())
     assert report == {"line": 1, "reason": "not this one", "text": '{"content": "bad"}'}
-    assert client.most == vault_client.AT_ONCE
+    assert client.most == vault_client.CONCURRENT_CALLS
 
 
 async def test_the_same_line_always_has_the_same_key(tmp_path: Path) -> None:
@@ -123,8 +123,8 @@ async def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("t")
     with pytest.raises(VaultUnavailable, match=r"127\.0\.0\.1:9/"):
-        async with connect("http://127.0.0.1:9", token, "v"):
+        async with connect_to_vault("http://127.0.0.1:9", token, "v"):
             pass
     with pytest.raises(InvalidArgument, match="--token-file"):
-        async with connect("http://127.0.0.1:9", tmp_path / "absent", "v"):
+        async with connect_to_vault("http://127.0.0.1:9", tmp_path / "absent", "v"):
             pass

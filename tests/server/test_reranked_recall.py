@@ -11,7 +11,7 @@ import pytest
 from server.services import Services
 from tests.conftest import Opening, asker
 from tests.vaults.embed import tiny_cross
-from vaults.embed.cross_encoder_model import CrossOptions, load_cross
+from vaults.embed.cross_encoder_model import CrossEncoderOptions, load_cross_encoder
 from vaults.search.rerank_blend import blend
 
 QUERY = "the cat on the mat"
@@ -58,7 +58,7 @@ async def test_a_model_that_is_set_up_reorders_what_recall_finds_by_its_own_scor
         found = await asker(services)("search", query=QUERY, kinds=["memory"], limit=50, max_tokens=50_000)
     assert sorted(_titles(reranked)) == sorted(_titles(plain))
     assert _titles(reranked) != _titles(plain)
-    model = load_cross(CrossOptions(str(tiny), "cpu", 1, 512, 60, 0))
+    model = load_cross_encoder(CrossEncoderOptions(str(tiny), "cpu", 1, 512, 60, 0))
     texts = [f"{hit['title']}\n{hit['content']}" for hit in plain]
     opinions = dict(enumerate(model.score(QUERY, texts)))
     said = {hit["title"]: hit["signals"]["rerank"] for hit in found.content["hits"]}

@@ -20,7 +20,7 @@ from vaults.search import page_cursors
 async def ben(services: Services) -> Asking:
     """A reader who may see what is shared and nothing else."""
     row = ("ben", "local", "main", "reader", "2026-01-01T00:00:00Z")
-    await services.board.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
     return asker(services, Caller(local("ben"), "main", Role.READER, "http"))
 
 
@@ -51,7 +51,7 @@ async def test_a_name_that_was_given_later_is_known_at_once(ask: Asking) -> None
 
 
 async def _expire(services: Services, memory: str) -> None:
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         past = "2020-01-01T00:00:00.000Z"
 
         def age(tx: object) -> None:
@@ -76,7 +76,7 @@ async def test_a_ranking_is_not_kept_beyond_the_next_expiry(services: Services, 
     for n in range(3):
         await ask("remember", content=f"lamp {n}", ttl_days=1)
     await ask("search", query="lamp", limit=1)
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         (kept,) = vault.rankings._kept.values()
         assert kept.until == await vault.db.read(lambda tx: tx.value("SELECT MIN(expires_at) FROM memories"))
 
@@ -99,18 +99,11 @@ async def test_a_forged_cursor_costs_nothing(services: Services, ask: Asking) ->
     for n in range(3):
         await ask("remember", content=f"lamp {n}")
     cursor = (await ask("search", query="lamp", limit=1)).content["cursor"]
-    async with services.pool.lease(services.roster.entry("main")) as vault:
-        inner = await sealed_cursors.opened(vault, cursor)
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+        inner = await sealed_cursors.unseal(vault, cursor)
         digest = json.loads(zlib.decompress(base64.urlsafe_b64decode(inner + "=" * (-len(inner) % 4))))[0]
-        many = page_cursors.Cursor(digest, 3, frozenset(("memory", n) for n in range(page_cursors.MOST + 1)))
-        for forged in (
-            many.text(),
-            await sealed_cursors.sealed(vault, many.text()),
-            "x",
-            "é",
-            "=" * 20_000,
-            cursor[:-2],
-        ):
+        many = page_cursors.SearchCursor(digest, 3, frozenset(("memory", n) for n in range(page_cursors.MAX_SHOWN + 1)))
+        for forged in (many.text(), await sealed_cursors.seal(vault, many.text()), "x", "é", "=" * 20_000, cursor[:-2]):
             assert (await ask("search", query="lamp", cursor=forged)).code == "invalid_argument"
 
 

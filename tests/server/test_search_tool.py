@@ -174,7 +174,7 @@ async def test_what_is_similar_to_an_item_is_found_without_it(ask: Asking) -> No
 async def test_what_is_anothers_own_is_no_measure_of_likeness(services: Services, ask: Asking) -> None:
     kept = (await ask("remember", content="my own boiler", visibility="private")).content["id"]
     row = ("ben", "local", "main", "reader", "2026-01-01T00:00:00Z")
-    await services.board.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
     ben = asker(services, Caller(local("ben"), "main", Role.READER, "http"))
     assert (await ben("search", similar_to=kept)).code == "not_found"
     assert (await ben("search", query="boiler")).content["hits"] == []
@@ -196,7 +196,7 @@ async def test_several_vaults_are_merged_by_comparable_scores(opening: Opening) 
         assert scores == sorted(scores, reverse=True)
         assert all(0 <= score <= 1 for score in scores)
         row = ("ben", "local", "main", "reader", "2026-01-01T00:00:00Z")
-        await services.board.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+        await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
         ben = asker(services, Caller(local("ben"), "main", Role.READER, "http"))
         foreign, nowhere = [await ben("search", query="quay", vaults=[name]) for name in ("other", "nowhere")]
         assert (foreign.code, foreign.text) == (nowhere.code, nowhere.text)
@@ -251,9 +251,9 @@ async def test_explain_accounts_for_every_hit_and_every_candidate(ask: Asking) -
 async def test_without_vectors_words_answer_and_a_warning_says_so(services: Services, ask: Asking) -> None:
     texts = ("the winch is greased", "a winch was greased again", "the anchor is new")
     ids = [(await ask("remember", content=text)).content["id"] for text in texts]
-    async with services.pool.lease(services.roster.entry("main")) as vault:
-        await vault.db.write(lambda tx: embeddings.forget(tx, [1]))
-        await vault.db.write(lambda tx: embeddings.owe(tx, [1]))
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+        await vault.db.write(lambda tx: embeddings.drop(tx, [1]))
+        await vault.db.write(lambda tx: embeddings.enqueue(tx, [1]))
         half = (await ask("search", query="greased winch")).content
         assert {hit["id"] for hit in half["hits"][:2]} == set(ids[:2])
         assert half["mode_used"] == "hybrid"

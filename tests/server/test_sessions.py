@@ -20,7 +20,7 @@ from vaults.vault import Vault
 async def granted(services: Services, *subjects: str, vault: str = "main", role: Role = Role.WRITER) -> None:
     for subject in subjects:
         row = (subject, "local", vault, role.label, "2026-01-01T00:00:00Z")
-        await services.board.write(lambda tx, row=row: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+        await services.access_cache.write(lambda tx, row=row: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
 
 
 def caller(subject: str, vault: str = "main", **more: Any) -> Caller:
@@ -28,7 +28,7 @@ def caller(subject: str, vault: str = "main", **more: Any) -> Caller:
 
 
 async def in_vault(services: Services, vault: str = "main") -> Vault:
-    async with services.pool.lease(services.roster.entry(vault)) as held:
+    async with services.pool.lease(services.registry_cache.entry(vault)) as held:
         return held
 
 

@@ -23,7 +23,7 @@ from tests.server.rendering.answers import inside, is_told, outside
 from vaults import clock
 from vaults.db.sql import Reader, Writer
 from vaults.domain.continuity import live_status
-from vaults.domain.continuity.live_status import Figures
+from vaults.domain.continuity.live_status import VaultFigures
 
 
 async def people(services: Services, *names: str) -> Sequence[Asking]:
@@ -34,14 +34,14 @@ async def people(services: Services, *names: str) -> Sequence[Asking]:
             "INSERT INTO grants VALUES (?, 'local', 'main', 'writer', '2026-01-01T00:00:00Z')", [(n,) for n in names]
         )
 
-    await services.board.write(write)
+    await services.access_cache.write(write)
     return [
         asker(services, Caller(local(name), "main", Role.WRITER, "http", client=f"{name}'s agent")) for name in names
     ]
 
 
 async def run(services: Services, sql: str, *values: object) -> None:
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         await vault.ledger.flush()
         await vault.db.write(lambda tx: tx.run(sql, values))
 
@@ -95,7 +95,7 @@ async def test_claims_are_counted_and_the_newest_named(services: Services) -> No
     )
     said = await alice("status")
     claims = said.content["claims"]
-    assert (claims["held"], len(claims["first"])) == (9, live_status.HELD)
+    assert (claims["held"], len(claims["first"])) == (9, live_status.MAX_HELD)
     assert claims["first"][0] == {
         "resource": "src/9.py", "who": "alice", "since": "2026-11-22T00:00:09.000Z", "description": "mending",
     }  # fmt: skip
@@ -161,8 +161,8 @@ async def test_status_is_a_screen_whatever_goes_on(services: Services, ask: Aski
         assert (await each("recall", query="x")).ok
     said = await ask("status")
     assert said.content["sessions"]["active"] == 31
-    assert len(said.content["sessions"]["present"]) == live_status.PRESENT
-    assert len(said.content["recent"]) <= live_status.LINES
+    assert len(said.content["sessions"]["present"]) == live_status.MAX_PRESENT
+    assert len(said.content["recent"]) <= live_status.MAX_LINES
     assert len(said.text) < 2500
 
 
@@ -184,12 +184,12 @@ async def test_each_round_of_the_pool_publishes_figures_of_the_open_vaults(tmp_p
             assert (await ask("remember", content=f"in {name}")).ok
         for _ in range(19):
             assert not (await ask("memory_get")).ok
-        async with services.pool.lease(services.roster.entry("two")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("two")) as vault:
             await vault.ledger.flush()
             await vault.db.write(
                 lambda tx: tx.run("INSERT INTO claims SELECT 'a', seq, NULL, started_at FROM sessions")
             )
-        async with services.pool.lease(services.roster.entry("one")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("one")) as vault:
             await vault.ledger.flush()
         await services.pool._round()
         figures = {
@@ -203,9 +203,11 @@ async def test_each_round_of_the_pool_publishes_figures_of_the_open_vaults(tmp_p
 
 
 def test_vaults_together_are_as_well_as_the_worst() -> None:
-    both = live_status.together([Figures(1, 2, 3, 4, 0.9), Figures(10, 20, 30, 40, None), Figures(health=0.4)])
-    assert both == Figures(11, 22, 33, 44, 0.4)
-    assert live_status.together([]).health is None
+    both = live_status.combine_figures(
+        [VaultFigures(1, 2, 3, 4, 0.9), VaultFigures(10, 20, 30, 40, None), VaultFigures(health=0.4)]
+    )
+    assert both == VaultFigures(11, 22, 33, 44, 0.4)
+    assert live_status.combine_figures([]).health is None
 
 
 async def test_memories_are_counted_in_the_figures_whosever_they_are(services: Services) -> None:
@@ -214,8 +216,8 @@ async def test_memories_are_counted_in_the_figures_whosever_they_are(services: S
     assert (await alice("remember", content="private", visibility="private")).ok
     gone = (await alice("remember", content="gone")).content["id"]
     assert (await alice("memory_forget", ids=[gone])).ok
-    async with services.pool.lease(services.roster.entry("main")) as vault:
-        assert (await live_status.figures(vault)).memories == 2
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+        assert (await live_status.read_figures(vault)).memories == 2
 
 
 @pytest.mark.parametrize("viewer", ["owner", "local|bob"])
@@ -224,8 +226,8 @@ async def test_events_of_others_about_nothing_private_are_seen(services: Service
     assert (await alice("recall", query="x")).ok
 
     def read(tx: Reader) -> int:
-        return int(tx.value(f"SELECT COUNT(*) FROM events e WHERE {live_status.SEEN}", {"viewer": viewer}))
+        return int(tx.value(f"SELECT COUNT(*) FROM events e WHERE {live_status.VISIBLE_EVENT}", {"viewer": viewer}))
 
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         await vault.ledger.flush()
         assert await vault.db.read(read) == 1

@@ -9,7 +9,7 @@ import pytest
 from auth.roles import Role
 from server.call import Caller
 from server.services import Services
-from server.tools.telemetry import schema_tokens
+from server.tools.telemetry import count_schema_tokens
 from tests.conftest import Asking, Opening, asker, local
 from tests.server.rendering.answers import is_told
 from vaults.db.sql import Writer
@@ -21,13 +21,13 @@ async def grant(services: Services, subject: str, role: Role) -> Asking:
         row = (subject, "local", "main", role.label, "2026-01-01T00:00:00Z")
         tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row)
 
-    await services.board.write(write)
+    await services.access_cache.write(write)
     return asker(services, Caller(local(subject), "main", role, "http"))
 
 
 async def run_out(services: Services) -> None:
     """Let the time of memories that have one be over."""
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         await vault.db.write(
             lambda tx: tx.run(
                 "UPDATE memories SET expires_at = '2026-01-01T00:00:00.000Z' WHERE expires_at IS NOT NULL"
@@ -77,11 +77,13 @@ async def test_schemas_are_counted_exactly_as_the_caller_is_shown_them(services:
         {"name": spec.name, "description": spec.description, "inputSchema": spec.input_schema_for(Role.READER, "agent")}
         for spec in registry.visible(Role.READER, "agent", "auto")
     ]
-    exact = tokenizer.count(json.dumps(shown, ensure_ascii=False))
+    exact = tokenizer.count_tokens(json.dumps(shown, ensure_ascii=False))
     reader = await grant(services, "rita", Role.READER)
     assert (await reader("usage")).content["tokens"]["schemas"] == exact
-    assert exact < schema_tokens(registry, Role.WRITER, "agent", "auto")
-    assert schema_tokens(registry, Role.WRITER, "agent", "off") < schema_tokens(registry, Role.WRITER, "agent", "auto")
+    assert exact < count_schema_tokens(registry, Role.WRITER, "agent", "auto")
+    assert count_schema_tokens(registry, Role.WRITER, "agent", "off") < count_schema_tokens(
+        registry, Role.WRITER, "agent", "auto"
+    )
 
 
 async def test_only_admins_are_told_who_called(services: Services) -> None:
@@ -131,7 +133,7 @@ async def test_private_memories_of_others_are_neither_found_nor_archived(service
 async def test_feedback_is_kept_with_who_said_it_and_in_which_session(services: Services) -> None:
     bob = await grant(services, "bob", Role.WRITER)
     said = await bob("feedback", type="friction", message="Too slow", tool="recall", call_id="7")
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         rows = await vault.db.read(
             lambda tx: tx.all(
                 "SELECT f.id, f.owner, f.who, f.type, f.message, f.tool, f.call_id, s.who FROM feedback f JOIN"
@@ -175,7 +177,7 @@ async def test_feedback_holds_no_secret(ask: Asking) -> None:
 
 async def test_the_log_does_not_hold_what_was_said(services: Services, ask: Asking) -> None:
     assert (await ask("feedback", type="bug", message="the secret ferry")).ok
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         await vault.ledger.flush()
         rows = await vault.db.read(lambda tx: tx.all("SELECT * FROM events"))
     assert "ferry" not in str(rows)

@@ -17,10 +17,10 @@ from tests.vaults.search.rephraser import Rephraser
 from tests.work import PATIENCE_S
 from vaults import clock
 from vaults.observer import NullObserver
-from vaults.search.filters import Filter
+from vaults.search.filters import SearchFilter
 from vaults.search.pipeline import search
-from vaults.search.question import Mode, Question, Ranking
-from vaults.search.stage_timings import Timings
+from vaults.search.question import SearchMode, SearchQuestion, SearchRanking
+from vaults.search.stage_timings import StageTimings
 
 TEXTS = {
     "timetable": "The ferry leaves at nine when the pilot says the lagoon is calm",
@@ -56,9 +56,11 @@ async def _found(services: Services, query: str, tool: str = "search", **argumen
     return {hit["title"]: hit.get("signals", {}) for hit in answer.content["hits"]}
 
 
-async def _ranking(services: Services, query: str, viewer: str, timings: Timings, mode: Mode = "keyword") -> Ranking:
-    asked = Question(query, mode, Filter(viewer, clock.now()), 10)
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+async def _ranking(
+    services: Services, query: str, viewer: str, timings: StageTimings, mode: SearchMode = "keyword"
+) -> SearchRanking:
+    asked = SearchQuestion(query, mode, SearchFilter(viewer, clock.now()), 10)
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         return await search(vault.engines, asked, lambda _, ranking: ranking, timings)
 
 
@@ -77,13 +79,13 @@ async def test_words_of_the_first_results_bring_in_what_the_question_does_not_na
 async def test_a_ranking_names_the_words_that_were_added_and_times_them(opening: Opening) -> None:
     async with opening(FEEDBACK) as services:
         await _fill(services)
-        timings = Timings(NullObserver())
+        timings = StageTimings(NullObserver())
         ranking = await _ranking(services, "ferry", "owner", timings)
         assert set(ranking.expanded) == {"pilot", "lagoon"}
         assert ranking.meant.query.terms == ("ferry",)
         assert timings.seconds["expand"] > 0
     async with opening() as services:
-        timings = Timings(NullObserver())
+        timings = StageTimings(NullObserver())
         assert (await _ranking(services, "ferry", "owner", timings, "hybrid")).expanded == ()
         assert "expand" not in timings.seconds
 
@@ -100,12 +102,12 @@ async def test_reasons_still_add_up_with_words_added(opening: Opening) -> None:
 async def test_private_texts_of_others_give_no_words(opening: Opening) -> None:
     async with opening(FEEDBACK) as services:
         await _fill(services)
-        await services.board.write(lambda tx: set_grant(tx, "bob", LOCAL, "main", Role.WRITER))
+        await services.access_cache.write(lambda tx: set_grant(tx, "bob", LOCAL, "main", Role.WRITER))
         bob = asker(services, Caller(local("bob"), "main", Role.WRITER, "http"))
         for text in ("ferry ferry smuggles rubies", "ferry ferry with rubies, smuggles more"):
             assert (await bob("remember", content=text, visibility="private")).ok
         mine, bobs = [
-            (await _ranking(services, "ferry", viewer, Timings(NullObserver()))).expanded
+            (await _ranking(services, "ferry", viewer, StageTimings(NullObserver()))).expanded
             for viewer in ("owner", "local|bob")
         ]
         assert set(mine) == {"pilot", "lagoon"}
@@ -121,7 +123,7 @@ async def test_other_wordings_are_searched_for_beside_the_question(opening: Open
         both = await _found(services, "ferry")
         assert both["crossing"]["variants"] > 0
         assert "semantic" in both["crossing"]
-        timings = Timings(NullObserver())
+        timings = StageTimings(NullObserver())
         ranking = await _ranking(services, "ferry", "owner", timings)
         assert ranking.expanded == ("lagoon crossing",)
         assert timings.seconds["expand"] > 0

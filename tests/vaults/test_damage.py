@@ -220,7 +220,7 @@ async def test_a_sound_vault_is_never_taken_for_damaged_however_much_is_written(
 ) -> None:
     monkeypatch.setattr(integrity, "WHOLE_PAGES", pages)
     ask = _in(services, "main")
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         path = vault.db.path
 
     async def write() -> None:
@@ -232,7 +232,7 @@ async def test_a_sound_vault_is_never_taken_for_damaged_however_much_is_written(
     writing = asyncio.create_task(write())
     seen = 0
     while not writing.done() or seen == 0:
-        for part in await asyncio.to_thread(integrity.parts, path, StorageSettings()):
+        for part in await asyncio.to_thread(integrity.list_parts, path, StorageSettings()):
             assert not await asyncio.to_thread(integrity.is_damaged, path, StorageSettings(), part), part
         seen += 1
     await writing

@@ -13,27 +13,29 @@ from tests.conftest import Opening, asker
 from tests.noted import until
 from vaults.activity_log import log_writer as ledgers
 from vaults.activity_log import session_rows
-from vaults.activity_log.entries import Entry, Noted
-from vaults.activity_log.log_writer import Ledger
+from vaults.activity_log.entries import ActivityEntry, ActivityRecord
+from vaults.activity_log.log_writer import ActivityLog
 from vaults.db.sql import Writer
 from vaults.errors import ReadOnly, StorageFull, VaultUnavailable
 from vaults.vault import Vault
 
 
 async def opened(services: Services) -> Vault:
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         return vault
 
 
-def refusing(ledger: Ledger, monkeypatch: pytest.MonkeyPatch, failure: Exception) -> None:
+def refusing(ledger: ActivityLog, monkeypatch: pytest.MonkeyPatch, failure: Exception) -> None:
     async def write(work: object) -> object:
         raise failure
 
     monkeypatch.setattr(ledger._db, "write_aside", write)
 
 
-def entry(session: str = "s") -> Entry:
-    return Entry("2026-01-01T00:00:00.000Z", session, "o", "status", Noted("tool_call"), "ok", 1.0, 1, 1)
+def entry(session: str = "s") -> ActivityRecord:
+    return ActivityRecord(
+        "2026-01-01T00:00:00.000Z", session, "o", "status", ActivityEntry("tool_call"), "ok", 1.0, 1, 1
+    )
 
 
 async def test_an_event_is_written_without_anybody_asking(services: Services) -> None:
@@ -79,7 +81,7 @@ async def test_a_log_on_a_read_only_disk_is_counted_as_lost_and_not_hoarded(
 async def test_what_waits_too_long_is_lost_from_the_front_and_counted(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledgers, "WAITING", 5)
+    monkeypatch.setattr(ledgers, "MAX_WAITING", 5)
     vault = await opened(services)
     with monkeypatch.context() as patch:
         refusing(vault.ledger, patch, StorageFull("full"))
@@ -118,11 +120,11 @@ async def test_a_session_that_another_process_began_first_keeps_what_was_done_me
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask, vault = asker(services), await opened(services)
-    ledger, write_aside = vault.ledger, vault.db.write_aside
+    ledger, write_aside = vault.ledger, vault.db.write_uncounted
     assert (await ask("recall", query="gate")).ok
     (own,) = ledger._touched.values()
     other = replace(own, id=str(uuid7()))
-    await vault.db.write(lambda tx: session_rows.put(tx, [other]))
+    await vault.db.write(lambda tx: session_rows.write_sessions(tx, [other]))
 
     async def write_while_calls_go_on(work: Callable[[Writer], object]) -> object:
         monkeypatch.undo()

@@ -41,7 +41,7 @@ async def test_fifty_vaults_come_and_go_without_a_trace(opening: Opening, monkey
         async def rest(some: tuple[str, ...]) -> None:
             """Whether a watch stands yet, or two things were read at once, must not make the difference."""
             for name in some:
-                async with services.pool.lease(services.roster.entry(name)) as vault:
+                async with services.pool.lease(services.registry_cache.entry(name)) as vault:
                     assert await vault.notes.settled(PATIENCE_S)
                 async with asyncio.timeout(PATIENCE_S):
                     while vault.busy:  # noqa: ASYNC110  nobody tells
@@ -67,18 +67,18 @@ async def test_when_every_place_is_in_use_the_next_vault_is_told_when_to_come(
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opening({"storage.open_vaults": 1}, vaults=("a", "b")) as services:
-        async with services.pool.lease(services.roster.entry("a")):
+        async with services.pool.lease(services.registry_cache.entry("a")):
             monkeypatch.setattr(pools, "ROOM_WAIT_S", 0.05)
             with pytest.raises(Overloaded):
-                async with services.pool.lease(services.roster.entry("b")):
+                async with services.pool.lease(services.registry_cache.entry("b")):
                     pass
             monkeypatch.undo()
-        async with services.pool.lease(services.roster.entry("b")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("b")) as vault:
             assert vault.name == "b"
 
 
 async def test_concurrent_callers_share_one_open_vault(services: Services) -> None:
-    entry = services.roster.entry("main")
+    entry = services.registry_cache.entry("main")
 
     async def borrowed() -> int:
         async with services.pool.lease(entry) as vault:
@@ -125,13 +125,13 @@ async def test_a_harmed_vault_is_quarantined_alone(opening: Opening, tmp_path: P
 
 async def test_a_vault_from_a_newer_version_is_quarantined(opening: Opening) -> None:
     async with opening() as services:
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             await vault.db.write(
                 lambda tx: tx.run("INSERT INTO schema_steps VALUES (99, 'vault', '0099_x.sql', 'now')")
             )
         await services.pool.close_vault("main")
         with pytest.raises(VaultQuarantined) as refused:
-            async with services.pool.lease(services.roster.entry("main")):
+            async with services.pool.lease(services.registry_cache.entry("main")):
                 pass
         assert refused.value.details["reason"] == "future"
 
@@ -171,7 +171,7 @@ async def test_two_pools_on_one_vault_both_answer_rightly_and_one_holds_the_leas
             for mode in ("keyword", "semantic"):
                 found = await _in(reader, "main")("recall", query=f"turn {n} unique{n}", mode=mode)
                 assert found.content["hits"][0]["id"] == stored.content["id"], mode
-        entry = first.roster.entry("main")
+        entry = first.registry_cache.entry("main")
         async with first.pool.lease(entry) as a, second.pool.lease(entry) as b:
             assert a.lease.held != b.lease.held
 
@@ -202,7 +202,7 @@ async def test_files_taken_away_in_use_stop_writes_and_no_empty_vault_appears(
 
 async def test_damage_met_in_the_middle_of_a_call_quarantines_that_vault(services: Services) -> None:
     with pytest.raises(VaultQuarantined):
-        async with services.pool.lease(services.roster.entry("main")):
+        async with services.pool.lease(services.registry_cache.entry("main")):
             raise VaultQuarantined("a page is damaged", reason="damaged")
     assert (await _in(services, "main")("recall", query="x")).code == "vault_quarantined"
 
@@ -221,7 +221,7 @@ async def test_an_index_ahead_of_its_rows_starts_anew(opening: Opening, monkeypa
             tx.run("DELETE FROM embeddings WHERE change > 5")
             tx.run("UPDATE vector_clock SET last = 5")
 
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             await vault.db.write(older)
         hits = (await _in(services, "main")("recall", query="word9", mode="semantic")).content["hits"]
         assert len(hits) == 5
@@ -230,13 +230,13 @@ async def test_an_index_ahead_of_its_rows_starts_anew(opening: Opening, monkeypa
 
 async def _idle(vault: Vault) -> None:
     """What it owes when it is opened is done."""
-    if vault._paying is not None:
-        await asyncio.wait_for(vault._paying, PATIENCE_S)
+    if vault._background_work is not None:
+        await asyncio.wait_for(vault._background_work, PATIENCE_S)
 
 
 async def test_a_resting_vault_that_follows_no_files_gives_its_lease_back(opening: Opening) -> None:
     async with opening({"notes.watch": "off"}) as services:
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             assert await vault.notes.settled(PATIENCE_S)
             await _idle(vault)
         await vault.rest()
@@ -246,7 +246,7 @@ async def test_a_resting_vault_that_follows_no_files_gives_its_lease_back(openin
 async def test_a_resting_vault_holds_no_connection_and_wakes_at_once(services: Services) -> None:
     await _in(services, "main")("remember", content="asleep and awake")
     await _in(services, "main")("recall", query="asleep")
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         await _idle(vault)
     threads, descriptors = threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))
     await vault.rest()
@@ -263,10 +263,10 @@ async def test_whoever_finds_no_place_waits_for_one_in_order_of_arrival(opening:
         order: list[str] = []
 
         async def use(name: str) -> None:
-            async with services.pool.lease(services.roster.entry(name)):
+            async with services.pool.lease(services.registry_cache.entry(name)):
                 order.append(name)
 
-        async with services.pool.lease(services.roster.entry("a")):
+        async with services.pool.lease(services.registry_cache.entry("a")):
             waiting = [asyncio.create_task(use(name)) for name in ("b", "c")]
             for _ in range(5):
                 await asyncio.sleep(0)
@@ -279,12 +279,12 @@ async def test_two_who_wait_for_the_same_vault_share_one_place(opening: Opening)
     async with opening({"storage.open_vaults": 2}, vaults=("a", "b", "c")) as services:
 
         async def borrowed() -> int:
-            async with services.pool.lease(services.roster.entry("c")) as vault:
+            async with services.pool.lease(services.registry_cache.entry("c")) as vault:
                 await asyncio.sleep(0)
                 return id(vault)
 
-        async with services.pool.lease(services.roster.entry("a")):
-            async with services.pool.lease(services.roster.entry("b")):
+        async with services.pool.lease(services.registry_cache.entry("a")):
+            async with services.pool.lease(services.registry_cache.entry("b")):
                 waiting = [asyncio.create_task(borrowed()) for _ in range(2)]
                 for _ in range(5):
                     await asyncio.sleep(0)
@@ -308,14 +308,14 @@ async def test_a_caller_who_leaves_while_room_is_made_leaves_no_vault_half_close
 
 
 async def test_a_full_disk_does_not_end_the_pools_rounds(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         pass
 
     def full(work: object) -> object:
         raise StorageFull("the disk is full")
 
-    vault.accesses[1] = 1
+    vault.access_counts[1] = 1
     monkeypatch.setattr(vault.db, "write_aside", full)
     await vault.settle()
-    assert vault.accesses[1] == 1, "counted later"
+    assert vault.access_counts[1] == 1, "counted later"
     monkeypatch.undo()

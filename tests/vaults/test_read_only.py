@@ -24,7 +24,7 @@ from tests.work import PATIENCE_S
 from vaults.db import database_files
 from vaults.db.connection import Database
 from vaults.db.engine import sqlite
-from vaults.db.migration import Step, migrate, steps
+from vaults.db.migration import MigrationStep, load_migrations, migrate
 from vaults.errors import ReadOnly, VaultUnavailable
 from vaults.settings import StorageSettings
 
@@ -67,7 +67,7 @@ async def test_what_was_stored_is_found_and_nothing_is_stored(opening: Opening, 
             assert [hit["content"] for hit in found.content["hits"]] == ["a canary in the mine"]
         assert (await ask("remember", content="another")).code == "read_only"
         assert (await ask("memory_forget", ids=[found.content["hits"][0]["id"]])).code == "read_only"
-        await services.board.refresh()
+        await services.access_cache.refresh()
 
 
 async def test_another_model_than_the_vaults_own_is_no_failure_of_a_search(
@@ -87,7 +87,9 @@ async def test_missing_migrations_need_writing(tmp_path: Path, request: pytest.F
     db = Database(tmp_path / "v.db", StorageSettings())
     assert await migrate(db, "vault") == 0
     with pytest.raises(ReadOnly):
-        await migrate(db, "vault", (*steps("vault"), Step(99, "0099_x.sql", "CREATE TABLE x (n INTEGER);")))
+        await migrate(
+            db, "vault", (*load_migrations("vault"), MigrationStep(99, "0099_x.sql", "CREATE TABLE x (n INTEGER);"))
+        )
     await db.close()
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from vaults.registry import valid_name
+from vaults.registry import is_valid_name
 
 
 @pytest.mark.parametrize("name", ["a", "main", "team-1", "a.b_c", "x" * 63, "0"])
 def test_plain_names_are_names(name: str) -> None:
-    assert valid_name(name)
+    assert is_valid_name(name)
 
 
 @pytest.mark.parametrize(
@@ -35,4 +35,4 @@ def test_plain_names_are_names(name: str) -> None:
     ],
 )
 def test_what_some_system_reads_otherwise_is_no_name(name: str) -> None:
-    assert not valid_name(name)
+    assert not is_valid_name(name)

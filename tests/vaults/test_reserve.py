@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from vaults import disk_reserve
-from vaults.disk_reserve import MB, NAME, Reserve
+from vaults.disk_reserve import MB, RESERVE_FILE, DiskReserve
 from vaults.settings import StorageSettings
 
 
@@ -21,11 +21,11 @@ def free(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def held(folder: Path) -> int:
     """Bytes really taken on the disk."""
-    return (folder / NAME).stat().st_blocks * 512 if (folder / NAME).exists() else 0
+    return (folder / RESERVE_FILE).stat().st_blocks * 512 if (folder / RESERVE_FILE).exists() else 0
 
 
 def test_it_takes_real_room_and_gives_it_up(tmp_path: Path, free: list[int]) -> None:
-    kept = Reserve(tmp_path, StorageSettings(reserve_mb=4))
+    kept = DiskReserve(tmp_path, StorageSettings(reserve_mb=4))
     kept.keep()
     kept.keep()
     assert held(tmp_path) == kept.size == MB
@@ -37,7 +37,7 @@ def test_it_takes_real_room_and_gives_it_up(tmp_path: Path, free: list[int]) -> 
 
 
 def test_it_is_made_again_only_where_writes_go_on_besides(tmp_path: Path, free: list[int]) -> None:
-    kept = Reserve(tmp_path, StorageSettings(reserve_mb=4))
+    kept = DiskReserve(tmp_path, StorageSettings(reserve_mb=4))
     free.append(5 * MB - 1)
     kept.keep()
     assert held(tmp_path) == 0
@@ -47,17 +47,17 @@ def test_it_is_made_again_only_where_writes_go_on_besides(tmp_path: Path, free: 
 
 
 def test_one_of_another_size_is_made_anew(tmp_path: Path, free: list[int]) -> None:
-    Reserve(tmp_path, StorageSettings(reserve_mb=8)).keep()
-    Reserve(tmp_path, StorageSettings(reserve_mb=4)).keep()
+    DiskReserve(tmp_path, StorageSettings(reserve_mb=8)).keep()
+    DiskReserve(tmp_path, StorageSettings(reserve_mb=4)).keep()
     assert held(tmp_path) == MB
 
 
 def test_without_a_reserve_no_file_is_made(tmp_path: Path, free: list[int]) -> None:
-    Reserve(tmp_path, StorageSettings(reserve_mb=0)).keep()
-    assert not (tmp_path / NAME).exists()
+    DiskReserve(tmp_path, StorageSettings(reserve_mb=0)).keep()
+    assert not (tmp_path / RESERVE_FILE).exists()
 
 
 def test_a_folder_that_is_gone_is_no_error(tmp_path: Path) -> None:
-    kept = Reserve(tmp_path / "gone", StorageSettings(reserve_mb=4))
+    kept = DiskReserve(tmp_path / "gone", StorageSettings(reserve_mb=4))
     kept.keep()
     kept.give_up()

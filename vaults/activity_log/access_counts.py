@@ -8,7 +8,7 @@ from vaults import clock
 from vaults.db.sql import Writer
 
 
-def write(tx: Writer, accesses: Mapping[int, int]) -> None:
+def add_access_counts(tx: Writer, accesses: Mapping[int, int]) -> None:
     """Add readings, by number of the memory, to those there are."""
     tx.many(
         "INSERT INTO memory_accesses (memory, accessed_at, times) SELECT seq, :now, :times FROM memories"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class ActivityEntry:
     """What a tool says of one of its calls. ``saved``: tokens a pack left out of what it was made of."""
 
     type: str
@@ -17,14 +17,14 @@ class Noted:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ActivityRecord:
     """One row of events. ``session`` is a handle; tokens are estimated; ``outcome`` is ok or the code of an error."""
 
     at: str
     session: str
     owner: str
     tool: str
-    noted: Noted
+    activity_entry: ActivityEntry
     outcome: str
     ms: float
     tokens_in: int

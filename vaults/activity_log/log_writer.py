@@ -15,10 +15,10 @@ from dataclasses import replace
 
 from vaults import clock
 from vaults.activity_log import session_rows, stale_sessions
-from vaults.activity_log.entries import Entry
-from vaults.activity_log.session_rows import Placed
-from vaults.activity_log.sessions import Session, Visitor, begun, is_ours
-from vaults.activity_log.stale_sessions import Cutoffs
+from vaults.activity_log.entries import ActivityRecord
+from vaults.activity_log.session_rows import SessionRows
+from vaults.activity_log.sessions import Session, SessionOwner, begin_session, is_own_handle
+from vaults.activity_log.stale_sessions import SessionCutoffs
 from vaults.db.connection import Database
 from vaults.db.sql import Writer
 from vaults.errors import NotFound, ReadOnly, StrongroomError
@@ -32,17 +32,17 @@ READ_S = 1.0
 """Seconds who reads of sessions and events waits for the newest of them to be written. Where that takes longer, they
 are told without, and nobody waits again before it is through."""
 
-WAITING = 10_000
+MAX_WAITING = 10_000
 """Events kept while they cannot be written; older ones are lost, and counted."""
 
-PRESENT = 20_000
+MAX_PRESENT = 20_000
 """Sessions remembered between calls; a forgotten one is found again by its row."""
 
 SWEEP_S = 60.0
 """Seconds between two sweeps, as long as there are calls."""
 
 
-class Ledger:
+class ActivityLog:
     """One per open vault, used on its event loop."""
 
     def __init__(self, db: Database, settings: SessionSettings, observer: Observer) -> None:
@@ -51,7 +51,7 @@ class Ledger:
         self._observer = observer
         self._present: OrderedDict[tuple[str, str], Session] = OrderedDict()
         self._touched: dict[str, Session] = {}
-        self._entries: list[Entry] = []
+        self._entries: list[ActivityRecord] = []
         self._writing = asyncio.Lock()
         self._timer: asyncio.TimerHandle | None = None
         self._flushing: set[asyncio.Task[None]] = set()
@@ -60,26 +60,28 @@ class Ledger:
         self._swept = float("-inf")
         self.lost = 0
 
-    async def attend(self, visitor: Visitor) -> Session:
+    async def attend(self, visitor: SessionOwner) -> Session:
         """The session of a caller that names none: the one it was in a while ago, or a new one."""
-        known = await self._going_on(visitor.owner, visitor.name)
+        known = await self._find_remembered(visitor.owner, visitor.name)
         if known is None or known.idle:
             known = await self._db.read(
-                lambda tx: session_rows.by_name(tx, visitor, visitor.name, clock.ago(visitor.idle_s))
-            ) or begun(visitor, visitor.name)
-        return self._enter(known)
+                lambda tx: session_rows.find_by_name(tx, visitor, visitor.name, clock.ago(visitor.idle_s))
+            ) or begin_session(visitor, visitor.name)
+        return self._touch_session(known)
 
-    async def open_named(self, visitor: Visitor, name: str) -> Session:
+    async def open_named(self, visitor: SessionOwner, name: str) -> Session:
         """The session a client calls ``name``, a handle of ours or a name of its own; begun if it is its own and
         new. Raises ``NotFound`` for a handle that is not this caller's."""
-        if is_ours(name):
+        if is_own_handle(name):
             return await self.find(visitor, name)
-        known = await self._going_on(visitor.owner, name)
+        known = await self._find_remembered(visitor.owner, name)
         if known is None or known.completed:
-            known = await self._db.read(lambda tx: session_rows.by_name(tx, visitor, name, "")) or begun(visitor, name)
-        return self._enter(known)
+            known = await self._db.read(lambda tx: session_rows.find_by_name(tx, visitor, name, "")) or begin_session(
+                visitor, name
+            )
+        return self._touch_session(known)
 
-    async def _going_on(self, owner: str, name: str) -> Session | None:
+    async def _find_remembered(self, owner: str, name: str) -> Session | None:
         """The session remembered by a name, unless another process ended it since."""
         known, mark = self._present.get((owner, name)), self._db.mark()
         seq = known.seq if known is not None else None
@@ -92,19 +94,22 @@ class Ledger:
             known.mark = mark  # as of before: what was committed meanwhile is looked for with the next call
         return known
 
-    async def find(self, visitor: Visitor, handle: str) -> Session:
+    async def find(self, visitor: SessionOwner, handle: str) -> Session:
         """The session somebody speaks of. Raises ``NotFound``, alike for made up, expired and another's."""
-        handle = handle.lower() if is_ours(handle) else handle
+        handle = handle.lower() if is_own_handle(handle) else handle
         known = self._present.get((visitor.owner, handle))
         if known is None and handle.isprintable():  # what is not is no name either, and some of it no text to look for
             known = await self._db.read(
-                lambda tx: session_rows.by_handle(tx, visitor, handle) or session_rows.by_name(tx, visitor, handle, "")
+                lambda tx: (
+                    session_rows.find_by_handle(tx, visitor, handle)
+                    or session_rows.find_by_name(tx, visitor, handle, "")
+                )
             )
         if known is None:
             raise NotFound("no such session", hint="leave session out, or take the handle session_resume gives")
-        return self._enter(known)
+        return self._touch_session(known)
 
-    def _enter(self, session: Session) -> Session:
+    def _touch_session(self, session: Session) -> Session:
         key = (session.owner, session.name)
         session = self._same(key, session)
         session.touch()
@@ -112,7 +117,7 @@ class Ledger:
             for each in (key, (session.owner, session.id)):
                 self._present[each] = session
                 self._present.move_to_end(each)
-            while len(self._present) > 2 * PRESENT:
+            while len(self._present) > 2 * MAX_PRESENT:
                 self._present.popitem(last=False)
         self._touched[session.id] = session
         self._begin_timer()
@@ -131,16 +136,16 @@ class Ledger:
             self._present.pop((session.owner, handle), None)
         self._touched.pop(session.id, None)
 
-    def record(self, entry: Entry) -> None:
+    def record(self, entry: ActivityRecord) -> None:
         """Write an event down, soon."""
         self._entries.append(entry)
-        self._lose(len(self._entries) - WAITING)
+        self._lose(len(self._entries) - MAX_WAITING)
         self._begin_timer()
 
-    def _keep_for_later(self, entries: list[Entry], touched: dict[str, Session]) -> None:
+    def _keep_for_later(self, entries: list[ActivityRecord], touched: dict[str, Session]) -> None:
         self._entries[:0] = entries
-        self._touched = dict([*touched.items(), *self._touched.items()][-PRESENT:])
-        self._lose(len(self._entries) - WAITING)
+        self._touched = dict([*touched.items(), *self._touched.items()][-MAX_PRESENT:])
+        self._lose(len(self._entries) - MAX_WAITING)
 
     def _lose(self, count: int) -> None:
         if count > 0:
@@ -157,9 +162,9 @@ class Ledger:
 
     def _begin_flush(self) -> None:
         self._timer = None
-        self._soon()
+        self._schedule_flush()
 
-    def _soon(self) -> asyncio.Task[None]:
+    def _schedule_flush(self) -> asyncio.Task[None]:
         """Write what waits as soon as what is being written is through. Who asks meanwhile shares in it."""
         if self._next is None:
             self._next = asyncio.create_task(self._flush_quietly(), name="ledger")
@@ -175,14 +180,14 @@ class Ledger:
     async def flush(self) -> None:
         """Write what waits, and wait for it for ``READ_S`` at most: another process may hold the vault. Never raises
         for what happens to disk or database: it is tried again with the next."""
-        writing = self._soon()
+        writing = self._schedule_flush()
         if not self._late:
             done, _ = await asyncio.wait({writing}, timeout=READ_S)
             self._late = not done
 
     async def write_out(self) -> None:
         """As ``flush``, however long it takes."""
-        await asyncio.shield(self._soon())
+        await asyncio.shield(self._schedule_flush())
 
     async def row(self, session: Session) -> int:
         """The row of a session, written if need be. Raises what keeps it from being written."""
@@ -208,7 +213,7 @@ class Ledger:
             started = time.monotonic()
             keep = self._write if started - self._swept < SWEEP_S else self._write_and_sweep
             try:
-                placed = await self._db.write_aside(lambda tx: keep(tx, list(touched.values()), entries))
+                placed = await self._db.write_uncounted(lambda tx: keep(tx, list(touched.values()), entries))
             except StrongroomError as failure:
                 if isinstance(failure, ReadOnly):  # and it will stay so: nothing is to be hoarded
                     self._count_lost(len(entries))
@@ -219,7 +224,7 @@ class Ledger:
                 self._swept = started
             self._place(touched, placed)
 
-    def _place(self, touched: Mapping[str, Session], placed: Placed) -> None:
+    def _place(self, touched: Mapping[str, Session], placed: SessionRows) -> None:
         """Tell sessions their rows. One that another process had begun first has its handle from here on, also in what
         came to wait meanwhile."""
         renamed = {}
@@ -231,24 +236,26 @@ class Ledger:
             self._touched = {session.id: session for session in self._touched.values()}
             self._entries = [replace(each, session=renamed.get(each.session, each.session)) for each in self._entries]
 
-    def _write(self, tx: Writer, sessions: Sequence[Session], entries: Sequence[Entry]) -> Placed:
-        placed = dict(session_rows.put(tx, sessions))
+    def _write(self, tx: Writer, sessions: Sequence[Session], entries: Sequence[ActivityRecord]) -> SessionRows:
+        placed = dict(session_rows.write_sessions(tx, sessions))
         for owner in {session.owner for session in sessions if session.seq is None}:
-            session_rows.hold_down(tx, owner, self._settings.max_active)
+            session_rows.pause_excess(tx, owner, self._settings.max_active)
         known = {handle: seq for handle, (seq, _) in placed.items()}
-        session_rows.add(
-            tx, entries, {**session_rows.numbers(tx, {e.session for e in entries} - known.keys()), **known}
+        session_rows.insert_events(
+            tx, entries, {**session_rows.find_row_numbers(tx, {e.session for e in entries} - known.keys()), **known}
         )
         return placed
 
-    def _write_and_sweep(self, tx: Writer, sessions: Sequence[Session], entries: Sequence[Entry]) -> Placed:
+    def _write_and_sweep(
+        self, tx: Writer, sessions: Sequence[Session], entries: Sequence[ActivityRecord]
+    ) -> SessionRows:
         placed = self._write(tx, sessions, entries)
-        stale_sessions.sweep(tx, self.cutoffs())
+        stale_sessions.pause_stale(tx, self.cutoffs())
         return placed
 
-    def cutoffs(self) -> Cutoffs:
+    def cutoffs(self) -> SessionCutoffs:
         """When sessions count as left, as of now."""
-        return Cutoffs.of(self._settings)
+        return SessionCutoffs.of(self._settings)
 
     async def part(self) -> None:
         """The process ends: pause the sessions it was serving, and give back what they claimed. Not those of commands:
@@ -259,7 +266,7 @@ class Ledger:
         ids = {session.seq for session in served if session.seq is not None}
         with contextlib.suppress(StrongroomError):
             if ids:
-                await self._db.write_aside(lambda tx: stale_sessions.pause(tx, ids))
+                await self._db.write_uncounted(lambda tx: stale_sessions.pause_sessions(tx, ids))
 
     async def close(self) -> None:
         """Write the rest; what cannot be written now is lost, and counted."""

@@ -6,20 +6,20 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
 from vaults import clock
-from vaults.activity_log.entries import Entry
-from vaults.activity_log.sessions import Session, Visitor
+from vaults.activity_log.entries import ActivityRecord
+from vaults.activity_log.sessions import Session, SessionOwner
 from vaults.db.sql import Reader, Row, Writer
 
 _COLUMNS = "id, owner, name, who, client, transport, workspace, seq, status = 'completed', started_at, seen_at"
 
 
-def by_handle(tx: Reader, visitor: Visitor, handle: str) -> Session | None:
+def find_by_handle(tx: Reader, visitor: SessionOwner, handle: str) -> Session | None:
     """The visitor's session of this handle, whatever became of it."""
     row = tx.one(f"SELECT {_COLUMNS} FROM sessions WHERE id = ? AND owner = ?", (handle, visitor.owner))
-    return _session(row, visitor) if row else None
+    return _from_row(row, visitor) if row else None
 
 
-def by_name(tx: Reader, visitor: Visitor, name: str, since: str) -> Session | None:
+def find_by_name(tx: Reader, visitor: SessionOwner, name: str, since: str) -> Session | None:
     """The visitor's newest session of this name that is not completed and was seen after ``since``, which is empty for
     whenever."""
     row = tx.one(
@@ -27,7 +27,7 @@ def by_name(tx: Reader, visitor: Visitor, name: str, since: str) -> Session | No
         " ORDER BY seq DESC LIMIT 1",
         (visitor.owner, name, since),
     )
-    return _session(row, visitor) if row else None
+    return _from_row(row, visitor) if row else None
 
 
 def is_completed(tx: Reader, seq: int) -> bool:
@@ -35,7 +35,7 @@ def is_completed(tx: Reader, seq: int) -> bool:
     return bool(tx.value("SELECT COUNT(*) FROM sessions WHERE seq = ? AND status = 'completed'", (seq,)))
 
 
-def _session(row: Row, visitor: Visitor) -> Session:
+def _from_row(row: Row, visitor: SessionOwner) -> Session:
     handle, owner, name, who, client, transport, workspace, seq, completed, started_at, seen_at = row
     return Session(
         handle, owner, name, who, client, transport, workspace, visitor.idle_s, int(seq), bool(completed), started_at,
@@ -43,17 +43,17 @@ def _session(row: Row, visitor: Visitor) -> Session:
     )  # fmt: skip
 
 
-Placed = dict[str, tuple[int, str]]
+SessionRows = dict[str, tuple[int, str]]
 """Row and handle of sessions, by the handle each had before."""
 
 
-def put(tx: Writer, sessions: Iterable[Session]) -> Placed:
+def write_sessions(tx: Writer, sessions: Iterable[Session]) -> SessionRows:
     """Write sessions that are new and when the others were seen. A paused one that was seen is active again. Returns
     the row and handle of each by the handle it had: another process may have begun one of the same name first."""
-    return {session.id: _put_one(tx, session) for session in sessions}
+    return {session.id: _write_session(tx, session) for session in sessions}
 
 
-def _put_one(tx: Writer, session: Session) -> tuple[int, str]:
+def _write_session(tx: Writer, session: Session) -> tuple[int, str]:
     held = tx.one("SELECT seq, id FROM sessions WHERE id = ?", (session.id,)) or tx.one(
         "SELECT seq, id FROM sessions WHERE owner = ? AND name = ? AND status = 'active' AND seen_at > ?"
         " ORDER BY seq DESC LIMIT 1",
@@ -75,13 +75,13 @@ def _put_one(tx: Writer, session: Session) -> tuple[int, str]:
     return seq, session.id
 
 
-def numbers(tx: Reader, handles: Iterable[str]) -> dict[str, int]:
+def find_row_numbers(tx: Reader, handles: Iterable[str]) -> dict[str, int]:
     """The rows of sessions by their handles; one that has none is missing."""
     found = ((handle, tx.value("SELECT seq FROM sessions WHERE id = ?", (handle,))) for handle in handles)
     return {handle: int(seq) for handle, seq in found if seq is not None}
 
 
-def hold_down(tx: Writer, owner: str, most: int) -> None:
+def pause_excess(tx: Writer, owner: str, most: int) -> None:
     """Pause the longest silent of a principal's sessions, when it has more than ``most``."""
     tx.run(
         "UPDATE sessions SET status = 'paused', ended_at = seen_at WHERE owner = :owner AND status = 'active'"
@@ -91,19 +91,19 @@ def hold_down(tx: Writer, owner: str, most: int) -> None:
     )
 
 
-def add(tx: Writer, entries: Sequence[Entry], rows: Mapping[str, int]) -> None:
+def insert_events(tx: Writer, entries: Sequence[ActivityRecord], rows: Mapping[str, int]) -> None:
     """Append events. ``rows``: the row of each session by its handle."""
     tx.many(
         "INSERT INTO events (at, session, owner, tool, type, resource, summary, outcome, ms, tokens_in, tokens_out,"
         " saved, context) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
-            (e.at, rows.get(e.session), e.owner, e.tool, e.noted.type, e.noted.resource, e.noted.summary, e.outcome,
-             e.ms, e.tokens_in, e.tokens_out, e.noted.saved, e.context)
+            (e.at, rows.get(e.session), e.owner, e.tool, e.activity_entry.type, e.activity_entry.resource,
+             e.activity_entry.summary, e.outcome, e.ms, e.tokens_in, e.tokens_out, e.activity_entry.saved, e.context)
             for e in entries
         ],
     )  # fmt: skip
     tx.many(
         "INSERT INTO session_threads (session, thread, at) VALUES (?, ?, ?)"
         " ON CONFLICT (thread, session) DO UPDATE SET at = excluded.at",
-        [(rows[e.session], thread, e.at) for e in entries if e.session in rows for thread in e.noted.threads],
+        [(rows[e.session], thread, e.at) for e in entries if e.session in rows for thread in e.activity_entry.threads],
     )

@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 from uuid_utils import uuid7
 
 from vaults import clock
-from vaults.db.connection import Mark
+from vaults.db.connection import CommitMark
 
-_OURS = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE)
+_OWN_HANDLE = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
-def is_ours(handle: str) -> bool:
+def is_own_handle(handle: str) -> bool:
     """Whether a handle has the form of those given out here. Anything else is a name its client chose."""
-    return _OURS.fullmatch(handle) is not None
+    return _OWN_HANDLE.fullmatch(handle) is not None
 
 
 @dataclass(frozen=True, slots=True)
-class Visitor:
+class SessionOwner:
     """A caller. ``owner`` is its identity, ``who`` its subject for people, ``connection`` what tells this connection
     from others of the same caller (stdio), ``idle_s`` the seconds without a call after which its session is over."""
 
@@ -57,7 +57,7 @@ class Session:
     started_at: str = field(default_factory=clock.now)
     seen_at: str = field(default_factory=clock.now)
     seen: float = field(default_factory=time.monotonic)
-    mark: Mark | None = None
+    mark: CommitMark | None = None
 
     def touch(self) -> None:
         """It made a call."""
@@ -69,7 +69,7 @@ class Session:
         return time.monotonic() - self.seen > self.idle_s
 
 
-def begun(visitor: Visitor, name: str) -> Session:
+def begin_session(visitor: SessionOwner, name: str) -> Session:
     """A new session."""
     return Session(
         str(uuid7()), visitor.owner, name, visitor.who, visitor.client, visitor.transport, visitor.workspace,

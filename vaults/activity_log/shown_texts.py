@@ -12,20 +12,20 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterable
 
-KEPT = 4_096
+MAX_KEPT = 4_096
 """Digests kept at most, some 1 MB."""
 
-SHORTEST, LONGEST = 24, 8_000
+MIN_LENGTH, MAX_LENGTH = 24, 8_000
 """Characters of a text that is recognised: shorter ones are said again rightly, longer ones cost too much."""
 
-PARAGRAPHS = 32
+MAX_PARAGRAPHS = 32
 """Paragraphs of a note, from its beginning, that are known again when they come back."""
 
 _MARKS = b" \t\r\n\f\v#>*_`\"'"
 _OTHER_MARKS = dict.fromkeys(map(ord, "“”„‘’…\u00a0\u200b\ufeff"))
 
 
-class Retrieved:
+class ShownTexts:
     """Digests of texts with what they came from. Safe from any thread."""
 
     def __init__(self) -> None:
@@ -40,15 +40,15 @@ class Retrieved:
             for key, source in fresh:
                 self._held[key] = (now, source)
                 self._held.move_to_end(key)
-            while len(self._held) > KEPT:
+            while len(self._held) > MAX_KEPT:
                 self._held.popitem(last=False)
 
-    def note_parts(self, viewer: str, text: str, source: str) -> None:
+    def note_paragraphs(self, viewer: str, text: str, source: str) -> None:
         """As ``note``, of a note's text: all of it, and its first paragraphs each."""
-        paragraphs = text.split("\n\n", PARAGRAPHS)[:PARAGRAPHS]
+        paragraphs = text.split("\n\n", MAX_PARAGRAPHS)[:MAX_PARAGRAPHS]
         self.note(viewer, ((part, source) for part in dict.fromkeys((text, *paragraphs))))
 
-    def source_of(self, viewer: str, text: str, within_s: float) -> str | None:
+    def find_shown_source(self, viewer: str, text: str, within_s: float) -> str | None:
         """Where ``viewer`` was shown this very text in the last ``within_s`` seconds."""
         key = _digest(viewer, text)
         if key is None:
@@ -65,7 +65,7 @@ class Retrieved:
 
 def _digest(viewer: str, text: str) -> bytes | None:
     """Equal for texts that differ only in case, spaces, quotes and Markdown's marks."""
-    if not SHORTEST <= len(text) <= LONGEST:
+    if not MIN_LENGTH <= len(text) <= MAX_LENGTH:
         return None
     plain = text if text.isascii() else text.translate(_OTHER_MARKS)
     said = plain.casefold().encode("utf-8", "surrogatepass").translate(None, _MARKS)

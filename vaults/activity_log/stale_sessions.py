@@ -11,7 +11,7 @@ from vaults.settings import SessionSettings
 
 
 @dataclass(frozen=True, slots=True)
-class Cutoffs:
+class SessionCutoffs:
     """When a session must have been seen to be alive, by its transport. One seen later than ``ahead`` is not: the clock
     was set back since."""
 
@@ -20,32 +20,32 @@ class Cutoffs:
     ahead: str
 
     @classmethod
-    def of(cls, settings: SessionSettings) -> Cutoffs:
+    def of(cls, settings: SessionSettings) -> SessionCutoffs:
         """As of now."""
         return cls(clock.ago(settings.idle_s), clock.ago(settings.stale_s), clock.ago(-settings.idle_s))
 
     @property
     def params(self) -> dict[str, str]:
-        """What ``STALE`` and ``LIVE`` are bound to."""
+        """What ``IS_STALE`` and ``IS_LIVE`` are bound to."""
         return {"remote": self.remote, "local": self.local, "ahead": self.ahead}
 
 
-_LEFT = "(seen_at > :ahead OR seen_at < CASE transport WHEN 'stdio' THEN :local ELSE :remote END)"
-STALE = f"status = 'active' AND {_LEFT}"
+_IS_LEFT = "(seen_at > :ahead OR seen_at < CASE transport WHEN 'stdio' THEN :local ELSE :remote END)"
+IS_STALE = f"status = 'active' AND {_IS_LEFT}"
 """Whether a row of sessions says it is active, and nobody is in it any more."""
 
-LIVE = f"status = 'active' AND NOT {_LEFT}"
+IS_LIVE = f"status = 'active' AND NOT {_IS_LEFT}"
 """Whether somebody is in it."""
 
 
-def has_stale(tx: Reader, cutoffs: Cutoffs) -> bool:
+def has_stale(tx: Reader, cutoffs: SessionCutoffs) -> bool:
     """Whether there is anything to sweep."""
-    return tx.one(f"SELECT 1 FROM sessions WHERE {STALE} LIMIT 1", cutoffs.params) is not None
+    return tx.one(f"SELECT 1 FROM sessions WHERE {IS_STALE} LIMIT 1", cutoffs.params) is not None
 
 
-def sweep(tx: Writer, cutoffs: Cutoffs) -> int:
+def pause_stale(tx: Writer, cutoffs: SessionCutoffs) -> int:
     """Pause stale sessions and release the claims of every session that is not active; how many were paused."""
-    paused = tx.run(f"UPDATE sessions SET status = 'paused', ended_at = seen_at WHERE {STALE}", cutoffs.params)
+    paused = tx.run(f"UPDATE sessions SET status = 'paused', ended_at = seen_at WHERE {IS_STALE}", cutoffs.params)
     tx.run(
         "DELETE FROM claims WHERE NOT EXISTS"
         " (SELECT 1 FROM sessions s WHERE s.seq = claims.session AND s.status = 'active')"
@@ -53,7 +53,7 @@ def sweep(tx: Writer, cutoffs: Cutoffs) -> int:
     return paused
 
 
-def end(tx: Writer, session: int, status: str) -> None:
+def end_session(tx: Writer, session: int, status: str) -> None:
     """A session stops: ``paused`` or ``completed``, which it stays. What it claimed is free."""
     tx.run(
         "UPDATE sessions SET status = CASE status WHEN 'completed' THEN status ELSE ? END, ended_at = ? WHERE seq = ?",
@@ -62,8 +62,8 @@ def end(tx: Writer, session: int, status: str) -> None:
     tx.run("DELETE FROM claims WHERE session = ?", (session,))
 
 
-def pause(tx: Writer, sessions: Iterable[int]) -> None:
+def pause_sessions(tx: Writer, sessions: Iterable[int]) -> None:
     """Sessions whose process ends: paused, unless they ended before."""
     for session in sessions:
         if tx.value("SELECT status FROM sessions WHERE seq = ?", (session,)) == "active":
-            end(tx, session, "paused")
+            end_session(tx, session, "paused")

@@ -21,7 +21,7 @@ import aiosqlite
 
 from vaults.db import database_files
 from vaults.db.engine import sqlite
-from vaults.db.failures import translated
+from vaults.db.failures import translate_sqlite_errors
 from vaults.db.sql import Reader, Writer
 from vaults.errors import ReadOnly, VaultUnavailable
 from vaults.observer import NullObserver, Observer
@@ -29,7 +29,7 @@ from vaults.settings import StorageSettings
 
 T = TypeVar("T")
 
-Mark = tuple[int, int]
+CommitMark = tuple[int, int]
 """What ``Database.mark`` says."""
 
 GROUP_LIMIT = 64
@@ -37,7 +37,7 @@ GROUP_LIMIT = 64
 
 
 @dataclass(slots=True)
-class _Pending(Generic[T]):
+class _PendingWrite(Generic[T]):
     work: Callable[[Writer], T]
     done: asyncio.Future[T]
     aside: bool
@@ -53,12 +53,12 @@ class Database:
         self._observer = observer or NullObserver()
         self._writer: aiosqlite.Connection | None = None
         self._free_readers: list[aiosqlite.Connection] = []
-        self._frozen: dict[aiosqlite.Connection, database_files.Files] = {}
+        self._frozen: dict[aiosqlite.Connection, database_files.DatabaseFiles] = {}
         self._watcher: aiosqlite.Connection | None = None
         self._watches = 0
         self._watching = asyncio.Lock()
         self._reader_slots = asyncio.Semaphore(settings.readers)
-        self._pending: deque[_Pending[Any]] = deque()
+        self._pending: deque[_PendingWrite[Any]] = deque()
         self._drain: asyncio.Task[None] | None = None
         self._opening = asyncio.Lock()
         self._closed = False
@@ -69,7 +69,7 @@ class Database:
         async with self._reader_slots:
             connection = await self._reader()
             try:
-                return await _on_thread(connection, _snapshot, connection, work)
+                return await _on_thread(connection, _run_in_snapshot, connection, work)
             finally:
                 self._free_readers.append(connection)
 
@@ -80,31 +80,31 @@ class Database:
         """
         return await self._written(work, aside=False)
 
-    async def write_aside(self, work: Callable[[Writer], T]) -> T:
+    async def write_uncounted(self, work: Callable[[Writer], T]) -> T:
         """``write`` for bookkeeping that no search reads: what was kept of earlier ones stays good."""
         return await self._written(work, aside=True)
 
-    async def write_alone(self, work: Callable[[Writer], T]) -> T:
+    async def write_exclusive(self, work: Callable[[Writer], T]) -> T:
         """``write`` for what changes thousands of rows: it shares its transaction with nobody."""
         return await self._written(work, aside=False, alone=True)
 
     async def _written(self, work: Callable[[Writer], T], *, aside: bool, alone: bool = False) -> T:
         self._refuse_if_closed()
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._pending.append(_Pending(work, done, aside, alone))
+        self._pending.append(_PendingWrite(work, done, aside, alone))
         if self._drain is None or self._drain.done():
             self._drain = asyncio.create_task(self._drain_pending())
         return await asyncio.shield(done)
 
     async def checkpoint(self) -> None:
         """Move the WAL into the database file and empty it (after a purge, before a copy)."""
-        await self.exclusively(lambda raw: raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+        await self.run_on_writer(lambda raw: raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
 
-    async def exclusively(self, work: Callable[[sqlite.Connection], T]) -> T:
+    async def run_on_writer(self, work: Callable[[sqlite.Connection], T]) -> T:
         """Run ``work`` on the writer connection outside of a transaction (pragmas, backup, VACUUM)."""
         self._refuse_if_closed()
         writer = await self._open_writer()
-        return await _on_thread(writer, _raw, writer, work)
+        return await _on_thread(writer, _run_raw, writer, work)
 
     async def version(self) -> tuple[int, int]:
         """A mark that is another one once anybody, here or in another process, has committed. One thread hop."""
@@ -118,9 +118,9 @@ class Database:
             if self._watcher is None:
                 self._watcher = await self._connect(writer=False)
                 self._watches += 1
-            return self._watches, await _on_thread(self._watcher, _raw, self._watcher, _data_version)
+            return self._watches, await _on_thread(self._watcher, _run_raw, self._watcher, _data_version)
 
-    def mark(self) -> Mark | None:
+    def mark(self) -> CommitMark | None:
         """Another one once anybody, here or in another process, has committed: the log that every commit is added to,
         as the file system sees it. Costs a look at a file, no thread; two commits within a tick of the file system's
         clock may be one. None where there is no log."""
@@ -166,14 +166,14 @@ class Database:
                 writer = await self._open_writer()
                 outcomes = await _on_thread(writer, _commit_group, writer, group)
             except Exception as failure:  # noqa: BLE001  every waiter of the group gets the failure
-                outcomes = [self._explained(failure)] * len(group)
+                outcomes = [self._explain_failure(failure)] * len(group)
                 await self._discard_writer()
             self._observer.committed(len(group), time.perf_counter() - started)
             for pending, outcome in zip(group, outcomes, strict=True):
-                _settle(pending.done, outcome)
+                _resolve(pending.done, outcome)
 
-    def _next_group(self) -> list[_Pending[Any]]:
-        group: list[_Pending[Any]] = []
+    def _next_group(self) -> list[_PendingWrite[Any]]:
+        group: list[_PendingWrite[Any]] = []
         while self._pending and len(group) < GROUP_LIMIT:
             if group and (group[-1].alone or self._pending[0].alone):
                 break
@@ -190,7 +190,7 @@ class Database:
             with contextlib.suppress(sqlite.Error):
                 await _close(writer)
 
-    def _explained(self, failure: Exception) -> Exception:
+    def _explain_failure(self, failure: Exception) -> Exception:
         """A file system that turned read-only under an open database answers writes with plain I/O errors."""
         if (
             isinstance(failure, VaultUnavailable)
@@ -210,7 +210,7 @@ class Database:
 
     def _is_outdated(self, connection: aiosqlite.Connection) -> bool:
         """Whether a connection that takes its file for unchanging is wrong about it by now."""
-        return connection in self._frozen and self._frozen[connection] != database_files.look(self.path)
+        return connection in self._frozen and self._frozen[connection] != database_files.inspect_files(self.path)
 
     async def _forget(self, connection: aiosqlite.Connection) -> None:
         self._frozen.pop(connection, None)
@@ -229,9 +229,9 @@ class Database:
             lambda: open_raw(self.path, self._settings, writer=writer), iter_chunk_size=64
         )
         connection._thread.name = f"sqlite-{'w' if writer else 'r'}"
-        before = database_files.look(self.path)
+        before = database_files.inspect_files(self.path)
         try:
-            with translated():
+            with translate_sqlite_errors():
                 await connection
         except BaseException:
             connection._thread.join()  # it was told to stop: it must not outlive the event loop
@@ -244,11 +244,11 @@ class Database:
 def open_raw(path: Path, settings: StorageSettings, *, writer: bool) -> sqlite.Connection:
     """A driver connection with every pragma set. Blocking; used by the async side, migrations and checks. Where the
     folder cannot be written, a writer too can only read."""
-    found = database_files.look(path)
+    found = database_files.inspect_files(path)
     fixed = found.database is not None and not found.writable
     target = database_files.readable_uri(path, found) if fixed else path
     if not fixed:
-        database_files.keep_private(path, found)
+        database_files.make_private(path, found)
     raw = sqlite.connect(target, uri=fixed, isolation_level=None, check_same_thread=False, cached_statements=64)
     try:
         raw.execute(f"PRAGMA busy_timeout={settings.busy_timeout_ms}")
@@ -269,7 +269,7 @@ def open_raw(path: Path, settings: StorageSettings, *, writer: bool) -> sqlite.C
 
 async def _on_thread(connection: aiosqlite.Connection, fn: Callable[..., T], *args: Any) -> T:
     # One function per transaction costs one thread hop; aiosqlite's public calls cost one per statement.
-    with translated():
+    with translate_sqlite_errors():
         result: T = await connection._execute(fn, *args)  # type: ignore[no-untyped-call]
         return result
 
@@ -287,11 +287,11 @@ async def _close(connection: aiosqlite.Connection) -> None:
     connection._thread.join()  # it has nothing left to do: microseconds, and no thread outlives its vault
 
 
-def _raw(connection: aiosqlite.Connection, work: Callable[[sqlite.Connection], T]) -> T:
+def _run_raw(connection: aiosqlite.Connection, work: Callable[[sqlite.Connection], T]) -> T:
     return work(connection._conn)
 
 
-def _snapshot(connection: aiosqlite.Connection, work: Callable[[Reader], T]) -> T:
+def _run_in_snapshot(connection: aiosqlite.Connection, work: Callable[[Reader], T]) -> T:
     raw = connection._conn
     raw.execute("BEGIN")
     try:
@@ -300,7 +300,7 @@ def _snapshot(connection: aiosqlite.Connection, work: Callable[[Reader], T]) -> 
         raw.execute("ROLLBACK")
 
 
-def _commit_group(connection: aiosqlite.Connection, group: list[_Pending[Any]]) -> list[Any]:
+def _commit_group(connection: aiosqlite.Connection, group: list[_PendingWrite[Any]]) -> list[Any]:
     """Run each work in its savepoint, commit once. Returns a result or an exception for each, in order."""
     raw = connection._conn
     outcomes: list[Any] = []
@@ -329,7 +329,7 @@ def _in_transaction(raw: sqlite.Connection, work: Callable[[Writer], Any]) -> An
     """Run the only work of a transaction. In a savepoint each statement takes the longer the more was changed before
     it: SQLite keeps the pages as they were in a list in memory, and goes along it. Ten thousand notes took minutes."""
     try:
-        with translated():
+        with translate_sqlite_errors():
             return work(Writer(raw))
     except Exception as failure:
         if not raw.in_transaction:
@@ -342,7 +342,7 @@ def _in_transaction(raw: sqlite.Connection, work: Callable[[Writer], Any]) -> An
 def _in_savepoint(raw: sqlite.Connection, work: Callable[[Writer], Any]) -> Any:
     raw.execute("SAVEPOINT one")
     try:
-        with translated():
+        with translate_sqlite_errors():
             result = work(Writer(raw))
     except Exception as failure:
         if not raw.in_transaction:
@@ -354,7 +354,7 @@ def _in_savepoint(raw: sqlite.Connection, work: Callable[[Writer], Any]) -> Any:
     return result
 
 
-def _settle(done: asyncio.Future[Any], outcome: Any) -> None:
+def _resolve(done: asyncio.Future[Any], outcome: Any) -> None:
     if done.done():
         return
     if isinstance(outcome, BaseException):

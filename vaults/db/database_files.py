@@ -2,7 +2,8 @@
 
 In a folder that cannot be written SQLite cannot make the ``-shm`` file a WAL database needs. Where both ``-wal`` and
 ``-shm`` are there it reads them as they are; where nothing waits in a ``-wal`` the database file is all there is and
-may be opened ``immutable``. Such a connection never looks whether the file changed: ``Files`` is for whoever keeps it.
+may be opened ``immutable``. Such a connection never looks whether the file changed: ``DatabaseFiles`` is for whoever
+keeps it.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from vaults.files.permissions import FILE, private_file, tighten
+from vaults.files.permissions import FILE_MODE, make_private_file, tighten_permissions
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class DatabaseFiles:
     """What tells one state of a database's files from another."""
 
     writable: bool
@@ -31,21 +32,21 @@ class Files:
         return not self.writable and not self.wal_bytes and not complete
 
 
-def look(path: Path) -> Files:
+def inspect_files(path: Path) -> DatabaseFiles:
     """The files of the database at ``path`` now. A few system calls."""
     wal, shared = (path.with_name(path.name + end) for end in ("-wal", "-shm"))
     found, log = _stat(path), _stat(wal)
     state = (found.st_ino, found.st_mtime_ns, found.st_size) if found else None
-    return Files(is_writable(path.parent), state, log.st_size if log else None, shared.exists())
+    return DatabaseFiles(is_writable(path.parent), state, log.st_size if log else None, shared.exists())
 
 
-def keep_private(path: Path, files: Files) -> None:
+def make_private(path: Path, files: DatabaseFiles) -> None:
     """Let nobody else read a database, its log and its index, before SQLite makes or opens them: it gives a log the
     permissions of its database."""
     if files.database is None and files.writable:
-        private_file(path)
+        make_private_file(path)
     for end in ("", "-wal", "-shm"):
-        tighten(path.with_name(path.name + end), FILE)
+        tighten_permissions(path.with_name(path.name + end), FILE_MODE)
 
 
 def is_writable(folder: Path) -> bool:
@@ -53,7 +54,7 @@ def is_writable(folder: Path) -> bool:
     return os.access(folder, os.W_OK | os.X_OK)
 
 
-def readable_uri(path: Path, files: Files) -> str:
+def readable_uri(path: Path, files: DatabaseFiles) -> str:
     """How to open a database whose folder cannot be written."""
     return f"file:{quote(str(path))}?mode=ro{'&immutable=1' if files.frozen else ''}"
 

@@ -16,7 +16,7 @@ from vaults.errors import (
 )
 
 
-def translate(failure: sqlite.Error) -> StrongroomError | None:
+def to_typed_error(failure: sqlite.Error) -> StrongroomError | None:
     """The typed error for a driver failure, or None when it is a bug of ours (constraint, syntax, misuse)."""
     primary = (getattr(failure, "sqlite_errorcode", None) or 0) & 0xFF
     match primary:
@@ -27,29 +27,29 @@ def translate(failure: sqlite.Error) -> StrongroomError | None:
         case sqlite.SQLITE_READONLY | sqlite.SQLITE_PERM:
             return ReadOnly("the vault's files cannot be written", hint="the operator must check mount and owner")
         case sqlite.SQLITE_CORRUPT | sqlite.SQLITE_NOTADB:
-            return damaged()
+            return damaged_error()
         case sqlite.SQLITE_IOERR | sqlite.SQLITE_CANTOPEN:
             return VaultUnavailable("the vault's files cannot be read or written", reason="io")
         case _:
             # The driver's own words: no text of ours is anything but UTF-8.
-            return damaged() if str(failure).startswith("Could not decode to UTF-8") else None
+            return damaged_error() if str(failure).startswith("Could not decode to UTF-8") else None
 
 
-def damaged() -> VaultQuarantined:
+def damaged_error() -> VaultQuarantined:
     """What is said of a database that cannot be trusted any more."""
     return VaultQuarantined("the vault's database is damaged", hint="restore a backup", reason="damaged")
 
 
 @contextmanager
-def translated() -> Iterator[None]:
+def translate_sqlite_errors() -> Iterator[None]:
     """Raise our error for a driver failure inside the block."""
     try:
         yield
     except sqlite.Error as failure:
-        typed = translate(failure)
+        typed = to_typed_error(failure)
         if typed is None:
             raise
         raise typed from failure
     except UnicodeDecodeError as failure:
         # SQLite tells what is wrong with a schema in the words of the schema.
-        raise damaged() from failure
+        raise damaged_error() from failure

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from vaults.db.connection import open_raw
 from vaults.db.engine import sqlite
-from vaults.db.failures import translated
-from vaults.db.sql import STEPS, Reader
+from vaults.db.failures import translate_sqlite_errors
+from vaults.db.sql import CLOCK_CHECK_STEPS, Reader
 from vaults.errors import VaultQuarantined
 from vaults.settings import StorageSettings
 
@@ -28,16 +28,16 @@ PART_OF_WHOLE = 4
 """So many times as big, a database is still one part: a connection for each of its tables would take longer."""
 
 
-def glance(tx: Reader) -> bool:
+def has_obvious_damage(tx: Reader) -> bool:
     """Whether a database that is being opened shows damage: all of a small one, the schema and the list of free pages
     of any other."""
     small = int(tx.value("PRAGMA page_count")) <= WHOLE_PAGES
     return bool(tx.value("PRAGMA quick_check(1)" if small else f"PRAGMA quick_check('{SCHEMA}')") != "ok")
 
 
-def parts(path: Path, settings: StorageSettings) -> list[str]:
+def list_parts(path: Path, settings: StorageSettings) -> list[str]:
     """What there is to look at. Blocking. Raises ``VaultQuarantined`` where not even that can be read."""
-    with translated(), closing(open_raw(path, settings, writer=False)) as raw:
+    with translate_sqlite_errors(), closing(open_raw(path, settings, writer=False)) as raw:
         if raw.execute("PRAGMA page_count").fetchone()[0] <= PART_OF_WHOLE * WHOLE_PAGES:
             return [WHOLE]
         tables = raw.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rootpage").fetchall()
@@ -52,9 +52,9 @@ def is_damaged(path: Path, settings: StorageSettings, part: str, stopped: Callab
 
 def _shows_damage(path: Path, settings: StorageSettings, part: str, stopped: Callable[[], bool]) -> bool:
     try:
-        with translated(), closing(open_raw(path, settings, writer=False)) as raw:
-            raw.set_progress_handler(stopped, STEPS)
-            verdict = raw.execute(*_check_of(part)).fetchone()[0]
+        with translate_sqlite_errors(), closing(open_raw(path, settings, writer=False)) as raw:
+            raw.set_progress_handler(stopped, CLOCK_CHECK_STEPS)
+            verdict = raw.execute(*_pragma_for(part)).fetchone()[0]
     except VaultQuarantined:
         return True
     except sqlite.OperationalError as failure:
@@ -64,7 +64,7 @@ def _shows_damage(path: Path, settings: StorageSettings, part: str, stopped: Cal
     return bool(verdict != "ok")
 
 
-def _check_of(part: str) -> tuple[str, tuple[str, ...]]:
+def _pragma_for(part: str) -> tuple[str, tuple[str, ...]]:
     if part == WHOLE:
         return "PRAGMA integrity_check(1)", ()
     return "SELECT * FROM pragma_integrity_check(?) LIMIT 1", (part,)

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from vaults.files.permissions import FILE, tighten
+from vaults.files.permissions import FILE_MODE, tighten_permissions
 
 
 class Lease:
     """Held by at most one process. ``try_acquire`` never waits."""
 
     def __init__(self, path: Path) -> None:
-        self._lock = FileLock(path, timeout=0, mode=FILE, thread_local=False)
+        self._lock = FileLock(path, timeout=0, mode=FILE_MODE, thread_local=False)
 
     @property
     def held(self) -> bool:
@@ -24,7 +24,7 @@ class Lease:
         if self.held:
             return True
         try:
-            tighten(Path(self._lock.lock_file), FILE)
+            tighten_permissions(Path(self._lock.lock_file), FILE_MODE)
             self._lock.acquire(blocking=False)
         except (Timeout, OSError):
             return False

@@ -20,7 +20,7 @@ _NAME = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class MigrationStep:
     """One migration file: ``number`` orders, ``name`` is recorded, ``sql`` may hold several statements."""
 
     number: int
@@ -29,37 +29,37 @@ class Step:
 
 
 @cache
-def steps(folder: str) -> tuple[Step, ...]:
+def load_migrations(folder: str) -> tuple[MigrationStep, ...]:
     """The migrations of ``folder`` (``vault`` or ``control``), in order. A gap or a double number is a bug."""
     found = []
     for entry in (files("vaults.db") / "migrations" / folder).iterdir():
         if match := _NAME.match(entry.name):
-            found.append(Step(int(match.group(1)), entry.name, entry.read_text(encoding="utf-8")))
+            found.append(MigrationStep(int(match.group(1)), entry.name, entry.read_text(encoding="utf-8")))
     found.sort(key=lambda step: step.number)
     if [step.number for step in found] != list(range(1, len(found) + 1)):
         raise RuntimeError(f"migrations of {folder} are not numbered 1, 2, 3 …")
     return tuple(found)
 
 
-async def migrate(db: Database, folder: str, known: tuple[Step, ...] | None = None) -> int:
+async def migrate(db: Database, folder: str, known: tuple[MigrationStep, ...] | None = None) -> int:
     """Bring ``db`` up to date; returns how many steps were applied. Raises ``VaultQuarantined`` (reason
     ``future`` or ``foreign``) for a database that is not one this version may touch."""
-    chain = steps(folder) if known is None else known
+    chain = load_migrations(folder) if known is None else known
     # A current database is told by reading alone, so one that can only be read opens too.
-    if db.path.exists() and not await db.read(lambda tx: _missing(tx, folder, chain)):
+    if db.path.exists() and not await db.read(lambda tx: _pending_migrations(tx, folder, chain)):
         return 0
-    return await db.exclusively(lambda raw: _apply(raw, folder, chain))
+    return await db.run_on_writer(lambda raw: _apply(raw, folder, chain))
 
 
-def _apply(raw: sqlite.Connection, folder: str, chain: tuple[Step, ...]) -> int:
-    missing = _missing(Reader(raw), folder, chain)
+def _apply(raw: sqlite.Connection, folder: str, chain: tuple[MigrationStep, ...]) -> int:
+    missing = _pending_migrations(Reader(raw), folder, chain)
     for step in missing:
         _apply_one(raw, folder, step)
     return len(missing)
 
 
-def _missing(tx: Reader, folder: str, chain: tuple[Step, ...]) -> tuple[Step, ...]:
-    done = _recorded(tx, folder)
+def _pending_migrations(tx: Reader, folder: str, chain: tuple[MigrationStep, ...]) -> tuple[MigrationStep, ...]:
+    done = _recorded_number(tx, folder)
     if done > len(chain):
         raise VaultQuarantined(
             "the vault was written by a newer strongroom", hint="upgrade the server", reason="future"
@@ -67,7 +67,7 @@ def _missing(tx: Reader, folder: str, chain: tuple[Step, ...]) -> tuple[Step, ..
     return chain[done:]
 
 
-def _recorded(tx: Reader, folder: str) -> int:
+def _recorded_number(tx: Reader, folder: str) -> int:
     tables = {row[0] for row in tx.all("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if not tables:
         return 0
@@ -79,15 +79,15 @@ def _recorded(tx: Reader, folder: str) -> int:
     return len(rows)
 
 
-def _apply_one(raw: sqlite.Connection, folder: str, step: Step) -> None:
+def _apply_one(raw: sqlite.Connection, folder: str, step: MigrationStep) -> None:
     raw.execute("BEGIN IMMEDIATE")
     try:
-        if _recorded(Reader(raw), folder) < step.number:  # another process may have been faster
+        if _recorded_number(Reader(raw), folder) < step.number:  # another process may have been faster
             raw.execute(
                 "CREATE TABLE IF NOT EXISTS schema_steps (number INTEGER PRIMARY KEY, folder TEXT NOT NULL,"
                 " name TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT"
             )
-            for statement in _statements(step.sql):
+            for statement in _split_statements(step.sql):
                 raw.execute(statement)
             raw.execute(
                 "INSERT INTO schema_steps VALUES (?, ?, ?, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))",
@@ -100,7 +100,7 @@ def _apply_one(raw: sqlite.Connection, folder: str, step: Step) -> None:
         raise
 
 
-def _statements(script: str) -> list[str]:
+def _split_statements(script: str) -> list[str]:
     """Split a script; ``executescript`` would commit the transaction the step runs in."""
     found, current = [], ""
     for line in script.splitlines(keepends=True):

@@ -16,7 +16,7 @@ from vaults.db.engine import sqlite
 Params: TypeAlias = Mapping[str, Any] | Sequence[Any]
 Row: TypeAlias = tuple[Any, ...]
 
-STEPS = 20_000
+CLOCK_CHECK_STEPS = 20_000
 """Steps of SQLite's machine between two looks at the clock: a fraction of a millisecond."""
 
 
@@ -58,7 +58,7 @@ class Reader:
         """Raises ``TimeoutError`` out of a statement that still runs when the time is over, to some milliseconds; the
         transaction goes on."""
         until = time.perf_counter() + seconds
-        self._connection.set_progress_handler(lambda: time.perf_counter() > until, STEPS)
+        self._connection.set_progress_handler(lambda: time.perf_counter() > until, CLOCK_CHECK_STEPS)
         try:
             yield
         except sqlite.OperationalError as failure:
@@ -66,7 +66,7 @@ class Reader:
                 raise
             raise TimeoutError from failure
         finally:
-            self._connection.set_progress_handler(None, STEPS)
+            self._connection.set_progress_handler(None, CLOCK_CHECK_STEPS)
 
 
 class Writer(Reader):

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-CHARACTERS = 2048  # about 512 tokens, for those who have not tokenised yet
+BATCH_CHARACTERS = 2048  # about 512 tokens, for those who have not tokenised yet
 
 
-def cut(lengths: Sequence[int], *, budget: int, most: int) -> list[list[int]]:
+def split_into_batches(lengths: Sequence[int], *, budget: int, most: int) -> list[list[int]]:
     """Positions of ``lengths``, shortest first, in groups of ``most`` whose padded size stays in ``budget``.
 
     Every position is in exactly one group; a text longer than the budget is alone in its own.

@@ -10,8 +10,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from vaults.embed.cross_encoder_model import CrossOptions, Scorer, load_cross
-from vaults.embed.cross_encoder_thread import CrossThread, Job, Told, unavailable
+from vaults.embed.cross_encoder_model import CrossEncoderOptions, Scorer, load_cross_encoder
+from vaults.embed.cross_encoder_thread import CrossEncoderThread, ScoringJob, ScoringOutcome, cross_encoder_unavailable
 from vaults.embed.state import EmbeddingState
 
 _CLOSE_WAIT_S = 2.0
@@ -26,13 +26,15 @@ class CrossEncoderService:
 
     def __init__(
         self,
-        options: CrossOptions,
+        options: CrossEncoderOptions,
         load: Callable[[], Scorer] | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._options = options
-        self._thread = CrossThread(load or functools.partial(load_cross, options), options.timeout_s, clock)
+        self._thread = CrossEncoderThread(
+            load or functools.partial(load_cross_encoder, options), options.timeout_s, clock
+        )
         self._cache: OrderedDict[bytes, float] = OrderedDict()
 
     @property
@@ -52,7 +54,7 @@ class CrossEncoderService:
     async def score(self, query: str, texts: Sequence[str]) -> list[float]:
         """How well each text answers the query, 0…1, in the order given. Only what is not cached is computed."""
         asked = query.encode("utf-8", "surrogatepass")
-        keys = [_key(asked, text) for text in texts]
+        keys = [_cache_key(asked, text) for text in texts]
         known = {key: self._cache[key] for key in keys if key in self._cache}
         for key in known:
             self._cache.move_to_end(key)
@@ -75,26 +77,26 @@ class CrossEncoderService:
 
     async def _compute(self, query: str, missing: Mapping[bytes, str]) -> dict[bytes, float]:
         if not self.configured:
-            raise unavailable("no model is configured")
+            raise cross_encoder_unavailable("no model is configured")
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[dict[bytes, float]] = loop.create_future()
 
-        def tell(told: Told) -> None:
+        def tell(told: ScoringOutcome) -> None:
             if not isinstance(told, str):
                 scores = dict(zip(missing, told, strict=True))
                 self._remember(scores)  # also when the caller has left: it may come again
                 if not answer.done():
                     answer.set_result(scores)
             elif not answer.done():
-                answer.set_exception(unavailable(told))
+                answer.set_exception(cross_encoder_unavailable(told))
 
-        job = Job(query, list(missing.values()), loop, tell)
+        job = ScoringJob(query, list(missing.values()), loop, tell)
         self._thread.submit(job)
         try:
             async with asyncio.timeout(self._options.timeout_s):
                 return await answer
         except TimeoutError:
-            raise unavailable(f"no scores within {self._options.timeout_s:g} s") from None
+            raise cross_encoder_unavailable(f"no scores within {self._options.timeout_s:g} s") from None
         finally:
             self._thread.drop(job)
 
@@ -104,7 +106,7 @@ class CrossEncoderService:
             self._cache.popitem(last=False)
 
 
-def _key(query: bytes, text: str) -> bytes:
+def _cache_key(query: bytes, text: str) -> bytes:
     """Of fixed size, whatever is asked: 32 bytes."""
     return hashlib.sha256(
         hashlib.sha256(query).digest() + hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

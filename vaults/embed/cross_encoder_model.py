@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from vaults.embed.batches import CHARACTERS, cut
+from vaults.embed.batches import BATCH_CHARACTERS, split_into_batches
 from vaults.embed.model_source import ModelSource, find_source, revision_of
 from vaults.errors import EmbeddingUnavailable
 
-_MOST = 32  # pairs of one forward pass, however short
+_MAX_PAIRS = 32  # pairs of one forward pass, however short
 _CHARACTERS_PER_TOKEN = 16  # beyond that a text is not even tokenised: no prose has tokens that long
 _HEADS = ("ForSequenceClassification", "ForCausalLM")  # architectures that come with trained weights for a score
 
 
 @dataclass(frozen=True, slots=True)
-class CrossOptions:
+class CrossEncoderOptions:
     """Which model, and its bounds. ``model``: a folder or a name, None for none; a bare name means ``cross-encoder/``.
 
     ``max_tokens`` is of query and text together, and never more than the model reads. ``timeout_s`` is what one
@@ -47,19 +47,19 @@ class Scorer(Protocol):
         """Give the memory back. The scorer is not used again."""
 
 
-def load_cross(options: CrossOptions) -> Scorer:
+def load_cross_encoder(options: CrossEncoderOptions) -> Scorer:
     """Load the model. Blocks for seconds. Raises EmbeddingUnavailable when it is absent or is no cross-encoder."""
     source = _require_source(options.model or "")
     if not _is_cross_encoder(source.folder):
         # The library would give it a head of random weights, and the order of every search with it.
         raise EmbeddingUnavailable(f"The model {source.name} is not a cross-encoder.")
-    return CrossModel(source, revision_of(source), options)
+    return CrossEncoderModel(source, revision_of(source), options)
 
 
-class CrossModel:
+class CrossEncoderModel:
     """A ``CrossEncoder`` with one output."""
 
-    def __init__(self, source: ModelSource, revision: str, options: CrossOptions) -> None:
+    def __init__(self, source: ModelSource, revision: str, options: CrossEncoderOptions) -> None:
         import torch
         from sentence_transformers import CrossEncoder
         from transformers.utils import logging
@@ -80,7 +80,9 @@ class CrossModel:
 
         question, passages = self._legible(query), [self._legible(text) for text in texts]
         logits = np.empty(len(texts), dtype=np.float64)
-        for rows in cut([len(question) + len(text) for text in passages], budget=CHARACTERS, most=_MOST):
+        for rows in split_into_batches(
+            [len(question) + len(text) for text in passages], budget=BATCH_CHARACTERS, most=_MAX_PAIRS
+        ):
             pairs = [(question, passages[row]) for row in rows]
             # Whether the library applies a sigmoid by itself depends on the model's files: ask for none, apply one.
             logits[rows] = self._model.predict(
@@ -110,12 +112,12 @@ def _require_source(model: str) -> ModelSource:
 def _is_cross_encoder(folder: Path) -> bool:
     """As its own files say. Older cross-encoders are plain classifiers without a list of modules."""
     if (folder / "modules.json").is_file():
-        return _read(folder / "config_sentence_transformers.json").get("model_type") == "CrossEncoder"
-    architectures = _read(folder / "config.json").get("architectures")
+        return _read_json(folder / "config_sentence_transformers.json").get("model_type") == "CrossEncoder"
+    architectures = _read_json(folder / "config.json").get("architectures")
     return isinstance(architectures, list) and any(str(name).endswith(_HEADS) for name in architectures)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read_json(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_bytes())
     except (OSError, ValueError):

@@ -19,34 +19,34 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from vaults.embed.cross_encoder_model import Scorer
-from vaults.embed.state import EmbeddingState, Status, plain_reason
+from vaults.embed.state import EmbeddingState, EmbeddingStatus, plain_reason
 from vaults.errors import EmbeddingUnavailable
 
 _log = logging.getLogger(__name__)
 
 PAUSE_S = 30.0
 
-Told: TypeAlias = list[float] | str
+ScoringOutcome: TypeAlias = list[float] | str
 """Scores, or why there are none, in plain words."""
 
 
-def unavailable(reason: str, *, retry_after_s: float | None = None) -> EmbeddingUnavailable:
+def cross_encoder_unavailable(reason: str, *, retry_after_s: float | None = None) -> EmbeddingUnavailable:
     """A new error for each waiter."""
     more = {} if retry_after_s is None else {"retry_after_s": round(retry_after_s, 3)}
     return EmbeddingUnavailable(f"Reranking is unavailable: {reason}.", hint="Search works without it.", **more)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Job:
+class ScoringJob:
     """One query and its texts. ``tell`` is called on ``loop``, at least once, with what became of it."""
 
     query: str
     texts: Sequence[str]
     loop: asyncio.AbstractEventLoop
-    tell: Callable[[Told], None]
+    tell: Callable[[ScoringOutcome], None]
 
 
-class CrossThread:
+class CrossEncoderThread:
     """Thread-safe. Every public method returns at once; only the thread itself waits."""
 
     def __init__(self, load: Callable[[], Scorer], timeout_s: float, clock: Callable[[], float]) -> None:
@@ -54,12 +54,12 @@ class CrossThread:
         self._wake = threading.Condition()
         # All below is changed under the condition's lock only.
         self._thread: threading.Thread | None = None
-        self._jobs: deque[Job] = deque()
-        self._running: Job | None = None
+        self._jobs: deque[ScoringJob] = deque()
+        self._running: ScoringJob | None = None
         self._busy_since: float | None = None
         self._model: Scorer | None = None
         self._identity: str | None = None
-        self._status: Status = "cold"
+        self._status: EmbeddingStatus = "cold"
         self._reason: str | None = None
         self._retry_at = -math.inf
         self._typical_s = 0.0
@@ -72,11 +72,11 @@ class CrossThread:
 
     def state(self) -> EmbeddingState:
         with self._wake:
-            silent = self._silent()
+            silent = self._is_hung()
             status, reason = ("hung", self._silence()) if silent else (self._status, self._reason)
             return EmbeddingState(status, "cross-encoder", len(self._jobs), reason)
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: ScoringJob) -> None:
         """Queue a job. Raises EmbeddingUnavailable while there is no hope of an answer in time."""
         with self._wake:
             self._refuse()
@@ -86,7 +86,7 @@ class CrossThread:
                 self._thread.start()
             self._wake.notify()
 
-    def drop(self, job: Job) -> None:
+    def drop(self, job: ScoringJob) -> None:
         """Nobody waits for it any more. Once begun it is finished all the same: its scores are kept."""
         with self._wake, suppress(ValueError):
             self._jobs.remove(job)
@@ -99,13 +99,13 @@ class CrossThread:
         with self._wake:
             self._closed = True
             jobs = self._drain()
-            thread = None if self._silent() else self._thread
+            thread = None if self._is_hung() else self._thread
             self._ended.append(ended)
             self._wake.notify()
-        _tell(jobs, "the server is stopping")
+        _notify(jobs, "the server is stopping")
         return thread
 
-    def _silent(self) -> bool:
+    def _is_hung(self) -> bool:
         return self._busy_since is not None and self._clock() - self._busy_since >= self._timeout_s
 
     def _silence(self) -> str:
@@ -113,17 +113,17 @@ class CrossThread:
 
     def _refuse(self) -> None:
         if self._closed:
-            raise unavailable("the server is stopping")
-        if self._silent():
-            raise unavailable(self._silence(), retry_after_s=self._timeout_s)
+            raise cross_encoder_unavailable("the server is stopping")
+        if self._is_hung():
+            raise cross_encoder_unavailable(self._silence(), retry_after_s=self._timeout_s)
         left = self._retry_at - self._clock()
         if left > 0:
-            raise unavailable(self._reason or "the model failed", retry_after_s=left)
+            raise cross_encoder_unavailable(self._reason or "the model failed", retry_after_s=left)
         wait_s = (len(self._jobs) + (self._running is not None)) * self._typical_s
         if wait_s > self._timeout_s:
-            raise unavailable("too many searches wait for the model", retry_after_s=wait_s)
+            raise cross_encoder_unavailable("too many searches wait for the model", retry_after_s=wait_s)
 
-    def _drain(self) -> list[Job]:
+    def _drain(self) -> list[ScoringJob]:
         jobs = [*self._jobs] if self._running is None else [self._running, *self._jobs]
         self._jobs.clear()
         return jobs
@@ -139,7 +139,7 @@ class CrossThread:
         finally:
             self._leave()
 
-    def _next(self) -> Job | None:
+    def _next(self) -> ScoringJob | None:
         """Sleep until there is work. None: the service closes."""
         with self._wake:
             self._running = self._busy_since = None
@@ -165,7 +165,7 @@ class CrossThread:
             self._status, self._reason = "ready", None
         return model
 
-    def _score(self, model: Scorer, job: Job) -> None:
+    def _score(self, model: Scorer, job: ScoringJob) -> None:
         begun = self._clock()
         try:
             scores = model.score(job.query, job.texts)
@@ -181,7 +181,7 @@ class CrossThread:
             self._running = self._busy_since = None
             self._typical_s += 0.3 * (took - self._typical_s)
             self._status, self._reason = "ready", None
-        _tell([job], scores)
+        _notify([job], scores)
         if took >= self._timeout_s:
             self._rest(f"the model took longer than {self._timeout_s:g} s")
 
@@ -196,7 +196,7 @@ class CrossThread:
             self._retry_at = self._clock() + PAUSE_S
             jobs = self._drain()
             self._running = self._busy_since = None
-        _tell(jobs, reason)
+        _notify(jobs, reason)
 
     def _leave(self) -> None:
         """The thread ends: closed, or broken by something that is no Exception. The next call starts another."""
@@ -205,7 +205,7 @@ class CrossThread:
             self._thread, self._status = None, "cold"
             jobs, ended = self._drain(), list(self._ended)
             self._running = self._busy_since = None
-        _tell(jobs, "the model's thread ended")
+        _notify(jobs, "the model's thread ended")
         for tell in ended:
             with suppress(RuntimeError):  # that loop is closed
                 tell()
@@ -218,7 +218,7 @@ class CrossThread:
                 model.close()
 
 
-def _tell(jobs: Sequence[Job], told: Told) -> None:
+def _notify(jobs: Sequence[ScoringJob], told: ScoringOutcome) -> None:
     for job in jobs:
         with suppress(RuntimeError):  # a loop that is closed has nobody left to tell
             job.loop.call_soon_threadsafe(job.tell, told)

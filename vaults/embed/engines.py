@@ -39,11 +39,11 @@ def load_embedder(settings: EmbeddingSettings) -> Embedder:
         raise EmbeddingUnavailable("Embeddings are switched off on this server.")
     if engine == "onnx":
         return _load_onnx(settings, prepared)
-    from vaults.embed.torch_engine import SentenceEmbedder
+    from vaults.embed.torch_engine import TorchEmbedder
 
     source = require_source(settings.model)
     revision = revision_of(source)
-    return SentenceEmbedder(source, revision, device=settings.device, threads=settings.threads)
+    return TorchEmbedder(source, revision, device=settings.device, threads=settings.threads)
 
 
 def model_info(settings: EmbeddingSettings) -> ModelInfo:
@@ -56,7 +56,7 @@ def model_info(settings: EmbeddingSettings) -> ModelInfo:
         return ModelInfo(engine, what.name, what.revision, what.width, what.max_tokens, folder, place, intact)
     name = source.name if source else settings.model
     revision = revision_of(source) if source else None
-    width, max_tokens = _declared(source)
+    width, max_tokens = _declared_limits(source)
     return ModelInfo(engine, name, revision, width, max_tokens, folder, prepared=None, intact=None)
 
 
@@ -79,18 +79,18 @@ def _load_onnx(settings: EmbeddingSettings, prepared: PreparedModel | None) -> E
     return OnnxEmbedder(prepared, threads=settings.threads)
 
 
-def _declared(source: ModelSource | None) -> tuple[int | None, int | None]:
+def _declared_limits(source: ModelSource | None) -> tuple[int | None, int | None]:
     """Width and tokens as the model's own configuration states them."""
     if source is None:
         return None, None
     if source.is_bundled:
         return bundled.WIDTH, bundled.MAX_TOKENS
-    pooling = _read(source.folder / "1_Pooling" / "config.json")
+    pooling = _read_json(source.folder / "1_Pooling" / "config.json")
     width = pooling.get("word_embedding_dimension", pooling.get("embedding_dimension"))
-    return width, _read(source.folder / "sentence_bert_config.json").get("max_seq_length")
+    return width, _read_json(source.folder / "sentence_bert_config.json").get("max_seq_length")
 
 
-def _read(path: Path) -> dict[str, int]:
+def _read_json(path: Path) -> dict[str, int]:
     try:
         found = json.loads(path.read_bytes())
     except (OSError, ValueError):

@@ -40,7 +40,7 @@ def find_source(model: str) -> ModelSource | None:
     if folder.is_dir():
         folder = folder.resolve()
         return ModelSource(folder.name, folder, is_bundled=False)
-    return _cached(model)
+    return _find_cached(model)
 
 
 def require_source(model: str) -> ModelSource:
@@ -57,14 +57,14 @@ def require_source(model: str) -> ModelSource:
 def revision_of(source: ModelSource) -> str:
     """Digest of the model, 64 hex digits: of the bundled one, its weights', checked against the published one."""
     if source.is_bundled:
-        return _checked(source)
+        return _checked_digest(source)
     total = hashlib.sha256()
     for path in source.files():
         total.update(f"{path.relative_to(source.folder)} {sha256_of(path)}\n".encode())
     return total.hexdigest()
 
 
-def _checked(source: ModelSource) -> str:
+def _checked_digest(source: ModelSource) -> str:
     digest = sha256_of(source.folder / "model.safetensors")
     if digest != bundled.DIGEST:
         raise EmbeddingUnavailable(
@@ -74,7 +74,7 @@ def _checked(source: ModelSource) -> str:
     return digest
 
 
-def _cached(model: str) -> ModelSource | None:
+def _find_cached(model: str) -> ModelSource | None:
     """A model some other program downloaded earlier. A bare name means the sentence-transformers organisation."""
     if model.startswith((".", "/", "~")) or model.count("/") > 1:
         return None

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from vaults.embed.batches import cut
+from vaults.embed.batches import split_into_batches
 from vaults.embed.prepared_model import GRAPH, TOKENIZER, PreparedModel
 
 if TYPE_CHECKING:
     import numpy as np
 
-_TOKENS = 256  # of one run, padding included; per thread
-_MOST = 64  # texts of one run, however short
+_TOKENS_PER_RUN = 256  # of one run, padding included; per thread
+_MAX_TEXTS = 64  # texts of one run, however short
 
 
 class OnnxEmbedder:
@@ -32,13 +32,13 @@ class OnnxEmbedder:
 
         self.identity = prepared.identity
         self.max_tokens = prepared.manifest.max_tokens
-        self._budget = _TOKENS * threads
+        self._budget = _TOKENS_PER_RUN * threads
         self._pad_id = prepared.manifest.pad_id
         self._tokenizer = Tokenizer.from_file(str(prepared.folder / TOKENIZER))
         # The file pads every text to 128 tokens, which makes a short query three times as dear.
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(self.max_tokens)
-        self._session = _session(prepared, threads)
+        self._session = _open_session(prepared, threads)
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         import numpy as np
@@ -46,7 +46,7 @@ class OnnxEmbedder:
         # encode() would hold the interpreter's lock, for half a second on a text of 1 MB; the batch calls do not.
         tokens = [text.ids for text in self._tokenizer.encode_batch_fast(list(texts))]
         vectors = np.empty((len(tokens), self.identity.width), dtype=np.float32)
-        for rows in cut([len(ids) for ids in tokens], budget=self._budget, most=_MOST):
+        for rows in split_into_batches([len(ids) for ids in tokens], budget=self._budget, most=_MAX_TEXTS):
             vectors[rows] = self._run([tokens[row] for row in rows])
         return vectors
 
@@ -63,10 +63,10 @@ class OnnxEmbedder:
             ids[row, : len(text)] = text
             mask[row, : len(text)] = 1
         (hidden,) = self._session.run(None, {"input_ids": ids, "attention_mask": mask})
-        return _pool(hidden, mask)
+        return _pool_mean(hidden, mask)
 
 
-def _pool(hidden: np.ndarray, mask: np.ndarray) -> np.ndarray:
+def _pool_mean(hidden: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """Mean over a text's own tokens, then unit length; in float32 like the original."""
     import numpy as np
 
@@ -75,7 +75,7 @@ def _pool(hidden: np.ndarray, mask: np.ndarray) -> np.ndarray:
     return cast("np.ndarray", mean / np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-12))
 
 
-def _session(prepared: PreparedModel, threads: int) -> Any:
+def _open_session(prepared: PreparedModel, threads: int) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

@@ -14,7 +14,7 @@ _AXES = {0: "texts", 1: "tokens"}
 _SHARED_FROM = 1024  # bytes from which a tensor lies in the weights file and not in the graph
 
 
-def unsupported(reason: str) -> InvalidArgument:
+def unsupported_model_error(reason: str) -> InvalidArgument:
     """The model works, but not from a prepared copy."""
     return InvalidArgument(
         "embedding.model",
@@ -27,13 +27,13 @@ def require_exportable(model: Any) -> None:
     """Raises InvalidArgument unless the model is a transformer, mean pooling and at most a normalisation."""
     layers = [type(layer).__name__ for layer in model]
     if layers not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
-        raise unsupported("it has layers besides a transformer, mean pooling and normalisation")
+        raise unsupported_model_error("it has layers besides a transformer, mean pooling and normalisation")
     if model[1].pooling_mode != "mean":
-        raise unsupported("it does not pool by the mean")
+        raise unsupported_model_error("it does not pool by the mean")
     if model.default_prompt_name is not None:
-        raise unsupported("it puts a prompt before each text")
+        raise unsupported_model_error("it puts a prompt before each text")
     if getattr(model.tokenizer, "backend_tokenizer", None) is None:
-        raise unsupported("its tokenizer has no fast form")
+        raise unsupported_model_error("its tokenizer has no fast form")
 
 
 def write_graph(model: Any, folder: Path) -> None:
@@ -49,7 +49,7 @@ def write_graph(model: Any, folder: Path) -> None:
             warnings.simplefilter("ignore")
             _export(model, whole)
     except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
-        raise unsupported("its graph cannot be exported") from error
+        raise unsupported_model_error("its graph cannot be exported") from error
     _split(whole, folder)
     whole.unlink()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from vaults.embed import onnx_engine
 from vaults.embed.digests import sha256_of
 from vaults.embed.model_source import ModelSource, find_source, require_source, revision_of
-from vaults.embed.onnx_export import require_exportable, unsupported, write_graph
+from vaults.embed.onnx_export import require_exportable, unsupported_model_error, write_graph
 from vaults.embed.prepared_model import (
     FORMAT,
     GRAPH,
@@ -23,12 +23,12 @@ from vaults.embed.prepared_model import (
     Manifest,
     PreparedModel,
     find_prepared,
+    fingerprint_file,
+    fingerprint_originals,
     manifest_bytes,
-    mark_of,
     models_folder,
-    original_marks,
 )
-from vaults.embed.torch_engine import SentenceEmbedder
+from vaults.embed.torch_engine import TorchEmbedder
 from vaults.errors import EmbeddingUnavailable, StorageFull
 from vaults.settings import EmbeddingSettings
 
@@ -37,17 +37,17 @@ _DRAFT = "draft-"
 _LOCK_WAIT_S = 600.0
 
 
-def prepare(settings: EmbeddingSettings) -> PreparedModel:
+def prepare_model(settings: EmbeddingSettings) -> PreparedModel:
     """The verified copy, made now if it is not there. Blocks: 0.1 s when it is, some 10 s when not.
 
     Several processes may call it at once. Raises InvalidArgument for a model that only sentence-transformers can
     serve, EmbeddingUnavailable when the model is absent or not the published one, StorageFull.
     """
-    with _storage(models_folder(settings)):
-        return _ready(settings) or _make(require_source(settings.model), settings)
+    with _translate_os_errors(models_folder(settings)):
+        return _find_ready(settings) or _make(require_source(settings.model), settings)
 
 
-def _ready(settings: EmbeddingSettings) -> PreparedModel | None:
+def _find_ready(settings: EmbeddingSettings) -> PreparedModel | None:
     """The copy that is there, if every byte is right and it is still the copy of its original."""
     found = find_prepared(settings)
     if found is None or not found.is_intact():
@@ -62,7 +62,7 @@ def _make(source: ModelSource, settings: EmbeddingSettings) -> PreparedModel:
     models = models_folder(settings)
     models.mkdir(parents=True, exist_ok=True)
     with FileLock(models / ".lock", timeout=_LOCK_WAIT_S):
-        if found := _ready(settings):
+        if found := _find_ready(settings):
             return found  # another process was quicker
         for left in models.glob(f"{_DRAFT}*"):  # of a process that died: the lock says nobody works here
             shutil.rmtree(left, ignore_errors=True)
@@ -76,13 +76,13 @@ def _make(source: ModelSource, settings: EmbeddingSettings) -> PreparedModel:
 def _draft(source: ModelSource, settings: EmbeddingSettings, folder: Path) -> PreparedModel:
     """A whole, verified copy in ``folder``."""
     revision = revision_of(source)
-    original = SentenceEmbedder(source, revision, device="cpu", threads=settings.threads)
+    original = TorchEmbedder(source, revision, device="cpu", threads=settings.threads)
     require_exportable(original.model)
     expected = [original.embed(texts) for texts in _SAMPLES]
     write_graph(original.model, folder)
     names = (GRAPH, WEIGHTS, TOKENIZER)
     for name in names:
-        _settle(folder / name)
+        _sync_readable(folder / name)
     manifest = Manifest(
         format=FORMAT,
         model=settings.model,
@@ -92,13 +92,13 @@ def _draft(source: ModelSource, settings: EmbeddingSettings, folder: Path) -> Pr
         max_tokens=original.max_tokens,
         pad_id=int(original.model.tokenizer.pad_token_id or 0),
         pooling="mean",
-        files=tuple(mark_of(folder / name, name, sha256_of(folder / name)) for name in names),
-        original=original_marks(source),
+        files=tuple(fingerprint_file(folder / name, name, sha256_of(folder / name)) for name in names),
+        original=fingerprint_originals(source),
     )
     draft = PreparedModel(folder, manifest)
     _verify(draft, expected)
     (folder / MANIFEST).write_bytes(manifest_bytes(manifest))
-    _settle(folder / MANIFEST)
+    _sync_readable(folder / MANIFEST)
     return draft
 
 
@@ -110,7 +110,7 @@ def _verify(draft: PreparedModel, expected: Sequence[object]) -> None:
     for texts, vectors in zip(_SAMPLES, expected, strict=True):
         # Not "greater than": a NaN must fail too.
         if not np.abs(copy.embed(texts) - vectors).max() <= TOLERANCE:
-            raise unsupported("the exported copy gives other vectors")
+            raise unsupported_model_error("the exported copy gives other vectors")
     copy.close()
 
 
@@ -127,7 +127,7 @@ def _put_in_place(draft: PreparedModel, models: Path) -> PreparedModel:
     return PreparedModel(place, draft.manifest)
 
 
-def _settle(path: Path) -> None:
+def _sync_readable(path: Path) -> None:
     path.chmod(0o644)
     _sync(path)
 
@@ -141,7 +141,7 @@ def _sync(path: Path) -> None:
 
 
 @contextmanager
-def _storage(models: Path) -> Iterator[None]:
+def _translate_os_errors(models: Path) -> Iterator[None]:
     """Failures of the file system as typed errors."""
     try:
         yield

@@ -28,7 +28,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
-class FileMark:
+class FileFingerprint:
     """A file as it was: ``mtime`` in whole seconds, which is what archives and image layers keep."""
 
     path: str
@@ -59,8 +59,8 @@ class Manifest:
     max_tokens: int
     pad_id: int
     pooling: str
-    files: tuple[FileMark, ...]
-    original: tuple[FileMark, ...]
+    files: tuple[FileFingerprint, ...]
+    original: tuple[FileFingerprint, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def find_prepared(settings: EmbeddingSettings) -> PreparedModel | None:
     """
     for path in sorted(models_folder(settings).glob(f"*/{MANIFEST}")):
         found = read_prepared(path.parent)
-        if found and _belongs(found.manifest, settings.model) and found.looks_intact():
+        if found and _is_copy_of(found.manifest, settings.model) and found.looks_intact():
             return found
     return None
 
@@ -124,21 +124,21 @@ def manifest_bytes(manifest: Manifest) -> bytes:
     return TypeAdapter(Manifest).dump_json(manifest, indent=2) + b"\n"
 
 
-def mark_of(path: Path, name: str, digest: str = "") -> FileMark:
+def fingerprint_file(path: Path, name: str, digest: str = "") -> FileFingerprint:
     """``path`` as it is now, recorded under ``name``."""
     stat = path.stat()
-    return FileMark(name, stat.st_size, int(stat.st_mtime), digest)
+    return FileFingerprint(name, stat.st_size, int(stat.st_mtime), digest)
 
 
-def original_marks(source: ModelSource) -> tuple[FileMark, ...]:
-    return tuple(mark_of(path, str(path)) for path in source.files())
+def fingerprint_originals(source: ModelSource) -> tuple[FileFingerprint, ...]:
+    return tuple(fingerprint_file(path, str(path)) for path in source.files())
 
 
-def _belongs(manifest: Manifest, model: str) -> bool:
+def _is_copy_of(manifest: Manifest, model: str) -> bool:
     """Whether the copy was made from what the setting names today."""
     if bundled.is_bundled(model):
         return manifest.revision == bundled.DIGEST
     if manifest.model != model:
         return False
     source = find_source(model)
-    return source is None or original_marks(source) == manifest.original
+    return source is None or fingerprint_originals(source) == manifest.original

@@ -14,55 +14,55 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from vaults.embed.batches import CHARACTERS, cut
+from vaults.embed.batches import BATCH_CHARACTERS, split_into_batches
 from vaults.errors import Overloaded
 
 if TYPE_CHECKING:
     import numpy as np
 
-_PATIENCE = 8
+_MAX_TIMES_PASSED = 8
 _IMPORT_SLICE = 32  # texts; the slice a query may have to wait for stays small even where texts are tiny
 
 
-class Lane(Enum):
+class Priority(Enum):
     QUERY = "query"
     WRITE = "write"
     IMPORT = "import"
 
 
 @dataclass(eq=False, slots=True)
-class Ticket:
+class EmbeddingRequest:
     """One caller's texts. ``rows`` fills up in the worker; the future resolves once, when ``left`` is zero."""
 
     future: asyncio.Future[None]
     loop: asyncio.AbstractEventLoop
     rows: list[np.ndarray | None]
     left: int
-    items: list[Item] = field(default_factory=list)
+    items: list[QueuedText] = field(default_factory=list)
 
 
 @dataclass(eq=False, slots=True)
-class Item:
+class QueuedText:
     """One text and the places it goes to: equal texts of a lane are embedded once while they wait or run."""
 
     text: str
-    lane: Lane
-    places: list[tuple[Ticket, int]] = field(default_factory=list)
+    lane: Priority
+    places: list[tuple[EmbeddingRequest, int]] = field(default_factory=list)
     waiting: bool = True
 
 
 @dataclass(slots=True)
-class _Queue:
+class _Lane:
     """One lane: what came in, and what is already cut into slices."""
 
     window: int
     most: int
-    incoming: deque[Item] = field(default_factory=deque)
-    slices: deque[list[Item]] = field(default_factory=deque)
+    incoming: deque[QueuedText] = field(default_factory=deque)
+    slices: deque[list[QueuedText]] = field(default_factory=deque)
     live: int = 0
     passed: int = 0
 
-    def pop(self) -> list[Item]:
+    def pop(self) -> list[QueuedText]:
         """The next slice; items nobody waits for any more are left out."""
         while self.slices or self.incoming:
             if not self.slices:
@@ -76,27 +76,27 @@ class _Queue:
         """Cut one window, oldest first: nothing later is served before it is done, so long texts do not starve."""
         taken = [self.incoming.popleft() for _ in range(min(self.window, len(self.incoming)))]
         window = [item for item in taken if item.places]
-        groups = cut([len(item.text) for item in window], budget=CHARACTERS, most=self.most)
+        groups = split_into_batches([len(item.text) for item in window], budget=BATCH_CHARACTERS, most=self.most)
         self.slices.extend([window[place] for place in group] for group in groups)
 
 
-class Lanes:
+class PriorityQueue:
     """Bounded. ``queued`` counts texts that wait; the one slice the model reads is not among them."""
 
     def __init__(self, *, limit: int, batch: int) -> None:
         self._limit = limit
         self._queues = {  # first served first
-            Lane.QUERY: _Queue(batch, batch),
-            Lane.WRITE: _Queue(batch, batch),
-            Lane.IMPORT: _Queue(8 * batch, min(batch, _IMPORT_SLICE)),
+            Priority.QUERY: _Lane(batch, batch),
+            Priority.WRITE: _Lane(batch, batch),
+            Priority.IMPORT: _Lane(8 * batch, min(batch, _IMPORT_SLICE)),
         }
-        self._known: dict[tuple[Lane, str], Item] = {}
+        self._known: dict[tuple[Priority, str], QueuedText] = {}
 
     @property
     def queued(self) -> int:
         return sum(queue.live for queue in self._queues.values())
 
-    def put(self, lane: Lane, texts: Sequence[str], ticket: Ticket, *, retry_after_s: float) -> None:
+    def put(self, lane: Priority, texts: Sequence[str], ticket: EmbeddingRequest, *, retry_after_s: float) -> None:
         """All texts or, with Overloaded, none."""
         fresh = {text for text in texts if (lane, text) not in self._known}
         if self.queued + len(fresh) > self._limit:
@@ -105,18 +105,18 @@ class Lanes:
         for place, text in enumerate(texts):
             item = self._known.get((lane, text))
             if item is None:
-                item = self._known[lane, text] = Item(text, lane)
+                item = self._known[lane, text] = QueuedText(text, lane)
                 queue.incoming.append(item)
                 queue.live += 1
             item.places.append((ticket, place))
             ticket.items.append(item)
 
-    def take(self) -> list[Item]:
+    def take(self) -> list[QueuedText]:
         """The slice the model reads next; empty when nothing waits."""
         waiting = [queue for queue in self._queues.values() if queue.live]
         if not waiting:
             return []
-        chosen = next((queue for queue in waiting[1:] if queue.passed >= _PATIENCE), waiting[0])
+        chosen = next((queue for queue in waiting[1:] if queue.passed >= _MAX_TIMES_PASSED), waiting[0])
         for queue in waiting[waiting.index(chosen) + 1 :]:
             queue.passed += 1
         chosen.passed = 0
@@ -125,7 +125,7 @@ class Lanes:
             item.waiting = False
         return items
 
-    def finish(self, items: Iterable[Item], rows: Iterable[np.ndarray | None]) -> list[Ticket]:
+    def finish(self, items: Iterable[QueuedText], rows: Iterable[np.ndarray | None]) -> list[EmbeddingRequest]:
         """Hand out what the model gave; None is a text it failed on. Returns the tickets that are complete."""
         complete = []
         for item, row in zip(items, rows, strict=True):
@@ -137,7 +137,7 @@ class Lanes:
                     complete.append(ticket)
         return complete
 
-    def drop(self, ticket: Ticket) -> None:
+    def drop(self, ticket: EmbeddingRequest) -> None:
         """The caller is gone: free its places. Texts others wait for too stay."""
         for item in ticket.items:
             item.places = [place for place in item.places if place[0] is not ticket]
@@ -147,7 +147,7 @@ class Lanes:
                     self._queues[item.lane].live -= 1
         ticket.items.clear()
 
-    def drain(self) -> list[Ticket]:
+    def drain(self) -> list[EmbeddingRequest]:
         """Give up on everything, also on what the model reads now. Returns everyone who waited."""
         tickets = {id(ticket): ticket for item in self._known.values() for ticket, _ in item.places}
         for item in self._known.values():
@@ -159,6 +159,6 @@ class Lanes:
             queue.live = 0
         return list(tickets.values())
 
-    def _forget(self, item: Item) -> None:
+    def _forget(self, item: QueuedText) -> None:
         if self._known.get((item.lane, item.text)) is item:
             del self._known[item.lane, item.text]

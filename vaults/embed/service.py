@@ -15,9 +15,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from vaults.embed.backend import Embedder, ModelIdentity
-from vaults.embed.priority_queue import Lane, Ticket
-from vaults.embed.state import EmbeddingState, unavailable
-from vaults.embed.worker import Worker
+from vaults.embed.priority_queue import EmbeddingRequest, Priority
+from vaults.embed.state import EmbeddingState, embedding_unavailable
+from vaults.embed.worker import EmbeddingWorker
 from vaults.errors import EmbeddingUnavailable
 from vaults.observer import Observer
 from vaults.settings import EmbeddingSettings
@@ -30,8 +30,8 @@ _CLOSE_WAIT_S = 2.0
 
 
 class EmbeddingService:
-    """Belongs to one event loop. The model is loaded by the first call that needs it, never before.
-    ``loads_for_backfill``: whether vectors that are owed are a reason too; a process that ends with its command would load it for nothing.
+    """Belongs to one event loop. The model is loaded by the first call that needs it, never before. ``loads_for_backfill``:
+    whether vectors that are owed are a reason too; a process that ends with its command would load it for nothing.
 
     Every method raises EmbeddingUnavailable when there is no model to ask (off, absent, failed, hung, closing) and
     Overloaded when too many texts wait.
@@ -48,9 +48,9 @@ class EmbeddingService:
     ) -> None:
         self.loads_for_backfill = loads_for_backfill
         self._settings = settings
-        self._worker = Worker(settings, observer, load or functools.partial(_load, settings), clock)
+        self._worker = EmbeddingWorker(settings, observer, load or functools.partial(_load_embedder, settings), clock)
         self._cache: OrderedDict[str, np.ndarray] = OrderedDict()
-        self._waiting: set[Ticket] = set()
+        self._waiting: set[EmbeddingRequest] = set()
         self._watch: asyncio.TimerHandle | None = None
 
     @property
@@ -76,9 +76,9 @@ class EmbeddingService:
         if known is not None:
             self._cache.move_to_end(text)
             return known
-        (row,) = await self._submit(Lane.QUERY, [text])
+        (row,) = await self._submit(Priority.QUERY, [text])
         if row is None:
-            raise unavailable("the model gives no vector for this text")
+            raise embedding_unavailable("the model gives no vector for this text")
         vector = row.copy()  # the row is a view that would keep its whole batch
         vector.setflags(write=False)
         self._remember(text, vector)
@@ -101,7 +101,7 @@ class EmbeddingService:
 
     async def each(self, texts: Sequence[str], *, urgent: bool) -> list[np.ndarray | None]:
         """As ``texts``, but row by row: None for a text the model has no vector for."""
-        lane = Lane.WRITE if urgent else Lane.IMPORT
+        lane = Priority.WRITE if urgent else Priority.IMPORT
         window = min(_WINDOW, self._settings.queue)
         rows: list[np.ndarray | None] = []
         for start in range(0, len(texts), window):
@@ -123,14 +123,14 @@ class EmbeddingService:
 
     def _require_identity(self) -> ModelIdentity:
         if self.identity is None:
-            raise unavailable("the model was not loaded")
+            raise embedding_unavailable("the model was not loaded")
         return self.identity
 
-    async def _submit(self, lane: Lane, texts: Sequence[str]) -> list[np.ndarray | None]:
+    async def _submit(self, lane: Priority, texts: Sequence[str]) -> list[np.ndarray | None]:
         if self._settings.engine == "off":
-            raise unavailable("they are switched off on this server")
+            raise embedding_unavailable("they are switched off on this server")
         loop = asyncio.get_running_loop()
-        ticket = Ticket(loop.create_future(), loop, [None] * len(texts), len(texts))
+        ticket = EmbeddingRequest(loop.create_future(), loop, [None] * len(texts), len(texts))
         self._worker.submit(lane, texts, ticket)
         self._waiting.add(ticket)
         self._arm()
@@ -173,7 +173,7 @@ def _wake(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
     loop.call_soon_threadsafe(ended.set)
 
 
-def _load(settings: EmbeddingSettings) -> Embedder:
+def _load_embedder(settings: EmbeddingSettings) -> Embedder:
     from vaults.embed.engines import load_embedder
 
     return load_embedder(settings)

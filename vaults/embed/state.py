@@ -7,20 +7,20 @@ from typing import Literal
 
 from vaults.errors import EmbeddingUnavailable, StrongroomError
 
-Status = Literal["off", "cold", "loading", "ready", "failed", "hung"]
+EmbeddingStatus = Literal["off", "cold", "loading", "ready", "failed", "hung"]
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingState:
     """One reading. ``reason`` is plain words for people, None while nothing is wrong."""
 
-    status: Status
+    status: EmbeddingStatus
     engine: str  # the setting until a model is loaded, then the engine that serves
     queued: int  # texts waiting, without those the model is reading now
     reason: str | None
 
 
-def unavailable(reason: str, *, retry_after_s: float | None = None) -> EmbeddingUnavailable:
+def embedding_unavailable(reason: str, *, retry_after_s: float | None = None) -> EmbeddingUnavailable:
     """A new error for each waiter: an exception raised twice carries two tracebacks."""
     more = {} if retry_after_s is None else {"retry_after_s": round(retry_after_s, 3)}
     return EmbeddingUnavailable(f"Embeddings are unavailable: {reason}.", hint="Keyword search still works.", **more)

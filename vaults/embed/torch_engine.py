@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from vaults.embed.backend import RECIPE, ModelIdentity
-from vaults.embed.batches import CHARACTERS, cut
+from vaults.embed.batches import BATCH_CHARACTERS, split_into_batches
 from vaults.embed.model_source import ModelSource
 
 if TYPE_CHECKING:
     import numpy as np
 
-_MOST = 64  # texts of one forward pass, however short
+_MAX_TEXTS = 64  # texts of one forward pass, however short
 
 
-def load_original(folder: Path, *, device: str, threads: int) -> Any:
+def load_sentence_transformer(folder: Path, *, device: str, threads: int) -> Any:
     """The ``SentenceTransformer`` in ``folder``: float32 whatever the file holds, no network, no progress bar."""
     import torch
     from sentence_transformers import SentenceTransformer
@@ -29,13 +29,13 @@ def load_original(folder: Path, *, device: str, threads: int) -> Any:
     return model.float().eval()
 
 
-class SentenceEmbedder:
+class TorchEmbedder:
     """One model in torch."""
 
     engine: ClassVar[str] = "sentence-transformers"
 
     def __init__(self, source: ModelSource, revision: str, *, device: str, threads: int) -> None:
-        self._model = load_original(source.folder, device=device, threads=threads)
+        self._model = load_sentence_transformer(source.folder, device=device, threads=threads)
         width = int(self._model.get_embedding_dimension())
         self.identity = ModelIdentity(source.name, revision, width, normalised=True, recipe=RECIPE)
         self.max_tokens = int(self._model.max_seq_length or 512)
@@ -49,7 +49,7 @@ class SentenceEmbedder:
         import numpy as np
 
         vectors = np.empty((len(texts), self.identity.width), dtype=np.float32)
-        for rows in cut([len(text) for text in texts], budget=CHARACTERS, most=_MOST):
+        for rows in split_into_batches([len(text) for text in texts], budget=BATCH_CHARACTERS, most=_MAX_TEXTS):
             group = [texts[row] for row in rows]
             vectors[rows] = self._model.encode(group, batch_size=len(group), show_progress_bar=False)
         # Models that end without a normalising layer, and those that ran in bfloat16, are not of unit length.

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
-Call = Callable[[Sequence[str]], Any]
+EmbedCall = Callable[[Sequence[str]], Any]
 
 # Singles that may fail in a row before the rest of a batch is given up: by then it is the model, not a text.
-_PATIENCE = 4
-_SMALLEST = 1e-6  # a shorter vector has no direction worth keeping
+_MAX_FAILURES_IN_A_ROW = 4
+_MIN_NORM = 1e-6  # a shorter vector has no direction worth keeping
 
 
-def embed_rows(call: Call, texts: Sequence[str], width: int) -> list[np.ndarray | None]:
+def embed_rows(call: EmbedCall, texts: Sequence[str], width: int) -> list[np.ndarray | None]:
     """A row per text, None where the model gives nothing usable. Never raises for what the model does.
 
     When a batch fails, or some of its rows are unusable, those texts are tried once more, each alone, so that one
@@ -26,13 +26,13 @@ def embed_rows(call: Call, texts: Sequence[str], width: int) -> list[np.ndarray 
         return rows
     failures = 0
     for place, row in enumerate(rows):
-        if row is None and failures < _PATIENCE:
+        if row is None and failures < _MAX_FAILURES_IN_A_ROW:
             (rows[place],) = _attempt(call, texts[place : place + 1], width)
             failures = failures + 1 if rows[place] is None else 0
     return rows
 
 
-def usable(found: Any, count: int, width: int) -> list[np.ndarray | None]:
+def to_usable_rows(found: Any, count: int, width: int) -> list[np.ndarray | None]:
     """``found`` row by row: float32, renormalised, None where it is not finite or zero; all None if misshapen."""
     import numpy as np
 
@@ -41,13 +41,13 @@ def usable(found: Any, count: int, width: int) -> list[np.ndarray | None]:
         return [None] * count
     with np.errstate(all="ignore"):  # the odd values are what is looked for
         norms = np.linalg.norm(vectors.astype(np.float64), axis=1)
-        good = np.isfinite(norms) & (norms > _SMALLEST)
+        good = np.isfinite(norms) & (norms > _MIN_NORM)
         vectors = (vectors / norms[:, None]).astype(np.float32)
     return [row if fine else None for row, fine in zip(vectors, good, strict=True)]
 
 
-def _attempt(call: Call, texts: Sequence[str], width: int) -> list[np.ndarray | None]:
+def _attempt(call: EmbedCall, texts: Sequence[str], width: int) -> list[np.ndarray | None]:
     try:
-        return usable(call(texts), len(texts), width)
+        return to_usable_rows(call(texts), len(texts), width)
     except Exception:  # noqa: BLE001 - whatever a model raises means the same: no vectors; the caller reports it
         return [None] * len(texts)

@@ -15,8 +15,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from vaults.embed.backend import Embedder, ModelIdentity
-from vaults.embed.priority_queue import Lane, Lanes, Ticket
-from vaults.embed.state import EmbeddingState, Status, plain_reason, unavailable
+from vaults.embed.priority_queue import EmbeddingRequest, Priority, PriorityQueue
+from vaults.embed.state import EmbeddingState, EmbeddingStatus, embedding_unavailable, plain_reason
 from vaults.embed.vector_checks import embed_rows
 from vaults.observer import Observer
 from vaults.settings import EmbeddingSettings
@@ -31,7 +31,7 @@ _PROBE = ("strongroom",)  # a text no sound model fails on
 _SLOW_START = 50.0  # texts per second, assumed until the first call has been timed
 
 
-class Worker:
+class EmbeddingWorker:
     """Thread-safe. ``submit``, ``drop``, ``overdue``, ``state`` return at once; only the thread itself waits."""
 
     def __init__(
@@ -41,8 +41,8 @@ class Worker:
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
         # All below is changed under the condition's lock only.
-        self._lanes = Lanes(limit=settings.queue, batch=settings.batch)
-        self._status: Status = "cold"
+        self._lanes = PriorityQueue(limit=settings.queue, batch=settings.batch)
+        self._status: EmbeddingStatus = "cold"
         self._reason: str | None = None
         self._embedder: Embedder | None = None
         self._identity: ModelIdentity | None = None
@@ -59,11 +59,11 @@ class Worker:
 
     def state(self) -> EmbeddingState:
         with self._wake:
-            status: Status = "hung" if self._silent() else self._status
+            status: EmbeddingStatus = "hung" if self._is_hung() else self._status
             engine = getattr(self._embedder, "engine", self._settings.engine)  # an embedder need not have a name
             return EmbeddingState(status, engine, self._lanes.queued, self._reason)
 
-    def submit(self, lane: Lane, texts: Sequence[str], ticket: Ticket) -> None:
+    def submit(self, lane: Priority, texts: Sequence[str], ticket: EmbeddingRequest) -> None:
         """Queue ``texts``. Raises EmbeddingUnavailable at once while there is no hope, Overloaded when full."""
         with self._wake:
             self._refuse()
@@ -75,7 +75,7 @@ class Worker:
             self._wake.notify()
         self._observer.embedding_queue(depth)
 
-    def drop(self, ticket: Ticket) -> None:
+    def drop(self, ticket: EmbeddingRequest) -> None:
         """Its caller was cancelled."""
         with self._wake:
             self._lanes.drop(ticket)
@@ -85,7 +85,7 @@ class Worker:
     def overdue(self) -> float:
         """Seconds until the model, if it stays silent, counts as hung. Zero: it does now; everyone was told."""
         with self._wake:
-            if not self._silent():
+            if not self._is_hung():
                 since = self._clock() if self._busy_since is None else self._busy_since
                 return since + self._settings.timeout_s - self._clock()
             tickets, reason = self._lanes.drain(), self._reason
@@ -100,13 +100,13 @@ class Worker:
         with self._wake:
             self._closed = True
             tickets = self._lanes.drain()
-            thread = None if self._silent() else self._thread
+            thread = None if self._is_hung() else self._thread
             self._ended.append(ended)
             self._wake.notify()
         self._tell(tickets, "the server is stopping")
         return thread
 
-    def _silent(self) -> bool:
+    def _is_hung(self) -> bool:
         """Whether the model counts as hung. Looked at by each call: a caller may leave before the watch rings."""
         limit = self._settings.timeout_s
         if self._busy_since is not None and self._clock() - self._busy_since >= limit:
@@ -115,12 +115,12 @@ class Worker:
 
     def _refuse(self) -> None:
         if self._closed:
-            raise unavailable("the server is stopping")
-        if self._silent():
-            raise unavailable(self._reason or "the model is silent", retry_after_s=self._settings.timeout_s)
+            raise embedding_unavailable("the server is stopping")
+        if self._is_hung():
+            raise embedding_unavailable(self._reason or "the model is silent", retry_after_s=self._settings.timeout_s)
         left = self._retry_at - self._clock()
         if self._status == "failed" and left > 0:
-            raise unavailable(self._reason or "the model failed", retry_after_s=left)
+            raise embedding_unavailable(self._reason or "the model failed", retry_after_s=left)
 
     def _wait_s(self) -> float:
         return min(max(self._lanes.queued / self._rate, 0.1), self._settings.timeout_s)
@@ -185,7 +185,7 @@ class Worker:
             if sound:
                 self._recover(len(items), self._clock() - begun)
             tickets = self._lanes.finish(items, rows)
-        _settle(tickets, None)
+        _notify_callers(tickets, None)
         if not sound:
             self._fail("the model fails on every text")
 
@@ -223,12 +223,12 @@ class Worker:
             with suppress(Exception):  # it is given up either way
                 embedder.close()
 
-    def _tell(self, tickets: list[Ticket], reason: str) -> None:
+    def _tell(self, tickets: list[EmbeddingRequest], reason: str) -> None:
         self._observer.embedding_queue(0)
-        _settle(tickets, reason)
+        _notify_callers(tickets, reason)
 
 
-def _settle(tickets: list[Ticket], reason: str | None) -> None:
+def _notify_callers(tickets: list[EmbeddingRequest], reason: str | None) -> None:
     """Wake the callers, all of one event loop in one go. A loop that is closed has nobody left to wake."""
     for loop in {ticket.loop for ticket in tickets}:
         mine = [ticket for ticket in tickets if ticket.loop is loop]
@@ -236,11 +236,11 @@ def _settle(tickets: list[Ticket], reason: str | None) -> None:
             loop.call_soon_threadsafe(_resolve, mine, reason)
 
 
-def _resolve(tickets: list[Ticket], reason: str | None) -> None:
+def _resolve(tickets: list[EmbeddingRequest], reason: str | None) -> None:
     for ticket in tickets:
         if ticket.future.done():
             continue
         if reason is None:
             ticket.future.set_result(None)
         else:
-            ticket.future.set_exception(unavailable(reason))
+            ticket.future.set_exception(embedding_unavailable(reason))

@@ -27,8 +27,8 @@ def write_atomic(path: Path, data: bytes | Iterable[Buffer], mode: int = 0o600) 
     the old file stands untouched and the temporary one is gone.
     Raises StorageFull, ReadOnly; other ``OSError`` passes through.
     """
-    with _typed():
-        descriptor, temporary = _temporary(path)
+    with _translate_os_errors():
+        descriptor, temporary = _open_temporary(path)
         try:
             try:
                 for buffer in [data] if isinstance(data, bytes) else data:
@@ -72,7 +72,7 @@ def _affixes(path: Path) -> tuple[str, str]:
     return f".{path.name}.", ".tmp"
 
 
-def _temporary(path: Path) -> tuple[int, Path]:
+def _open_temporary(path: Path) -> tuple[int, Path]:
     prefix, suffix = _affixes(path)
     while True:
         descriptor, name = tempfile.mkstemp(prefix=prefix, suffix=suffix, dir=path.parent)
@@ -106,7 +106,7 @@ def write_all(descriptor: int, view: memoryview) -> None:
 
 
 @contextmanager
-def _typed() -> Iterator[None]:
+def _translate_os_errors() -> Iterator[None]:
     try:
         yield
     except OSError as failure:

@@ -7,33 +7,33 @@ import os
 import unicodedata
 
 from vaults.errors import InvalidArgument
-from vaults.files.failures import blocked, clash, occupied, typed
+from vaults.files.failures import blocked_error, occupied_error, spelling_clash_error, translate_os_errors
 from vaults.files.file_stamps import status_at
-from vaults.files.folders import Root, enter, segments
-from vaults.files.paths import joined, key
+from vaults.files.folders import VaultRoot, open_subfolder, path_segments
+from vaults.files.paths import collision_key, join_path
 
 
-def find_collision(root: Root, path: str) -> str | None:
+def find_collision(root: VaultRoot, path: str) -> str | None:
     """What is in the way of a new ``path``: an entry of another spelling on any level, a file or link where a folder
     would have to be, or ``path`` itself. None if the path is free."""
-    names = segments(path)
+    names = path_segments(path)
     if not names:
         raise InvalidArgument("path", "names the vault's own folder")
-    with typed(path):
+    with translate_os_errors(path):
         descriptor = root.open()
         try:
             for level, name in enumerate(names):
                 here = "/".join(names[:level])
-                spelled = _spelling(descriptor, name)
+                spelled = _find_spelling(descriptor, name)
                 if spelled is None:
                     return None
                 if spelled != name or level == len(names) - 1:
-                    return joined(here, spelled)
+                    return join_path(here, spelled)
                 try:
-                    deeper = enter(descriptor, name)
+                    deeper = open_subfolder(descriptor, name)
                 except OSError as failure:
                     if failure.errno in (errno.ENOTDIR, errno.ELOOP):
-                        return joined(here, name)
+                        return join_path(here, name)
                     raise
                 os.close(descriptor)
                 descriptor = deeper
@@ -42,18 +42,18 @@ def find_collision(root: Root, path: str) -> str | None:
     return None
 
 
-def refuse_collision(root: Root, path: str, own: str = "") -> None:
+def refuse_collision(root: VaultRoot, path: str, own: str = "") -> None:
     """Raises AlreadyExists or Conflict if something is in the way of ``path``, unless that is ``own``, another
     spelling of it."""
     existing = find_collision(root, path)
     if existing is None or existing == own != path:
         return
     if existing == path:
-        raise occupied(path)
-    raise blocked(path, existing) if path.startswith(f"{existing}/") else clash(path, existing)
+        raise occupied_error(path)
+    raise blocked_error(path, existing) if path.startswith(f"{existing}/") else spelling_clash_error(path, existing)
 
 
-def _spelling(folder: int, name: str) -> str | None:
+def _find_spelling(folder: int, name: str) -> str | None:
     """How the entry that is, or collides with, ``name`` is spelled; None without one. The folder is listed only if
     the exact name is not there, or the file system may not care for case."""
     try:
@@ -61,20 +61,20 @@ def _spelling(folder: int, name: str) -> str | None:
     except FileNotFoundError:
         pass
     else:
-        if not _is_also(folder, _respelled(name), status):
+        if not _is_same_file(folder, _respell(name), status):
             return name
-    wanted = key(name)
-    found = [entry for entry in os.listdir(folder) if key(entry) == wanted]
+    wanted = collision_key(name)
+    found = [entry for entry in os.listdir(folder) if collision_key(entry) == wanted]
     return name if name in found else min(found, default=None)
 
 
-def _respelled(name: str) -> str | None:
+def _respell(name: str) -> str | None:
     """Another name with the same key, if there is one."""
     forms = (name.swapcase(), unicodedata.normalize("NFD", name), unicodedata.normalize("NFC", name))
     return next((form for form in forms if form != name), None)
 
 
-def _is_also(folder: int, other: str | None, status: os.stat_result) -> bool:
+def _is_same_file(folder: int, other: str | None, status: os.stat_result) -> bool:
     """Whether ``other`` leads to the same file: so it does where the file system ignores case."""
     if other is None:
         return False

@@ -39,21 +39,21 @@ def disk_failure(failure: OSError) -> StrongroomError | None:
 
 
 @contextmanager
-def typed(path: str) -> Iterator[None]:
+def translate_os_errors(path: str) -> Iterator[None]:
     """Gives every expected ``OSError`` inside its type and the vault-relative ``path``; others pass through."""
     try:
         yield
     except OSError as failure:
-        error = disk_failure(failure) or _of_path(failure, path)
+        error = disk_failure(failure) or _path_failure(failure, path)
         if error is None:
             raise
         raise error from failure
 
 
-def _of_path(failure: OSError, path: str) -> StrongroomError | None:
+def _path_failure(failure: OSError, path: str) -> StrongroomError | None:
     code = failure.errno
     if code in (errno.ENOENT, errno.ENOTDIR):
-        return not_found(path)
+        return not_found_error(path)
     if code in _REFUSED:
         return ReadOnly(
             f"the server may not open or change '{path}'", hint="the operator must check its permissions", path=path
@@ -64,10 +64,10 @@ def _of_path(failure: OSError, path: str) -> StrongroomError | None:
         return InvalidArgument("path", f"leads through a symbolic link: '{path}'")
     if code in _UNNAMEABLE:
         return InvalidArgument("path", "has a name that this file system does not accept")
-    return unavailable(failure)
+    return machine_failure(failure)
 
 
-def unavailable(failure: OSError) -> StrongroomError | None:
+def machine_failure(failure: OSError) -> StrongroomError | None:
     """Failures of the machine rather than of one path; None for any other."""
     if failure.errno in _EXHAUSTED:
         return Overloaded("the server has too many files open, or too little memory")
@@ -76,11 +76,11 @@ def unavailable(failure: OSError) -> StrongroomError | None:
     return None
 
 
-def not_found(path: str) -> NotFound:
+def not_found_error(path: str) -> NotFound:
     return NotFound(f"there is no file '{path}'", path=path)
 
 
-def not_a_file(path: str, mode: int) -> InvalidArgument:
+def not_a_file_error(path: str, mode: int) -> InvalidArgument:
     """Why what stands at ``path`` is not read or written."""
     if stat.S_ISLNK(mode):
         return InvalidArgument("path", f"is a symbolic link, which is never followed: '{path}'")
@@ -89,7 +89,7 @@ def not_a_file(path: str, mode: int) -> InvalidArgument:
     return InvalidArgument("path", f"is not a regular file: '{path}'")
 
 
-def changed(path: str, kept: str | None = None) -> Conflict:
+def changed_error(path: str, kept: str | None = None) -> Conflict:
     """Something else than the expected version stands at ``path``; ``kept``: where a further version was put."""
     if kept:
         return Conflict(
@@ -101,15 +101,15 @@ def changed(path: str, kept: str | None = None) -> Conflict:
     return Conflict(f"'{path}' has changed since it was read", hint="read it again and repeat the change", path=path)
 
 
-def gone(path: str) -> Conflict:
+def gone_error(path: str) -> Conflict:
     return Conflict(f"'{path}' was removed or moved since it was read", hint="look where it went", path=path)
 
 
-def occupied(path: str) -> AlreadyExists:
+def occupied_error(path: str) -> AlreadyExists:
     return AlreadyExists(f"'{path}' exists already", hint="edit it, or choose another name", path=path)
 
 
-def blocked(path: str, existing: str) -> Conflict:
+def blocked_error(path: str, existing: str) -> Conflict:
     return Conflict(
         f"'{path}' cannot be made: '{existing}' is a file or a link, not a folder",
         hint="choose another folder",
@@ -118,7 +118,7 @@ def blocked(path: str, existing: str) -> Conflict:
     )
 
 
-def clash(path: str, existing: str) -> Conflict:
+def spelling_clash_error(path: str, existing: str) -> Conflict:
     """Another spelling of the same name, in case or Unicode form, is there already."""
     rest = path.split("/")[existing.count("/") + 1 :]  # not by length: spellings of one name differ in it
     return Conflict(

@@ -6,27 +6,27 @@ import os
 import stat
 
 from vaults.errors import TooLarge
-from vaults.files.failures import not_a_file
-from vaults.files.file_stamps import Content, regular_at, stamp_of
+from vaults.files.failures import not_a_file_error
+from vaults.files.file_stamps import FileContent, regular_file_at, stamp_of
 
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _ATTEMPTS = 4
 _PIECE = 1 << 20
 
 
-def read_file(folder: int, name: str, path: str, limit: int) -> Content:
+def read_file(folder: int, name: str, path: str, limit: int) -> FileContent:
     """The bytes of ``name`` in ``folder``, at most ``limit`` of them, and their version.
 
     A file that is written to meanwhile is read again; if that goes on, the version given is one that is gone, so
     that no edit based on these bytes is taken for current. Raises TooLarge, InvalidArgument; ``OSError`` passes.
     """
-    regular_at(folder, name, path)  # before opening: to open a device can already do something
+    regular_file_at(folder, name, path)  # before opening: to open a device can already do something
     descriptor = os.open(name, _FILE, dir_fd=folder)
     try:
         for attempt in range(_ATTEMPTS):
             before = os.fstat(descriptor)
             if not stat.S_ISREG(before.st_mode):
-                raise not_a_file(path, before.st_mode)
+                raise not_a_file_error(path, before.st_mode)
             if attempt:
                 os.lseek(descriptor, 0, os.SEEK_SET)
             data = b"" if before.st_size > limit else read_up_to(descriptor, limit + 1)
@@ -35,7 +35,7 @@ def read_file(folder: int, name: str, path: str, limit: int) -> Content:
             stamp = stamp_of(before)
             if stamp.size == len(data) and stamp_of(os.fstat(descriptor)).same(stamp):
                 break
-        return Content(data, stamp)
+        return FileContent(data, stamp)
     finally:
         os.close(descriptor)
 

@@ -6,11 +6,11 @@ import os
 import stat
 from dataclasses import dataclass
 
-from vaults.files.failures import not_a_file
+from vaults.files.failures import not_a_file_error
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class FileStamp:
     """Size in bytes, time of the last change in nanoseconds, and which file it is."""
 
     size: int
@@ -18,21 +18,21 @@ class Stamp:
     inode: int
     device: int
 
-    def same(self, other: Stamp) -> bool:
+    def same(self, other: FileStamp) -> bool:
         """Whether both are one version of one file. Device numbers may change with a remount, so they do not count."""
         return (self.inode, self.size, self.mtime_ns) == (other.inode, other.size, other.mtime_ns)
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class FileContent:
     """Bytes read, and the version they belong to."""
 
     data: bytes
-    stamp: Stamp
+    stamp: FileStamp
 
 
-def stamp_of(status: os.stat_result) -> Stamp:
-    return Stamp(status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev)
+def stamp_of(status: os.stat_result) -> FileStamp:
+    return FileStamp(status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev)
 
 
 def status_at(folder: int, name: str) -> os.stat_result:
@@ -40,9 +40,9 @@ def status_at(folder: int, name: str) -> os.stat_result:
     return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
 
-def regular_at(folder: int, name: str, path: str) -> os.stat_result:
+def regular_file_at(folder: int, name: str, path: str) -> os.stat_result:
     """As ``status_at``, for a regular file. Raises InvalidArgument for anything else."""
     status = status_at(folder, name)
     if not stat.S_ISREG(status.st_mode):
-        raise not_a_file(path, status.st_mode)
+        raise not_a_file_error(path, status.st_mode)
     return status

@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vaults.errors import InvalidArgument, VaultUnavailable
-from vaults.files.failures import unavailable
+from vaults.files.failures import machine_failure
 from vaults.files.file_stamps import status_at
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOCK_WAIT_S = 1.0
 
 
-def segments(path: str) -> list[str]:
+def path_segments(path: str) -> list[str]:
     """The names of a vault-relative path; none for the vault's own folder. Raises InvalidArgument if one climbs."""
     names = path.split("/") if path else []
     if any(name in ("", ".", "..") or "\0" in name for name in names):
@@ -37,7 +37,7 @@ def segments(path: str) -> list[str]:
     return names
 
 
-def enter(folder: int, name: str) -> int:
+def open_subfolder(folder: int, name: str) -> int:
     """Descriptor of the folder ``name`` in ``folder``. ``ELOOP`` for a link, on every system."""
     try:
         return os.open(name, _FOLDER, dir_fd=folder)
@@ -48,7 +48,7 @@ def enter(folder: int, name: str) -> int:
         raise
 
 
-class Root:
+class VaultRoot:
     """The vault's own folder. It is opened for each operation, and must stay the folder it was at first."""
 
     def __init__(self, path: Path) -> None:
@@ -61,7 +61,7 @@ class Root:
             # The operator may name the folder by a link; nothing below it is followed.
             descriptor = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as failure:
-            raise unavailable(failure) or _without_root() from failure
+            raise machine_failure(failure) or _root_missing_error() from failure
         status = os.fstat(descriptor)
         identity = (status.st_dev, status.st_ino)
         if self._identity is None:
@@ -78,7 +78,7 @@ class Root:
         descriptor = self.open()
         for name in names:
             try:
-                deeper = enter(descriptor, name)
+                deeper = open_subfolder(descriptor, name)
             finally:
                 os.close(descriptor)
             descriptor = deeper
@@ -95,7 +95,7 @@ class Root:
 
 
 @dataclass(slots=True)
-class Folder:
+class OpenFolder:
     """An open folder that writers share: one descriptor, however many changes are prepared in it."""
 
     descriptor: int
@@ -104,34 +104,34 @@ class Folder:
     users: int
 
 
-class Folders:
+class OpenFolders:
     """Folders in which changes are prepared at the moment.
 
     Each is held under a shared kernel lock, which dies with the process: a folder that can be locked exclusively has
     no writer at work, here or in another process, so temporary files in it are orphans.
     """
 
-    def __init__(self, root: Root) -> None:
+    def __init__(self, root: VaultRoot) -> None:
         self.root = root
         self._lock = threading.Lock()
-        self._held: dict[tuple[int, int], Folder] = {}
+        self._held: dict[tuple[int, int], OpenFolder] = {}
 
-    def hold(self, names: Sequence[str]) -> Folder:
+    def hold(self, names: Sequence[str]) -> OpenFolder:
         """The folder, opened anew or shared; give it back with ``release``."""
         descriptor = self.root.descend(names)
-        _share(descriptor)
+        _lock_shared(descriptor)
         status = os.fstat(descriptor)
         identity = (status.st_dev, status.st_ino)
         with self._lock:
             held = self._held.get(identity)
             if held is None:
-                held = self._held[identity] = Folder(descriptor, "/".join(names), identity, 0)
+                held = self._held[identity] = OpenFolder(descriptor, "/".join(names), identity, 0)
             else:
                 os.close(descriptor)
             held.users += 1
             return held
 
-    def release(self, folder: Folder) -> None:
+    def release(self, folder: OpenFolder) -> None:
         with self._lock:
             folder.users -= 1
             if not folder.users:
@@ -139,7 +139,7 @@ class Folders:
                 os.close(folder.descriptor)
 
 
-def _share(descriptor: int) -> None:
+def _lock_shared(descriptor: int) -> None:
     """Waits for a sweep to finish, which takes moments. Someone else's long lock must not stop writing: it is no
     sweep of ours. Neither must a file system without locks: there the sweep gets none either, and removes nothing."""
     deadline = time.monotonic() + _LOCK_WAIT_S
@@ -155,7 +155,7 @@ def _share(descriptor: int) -> None:
 
 
 @contextmanager
-def alone_in(descriptor: int) -> Iterator[bool]:
+def try_lock_folder(descriptor: int) -> Iterator[bool]:
     """Whether no writer is at work in the folder; none can start before the end."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -169,5 +169,5 @@ def alone_in(descriptor: int) -> Iterator[bool]:
             fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
-def _without_root() -> VaultUnavailable:
+def _root_missing_error() -> VaultUnavailable:
     return VaultUnavailable("the vault's folder cannot be opened", hint="the operator must check that it is there")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from vaults.errors import InvalidArgument
 from vaults.files.file_content import read_file
-from vaults.files.folders import Root
+from vaults.files.folders import VaultRoot
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -34,12 +34,12 @@ _PROGRAMS = frozenset(
 )
 
 
-def left_out(name: str) -> bool:
+def is_left_out(name: str) -> bool:
     """By the name of a file or folder alone."""
     return name.startswith(".") or name in _PROGRAMS
 
 
-class Ignoring:
+class IgnoreMatcher:
     """The rules at one moment. Patterns apply to paths relative to the root; those for a folder end in a slash."""
 
     def __init__(self, spec: GitIgnoreSpec | None, *, faulty: bool) -> None:
@@ -53,30 +53,30 @@ class Ignoring:
     def covers(self, path: str) -> bool:
         """Whether a walk reaches the file ``path``."""
         names = path.split("/")
-        if any(left_out(name) for name in names):
+        if any(is_left_out(name) for name in names):
             return False
         folders = ("/".join(names[:level]) + "/" for level in range(1, len(names)))
         return self._spec is None or not (any(map(self.skips, folders)) or self.skips(path))
 
 
-class Rules:
+class IgnoreRules:
     """The operator's patterns, and how to read the owner's."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._patterns = tuple(patterns)
-        self._known: tuple[tuple[str, ...], Ignoring] = ((), Ignoring(None, faulty=False))
-        if self._patterns and _compiled(self._patterns).faulty:
+        self._known: tuple[tuple[str, ...], IgnoreMatcher] = ((), IgnoreMatcher(None, faulty=False))
+        if self._patterns and _compile(self._patterns).faulty:
             raise InvalidArgument("exclude", "has a pattern that is none of gitignore's")
 
-    def ignoring(self, root: Root) -> Ignoring:
+    def load_matcher(self, root: VaultRoot) -> IgnoreMatcher:
         """The rules now, with the ignore file as it stands."""
-        lines = (*self._patterns, *_ignore_file(root))
+        lines = (*self._patterns, *_read_ignore_file(root))
         if self._known[0] != lines:
-            self._known = (lines, _compiled(lines))
+            self._known = (lines, _compile(lines))
         return self._known[1]
 
 
-def _ignore_file(root: Root) -> list[str]:
+def _read_ignore_file(root: VaultRoot) -> list[str]:
     """Lines of the ignore file; none without one. One that cannot be read stops the walk: what it hides is not ours."""
     with root.folder(()) as folder, suppress(FileNotFoundError):
         content = read_file(folder, IGNORE_FILE, IGNORE_FILE, _MAX_BYTES)
@@ -84,10 +84,10 @@ def _ignore_file(root: Root) -> list[str]:
     return []
 
 
-def _compiled(lines: Sequence[str]) -> Ignoring:
+def _compile(lines: Sequence[str]) -> IgnoreMatcher:
     """A line that is no pattern matches nothing, as in git, and is reported."""
     if not lines:
-        return Ignoring(None, faulty=False)
+        return IgnoreMatcher(None, faulty=False)
     from pathspec import GitIgnoreSpec
 
     sound = []
@@ -95,4 +95,4 @@ def _compiled(lines: Sequence[str]) -> Ignoring:
         with suppress(ValueError):
             GitIgnoreSpec.from_lines([line])
             sound.append(line)
-    return Ignoring(GitIgnoreSpec.from_lines(sound), faulty=len(sound) < len(lines))
+    return IgnoreMatcher(GitIgnoreSpec.from_lines(sound), faulty=len(sound) < len(lines))

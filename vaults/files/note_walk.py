@@ -14,17 +14,17 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from vaults.errors import InvalidArgument, Overloaded, VaultUnavailable
-from vaults.files.failures import unavailable
-from vaults.files.file_stamps import Stamp, stamp_of, status_at
-from vaults.files.folders import Root, enter
-from vaults.files.ignore_rules import IGNORE_FILE, Ignoring, Rules, left_out
-from vaults.files.paths import MAX_PATH_BYTES, MAX_SEGMENTS, NOTE_SUFFIXES, is_note, joined, located
+from vaults.files.failures import machine_failure
+from vaults.files.file_stamps import FileStamp, stamp_of, status_at
+from vaults.files.folders import VaultRoot, open_subfolder
+from vaults.files.ignore_rules import IGNORE_FILE, IgnoreMatcher, IgnoreRules, is_left_out
+from vaults.files.paths import MAX_PATH_BYTES, MAX_SEGMENTS, NOTE_SUFFIXES, is_note, join_path, normalize_path
 
 _SUSPECT = re.compile(r"[\x00-\x1f\x7f\\%~]")
 _SHORT = 2 * MAX_SEGMENTS  # so few characters cannot be too many levels
 
 
-class Reason(StrEnum):
+class SkipReason(StrEnum):
     """Why something was passed over: words for people that stay as they are."""
 
     LINK = "symbolic link"
@@ -37,54 +37,54 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundNote:
     """A note, by its vault-relative path, and its version."""
 
     path: str
-    stamp: Stamp
+    stamp: FileStamp
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class SkippedPath:
     """Something that is there but is not read; ``path`` is fit to be shown, even where the name is not.
-    ``reason``: a ``Reason`` from the walk; whoever reads the files may have others."""
+    ``reason``: a ``SkipReason`` from the walk; whoever reads the files may have others."""
 
     path: str
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class WalkResult:
     """``unread``: folders that could not be listed wholly. Nothing below them may be taken for gone."""
 
-    found: list[Found] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
+    found: list[FoundNote] = field(default_factory=list)
+    skipped: list[SkippedPath] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
 
 
-def walk(root: Root, names: Sequence[str], rules: Rules) -> Walk:
+def walk(root: VaultRoot, names: Sequence[str], rules: IgnoreRules) -> WalkResult:
     """Every note below ``names``, a folder, or that one note; nothing if nothing is there, or it is left out.
 
     Raises VaultUnavailable, also if the root goes meanwhile.
     """
-    ignoring = rules.ignoring(root)
-    gathering = _Gathering(Walk(), ignoring)
+    ignoring = rules.load_matcher(root)
+    gathering = _Walker(WalkResult(), ignoring)
     path = "/".join(names)
     if ignoring.faulty:
-        gathering.result.skipped.append(Skipped(IGNORE_FILE, Reason.BAD_PATTERN))
+        gathering.result.skipped.append(SkippedPath(IGNORE_FILE, SkipReason.BAD_PATTERN))
     try:
         if not names:
-            descend(root.open(), "", gathering.visit, gathering.failed)
-        elif not any(map(left_out, names)):
+            walk_folders(root.open(), "", gathering.visit, gathering.failed)
+        elif not any(map(is_left_out, names)):
             with root.folder(names[:-1]) as above:
                 gathering.start(above, names[-1], path)
     except OSError as failure:
-        _tell(failure, path, gathering.failed)
+        _report_failure(failure, path, gathering.failed)
     os.close(root.open())  # a walk over a disk that is being taken away finds ever less, and must not be believed
     return gathering.result
 
 
-def descend(
+def walk_folders(
     descriptor: int,
     path: str,
     visit: Callable[[int, str], list[str]],
@@ -100,7 +100,7 @@ def descend(
         try:
             open_folders[-1] = (folder, here, iter(visit(folder, here)))
         except OSError as failure:
-            _tell(failure, here, failed)
+            _report_failure(failure, here, failed)
 
     try:
         attempt(descriptor, path)
@@ -111,19 +111,19 @@ def descend(
                 os.close(open_folders.pop()[0])
                 continue
             try:
-                deeper = enter(folder, name)
+                deeper = open_subfolder(folder, name)
             except OSError as failure:
-                _tell(failure, joined(here, name), failed)
+                _report_failure(failure, join_path(here, name), failed)
             else:
-                attempt(deeper, joined(here, name))
+                attempt(deeper, join_path(here, name))
     finally:
         for folder, _, _ in open_folders:
             os.close(folder)
 
 
-def _tell(failure: OSError, path: str, failed: Callable[[str, OSError], None]) -> None:
+def _report_failure(failure: OSError, path: str, failed: Callable[[str, OSError], None]) -> None:
     """Nothing can be said of a vault whose own folder fails, or when the machine is at its end."""
-    error = unavailable(failure)
+    error = machine_failure(failure)
     if isinstance(error, Overloaded):
         raise error from failure
     if not path:
@@ -131,10 +131,10 @@ def _tell(failure: OSError, path: str, failed: Callable[[str, OSError], None]) -
     failed(path, failure)
 
 
-class _Gathering:
+class _Walker:
     """One walk's results so far."""
 
-    def __init__(self, result: Walk, ignoring: Ignoring) -> None:
+    def __init__(self, result: WalkResult, ignoring: IgnoreMatcher) -> None:
         self.result = result
         self._ignoring = ignoring
 
@@ -143,11 +143,11 @@ class _Gathering:
         status = status_at(above, name)
         if stat.S_ISDIR(status.st_mode):
             if self._ignoring.covers(path + "/") and self._usable(path, path + "/x", name):
-                descend(enter(above, name), path, self.visit, self.failed)
+                walk_folders(open_subfolder(above, name), path, self.visit, self.failed)
         elif not stat.S_ISREG(status.st_mode):
-            self._pass_over(path, Reason.LINK if stat.S_ISLNK(status.st_mode) else Reason.ODD)
+            self._skip(path, SkipReason.LINK if stat.S_ISLNK(status.st_mode) else SkipReason.ODD)
         elif is_note(path) and self._ignoring.covers(path) and self._usable(path, path, name):
-            self.result.found.append(Found(path, stamp_of(status)))
+            self.result.found.append(FoundNote(path, stamp_of(status)))
 
     def visit(self, folder: int, here: str) -> list[str]:
         """Takes up the notes of one folder; returns the folders to go on with."""
@@ -157,7 +157,7 @@ class _Gathering:
         with os.scandir(folder) as entries:
             for entry in entries:
                 name = entry.name
-                if left_out(name):
+                if is_left_out(name):
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     # Something below must be nameable too, and not be the one level too many.
@@ -166,11 +166,11 @@ class _Gathering:
                     ):
                         deeper.append(name)
                 elif not entry.is_file(follow_symlinks=False):
-                    self._pass_over(prefix + name, Reason.LINK if entry.is_symlink() else Reason.ODD)
+                    self._skip(prefix + name, SkipReason.LINK if entry.is_symlink() else SkipReason.ODD)
                 elif name.lower().endswith(NOTE_SUFFIXES) and not ignoring.skips(path := prefix + name):
                     status = self._status(entry, here) if self._usable(path, path, name) else None
                     if status is not None:
-                        found.append(Found(path, stamp_of(status)))
+                        found.append(FoundNote(path, stamp_of(status)))
         return deeper
 
     def failed(self, path: str, failure: OSError) -> None:
@@ -178,18 +178,18 @@ class _Gathering:
         if failure.errno in (errno.ENOENT, errno.ENOTDIR):
             return
         if failure.errno == errno.ELOOP:
-            self._pass_over(path, Reason.LINK)
+            self._skip(path, SkipReason.LINK)
             return
-        self._pass_over(path, Reason.UNREADABLE)
+        self._skip(path, SkipReason.UNREADABLE)
         self.result.unread.append(path)
 
     def _usable(self, shown: str, path: str, name: str) -> bool:
         """Whether callers can name ``path``; almost all names are plain, and are told so by one look."""
         if name.isascii() and len(path) < _SHORT and _SUSPECT.search(name) is None:
             return True
-        reason = _unusable(path)
+        reason = _reason_unusable(path)
         if reason:
-            self._pass_over(shown, reason)
+            self._skip(shown, reason)
         return reason is None
 
     def _status(self, entry: os.DirEntry[str], here: str) -> os.stat_result | None:
@@ -202,20 +202,20 @@ class _Gathering:
                 self.failed(here, failure)
             return None
 
-    def _pass_over(self, path: str, reason: Reason) -> None:
+    def _skip(self, path: str, reason: SkipReason) -> None:
         shown = os.fsencode(path).decode("utf-8", "replace")
-        self.result.skipped.append(Skipped(shown, reason))
+        self.result.skipped.append(SkippedPath(shown, reason))
 
 
-def _unusable(path: str) -> Reason | None:
+def _reason_unusable(path: str) -> SkipReason | None:
     try:
         encoded = path.encode()
     except UnicodeEncodeError:
-        return Reason.NOT_UTF8
+        return SkipReason.NOT_UTF8
     if len(encoded) > MAX_PATH_BYTES or path.count("/") >= MAX_SEGMENTS:
-        return Reason.TOO_DEEP
+        return SkipReason.TOO_DEEP
     try:
-        located(path)
+        normalize_path(path)
     except InvalidArgument:
-        return Reason.UNUSABLE
+        return SkipReason.UNUSABLE
     return None

@@ -14,11 +14,11 @@ from typing import Any, Literal
 
 from vaults.errors import Overloaded, ReadOnly, VaultUnavailable
 from vaults.files.tree import Tree
-from vaults.files.watch.folder_watcher import NOT_YET, Watcher, Watching
+from vaults.files.watch.folder_watcher import NOT_WATCHING_YET, Watcher, WatchState
 from vaults.files.writes.late_writes import LateWrites
 from vaults.settings import NotesSettings
 
-Phase = Literal["unread", "scanning", "ready", "unavailable"]
+IndexPhase = Literal["unread", "scanning", "ready", "unavailable"]
 
 WAIT_S = 20.0
 """Seconds a write waits for the writes before it."""
@@ -30,17 +30,17 @@ STEP_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class IndexProgress:
     """How far the index follows the files. ``watching``: how changes by others are noticed, or why not."""
 
-    phase: Phase = "unread"
+    phase: IndexPhase = "unread"
     done: int = 0
     total: int = 0
     watching: str = "off"
     reason: str | None = None
 
 
-def _words(state: Watching) -> str:
+def _describe_watch(state: WatchState) -> str:
     return f"{state.mode}: {state.reason}" if state.reason else state.mode
 
 
@@ -55,7 +55,7 @@ class Notebook:
         self.settings = settings
         self.refused: set[int] = set()
         """Numbers of changes that failed and are still to be taken back, or to be called failed in the journal."""
-        self.progress = Progress()
+        self.progress = IndexProgress()
         self.watcher: Watcher | None = None
         self.looking = asyncio.Lock()
         """One look at the files at a time: two would take what one of them moved for gone."""
@@ -72,14 +72,16 @@ class Notebook:
         self._settled = asyncio.Event()
 
     @property
-    def now(self) -> Progress:
+    def now(self) -> IndexProgress:
         """How far the index is, and how the folder is watched at this moment."""
         if self.watcher is None:
             return self.progress
         state = self.watcher.state
-        told = replace(self.progress, watching="starting" if state.reason == NOT_YET else _words(state))
+        told = replace(
+            self.progress, watching="starting" if state.reason == NOT_WATCHING_YET else _describe_watch(state)
+        )
         # Before it stands it is not lost: the folder may just be big.
-        lost = state.mode == "failed" and self.progress.phase != "scanning" and state.reason != NOT_YET
+        lost = state.mode == "failed" and self.progress.phase != "scanning" and state.reason != NOT_WATCHING_YET
         return replace(told, phase="unavailable", reason=state.reason) if lost else told
 
     @property
@@ -128,7 +130,7 @@ class Notebook:
             os.close(descriptor)
             raise
 
-    def tell(self, progress: Progress) -> None:
+    def tell(self, progress: IndexProgress) -> None:
         """Say how far the index is."""
         self.progress = progress
         if progress.phase in ("ready", "unavailable"):

@@ -37,25 +37,25 @@ _SHORT = re.compile(r"(?=.{1,8}(?:\.|$))[^.~ ]{1,6}~[0-9]+(?:\.[^. ]{0,3})?$")
 _JOINER = re.compile("[\u200c\u200d]")
 
 
-def located(text: str) -> str:
+def normalize_path(text: str) -> str:
     """A caller's path in the vault's form: segments joined by ``/``, none hidden, none that climbs.
 
     One trailing slash is dropped. Raises InvalidArgument for whatever could mean a place outside the vault, or could
     not be shown on a line.
     """
     path = text[:-1] if text.endswith("/") and len(text) > 1 else text
-    reason = _refusal(path)
+    reason = _reason_refused(path)
     if reason:
         raise InvalidArgument("path", reason, hint="give a path inside the vault, such as projects/plan.md")
     return path
 
 
-def note_path(text: str) -> str:
-    """``located(text)`` as the path of a note: ``.md`` is appended unless it has a note's suffix already."""
+def to_note_path(text: str) -> str:
+    """``normalize_path(text)`` as the path of a note: ``.md`` is appended unless it has a note's suffix already."""
     if text.endswith("/"):
         raise InvalidArgument("path", "names a folder", hint="give the note's name too, such as projects/plan.md")
-    path = located(text)
-    return path if is_note(path) else located(path + ".md")
+    path = normalize_path(text)
+    return path if is_note(path) else normalize_path(path + ".md")
 
 
 _OTHER_FILES = {
@@ -90,31 +90,31 @@ def is_note(path: str) -> bool:
     return path.lower().endswith(NOTE_SUFFIXES)
 
 
-SCHEME = "note://"
+NOTE_SCHEME = "note://"
 """What the address of a note begins with; it names no vault: that is the one the reader is in."""
 
 
-def address(path: str) -> str:
+def to_address(path: str) -> str:
     """The address of the note at ``path``, percent-encoded."""
-    return f"{SCHEME}{quote(path)}"
+    return f"{NOTE_SCHEME}{quote(path)}"
 
 
-def addressed(text: str) -> str | None:
+def path_from_address(text: str) -> str | None:
     """The path behind the address of a note; None for what is no address."""
-    return unquote(text.removeprefix(SCHEME)) if text.startswith(SCHEME) else None
+    return unquote(text.removeprefix(NOTE_SCHEME)) if text.startswith(NOTE_SCHEME) else None
 
 
 def check_creatable(path: str) -> None:
     """Refuses new names that some system would refuse, change or hide. Raises InvalidArgument."""
-    if located(path) != path:
+    if normalize_path(path) != path:
         raise InvalidArgument("path", "names a folder")
     for segment in path.split("/"):
-        reason = _uncreatable(segment)
+        reason = _reason_uncreatable(segment)
         if reason:
             raise InvalidArgument("path", reason, hint="choose a name that works on every system")
 
 
-def key(path: str) -> str:
+def collision_key(path: str) -> str:
     """Identity of a path: two names with one key are the same file on some system, so they collide.
 
     Canonical caseless matching, composed: independent of case and of Unicode's normal forms, and of no locale.
@@ -124,18 +124,18 @@ def key(path: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", path).casefold())
 
 
-def parent(path: str) -> str:
+def parent_folder(path: str) -> str:
     """The folder of ``path``; an empty text is the vault's own folder."""
     return path.rpartition("/")[0]
 
 
-def joined(folder: str, name: str) -> str:
+def join_path(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
 def conflict_path(path: str, moment: datetime, attempt: int = 0) -> str:
     """Where another version of ``path`` is kept: ``plan.conflict-20261121T224348Z.md``, in the same folder."""
-    folder, name = parent(path), path.rpartition("/")[2]
+    folder, name = parent_folder(path), path.rpartition("/")[2]
     stem, dot, suffix = name.rpartition(".")
     if not stem:
         stem, dot, suffix = name, "", ""
@@ -143,10 +143,10 @@ def conflict_path(path: str, moment: datetime, attempt: int = 0) -> str:
     tail = f".conflict-{moment.astimezone(UTC):%Y%m%dT%H%M%SZ}{again}{dot}{suffix}"
     room = MAX_NAME_BYTES - len(tail.encode(errors="surrogateescape"))
     kept = stem.encode(errors="surrogateescape")[:room].decode(errors="ignore")
-    return joined(folder, kept + tail)
+    return join_path(folder, kept + tail)
 
 
-def _refusal(path: str) -> str | None:
+def _reason_refused(path: str) -> str | None:
     """Why no caller may use this path, or None."""
     if not path:
         return "must not be empty"
@@ -156,10 +156,10 @@ def _refusal(path: str) -> str | None:
         return f"must be at most {MAX_PATH_BYTES} bytes long"
     if _UNSPEAKABLE.search(path):
         return "must not contain control characters, line ends or backslashes"
-    return _refusal_of_segments(path.split("/"), path)
+    return _reason_segments_refused(path.split("/"), path)
 
 
-def _refusal_of_segments(segments: list[str], path: str) -> str | None:
+def _reason_segments_refused(segments: list[str], path: str) -> str | None:
     first = segments[0]
     rules = (
         (not first, "must be relative to the vault: it must not start with '/'"),
@@ -170,7 +170,7 @@ def _refusal_of_segments(segments: list[str], path: str) -> str | None:
             first.startswith(".") or "/." in path,
             "must not contain '.', '..' or a hidden name (one that starts with a dot)",
         ),
-        ("%" in path and _climbs_when_decoded(path), "must not contain '..', also not percent-encoded"),
+        ("%" in path and _may_climb_decoded(path), "must not contain '..', also not percent-encoded"),
         (
             not path.isascii() and {".", ".."} & {each.translate(_DOTS) for each in segments},
             "must not contain '.' or '..', also not of wide dots",
@@ -183,7 +183,7 @@ def _refusal_of_segments(segments: list[str], path: str) -> str | None:
     return next((reason for broken, reason in rules if broken), None)
 
 
-def _climbs_when_decoded(path: str) -> bool:
+def _may_climb_decoded(path: str) -> bool:
     """Some gateway may decode once more than we do: a name that then climbs was never meant as a name."""
     decoded = unquote(path)
     while decoded != path:  # each round shortens the text
@@ -193,11 +193,11 @@ def _climbs_when_decoded(path: str) -> bool:
     return False
 
 
-def _uncreatable(segment: str) -> str | None:
+def _reason_uncreatable(segment: str) -> str | None:
     """Why no file or folder of this name should be made, or None."""
     plain = segment.translate(_DOTS)
     spaced = segment != segment.strip() or plain.endswith(".")
-    hidden = _INVISIBLE.search(segment) or not _joiners_are_needed(segment)
+    hidden = _INVISIBLE.search(segment) or not _needs_joiners(segment)
     rules = (
         (len(segment.encode()) > MAX_NAME_BYTES, f"has a name over {MAX_NAME_BYTES} bytes"),
         (segment.startswith("-"), "has a name that starts with '-'"),
@@ -212,7 +212,7 @@ def _uncreatable(segment: str) -> str | None:
     return next((reason for broken, reason in rules if broken), None)
 
 
-def _joiners_are_needed(segment: str) -> bool:
+def _needs_joiners(segment: str) -> bool:
     """Zero-width joiners are part of writing Persian, Indic scripts and some emoji; elsewhere they only deceive."""
     for match in _JOINER.finditer(segment):
         before, after = segment[: match.start()][-1:], segment[match.end() :][:1]

@@ -10,25 +10,25 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-FOLDER, FILE = 0o700, 0o600
+FOLDER_MODE, FILE_MODE = 0o700, 0o600
 
 
-def private_folder(path: Path) -> None:
+def make_private_folder(path: Path) -> None:
     """Make a folder, and those above it that are missing; put right one that is there."""
     for folder in (*reversed(path.parents), path):
         with suppress(FileExistsError):
-            folder.mkdir(FOLDER)
-    tighten(path, FOLDER)
+            folder.mkdir(FOLDER_MODE)
+    tighten_permissions(path, FOLDER_MODE)
 
 
-def private_file(path: Path) -> None:
+def make_private_file(path: Path) -> None:
     """Make an empty file where there is none; put right one that is there."""
     with suppress(FileExistsError):
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE))
-    tighten(path, FILE)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE))
+    tighten_permissions(path, FILE_MODE)
 
 
-def tighten(path: Path, mode: int) -> None:
+def tighten_permissions(path: Path, mode: int) -> None:
     """Take every permission away that ``mode`` has not. Somebody else's file, and one that is not there, stay."""
     with suppress(OSError):
         # By its name: to open and close a database's file would drop the locks this process holds on it.

@@ -19,36 +19,36 @@ DIGITS = 2
 Edge = tuple[int, int]
 
 
-def hubs(tx: Reader) -> dict[int, float]:
+def read_scores(tx: Reader) -> dict[int, float]:
     """Notes by number and how central each was when it was last worked out; one that is not in it has nothing."""
     return {int(note): float(hub) for note, hub in tx.all("SELECT note, hub FROM note_scores")}
 
 
-def hub(tx: Reader, note: int) -> float:
+def read_score(tx: Reader, note: int) -> float:
     """The same of one note."""
     return float(tx.value("SELECT hub FROM note_scores WHERE note = ?", (note,)) or 0.0)
 
 
-def edges(tx: Reader) -> list[Edge]:
+def read_edges(tx: Reader) -> list[Edge]:
     """Notes that are linked, either way, each pair once."""
     rows = tx.all("SELECT DISTINCT note, meant FROM note_links WHERE meant IS NOT NULL AND meant <> note")
     return list({(min(a, b), max(a, b)) for a, b in rows})
 
 
-def scored(tx: Reader) -> int:
+def read_scored_change(tx: Reader) -> int:
     """The change of the graph the scores are of; 0: of none yet."""
     return int(tx.value("SELECT value FROM vault_info WHERE key = 'scored'") or 0)
 
 
-def owed(tx: Reader) -> bool:
+def is_due(tx: Reader) -> bool:
     """Whether the graph changed since the scores were worked out, or they were dropped, and there is or was anything to
     score."""
     some = tx.one("SELECT 1 FROM note_scores LIMIT 1") is not None
     linked = tx.one("SELECT 1 FROM note_links WHERE meant IS NOT NULL AND meant <> note LIMIT 1") is not None
-    return some != linked or (some and graph_clock.last(tx) != scored(tx))
+    return some != linked or (some and graph_clock.read_latest(tx) != read_scored_change(tx))
 
 
-def centrality(linked: Collection[Edge]) -> dict[int, float]:
+def compute_centrality(linked: Collection[Edge]) -> dict[int, float]:
     """Eigenvector centrality (Bonacich, Power and centrality, 1987) of the notes that are linked at all, 0 to 100, by
     at most 50 power iterations on the undirected graph. Linear in the edges; 60,000 take some tens of milliseconds, so
     call it on a thread."""
@@ -70,27 +70,27 @@ def centrality(linked: Collection[Edge]) -> dict[int, float]:
             found = rustworkx.eigenvector_centrality(graph, weight_fn=float, max_iter=ITERATIONS, tol=tolerance)
         except rustworkx.FailedToConverge:
             continue
-        return _scaled(numbers, [found[index] for index in range(len(numbers))])
+        return _scale(numbers, [found[index] for index in range(len(numbers))])
     return dict.fromkeys(numbers, 0.0)
 
 
-def _scaled(numbers: Iterable[int], values: Collection[float]) -> dict[int, float]:
+def _scale(numbers: Iterable[int], values: Collection[float]) -> dict[int, float]:
     top = max(values)
     if not (top > 0 and math.isfinite(top)):
         return dict.fromkeys(numbers, 0.0)
     return {number: round(100 * abs(value) / top, DIGITS) for number, value in zip(numbers, values, strict=True)}
 
 
-def differing(tx: Reader, found: Mapping[int, float]) -> list[tuple[int, float | None]]:
+def find_changed_scores(tx: Reader, found: Mapping[int, float]) -> list[tuple[int, float | None]]:
     """Notes whose score is another than is kept, and which it is; None: none any more. In the order of their rows."""
-    held = hubs(tx)
+    held = read_scores(tx)
     gone: list[tuple[int, float | None]] = [(note, None) for note in held if note not in found]
     return sorted(
         gone + [(note, hub) for note, hub in found.items() if held.get(note) != hub], key=lambda each: each[0]
     )
 
 
-def store(tx: Writer, fresh: Iterable[tuple[int, float | None]]) -> None:
+def store_scores(tx: Writer, fresh: Iterable[tuple[int, float | None]]) -> None:
     """Write some scores down; those of notes that are gone meanwhile are left out."""
     rows = list(fresh)
     tx.many("DELETE FROM note_scores WHERE note = ?", [(note,) for note, hub in rows if hub is None])
@@ -101,7 +101,7 @@ def store(tx: Writer, fresh: Iterable[tuple[int, float | None]]) -> None:
     )
 
 
-def settled(tx: Writer, change: int) -> None:
+def mark_scored(tx: Writer, change: int) -> None:
     """All scores are as of this change of the graph."""
     tx.run(
         "INSERT INTO vault_info (key, value) VALUES ('scored', :change)"

@@ -11,30 +11,30 @@ from vaults import clock
 from vaults.db.connection import Database
 from vaults.errors import StrongroomError
 from vaults.graph import co_access_pairs
-from vaults.graph.co_access_pairs import Pair
+from vaults.graph.co_access_pairs import CoAccessPair
 
 FLUSH_S = 5.0
 """Seconds a meeting waits for others to share its transaction."""
 
-READ_S = 1.0
+FLUSH_WAIT_S = 1.0
 """Seconds who reads of pairs waits for the newest of them to be written."""
 
-WAITING = 20_000
+MAX_PENDING = 20_000
 """Pairs kept while they cannot be written; what comes then is lost: it is a hint, not a record."""
 
-LAST = 4
+MAX_OPENED = 4
 """Notes a session opened before that count as open beside the next."""
 
-SESSIONS = 1_000
+MAX_SESSIONS = 1_000
 """Sessions whose last notes are remembered."""
 
 
-class Together:
+class CoAccessRecorder:
     """One per open vault, used on its event loop. A killed process loses the last seconds of it."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._met: Counter[Pair] = Counter()
+        self._met: Counter[CoAccessPair] = Counter()
         self._open: OrderedDict[str, deque[str]] = OrderedDict()
         self._timer: asyncio.TimerHandle | None = None
         self._writing: set[asyncio.Task[None]] = set()
@@ -42,21 +42,21 @@ class Together:
     def found(self, paths: Sequence[str]) -> None:
         """Notes of one answer, best first. Only notes: their paths."""
         if len(paths) > 1:
-            self._add(co_access_pairs.among("found", paths))
+            self._add(co_access_pairs.pair_all("found", paths))
 
     def opened(self, session: str, paths: Sequence[str]) -> None:
         """Notes a session was given to read, one after another."""
-        for path in paths[: co_access_pairs.MOST]:
-            last = self._open.setdefault(session, deque(maxlen=LAST))
+        for path in paths[: co_access_pairs.MAX_NOTES]:
+            last = self._open.setdefault(session, deque(maxlen=MAX_OPENED))
             self._open.move_to_end(session)
-            self._add(co_access_pairs.beside("read", path, last))
+            self._add(co_access_pairs.pair_with("read", path, last))
             if path not in last:
                 last.append(path)
-        while len(self._open) > SESSIONS:
+        while len(self._open) > MAX_SESSIONS:
             self._open.popitem(last=False)
 
-    def _add(self, met: Mapping[Pair, float]) -> None:
-        if met and len(self._met) < WAITING:
+    def _add(self, met: Mapping[CoAccessPair, float]) -> None:
+        if met and len(self._met) < MAX_PENDING:
             self._met.update(met)
             if self._timer is None:
                 self._timer = asyncio.get_running_loop().call_later(FLUSH_S, self._begin)
@@ -68,10 +68,10 @@ class Together:
         return task
 
     async def flush(self) -> None:
-        """Write what waits, and wait for it for ``READ_S`` at most: another process may hold the vault."""
+        """Write what waits, and wait for it for ``FLUSH_WAIT_S`` at most: another process may hold the vault."""
         if self._met:
             task = self._begin()
-            await asyncio.wait({task}, timeout=READ_S)
+            await asyncio.wait({task}, timeout=FLUSH_WAIT_S)
 
     async def write_out(self) -> None:
         """Write what waits. What the disk refuses is lost."""
@@ -82,4 +82,4 @@ class Together:
         if met:
             now = clock.now()
             with contextlib.suppress(StrongroomError):
-                await self._db.write_aside(lambda tx: co_access_pairs.add(tx, met, now))
+                await self._db.write_uncounted(lambda tx: co_access_pairs.add_weights(tx, met, now))

@@ -17,75 +17,75 @@ from typing import Literal, TypeAlias
 from vaults import clock
 from vaults.db.sql import Reader, Writer
 
-How: TypeAlias = Literal["read", "found"]
-Pair: TypeAlias = tuple[str, str, How]
+AccessKind: TypeAlias = Literal["read", "found"]
+CoAccessPair: TypeAlias = tuple[str, str, AccessKind]
 """Two paths in order, and what they were together."""
 
-HALVED_DAYS = 7.0
+HALF_LIFE_DAYS = 7.0
 
-MOST = 10
+MAX_NOTES = 10
 """Notes of an answer that count, from the first on."""
 
-FORGOTTEN_DAYS = 120.0
+RETENTION_DAYS = 120.0
 """Days without another meeting after which a pair is forgotten; less than a hundred-thousandth is left of it."""
 
 
-def worth(notes: int) -> float:
+def weigh_pair(notes: int) -> float:
     """What being among so many adds to a pair."""
     return 1.0 / math.log(notes) if notes > 1 else 0.0
 
 
-def among(how: How, paths: Sequence[str]) -> dict[Pair, float]:
+def pair_all(how: AccessKind, paths: Sequence[str]) -> dict[CoAccessPair, float]:
     """What notes that came together add, each pair of the first ten."""
-    several = sorted(set(list(dict.fromkeys(paths))[:MOST]))
-    each = worth(len(several))
+    several = sorted(set(list(dict.fromkeys(paths))[:MAX_NOTES]))
+    each = weigh_pair(len(several))
     return {(a, b, how): each for a, b in combinations(several, 2)}
 
 
-def beside(how: How, path: str, others: Sequence[str]) -> dict[Pair, float]:
+def pair_with(how: AccessKind, path: str, others: Sequence[str]) -> dict[CoAccessPair, float]:
     """What a note adds that comes to others: to its own pairs only."""
     there = sorted({*others} - {path})
-    each = worth(len(there) + 1)
+    each = weigh_pair(len(there) + 1)
     return {(min(path, other), max(path, other), how): each for other in there}
 
 
-def note(tx: Writer, how: How, paths: Sequence[str], now: str) -> None:
+def record_access(tx: Writer, how: AccessKind, paths: Sequence[str], now: str) -> None:
     """These notes were found, or opened, together."""
-    add(tx, among(how, paths), now)
+    add_weights(tx, pair_all(how, paths), now)
 
 
-def add(tx: Writer, met: Mapping[Pair, float], now: str) -> None:
+def add_weights(tx: Writer, met: Mapping[CoAccessPair, float], now: str) -> None:
     """Add to pairs; what was there before counts as what is left of it."""
     held = {}
     for pair in met:
         row = tx.one("SELECT weight, at FROM note_pairs WHERE a = ? AND b = ? AND how = ?", pair)
-        held[pair] = left(row[0], row[1], now) if row else 0.0
+        held[pair] = decay_weight(row[0], row[1], now) if row else 0.0
     tx.many(
         "INSERT INTO note_pairs (a, b, how, weight, at) VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT (a, b, how) DO UPDATE SET weight = excluded.weight, at = excluded.at",
         [(*pair, held[pair] + more, now) for pair, more in met.items()],
     )
-    long_ago = datetime.fromisoformat(now) - timedelta(days=FORGOTTEN_DAYS)
-    tx.run("DELETE FROM note_pairs WHERE at < ?", (clock.text(long_ago),))
+    long_ago = datetime.fromisoformat(now) - timedelta(days=RETENTION_DAYS)
+    tx.run("DELETE FROM note_pairs WHERE at < ?", (clock.to_text(long_ago),))
 
 
-def left(weight: float, at: str, now: str) -> float:
+def decay_weight(weight: float, at: str, now: str) -> float:
     """What is left of a weight. A moment that is still to come counts as now: somebody set the clock back."""
     days = (datetime.fromisoformat(now) - datetime.fromisoformat(at)).total_seconds() / 86_400
-    return weight * math.pow(0.5, max(0.0, days) / HALVED_DAYS)
+    return weight * math.pow(0.5, max(0.0, days) / HALF_LIFE_DAYS)
 
 
-def weights(tx: Reader, path: str, now: str) -> dict[str, float]:
+def read_weights(tx: Reader, path: str, now: str) -> dict[str, float]:
     """Notes that were found or opened together with this one, by path, and how much so as of ``now``."""
     found: dict[str, float] = defaultdict(float)
-    for how in of(tx, path, now).values():
+    for how in read_weights_by_kind(tx, path, now).values():
         for other, weight in how.items():
             found[other] += weight
     return dict(found)
 
 
-def of(tx: Reader, path: str, now: str) -> dict[str, dict[str, float]]:
-    """As ``weights``, each kind of meeting for itself."""
+def read_weights_by_kind(tx: Reader, path: str, now: str) -> dict[str, dict[str, float]]:
+    """As ``read_weights``, each kind of meeting for itself."""
     rows = tx.all(
         "SELECT how, b, weight, at FROM note_pairs WHERE a = :path"
         " UNION ALL SELECT how, a, weight, at FROM note_pairs WHERE b = :path",
@@ -93,14 +93,14 @@ def of(tx: Reader, path: str, now: str) -> dict[str, dict[str, float]]:
     )
     found: dict[str, dict[str, float]] = {"read": {}, "found": {}}
     for how, other, weight, at in rows:
-        found[how][other] = left(weight, at, now)
+        found[how][other] = decay_weight(weight, at, now)
     return found
 
 
-def all_of(tx: Reader, now: str, most: int) -> dict[tuple[str, str], float]:
+def read_recent_pairs(tx: Reader, now: str, most: int) -> dict[tuple[str, str], float]:
     """The pairs that met most lately, both kinds together."""
     rows = tx.all("SELECT a, b, weight, at FROM note_pairs ORDER BY at DESC, a, b, how LIMIT ?", (most,))
     found: dict[tuple[str, str], float] = defaultdict(float)
     for a, b, weight, at in rows:
-        found[a, b] += left(weight, at, now)
+        found[a, b] += decay_weight(weight, at, now)
     return dict(found)

@@ -8,13 +8,13 @@ from vaults import clock
 from vaults.db.sql import Reader, Writer
 from vaults.graph import graph_clock
 
-HOUR_S = 3600.0
+REWRITE_AFTER_S = 3600.0
 
-Figures = dict[str, int]
+DailyCounts = dict[str, int]
 """``notes``, ``links``, ``broken`` (links that mean no note), ``linked`` (notes another links to), ``tasks`` (open)."""
 
 
-def figures(tx: Reader) -> Figures:
+def count_graph(tx: Reader) -> DailyCounts:
     """As they are now. Nothing of a memory: all of a vault may read them."""
     links = tx.one("SELECT COUNT(*), COUNT(meant), COUNT(DISTINCT meant) FROM note_links WHERE target_key <> ''")
     written, whole, linked = (int(each) for each in links) if links else (0, 0, 0)
@@ -27,32 +27,32 @@ def figures(tx: Reader) -> Figures:
     }
 
 
-def owed(tx: Reader) -> bool:
+def is_due(tx: Reader) -> bool:
     """Whether today is not written down yet, or was an hour ago or more and the graph has changed since. A vault that
     never had notes has no days."""
     row = tx.one("SELECT value FROM vault_info WHERE key = 'day'")
     at, _, change = str(row[0]).partition(" ") if row else ("", "", "")
     now = clock.now()
     if at[:10] == now[:10]:
-        return change != str(graph_clock.last(tx)) and not clock.ago(HOUR_S) < at <= now
+        return change != str(graph_clock.read_latest(tx)) and not clock.ago(REWRITE_AFTER_S) < at <= now
     return bool(at) or tx.one("SELECT 1 FROM notes LIMIT 1") is not None
 
 
-def keep(tx: Writer) -> None:
+def write_today(tx: Writer) -> None:
     """Write today down, or anew."""
     now = clock.now()
     tx.run(
         "INSERT INTO graph_days (day, counts) VALUES (?, ?) ON CONFLICT (day) DO UPDATE SET counts = excluded.counts",
-        (now[:10], json.dumps(figures(tx))),
+        (now[:10], json.dumps(count_graph(tx))),
     )
     tx.run(
         "INSERT INTO vault_info (key, value) VALUES ('day', :said)"
         " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-        {"said": f"{now} {graph_clock.last(tx)}"},
+        {"said": f"{now} {graph_clock.read_latest(tx)}"},
     )
 
 
-def since(tx: Reader, day: str) -> dict[str, Figures]:
+def read_since(tx: Reader, day: str) -> dict[str, DailyCounts]:
     """What is written down of the days from one on, and of the last one before it."""
     before = tx.value("SELECT MAX(day) FROM graph_days WHERE day < ?", (day,))
     rows = tx.all("SELECT day, counts FROM graph_days WHERE day >= ? ORDER BY day LIMIT 4000", (before or day,))

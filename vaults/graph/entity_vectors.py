@@ -13,51 +13,51 @@ from vaults.graph.note_graph import Node
 if TYPE_CHECKING:
     import numpy as np
 
-BODY = 500
+BODY_LENGTH = 500
 """Characters of a note's text that tell what it is about."""
 
 ALIASES, NAME = 20, 300
 """Aliases that count, and characters of each name."""
 
-ALIKE = 0.30
+MIN_COSINE = 0.30
 """Cosine from which two notes are about something alike."""
 
 BATCH = 64
 """Notes whose vectors are made together."""
 
 
-def text_of(node: Node, body: str) -> str:
+def compose_text(node: Node, body: str) -> str:
     """What stands for a note: its name twice, its other names, its category, the beginning of its text."""
     title = node.title[:NAME]
     others = [name[:NAME] for name in node.names[1 : ALIASES + 1]]
-    return "\n".join(filter(None, (title, title, *others, node.category, " ".join(body.split())[:BODY])))
+    return "\n".join(filter(None, (title, title, *others, node.category, " ".join(body.split())[:BODY_LENGTH])))
 
 
-def hash_of(text: str) -> str:
+def hash_text(text: str) -> str:
     """By which it is known whether a text has changed."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def model_of(tx: Reader) -> str | None:
+def read_model(tx: Reader) -> str | None:
     """The model of this vault, once it has one."""
     found = tx.value("SELECT value FROM vault_info WHERE key = 'model'")
     return str(found) if found is not None else None
 
 
-_OWED = (
+_MISSING = (
     " FROM notes n LEFT JOIN entity_vectors v ON v.note = n.seq"
     " WHERE v.note IS NULL OR v.source <> n.hash OR v.linked <> n.linked OR v.model <> ?"
 )
 
 
-def owed(tx: Reader) -> bool:
+def is_due(tx: Reader) -> bool:
     """Whether a note lacks its vector. Nothing is owed before the vault has a model."""
-    model = model_of(tx)
-    return model is not None and tx.one(f"SELECT 1{_OWED} LIMIT 1", (model,)) is not None
+    model = read_model(tx)
+    return model is not None and tx.one(f"SELECT 1{_MISSING} LIMIT 1", (model,)) is not None
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class UnembeddedNote:
     """A note without its vector. ``held``: the hash of the text of which it has one of this model."""
 
     note: int
@@ -66,14 +66,14 @@ class Waiting:
     held: str | None
 
 
-def waiting(tx: Reader, model: str, limit: int) -> list[Waiting]:
+def read_unembedded(tx: Reader, model: str, limit: int) -> list[UnembeddedNote]:
     """Notes that lack their vector, in order."""
     columns = "n.seq, n.hash, n.linked, CASE WHEN v.model = ? THEN v.text_hash END"
-    rows = tx.all(f"SELECT {columns}{_OWED} ORDER BY n.seq LIMIT ?", (model, model, limit))
-    return [Waiting(int(row[0]), row[1], int(row[2]), row[3]) for row in rows]
+    rows = tx.all(f"SELECT {columns}{_MISSING} ORDER BY n.seq LIMIT ?", (model, model, limit))
+    return [UnembeddedNote(int(row[0]), row[1], int(row[2]), row[3]) for row in rows]
 
 
-def keep(tx: Writer, waited: Sequence[Waiting]) -> None:
+def confirm_vectors(tx: Writer, waited: Sequence[UnembeddedNote]) -> None:
     """The text of these notes is the same as before: so is their vector."""
     tx.many(
         "UPDATE entity_vectors SET source = ?, linked = ? WHERE note = ?",
@@ -81,7 +81,7 @@ def keep(tx: Writer, waited: Sequence[Waiting]) -> None:
     )
 
 
-def put(tx: Writer, model: str, made: Sequence[tuple[Waiting, str, bytes]]) -> None:
+def store_vectors(tx: Writer, model: str, made: Sequence[tuple[UnembeddedNote, str, bytes]]) -> None:
     """Store vectors: whose, the hash of their text, and they. A note that is gone is skipped."""
     change = int(tx.value("SELECT MAX(change) FROM entity_vectors") or 0)
     for number, (each, text_hash, vector) in enumerate(made, change + 1):
@@ -103,7 +103,7 @@ def put(tx: Writer, model: str, made: Sequence[tuple[Waiting, str, bytes]]) -> N
         )
 
 
-def held(tx: Reader, note: int, model: str, text_hash: str) -> bytes | None:
+def read_vector(tx: Reader, note: int, model: str, text_hash: str) -> bytes | None:
     """The vector of a note, if it is of this model and text."""
     row = tx.one(
         "SELECT vector FROM entity_vectors WHERE note = ? AND model = ? AND text_hash = ?", (note, model, text_hash)
@@ -112,7 +112,7 @@ def held(tx: Reader, note: int, model: str, text_hash: str) -> bytes | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
+class VectorMatrix:
     """The vectors of one model: a row for each of ``notes``."""
 
     model: str = ""
@@ -127,14 +127,14 @@ class Matrix:
         if self.rows is None or len(vector) != self.rows.shape[1] * 4:
             return {}
         cosines = self.rows @ np.frombuffer(vector, dtype="<f4")
-        return {self.notes[place]: float(cosines[place]) for place in np.flatnonzero(cosines >= ALIKE)}
+        return {self.notes[place]: float(cosines[place]) for place in np.flatnonzero(cosines >= MIN_COSINE)}
 
 
-def caught_up(tx: Reader, known: Matrix) -> Matrix:
+def catch_up(tx: Reader, known: VectorMatrix) -> VectorMatrix:
     """The vectors as they are now, from what is known of them: only what changed is read."""
-    model = model_of(tx)
+    model = read_model(tx)
     if model is None:
-        return Matrix()
+        return VectorMatrix()
     same = known.model == model
     row = tx.one("SELECT MAX(change), COUNT(*) FROM entity_vectors")
     change, count = int(row[0] or 0) if row else 0, int(row[1]) if row else 0
@@ -145,20 +145,20 @@ def caught_up(tx: Reader, known: Matrix) -> Matrix:
     if first and known.rows is not None:
         held.update(zip(known.notes, known.rows, strict=True))
     for note, vector, of in tx.all("SELECT note, vector, model FROM entity_vectors WHERE change > ?", (first,)):
-        held[int(note)] = _row(vector) if of == model else None
+        held[int(note)] = _to_row(vector) if of == model else None
     if len(held) != count:
         living = {int(each[0]) for each in tx.all("SELECT note FROM entity_vectors")}
         held = {note: row for note, row in held.items() if note in living}
-    return _stacked(model, change, held)
+    return _stack(model, change, held)
 
 
-def _row(vector: bytes) -> np.ndarray | None:
+def _to_row(vector: bytes) -> np.ndarray | None:
     import numpy as np
 
     return np.frombuffer(vector, dtype="<f4") if vector else None
 
 
-def _stacked(model: str, change: int, held: Mapping[int, np.ndarray | None]) -> Matrix:
+def _stack(model: str, change: int, held: Mapping[int, np.ndarray | None]) -> VectorMatrix:
     """One row a note, of zeros where it has no vector of the model: that is like nothing."""
     import numpy as np
 
@@ -167,4 +167,4 @@ def _stacked(model: str, change: int, held: Mapping[int, np.ndarray | None]) -> 
     for place, row in enumerate(held.values()):
         if row is not None and row.shape[0] == width:
             rows[place] = row
-    return Matrix(model, change, tuple(held), rows)
+    return VectorMatrix(model, change, tuple(held), rows)

@@ -6,18 +6,18 @@ import threading
 
 from vaults.db.connection import Database
 from vaults.db.sql import Reader
-from vaults.graph.co_access import Together
-from vaults.graph.names.gazetteer import Gazetteer, gazetteer_of
-from vaults.graph.note_graph import Graph, caught_up
-from vaults.graph.suggestions.suggestion_cache import Learned
+from vaults.graph.co_access import CoAccessRecorder
+from vaults.graph.names.gazetteer import Gazetteer, update_gazetteer
+from vaults.graph.note_graph import Graph, catch_up
+from vaults.graph.suggestions.suggestion_cache import SuggestionCache
 
 
-class Atlas:
-    """Safe from any thread, but for ``together`` and ``rested_s``, which are for the vault's loop."""
+class GraphCache:
+    """Safe from any thread, but for ``together`` and ``unchanged_s``, which are for the vault's loop."""
 
     def __init__(self, db: Database) -> None:
-        self.together = Together(db)
-        self.learned = Learned()
+        self.together = CoAccessRecorder(db)
+        self.learned = SuggestionCache()
         self._changed = (0, 0.0)
         self._graph = Graph()
         self._gazetteer = Gazetteer()
@@ -26,14 +26,14 @@ class Atlas:
     def at(self, tx: Reader) -> Graph:
         """The graph as a transaction sees it."""
         with self._turn:
-            self._graph = caught_up(tx, self._graph)
+            self._graph = catch_up(tx, self._graph)
             return self._graph
 
     def gazetteer(self, tx: Reader) -> Gazetteer:
         """All names of notes as a transaction sees them. It is made anew only where a name changed."""
         with self._turn:
-            self._graph = caught_up(tx, self._graph)
-            self._gazetteer = gazetteer_of(self._graph, self._gazetteer)
+            self._graph = catch_up(tx, self._graph)
+            self._gazetteer = update_gazetteer(self._graph, self._gazetteer)
             return self._gazetteer
 
     def clear(self) -> None:
@@ -41,7 +41,7 @@ class Atlas:
         self._graph, self._gazetteer = Graph(), Gazetteer()
         self.learned.clear()
 
-    def rested_s(self, change: int, now: float) -> float:
+    def unchanged_s(self, change: int, now: float) -> float:
         """Seconds since the graph was first seen to be at this change of it; ``now`` by a clock nobody sets."""
         if self._changed[0] != change:
             self._changed = (change, now)

@@ -8,20 +8,20 @@ from collections.abc import Iterable
 from vaults.db.sql import Reader, Writer
 
 
-def last(tx: Reader) -> int:
+def read_latest(tx: Reader) -> int:
     """The newest change."""
     return int(tx.value("SELECT last FROM graph_clock") or 0)
 
 
-def tick(tx: Writer) -> int:
+def advance(tx: Writer) -> int:
     """Begin another change; its number."""
     if not tx.run("UPDATE graph_clock SET last = last + 1"):
         # Dropped with all that is derived: it goes on from a number no picture of the graph can know.
         tx.run("INSERT INTO graph_clock VALUES (?)", (time.time_ns() // 1_000_000,))
-    return last(tx)
+    return read_latest(tx)
 
 
-def touch(tx: Writer, notes: Iterable[int]) -> None:
+def mark_changed(tx: Writer, notes: Iterable[int]) -> None:
     """Something of these notes changed that the graph shows: links, names, category."""
-    number = tick(tx)
+    number = advance(tx)
     tx.many("UPDATE notes SET linked = ? WHERE seq = ?", [(number, each) for each in notes])

@@ -51,10 +51,10 @@ class Graph:
         return next((node for node in self.nodes.values() if node.path == path), None)
 
 
-NONE: frozenset[int] = frozenset()
+NO_NOTES: frozenset[int] = frozenset()
 
 
-def category_of(frontmatter: Mapping[str, Any]) -> str:
+def read_category(frontmatter: Mapping[str, Any]) -> str:
     """What kind of thing a note is about, as it says itself; '' where it does not."""
     for field_name in ("category", "type"):
         said = frontmatter.get(field_name)
@@ -63,31 +63,31 @@ def category_of(frontmatter: Mapping[str, Any]) -> str:
     return ""
 
 
-def caught_up(tx: Reader, known: Graph) -> Graph:
+def catch_up(tx: Reader, known: Graph) -> Graph:
     """The graph as it is now, from what is known of it. Takes as long as what changed is large, but for a look at how
     many notes there are and a copy of what was known."""
-    now = graph_clock.last(tx)
+    now = graph_clock.read_latest(tx)
     if now == known.change:
         return known
     if not known.change or now < known.change:
-        return _whole(tx, now)
+        return _read_whole(tx, now)
     fresh = {node.number: node for node in map(_node, tx.all(f"{_NODES} WHERE linked > ?", (known.change,)))}
     nodes = {**known.nodes, **fresh}
-    gone = _gone(tx, nodes)
+    gone = _find_removed(tx, nodes)
     renamed = bool(gone) or any(known.nodes.get(number) != node for number, node in fresh.items())
     links = _Links(dict(known.out), dict(known.into))
     for number in gone:
         links.drop(number)
         del nodes[number]
     for number in fresh.keys() & nodes.keys():
-        links.lead(number, _targets(tx, number) & nodes.keys())
+        links.lead(number, _read_targets(tx, number) & nodes.keys())
     return Graph(now, now if renamed else known.named, nodes, links.out, links.into)
 
 
 _NODES = "SELECT seq, path, title, aliases, frontmatter FROM notes"
 
 
-def _whole(tx: Reader, now: int) -> Graph:
+def _read_whole(tx: Reader, now: int) -> Graph:
     nodes = {node.number: node for node in map(_node, tx.all(_NODES))}
     out: dict[int, set[int]] = defaultdict(set)
     into: dict[int, set[int]] = defaultdict(set)
@@ -95,14 +95,14 @@ def _whole(tx: Reader, now: int) -> Graph:
         if note != meant and note in nodes and meant in nodes:
             out[note].add(meant)
             into[meant].add(note)
-    return Graph(now, now, nodes, _frozen(out), _frozen(into))
+    return Graph(now, now, nodes, _freeze(out), _freeze(into))
 
 
-def _frozen(side: Mapping[int, set[int]]) -> dict[int, frozenset[int]]:
+def _freeze(side: Mapping[int, set[int]]) -> dict[int, frozenset[int]]:
     return {number: frozenset(others) for number, others in side.items()}
 
 
-def _gone(tx: Reader, nodes: Mapping[int, Node]) -> set[int]:
+def _find_removed(tx: Reader, nodes: Mapping[int, Node]) -> set[int]:
     if len(nodes) == int(tx.value("SELECT COUNT(*) FROM notes")):
         return set()
     return nodes.keys() - {int(row[0]) for row in tx.all("SELECT seq FROM notes")}
@@ -117,21 +117,21 @@ class _Links:
 
     def lead(self, number: int, targets: frozenset[int]) -> None:
         """Make these what a note links to."""
-        before = self.out.get(number, NONE)
-        _put(self.out, number, targets)
+        before = self.out.get(number, NO_NOTES)
+        _put_side(self.out, number, targets)
         for target in targets - before:
-            _put(self.into, target, self.into.get(target, NONE) | {number})
+            _put_side(self.into, target, self.into.get(target, NO_NOTES) | {number})
         for target in before - targets:
-            _put(self.into, target, self.into.get(target, NONE) - {number})
+            _put_side(self.into, target, self.into.get(target, NO_NOTES) - {number})
 
     def drop(self, number: int) -> None:
         """Forget a note, and the links to it."""
-        self.lead(number, NONE)
-        for source in self.into.pop(number, NONE):
-            _put(self.out, source, self.out.get(source, NONE) - {number})
+        self.lead(number, NO_NOTES)
+        for source in self.into.pop(number, NO_NOTES):
+            _put_side(self.out, source, self.out.get(source, NO_NOTES) - {number})
 
 
-def _put(side: dict[int, frozenset[int]], number: int, others: frozenset[int]) -> None:
+def _put_side(side: dict[int, frozenset[int]], number: int, others: frozenset[int]) -> None:
     if others:
         side[number] = others
     else:
@@ -150,14 +150,14 @@ def _node(row: tuple[Any, ...]) -> Node:
     number, path, title, aliases, frontmatter = row
     others = () if aliases == "[]" else tuple(json.loads(aliases))
     # Few notes say what they are of, and to read what all of them say takes longer than all else.
-    category = category_of(json.loads(frontmatter)) if _SAYS(frontmatter) else ""
+    category = read_category(json.loads(frontmatter)) if _has_category(frontmatter) else ""
     return Node(int(number), path, title, others, category)
 
 
-_SAYS = re.compile('"(?:category|type)"').search
+_has_category = re.compile('"(?:category|type)"').search
 
 
-def _targets(tx: Reader, note: int) -> frozenset[int]:
+def _read_targets(tx: Reader, note: int) -> frozenset[int]:
     """What a note links to, but for itself."""
     rows = tx.all("SELECT DISTINCT meant FROM note_links WHERE note = ? AND meant IS NOT NULL", (note,))
     return frozenset(int(row[0]) for row in rows) - {note}

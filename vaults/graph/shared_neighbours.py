@@ -8,59 +8,59 @@ from collections import defaultdict
 from collections.abc import Collection
 
 from vaults.graph.note_graph import Graph
-from vaults.graph.traversal import beside
+from vaults.graph.traversal import find_neighbours
 
-CROWD = 1_000
+MAX_NEIGHBOURS = 1_000
 """Neighbours from which a note says nothing of any two of them."""
 
-SMALL = 60
+SMALL_DEGREE = 60
 """The same where all pairs of a vault are looked at."""
 
-PAIRS = 2_000_000
+MAX_PAIRS = 2_000_000
 """Pairs looked at then, those of the least crowded notes first."""
 
 
-def worth(neighbours: int) -> float:
+def weigh_neighbour(neighbours: int) -> float:
     """What a shared neighbour with so many neighbours counts."""
     return 1.0 / math.log(max(2, neighbours))
 
 
-def shared(graph: Graph, one: int, other: int) -> dict[int, float]:
+def find_shared_neighbours(graph: Graph, one: int, other: int) -> dict[int, float]:
     """The neighbours two notes share, either way, and what each counts."""
-    both = beside(graph, one) & beside(graph, other)
-    return {each: worth(len(beside(graph, each))) for each in both - {one, other}}
+    both = find_neighbours(graph, one) & find_neighbours(graph, other)
+    return {each: weigh_neighbour(len(find_neighbours(graph, each))) for each in both - {one, other}}
 
 
-def near(graph: Graph, note: int) -> dict[int, float]:
+def score_near_notes(graph: Graph, note: int) -> dict[int, float]:
     """Notes that share neighbours with this one, and how near that makes them."""
     found: dict[int, float] = defaultdict(float)
-    for each in beside(graph, note):
-        others = beside(graph, each)
-        if len(others) <= CROWD:
-            more = worth(len(others))
+    for each in find_neighbours(graph, note):
+        others = find_neighbours(graph, each)
+        if len(others) <= MAX_NEIGHBOURS:
+            more = weigh_neighbour(len(others))
             for other in others:
                 found[other] += more
     found.pop(note, None)
     return dict(found)
 
 
-def nearest(graph: Graph, within: Collection[int], most: int) -> list[tuple[int, int, float]]:
+def find_nearest_pairs(graph: Graph, within: Collection[int], most: int) -> list[tuple[int, int, float]]:
     """Pairs of notes that share neighbours and do not link each other, nearest first, two of ``within``.
     Takes a good part of a second where there are tens of thousands of links."""
     import numpy as np
 
     firsts, seconds, worths, looked = [], [], [], 0
     allowed = frozenset(within)
-    groups = [(beside(graph, number) & allowed, len(beside(graph, number))) for number in graph.nodes]
+    groups = [(find_neighbours(graph, number) & allowed, len(find_neighbours(graph, number))) for number in graph.nodes]
     for group, size in sorted(groups, key=lambda each: each[1]):
-        if size > SMALL or looked > PAIRS:
+        if size > SMALL_DEGREE or looked > MAX_PAIRS:
             break
         if len(group) > 1:
             members = np.array(sorted(group), dtype=np.int64)
             upper, lower = np.triu_indices(len(members), 1)
             firsts.append(members[upper])
             seconds.append(members[lower])
-            worths.append(np.full(len(upper), worth(size)))
+            worths.append(np.full(len(upper), weigh_neighbour(size)))
             looked += len(upper)
     if not firsts:
         return []
@@ -72,7 +72,7 @@ def nearest(graph: Graph, within: Collection[int], most: int) -> list[tuple[int,
     found = []
     for index in np.argsort(-sums, kind="stable"):
         one, other = (int(numbers[each]) for each in divmod(int(several[index]), width))
-        if other not in beside(graph, one):
+        if other not in find_neighbours(graph, one):
             found.append((one, other, float(sums[index])))
             if len(found) == most:
                 break

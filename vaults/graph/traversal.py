@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from vaults.graph.note_graph import NONE, Graph
+from vaults.graph.note_graph import NO_NOTES, Graph
 
 Direction: TypeAlias = Literal["out", "in", "both"]
 """Along links, against them, or either way."""
 
-Sides: TypeAlias = tuple[Mapping[int, frozenset[int]], ...]
+LinkSides: TypeAlias = tuple[Mapping[int, frozenset[int]], ...]
 
 
-def _sides(graph: Graph, direction: Direction) -> Sides:
+def _sides(graph: Graph, direction: Direction) -> LinkSides:
     return {"out": (graph.out,), "in": (graph.into,), "both": (graph.out, graph.into)}[direction]
 
 
-def beside(graph: Graph, note: int, direction: Direction = "both") -> frozenset[int]:
+def find_neighbours(graph: Graph, note: int, direction: Direction = "both") -> frozenset[int]:
     """The notes one link away."""
-    return NONE.union(*(side.get(note, NONE) for side in _sides(graph, direction)))
+    return NO_NOTES.union(*(side.get(note, NO_NOTES) for side in _sides(graph, direction)))
 
 
-def rings(graph: Graph, start: int, depth: int, direction: Direction) -> list[set[int]]:
+def find_rings(graph: Graph, start: int, depth: int, direction: Direction) -> list[set[int]]:
     """The notes at each number of steps, from the start itself to ``depth``; fewer where there are no more."""
     sides, seen, found = _sides(graph, direction), {start}, [{start}]
     while len(found) <= depth:
-        ring = _step(sides, found[-1]) - seen
+        ring = _next_ring(sides, found[-1]) - seen
         if not ring:
             break
         seen |= ring
@@ -34,56 +34,56 @@ def rings(graph: Graph, start: int, depth: int, direction: Direction) -> list[se
     return found
 
 
-def _step(sides: Sides, notes: set[int]) -> set[int]:
+def _next_ring(sides: LinkSides, notes: set[int]) -> set[int]:
     return set().union(*(side[note] for side in sides for note in notes if note in side))
 
 
-def shortest(graph: Graph, start: int, end: int, depth: int, direction: Direction) -> list[int] | None:
+def find_shortest_path(graph: Graph, start: int, end: int, depth: int, direction: Direction) -> list[int] | None:
     """The shortest way between two notes, both ends with it; of several always the same, as long as the graph is. None
     where there is none of ``depth`` steps. From both ends at once, a step at whichever has fewer notes to step from."""
     if start == end:
         return [start]
-    sides, against = _sides(graph, direction), _AGAINST[direction]
+    sides, against = _sides(graph, direction), _REVERSED[direction]
     others = _sides(graph, against)
     ahead, behind = [{start}], [{end}]
     seen, known = {start}, {end}
     while len(ahead) + len(behind) - 2 < depth:
         if len(ahead[-1]) <= len(behind[-1]):
-            ring = _step(sides, ahead[-1]) - seen
+            ring = _next_ring(sides, ahead[-1]) - seen
             seen |= ring
             ahead.append(ring)
         else:
-            ring = _step(others, behind[-1]) - known
+            ring = _next_ring(others, behind[-1]) - known
             known |= ring
             behind.append(ring)
         if not ring:
             return None
         if meeting := ahead[-1] & behind[-1]:
             middle = min(meeting, key=lambda number: graph.nodes[number].path)
-            return _back(graph, ahead, middle, direction) + _back(graph, behind, middle, against)[-2::-1]
+            return _trace_back(graph, ahead, middle, direction) + _trace_back(graph, behind, middle, against)[-2::-1]
     return None
 
 
-_AGAINST: Mapping[Direction, Direction] = {"out": "in", "in": "out", "both": "both"}
+_REVERSED: Mapping[Direction, Direction] = {"out": "in", "in": "out", "both": "both"}
 
 
-def _back(graph: Graph, found: list[set[int]], end: int, direction: Direction) -> list[int]:
+def _trace_back(graph: Graph, found: list[set[int]], end: int, direction: Direction) -> list[int]:
     """A way to a note in the last ring, from the first one; of several the one whose notes come first by path, looking
     back from the end."""
     way = [end]
     for ring in reversed(found[:-1]):
-        before = beside(graph, way[-1], _AGAINST[direction]) & ring
+        before = find_neighbours(graph, way[-1], _REVERSED[direction]) & ring
         way.append(min(before, key=lambda number: graph.nodes[number].path))
     return way[::-1]
 
 
-def circle(graph: Graph, start: int, within: frozenset[int]) -> list[int] | None:
+def find_cycle(graph: Graph, start: int, within: frozenset[int]) -> list[int] | None:
     """The shortest way along links from a note back to it that stays within some notes; its first note stands once."""
     seen, found = {start}, [{start}]
-    while start not in (ring := _step((graph.out,), found[-1]) & within):
+    while start not in (ring := _next_ring((graph.out,), found[-1]) & within):
         ring -= seen
         if not ring:
             return None
         seen |= ring
         found.append(ring)
-    return _back(graph, [*found, {start}], start, "out")[:-1]
+    return _trace_back(graph, [*found, {start}], start, "out")[:-1]

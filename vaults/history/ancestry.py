@@ -10,13 +10,13 @@ from collections.abc import Collection
 from pathlib import Path
 
 from vaults.history import locations
-from vaults.history.commit_walk import Bounds
-from vaults.history.errors import HistoryUnavailable, guarded
-from vaults.history.locations import Place
-from vaults.history.object_store import Objects
+from vaults.history.commit_walk import WalkBounds
+from vaults.history.errors import HistoryUnavailable, translate_git_errors
+from vaults.history.locations import RepositoryLocation
+from vaults.history.object_store import ObjectStore
 from vaults.history.refs import Refs
 
-BOUNDS = Bounds(commits=50_000, seconds=2.0)
+BOUNDS = WalkBounds(commits=50_000, seconds=2.0)
 
 SLACK_S = 86_400
 """Seconds by which a parent's clock may have been ahead of its child's."""
@@ -31,31 +31,31 @@ _COMMITTED = re.compile(rb"^committer .*?(-?\d{1,12})(?: [+-]\d+)?$", re.MULTILI
 def open_repository(folder: Path) -> Repository | None:
     """The repository whose worktree holds ``folder``; None where there is none. Blocking. Raises
     ``HistoryUnavailable`` for one that is damaged or another user's."""
-    with guarded("opening the repository"):
-        around = locations.surrounding(folder)
+    with translate_git_errors("opening the repository"):
+        around = locations.find_surrounding(folder)
     return Repository(around) if around else None
 
 
 class Repository:
     """One repository. Blocking; may be asked from any thread. Every failure is ``HistoryUnavailable``."""
 
-    def __init__(self, where: Place) -> None:
+    def __init__(self, where: RepositoryLocation) -> None:
         self._where = where
-        self._objects = Objects(where.common / "objects")
+        self._objects = ObjectStore(where.common / "objects")
         self._refs = Refs(where.private, where.common)
         self._turn = threading.Lock()
         self._known: dict[tuple[str, str], bool] = {}
 
     def head(self) -> str | None:
         """The commit that is checked out; None before the first."""
-        with guarded("reading the repository"):
+        with translate_git_errors("reading the repository"):
             return self._refs.head()
 
     def outside(self, commits: Collection[str], head: str) -> frozenset[str] | None:
         """Those of ``commits`` that ``head`` does not go back to, as far as that can be told: in a long history, or
         a clone that holds only part of it, a commit that was not met is not called outside. None: ``head`` is no
         commit of this repository."""
-        with self._turn, guarded("reading the repository"):
+        with self._turn, translate_git_errors("reading the repository"):
             if self._lineage(head) is None:
                 return None
             asked = {commit for commit in commits if (head, commit) not in self._known}
@@ -71,7 +71,7 @@ class Repository:
         self._known.update({(head, commit): True for commit in met})
         if complete:
             self._known.update({(head, commit): False for commit in times.keys() - met})
-        if not self._partial():
+        if not self._may_lack_commits():
             self._known.update({(head, commit): False for commit in asked - times.keys()})
 
     def _walk(self, head: str, wanted: set[str], oldest: int) -> tuple[set[str], bool]:
@@ -110,7 +110,7 @@ class Repository:
             raise HistoryUnavailable("an object of the history is damaged")
         return int(made[1]), [parent.decode() for parent in _PARENT.findall(head)]
 
-    def _partial(self) -> bool:
+    def _may_lack_commits(self) -> bool:
         """Whether commits may be missing rightly: a shallow clone, or one that borrows from another."""
         common = self._where.common
         return (common / "shallow").exists() or (common / "objects" / "info" / "alternates").exists()

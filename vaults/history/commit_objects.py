@@ -21,7 +21,7 @@ _SIGNATURE = re.compile(rb"(.*?) ?<[^>]*> (-?\d{1,12})(?: [+-]\d+)?$")
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class CommitRecord:
     """What a commit says. ``paths``: changed paths from our header, all of them only when ``all_paths``."""
 
     tree: str
@@ -33,7 +33,7 @@ class Record:
     all_paths: bool = False
 
 
-def encoded(record: Record) -> bytes:
+def encode(record: CommitRecord) -> bytes:
     """The commit object's bytes."""
     signature = _signature(record.author, record.at)
     header = {"paths": record.paths[:_MOST_PATHS], "more": max(0, len(record.paths) - _MOST_PATHS)}
@@ -48,7 +48,7 @@ def encoded(record: Record) -> bytes:
     return b"\n".join(lines) + b"\n\n" + message.encode("utf-8", "replace") + b"\n"
 
 
-def decoded(data: bytes) -> Record:
+def decode(data: bytes) -> CommitRecord:
     """Read any commit. Raises HistoryUnavailable when it is not one."""
     head, _, message = data.partition(b"\n\n")
     fields = [line.partition(b" ") for line in head.split(b"\n")]
@@ -57,8 +57,8 @@ def decoded(data: bytes) -> Record:
     if len(trees) != 1 or author is None:
         raise HistoryUnavailable("an object of the history is damaged")
     listed = next((line for line in head.split(b"\n") if line.startswith(_PATHS)), None)
-    paths, complete = _listed(listed) if listed else ((), False)
-    return Record(
+    paths, complete = _parse_paths(listed) if listed else ((), False)
+    return CommitRecord(
         tree=trees[0],
         parents=tuple(_ids(fields, b"parent")),
         author=author[1].decode("utf-8", "replace"),
@@ -76,7 +76,7 @@ def _ids(fields: Sequence[tuple[bytes, bytes, bytes]], name: bytes) -> list[str]
     return found
 
 
-def _listed(line: bytes) -> tuple[tuple[str, ...], bool]:
+def _parse_paths(line: bytes) -> tuple[tuple[str, ...], bool]:
     try:
         header = json.loads(line.removeprefix(_PATHS))
         paths = tuple(str(path).encode("utf-8", "replace").decode() for path in header["paths"])

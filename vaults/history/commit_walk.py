@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from vaults.history import commit_objects
-from vaults.history.commit_objects import Record
+from vaults.history.commit_objects import CommitRecord
 from vaults.history.errors import HistoryUnavailable, ObjectMissing
-from vaults.history.object_store import Objects
+from vaults.history.object_store import ObjectStore
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class WalkBounds:
     """How much of the past one call may look at."""
 
     commits: int = 20_000
@@ -22,36 +22,36 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class WalkStart:
     """Where a walk starts. ``source`` is ``history`` (ours, must be whole) or ``branch``."""
 
     source: str
-    objects: Objects
+    objects: ObjectStore
     tip: str
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class WalkStep:
     id: str
-    record: Record
-    line: Line
+    record: CommitRecord
+    line: WalkStart
 
 
-class Walk:
+class CommitWalk:
     """Iterate once. ``complete`` turns False when the bounds ended it, or objects the clone does not hold.
 
     A branch may lack objects rightly: a shallow or partial clone, one that borrows from another repository (that
     one is never opened). There the walk ends. In our own history an absent object is damage and raises.
     """
 
-    def __init__(self, lines: Sequence[Line], bounds: Bounds) -> None:
+    def __init__(self, lines: Sequence[WalkStart], bounds: WalkBounds) -> None:
         self._lines = lines
         self._bounds = bounds
         self._seen: set[str] = set()
-        self._heap: list[tuple[int, int, str, Record, Line]] = []
+        self._heap: list[tuple[int, int, str, CommitRecord, WalkStart]] = []
         self.complete = True
 
-    def __iter__(self) -> Iterator[Step]:
+    def __iter__(self) -> Iterator[WalkStep]:
         for line in self._lines:
             self._push(line.tip, line)
         ends = time.monotonic() + self._bounds.seconds
@@ -62,11 +62,11 @@ class Walk:
                 return
             count += 1
             _, _, oid, record, line = heapq.heappop(self._heap)
-            yield Step(oid, record, line)
+            yield WalkStep(oid, record, line)
             for parent in record.parents:
                 self._push(parent, line)
 
-    def _push(self, oid: str, line: Line) -> None:
+    def _push(self, oid: str, line: WalkStart) -> None:
         if oid in self._seen:
             return
         self._seen.add(oid)
@@ -78,6 +78,6 @@ class Walk:
             raise ObjectMissing
         if found.kind != "commit":
             raise HistoryUnavailable("an object of the history is damaged")
-        record = commit_objects.decoded(found.data)
+        record = commit_objects.decode(found.data)
         # Newest first; of one second, the one met first, which keeps children before parents.
         heapq.heappush(self._heap, (-record.at, len(self._seen), oid, record, line))

@@ -19,10 +19,10 @@ _ALL_GAPS = 400_000  # the same, of one diff
 _LONGEST_LINE = 2_000  # characters shown
 _UNFIT = re.compile(r"[\x00-\x1f\x7f]")
 
-Span = tuple[int, int, int, int]  # lines a0..a1 become b0..b1
+DiffSpan = tuple[int, int, int, int]  # lines a0..a1 become b0..b1
 
 
-def unified(before: str, after: str, path: str, context: int = 3, limit_lines: int = 400) -> str:
+def unified_diff(before: str, after: str, path: str, context: int = 3, limit_lines: int = 400) -> str:
     """The change from one text to the other as a unified diff; empty when there is none.
 
     It applies cleanly unless it was cut: beyond ``limit_lines`` lines the rest is left out and a last line, which
@@ -34,8 +34,8 @@ def unified(before: str, after: str, path: str, context: int = 3, limit_lines: i
     name = _UNFIT.sub("?", path)
     lines = [f"--- a/{name}\n", f"+++ b/{name}\n"]
     left_out = 0
-    for hunk in _hunks(changes(a, b), context):
-        for line in _shown(a, b, hunk, context):
+    for hunk in _hunks(changed_spans(a, b), context):
+        for line in _format_hunk(a, b, hunk, context):
             if len(lines) < limit_lines:
                 lines.append(line)
             else:
@@ -45,11 +45,11 @@ def unified(before: str, after: str, path: str, context: int = 3, limit_lines: i
     return "".join(lines)
 
 
-def changes(a: Sequence[str], b: Sequence[str]) -> list[Span]:
+def changed_spans(a: Sequence[str], b: Sequence[str]) -> list[DiffSpan]:
     """Where the two differ, in order, never touching each other."""
-    start = _common(a, b)
-    end = _common(a[start:][::-1], b[start:][::-1])
-    spans: list[Span] = []
+    start = _common_prefix(a, b)
+    end = _common_prefix(a[start:][::-1], b[start:][::-1])
+    spans: list[DiffSpan] = []
     for a0, a1, b0, b1 in _gaps(a, b, (start, len(a) - end, start, len(b) - end)):
         if a0 == a1 and b0 == b1:
             continue
@@ -60,7 +60,7 @@ def changes(a: Sequence[str], b: Sequence[str]) -> list[Span]:
     return spans
 
 
-def _common(a: Sequence[str], b: Sequence[str]) -> int:
+def _common_prefix(a: Sequence[str], b: Sequence[str]) -> int:
     """Lines equal from the start on."""
     most = min(len(a), len(b))
     if a[:most] == b[:most]:
@@ -68,7 +68,7 @@ def _common(a: Sequence[str], b: Sequence[str]) -> int:
     return next(at for at in range(most) if a[at] != b[at])
 
 
-def _gaps(a: Sequence[str], b: Sequence[str], span: Span) -> Iterator[Span]:
+def _gaps(a: Sequence[str], b: Sequence[str], span: DiffSpan) -> Iterator[DiffSpan]:
     """Differing spans between lines that occur once on either side."""
     a0, b0 = span[0], span[2]
     budget = _ALL_GAPS
@@ -77,14 +77,14 @@ def _gaps(a: Sequence[str], b: Sequence[str], span: Span) -> Iterator[Span]:
             continue  # taken by the common lines after an earlier anchor
         cells = (at - a0) * (bt - b0)
         budget -= cells if cells <= _SMALL_GAP else 0
-        yield from _fine(a, b, (a0, at, b0, bt)) if cells <= _SMALL_GAP and budget >= 0 else [(a0, at, b0, bt)]
+        yield from _diff_lines(a, b, (a0, at, b0, bt)) if cells <= _SMALL_GAP and budget >= 0 else [(a0, at, b0, bt)]
         same = 0
         while at + same < span[1] and bt + same < span[3] and a[at + same] == b[bt + same]:
             same += 1
         a0, b0 = at + same, bt + same
 
 
-def _anchors(a: Sequence[str], b: Sequence[str], span: Span) -> list[tuple[int, int]]:
+def _anchors(a: Sequence[str], b: Sequence[str], span: DiffSpan) -> list[tuple[int, int]]:
     """The longest row of lines unique on both sides and in the same order on both."""
     a0, a1, b0, b1 = span
     once_a = {line for line, count in Counter(a[a0:a1]).items() if count == 1}
@@ -107,7 +107,7 @@ def _anchors(a: Sequence[str], b: Sequence[str], span: Span) -> list[tuple[int, 
     return row[::-1]
 
 
-def _fine(a: Sequence[str], b: Sequence[str], span: Span) -> Iterator[Span]:
+def _diff_lines(a: Sequence[str], b: Sequence[str], span: DiffSpan) -> Iterator[DiffSpan]:
     """A small gap, line by line."""
     a0, a1, b0, b1 = span
     matcher = difflib.SequenceMatcher(None, a[a0:a1], b[b0:b1], autojunk=False)
@@ -116,9 +116,9 @@ def _fine(a: Sequence[str], b: Sequence[str], span: Span) -> Iterator[Span]:
             yield a0 + i, a0 + j, b0 + k, b0 + m
 
 
-def _hunks(spans: Sequence[Span], context: int) -> Iterator[list[Span]]:
+def _hunks(spans: Sequence[DiffSpan], context: int) -> Iterator[list[DiffSpan]]:
     """Changes near enough to share their context."""
-    hunk: list[Span] = []
+    hunk: list[DiffSpan] = []
     for span in spans:
         if hunk and span[0] - hunk[-1][1] > 2 * context:
             yield hunk
@@ -128,28 +128,28 @@ def _hunks(spans: Sequence[Span], context: int) -> Iterator[list[Span]]:
         yield hunk
 
 
-def _shown(a: Sequence[str], b: Sequence[str], hunk: Sequence[Span], context: int) -> Iterator[str]:
+def _format_hunk(a: Sequence[str], b: Sequence[str], hunk: Sequence[DiffSpan], context: int) -> Iterator[str]:
     first, last = hunk[0], hunk[-1]
     above = min(context, first[0])
     below = min(context, len(a) - last[1])
     a0, a1, b0, b1 = first[0] - above, last[1] + below, first[2] - above, last[3] + below
-    yield f"@@ -{_range(a0, a1)} +{_range(b0, b1)} @@\n"
+    yield f"@@ -{_format_range(a0, a1)} +{_format_range(b0, b1)} @@\n"
     at = a0
     for i, j, k, m in hunk:
-        yield from _marked(" ", a[at:i])
-        yield from _marked("-", a[i:j])
-        yield from _marked("+", b[k:m])
+        yield from _mark_lines(" ", a[at:i])
+        yield from _mark_lines("-", a[i:j])
+        yield from _mark_lines("+", b[k:m])
         at = j
-    yield from _marked(" ", a[at:a1])
+    yield from _mark_lines(" ", a[at:a1])
 
 
-def _range(start: int, end: int) -> str:
+def _format_range(start: int, end: int) -> str:
     """Lines count from one; an empty range names the line before it."""
     count = end - start
     return f"{start + 1 if count else start},{count}" if count != 1 else f"{start + 1}"
 
 
-def _marked(mark: str, lines: Sequence[str]) -> Iterator[str]:
+def _mark_lines(mark: str, lines: Sequence[str]) -> Iterator[str]:
     for line in lines:
         text = line.removesuffix("\n")
         if len(text) > _LONGEST_LINE:

@@ -36,7 +36,7 @@ class ObjectMissing(HistoryUnavailable):
 
 
 @contextmanager
-def guarded(doing: str) -> Iterator[None]:
+def translate_git_errors(doing: str) -> Iterator[None]:
     """Turn whatever the file system, zlib or libgit2 raises into ``HistoryUnavailable``.
 
     KeyError and ValueError are among them because pygit2 raises those for absent and malformed objects.

@@ -10,13 +10,13 @@ from typing import Literal
 
 from vaults.errors import InvalidArgument, TooLarge
 from vaults.history import commit_objects, locations, pack_files
-from vaults.history.commit_objects import Record
-from vaults.history.commit_walk import Bounds, Line, Step, Walk
-from vaults.history.diffs import unified
-from vaults.history.errors import HistoryUnavailable, ObjectMissing, guarded
-from vaults.history.object_store import Objects
+from vaults.history.commit_objects import CommitRecord
+from vaults.history.commit_walk import CommitWalk, WalkBounds, WalkStart, WalkStep
+from vaults.history.diffs import unified_diff
+from vaults.history.errors import HistoryUnavailable, ObjectMissing, translate_git_errors
+from vaults.history.object_store import ObjectStore
 from vaults.history.refs import Refs, own_ref
-from vaults.history.trees import EMPTY_TREE, Trees, keepable
+from vaults.history.trees import EMPTY_TREE, Trees, is_keepable
 
 _ATTEMPTS = 20  # each loses to a commit of another process
 _LARGEST_NOTE = 16 * 1024 * 1024
@@ -39,7 +39,7 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class CommitLog:
     """Newest first. Not ``complete``: older commits may exist that were out of reach or of the time allowed."""
 
     commits: list[Commit]
@@ -47,16 +47,16 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
-class _Repository:
+class _OpenRepository:
     """A place, opened: the parts that work on it."""
 
-    objects: Objects
+    objects: ObjectStore
     trees: Trees
     refs: Refs
     prefix: str
 
 
-def open_history(root: Path, state: Path, ref_name: str, bounds: Bounds | None = None) -> GitHistory:
+def open_history(root: Path, state: Path, ref_name: str, bounds: WalkBounds | None = None) -> GitHistory:
     """History of the notes in ``root``. Blocking, as is all below; one caller at a time, any number of processes.
 
     A vault that has a history of its own (``state/history.git``) keeps it. Otherwise history goes into the
@@ -64,18 +64,18 @@ def open_history(root: Path, state: Path, ref_name: str, bounds: Bounds | None =
     vault's own. Nothing is ever written among the notes. Raises HistoryUnavailable, InvalidArgument.
     """
     ref = own_ref(ref_name)
-    with guarded("opening the repository"):
-        around = locations.surrounding(root)
-        branch = _repository(around) if around else None
-        kept = branch if branch and not locations.has_own(state) else _repository(locations.own(state))
-        return GitHistory(kept, branch, ref, bounds or Bounds())
+    with translate_git_errors("opening the repository"):
+        around = locations.find_surrounding(root)
+        branch = _open_parts(around) if around else None
+        kept = branch if branch and not locations.has_own(state) else _open_parts(locations.ensure_own(state))
+        return GitHistory(kept, branch, ref, bounds or WalkBounds())
 
 
-def _repository(where: locations.Place) -> _Repository:
-    if where.prefix and not keepable(where.prefix[:-1]):
+def _open_parts(where: locations.RepositoryLocation) -> _OpenRepository:
+    if where.prefix and not is_keepable(where.prefix[:-1]):
         raise HistoryUnavailable("git cannot keep the name of the vault's folder")
-    objects = Objects(where.common / "objects")
-    return _Repository(objects, Trees(objects), Refs(where.private, where.common), where.prefix)
+    objects = ObjectStore(where.common / "objects")
+    return _OpenRepository(objects, Trees(objects), Refs(where.private, where.common), where.prefix)
 
 
 class GitHistory:
@@ -85,7 +85,7 @@ class GitHistory:
     starts from nothing, so that no commit needs objects this repository does not hold itself.
     """
 
-    def __init__(self, kept: _Repository, branch: _Repository | None, ref: str, bounds: Bounds) -> None:
+    def __init__(self, kept: _OpenRepository, branch: _OpenRepository | None, ref: str, bounds: WalkBounds) -> None:
         self._kept = kept
         self._branch = branch
         self._ref = ref
@@ -93,16 +93,16 @@ class GitHistory:
 
     def tip(self) -> str | None:
         """The latest commit of the history; None before the first."""
-        with guarded("reading the history"):
+        with translate_git_errors("reading the history"):
             return self._kept.refs.read(self._ref)
 
     def commit(self, files: Mapping[str, bytes | None], message: str, author: str, when: int) -> str:
         """Record new bytes (None: gone) of vault-relative paths and return the commit's id; durable on return.
 
         Bytes go in as they are, paths literally. When nothing differs from the last commit, that one is returned.
-        ``when`` in seconds since the epoch. Raises InvalidArgument for a path that is not ``keepable``.
+        ``when`` in seconds since the epoch. Raises InvalidArgument for a path that is not ``is_keepable``.
         """
-        with guarded("writing the history"):
+        with translate_git_errors("writing the history"):
             blobs = {
                 self._path(path): None if data is None else self._kept.objects.write("blob", data)
                 for path, data in files.items()
@@ -113,26 +113,26 @@ class GitHistory:
                     return made
             raise HistoryUnavailable("others are writing to it")
 
-    def log(self, path: str | None, limit: int, before: str | None = None) -> Log:
+    def log(self, path: str | None, limit: int, before: str | None = None) -> CommitLog:
         """Commits of the history, newest first, after ``before`` in that order when given.
 
         With a path: those that changed it, and those of the branch checked out in the repository around. Renames
         are not followed.
         """
-        if path is not None and not keepable(path):
+        if path is not None and not is_keepable(path):
             raise InvalidArgument("path", "cannot be kept in a git history")
-        mark = _hex("before", before) if before is not None else None
-        with guarded("reading the history"):
-            walk = Walk(self._lines(branch=path is not None), self._bounds)
+        mark = _parse_hex("before", before) if before is not None else None
+        with translate_git_errors("reading the history"):
+            walk = CommitWalk(self._lines(branch=path is not None), self._bounds)
             found: list[Commit] = []
             for step in walk:
                 if mark is not None:
                     mark = None if step.id.startswith(mark) else mark
                 elif path is None or self._touches(step, path, walk):
-                    found.append(_shown(step, path))
+                    found.append(_to_commit(step, path))
                     if len(found) == limit:
                         break
-            return Log(found, walk.complete)
+            return CommitLog(found, walk.complete)
 
     def content(self, ref: str, path: str) -> bytes | None:
         """A note's bytes as of a commit; None when the commit had no such note, or there is no such commit.
@@ -140,11 +140,11 @@ class GitHistory:
         ``ref`` is at least seven hexadecimal digits of a commit that the history or the checked-out branch leads
         back to: other objects of the repository are out of reach. Raises InvalidArgument, TooLarge.
         """
-        wanted = _hex("ref", ref)
-        if not keepable(path):
+        wanted = _parse_hex("ref", ref)
+        if not is_keepable(path):
             raise InvalidArgument("path", "cannot be kept in a git history")
-        with guarded("reading the history"):
-            step = self._reached(wanted)
+        with translate_git_errors("reading the history"):
+            step = self._find_reachable(wanted)
             if step is None:
                 return None
             repository = self._of(step)
@@ -158,16 +158,16 @@ class GitHistory:
     def diff(self, path: str, from_ref: str, to_bytes: bytes) -> str:
         """Unified diff from the note as of a commit (nothing, when it was not there) to ``to_bytes``."""
         before = self.content(from_ref, path) or b""
-        return unified(before.decode("utf-8", "replace"), to_bytes.decode("utf-8", "replace"), path)
+        return unified_diff(before.decode("utf-8", "replace"), to_bytes.decode("utf-8", "replace"), path)
 
     def pack(self) -> int:
         """Pack the history's loose objects; returns how many. Seconds for thousands of commits; safe to kill."""
-        with guarded("packing the history"):
+        with translate_git_errors("packing the history"):
             tip = self._kept.refs.read(self._ref)
-            return pack_files.pack(self._kept.objects, self._kept.trees, tip) if tip else 0
+            return pack_files.pack_objects(self._kept.objects, self._kept.trees, tip) if tip else 0
 
     def _path(self, path: str) -> str:
-        if not keepable(path):
+        if not is_keepable(path):
             raise InvalidArgument("path", "cannot be kept in a git history")
         return self._kept.prefix + path
 
@@ -175,31 +175,31 @@ class GitHistory:
         """One attempt on top of the present tip; None when another process moved it meanwhile."""
         kept = self._kept
         tip = kept.refs.read(self._ref)
-        base = commit_objects.decoded(kept.objects.get(tip, "commit")).tree if tip else EMPTY_TREE
+        base = commit_objects.decode(kept.objects.get(tip, "commit")).tree if tip else EMPTY_TREE
         tree, touched = kept.trees.updated(base, blobs)
         if tip and tree == base:
             return tip
         paths = tuple(path.removeprefix(kept.prefix) for path in touched)
-        record = Record(tree, (tip,) if tip else (), author, when, message, paths)
-        made = kept.objects.write("commit", commit_objects.encoded(record))
+        record = CommitRecord(tree, (tip,) if tip else (), author, when, message, paths)
+        made = kept.objects.write("commit", commit_objects.encode(record))
         kept.objects.settle()
         return made if kept.refs.move(self._ref, tip, made) else None
 
-    def _lines(self, *, branch: bool) -> list[Line]:
+    def _lines(self, *, branch: bool) -> list[WalkStart]:
         lines = []
         tip = self._kept.refs.read(self._ref)
         if tip:
-            lines.append(Line("history", self._kept.objects, tip))
+            lines.append(WalkStart("history", self._kept.objects, tip))
         if branch and self._branch:
             head = self._branch.refs.head()
             if head:
-                lines.append(Line("branch", self._branch.objects, head))
+                lines.append(WalkStart("branch", self._branch.objects, head))
         return lines
 
-    def _of(self, step: Step) -> _Repository:
+    def _of(self, step: WalkStep) -> _OpenRepository:
         return self._kept if step.line.source == "history" or self._branch is None else self._branch
 
-    def _touches(self, step: Step, path: str, walk: Walk) -> bool:
+    def _touches(self, step: WalkStep, path: str, walk: CommitWalk) -> bool:
         record = step.record
         if step.line.source == "history" and (record.all_paths or path in record.paths):
             return path in record.paths
@@ -207,7 +207,7 @@ class GitHistory:
         whole = repository.prefix + path
         try:
             now = repository.trees.note(record.tree, whole)
-            parents = [commit_objects.decoded(repository.objects.get(oid, "commit")).tree for oid in record.parents]
+            parents = [commit_objects.decode(repository.objects.get(oid, "commit")).tree for oid in record.parents]
             before = [repository.trees.note(tree, whole) for tree in parents] or [None]
         except ObjectMissing:
             if step.line.source == "history":
@@ -216,10 +216,10 @@ class GitHistory:
             return False
         return all(now != blob for blob in before)
 
-    def _reached(self, wanted: str) -> Step | None:
+    def _find_reachable(self, wanted: str) -> WalkStep | None:
         """The commit, if it is in the past of the history or of HEAD. An abbreviation must fit one of them only."""
-        fitting: list[Step] = []
-        for step in Walk(self._lines(branch=True), self._bounds):
+        fitting: list[WalkStep] = []
+        for step in CommitWalk(self._lines(branch=True), self._bounds):
             if step.id.startswith(wanted):
                 fitting.append(step)
                 if len(wanted) == 40:
@@ -229,13 +229,13 @@ class GitHistory:
         return fitting[0] if fitting else None
 
 
-def _hex(field: str, text: str) -> str:
+def _parse_hex(field: str, text: str) -> str:
     if not _REF.fullmatch(text.lower()):
         raise InvalidArgument(field, "must be 7 to 40 hexadecimal digits of a commit")
     return text.lower()
 
 
-def _shown(step: Step, path: str | None) -> Commit:
+def _to_commit(step: WalkStep, path: str | None) -> Commit:
     record = step.record
     history = step.line.source == "history"
     paths = record.paths if history else (path,) if path is not None else ()

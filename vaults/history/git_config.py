@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from vaults.history.errors import HistoryUnavailable
-from vaults.history.refs import small_file
+from vaults.history.refs import read_small_file
 
 _LARGEST = 1024 * 1024
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)\s*("(?:[^"\\]|\\.)*")?\s*\]\s*')
@@ -16,13 +16,13 @@ _ENTRY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?")
 _HARMLESS = {"noop", "preciousobjects", "partialclone", "worktreeconfig", "relativeworktrees"}
 
 
-def facts(private: Path, common: Path) -> dict[str, str]:
+def read_config(private: Path, common: Path) -> dict[str, str]:
     """``core.*`` and ``extensions.*`` by lower-case name; includes are not followed.
 
     Raises HistoryUnavailable for a format this code does not write, such as SHA-256 or reftable.
     """
     found = _read(common / "config")
-    if _true(found.get("extensions.worktreeconfig", "false")):
+    if _is_true(found.get("extensions.worktreeconfig", "false")):
         found |= _read(private / "config.worktree")
     version = found.get("core.repositoryformatversion", "0")
     extensions = {key.partition(".")[2]: value for key, value in found.items() if key.startswith("extensions.")}
@@ -34,15 +34,15 @@ def facts(private: Path, common: Path) -> dict[str, str]:
 
 
 def is_bare(found: dict[str, str]) -> bool:
-    return _true(found.get("core.bare", "false"))
+    return _is_true(found.get("core.bare", "false"))
 
 
-def _true(value: str) -> bool:
+def _is_true(value: str) -> bool:
     return value.lower() in ("true", "yes", "on", "1")
 
 
 def _read(path: Path) -> dict[str, str]:
-    data = small_file(path, _LARGEST)
+    data = read_small_file(path, _LARGEST)
     found: dict[str, str] = {}
     section = ""
     for raw in (data or b"").decode("utf-8", "replace").splitlines():
@@ -53,11 +53,11 @@ def _read(path: Path) -> dict[str, str]:
             line = line[header.end() :]
         entry = _ENTRY.match(line)
         if entry and section in ("core", "extensions"):
-            found[f"{section}.{entry[1].lower()}"] = _value(entry[2])
+            found[f"{section}.{entry[1].lower()}"] = _parse_value(entry[2])
     return found
 
 
-def _value(text: str | None) -> str:
+def _parse_value(text: str | None) -> str:
     """A value without its comment and quotes; a name alone means true."""
     if text is None:
         return "true"

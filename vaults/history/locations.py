@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vaults.files.atomic import sync_folder, write_atomic
-from vaults.files.permissions import FOLDER, tighten
+from vaults.files.permissions import FOLDER_MODE, tighten_permissions
 from vaults.history import git_config
 from vaults.history.errors import HistoryUnavailable
-from vaults.history.refs import small_file
+from vaults.history.refs import read_small_file
 
 _OWN_CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n\tlogallrefupdates = false\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RepositoryLocation:
     """``prefix`` is the vault's folder within the worktree, with a slash at its end, or empty."""
 
     private: Path
@@ -25,7 +25,7 @@ class Place:
     prefix: str
 
 
-def surrounding(root: Path) -> Place | None:
+def find_surrounding(root: Path) -> RepositoryLocation | None:
     """The repository whose worktree holds ``root``, looked for upwards within one file system.
 
     None where there is none, or where it is bare or has its worktree elsewhere. A ``.git`` that is there but not
@@ -40,11 +40,11 @@ def surrounding(root: Path) -> Place | None:
             kind = (folder / ".git").lstat().st_mode
         except FileNotFoundError:
             continue
-        return _opened(folder, kind, root)
+        return _open_location(folder, kind, root)
     return None
 
 
-def own(state: Path) -> Place:
+def ensure_own(state: Path) -> RepositoryLocation:
     """The vault's own bare repository in its state folder, made or completed when it is not whole."""
     folder = state / "history.git"
     if not folder.is_symlink() and not (folder / "HEAD").exists():
@@ -57,62 +57,62 @@ def own(state: Path) -> Place:
         write_atomic(folder / "config", _OWN_CONFIG)
         write_atomic(folder / "HEAD", b"ref: refs/heads/main\n")
         sync_folder(state)
-    tighten(folder, FOLDER)
-    _checked(folder, folder, state)
-    return Place(folder, folder, "")
+    tighten_permissions(folder, FOLDER_MODE)
+    _check_location(folder, folder, state)
+    return RepositoryLocation(folder, folder, "")
 
 
 def has_own(state: Path) -> bool:
     return (state / "history.git" / "HEAD").exists()
 
 
-def _opened(folder: Path, kind: int, root: Path) -> Place | None:
+def _open_location(folder: Path, kind: int, root: Path) -> RepositoryLocation | None:
     link = folder / ".git"
     if stat.S_ISDIR(kind):
         private = common = link
         if root.is_relative_to(link):
             return None
     elif stat.S_ISREG(kind):
-        private, common = _linked(link)
+        private, common = _follow_link(link)
     else:
         raise HistoryUnavailable("the repository's .git is neither a folder nor a file")
-    _checked(private, common, root)
-    found = git_config.facts(private, common)
+    _check_location(private, common, root)
+    found = git_config.read_config(private, common)
     is_worktree = private != common
     if git_config.is_bare(found) and not is_worktree:
         return None
-    if not is_worktree and not _works_in(folder, private, found):
+    if not is_worktree and not _is_worktree_of(folder, private, found):
         if private == link:
             return None
         raise HistoryUnavailable("the repository does not name this folder as its own")
     inner = root.relative_to(folder).as_posix()
-    return Place(private, common, "" if inner == "." else f"{inner}/")
+    return RepositoryLocation(private, common, "" if inner == "." else f"{inner}/")
 
 
-def _linked(link: Path) -> tuple[Path, Path]:
+def _follow_link(link: Path) -> tuple[Path, Path]:
     """Folders behind a ``.git`` file. Those of a linked worktree must point back, or the file could name any."""
-    text = os.fsdecode(small_file(link) or b"")
+    text = os.fsdecode(read_small_file(link) or b"")
     if not text.startswith("gitdir:"):
         raise HistoryUnavailable("the repository is damaged")
     private = (link.parent / text[7:].strip()).resolve()
-    shared = small_file(private / "commondir")
+    shared = read_small_file(private / "commondir")
     if shared is None:
         return private, private
     common = (private / os.fsdecode(shared).strip()).resolve()
-    back = os.fsdecode(small_file(private / "gitdir") or b"").strip()
+    back = os.fsdecode(read_small_file(private / "gitdir") or b"").strip()
     if not back or (private / back).resolve() != link or private.parent != common / "worktrees":
         raise HistoryUnavailable("the repository does not name this folder as its own")
     return private, common
 
 
-def _works_in(folder: Path, private: Path, found: dict[str, str]) -> bool:
+def _is_worktree_of(folder: Path, private: Path, found: dict[str, str]) -> bool:
     worktree = found.get("core.worktree")
     if worktree is None:
         return private == folder / ".git"
     return (private / worktree).resolve() == folder
 
 
-def _checked(private: Path, common: Path, vault: Path) -> None:
+def _check_location(private: Path, common: Path, vault: Path) -> None:
     """Whole enough to be a repository, and of this process's user or of the vault's owner.
 
     libgit2 would ask for the former alone, because it acts on the configuration. Here the danger is another one:
@@ -129,5 +129,5 @@ def _checked(private: Path, common: Path, vault: Path) -> None:
             raise HistoryUnavailable("the repository is damaged")
         if status.st_uid not in (os.geteuid(), vault.stat().st_uid):
             raise HistoryUnavailable("the repository belongs to another user")
-    if small_file(private / "HEAD") is None or not (common / "refs").is_dir():
+    if read_small_file(private / "HEAD") is None or not (common / "refs").is_dir():
         raise HistoryUnavailable("the repository is damaged")

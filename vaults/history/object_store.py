@@ -21,23 +21,23 @@ from vaults.files.atomic import sync_folder
 from vaults.history.errors import HistoryUnavailable, ObjectMissing
 
 # No note and no folder listing comes near; an object that claims more is not read into memory.
-LARGEST = 64 * 1024 * 1024
+MAX_OBJECT_BYTES = 64 * 1024 * 1024
 
 _ATTEMPTS = 5  # git removes folders it has emptied, also those we are about to write into
-TEMPORARY = "tmp_obj_strongroom_"  # git takes names that begin with tmp_obj_ for leftovers and prunes them
+TEMPORARY_PREFIX = "tmp_obj_strongroom_"  # git takes names that begin with tmp_obj_ for leftovers and prunes them
 
 _KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
-_FASTEST = 1  # a higher level halves the speed and saves 3 % on trees, which are mostly hashes
+_COMPRESSION_LEVEL = 1  # a higher level halves the speed and saves 3 % on trees, which are mostly hashes
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # a planted link or FIFO is refused, not awaited
 
 
 @dataclass(frozen=True, slots=True)
-class Object:
+class GitObject:
     kind: str
     data: bytes
 
 
-class Objects:
+class ObjectStore:
     """Reading and writing below one ``objects`` folder. One caller at a time; other processes may do the same."""
 
     def __init__(self, folder: Path) -> None:
@@ -50,7 +50,7 @@ class Objects:
     def folder(self) -> Path:
         return self._folder
 
-    def find(self, oid: str) -> Object | None:
+    def find(self, oid: str) -> GitObject | None:
         """The object, or None when this repository does not hold it. Raises HistoryUnavailable when it is damaged."""
         return self._loose(oid) or self._packed(oid)
 
@@ -67,7 +67,7 @@ class Objects:
         """Bytes of the object by its header, without reading it; None when absent."""
         raw = self._loose_file(oid)
         if raw is not None:
-            return _header(zlib.decompressobj().decompress(raw[:4096], 64))[1]
+            return _parse_header(zlib.decompressobj().decompress(raw[:4096], 64))[1]
         for packs in (self._packs, self._packs_now()):
             if packs is not None and packs.exists(oid):
                 return int(packs.read_header(oid)[1])
@@ -82,9 +82,9 @@ class Objects:
         whole = b"%s %d\0%s" % (kind.encode(), len(data), data)
         oid = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
         folder = self._folder / oid[:2]
-        if self._freshened(folder / oid[2:]):
+        if self._refresh_existing(folder / oid[2:]):
             return oid
-        packed = zlib.compress(whole, _FASTEST)
+        packed = zlib.compress(whole, _COMPRESSION_LEVEL)
         for _ in range(_ATTEMPTS):
             with suppress(FileNotFoundError):
                 self._store(folder, oid[2:], packed)
@@ -100,7 +100,7 @@ class Objects:
     def loose_path(self, oid: str) -> Path:
         return self._folder / oid[:2] / oid[2:]
 
-    def _freshened(self, path: Path) -> bool:
+    def _refresh_existing(self, path: Path) -> bool:
         """Whether the object is there already; touched, so that a prune under way by its age spares it."""
         try:
             status = path.lstat()
@@ -116,7 +116,7 @@ class Objects:
         with suppress(FileExistsError):
             folder.mkdir(mode)
             self._unsynced.add(self._folder)
-        temporary = folder / f"{TEMPORARY}{secrets.token_hex(8)}"
+        temporary = folder / f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode & 0o444)
         try:
             with os.fdopen(descriptor, "wb") as file:
@@ -139,21 +139,21 @@ class Objects:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 raise HistoryUnavailable("an object of the history is damaged")
-            if status.st_size > LARGEST:
+            if status.st_size > MAX_OBJECT_BYTES:
                 raise HistoryUnavailable("an object of the history is too large")
             return file.read()
 
-    def _loose(self, oid: str) -> Object | None:
+    def _loose(self, oid: str) -> GitObject | None:
         raw = self._loose_file(oid)
         if raw is None:
             return None
-        whole = zlib.decompressobj().decompress(raw, LARGEST + 64)
-        kind, size, start = _header(whole)
+        whole = zlib.decompressobj().decompress(raw, MAX_OBJECT_BYTES + 64)
+        kind, size, start = _parse_header(whole)
         if size != len(whole) - start or hashlib.sha1(whole, usedforsecurity=False).hexdigest() != oid:
             raise HistoryUnavailable("an object of the history is damaged")
-        return Object(kind, whole[start:])
+        return GitObject(kind, whole[start:])
 
-    def _packed(self, oid: str) -> Object | None:
+    def _packed(self, oid: str) -> GitObject | None:
         """Look twice: git may have packed loose objects, or replaced packs, since the folder was listed."""
         before = self._packs
         with suppress(LookupError):
@@ -189,16 +189,16 @@ class Objects:
         return tuple(sorted(name for name, _ in wanted))
 
 
-def _read(packs: Any, oid: str) -> Object | None:
+def _read(packs: Any, oid: str) -> GitObject | None:
     if packs is None or not packs.exists(oid):
         return None
-    if packs.read_header(oid)[1] > LARGEST:
+    if packs.read_header(oid)[1] > MAX_OBJECT_BYTES:
         raise HistoryUnavailable("an object of the history is too large")
     kind, data = packs.read(oid)
-    return Object(_KINDS.get(int(kind), ""), data)
+    return GitObject(_KINDS.get(int(kind), ""), data)
 
 
-def _header(start: bytes) -> tuple[str, int, int]:
+def _parse_header(start: bytes) -> tuple[str, int, int]:
     """Kind, size and offset of the content of a loose object."""
     end = start.index(b"\0", 0, 64)
     kind, _, size = start[:end].partition(b" ")

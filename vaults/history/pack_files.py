@@ -18,7 +18,7 @@ from pathlib import Path
 
 from vaults.files.atomic import sync_folder
 from vaults.history import commit_objects
-from vaults.history.object_store import TEMPORARY, Objects
+from vaults.history.object_store import TEMPORARY_PREFIX, ObjectStore
 from vaults.history.trees import Trees
 
 _MOST_COMMITS = 10_000  # of one call
@@ -26,21 +26,21 @@ _LEFT_AFTER_S = 24 * 3600.0
 _TEMPORARY = "tmp_strongroom_"  # git prunes leftovers that begin with tmp_, folders too
 
 
-def pack(objects: Objects, trees: Trees, tip: str) -> int:
+def pack_objects(objects: ObjectStore, trees: Trees, tip: str) -> int:
     """Pack the loose objects of the commits from ``tip`` down to the first packed one; returns how many.
 
     Zero also while another process is at it.
     """
-    with _alone(objects.folder) as alone:
+    with _try_lock_packing(objects.folder) as alone:
         if not alone:
             return 0
-        _sweep(objects.folder)
-        loose = _loose(objects, trees, tip)
-        return _packed(objects, loose) if loose else 0
+        _sweep_orphans(objects.folder)
+        loose = _loose_objects(objects, trees, tip)
+        return _pack_loose(objects, loose) if loose else 0
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[bool]:
+def _try_lock_packing(folder: Path) -> Iterator[bool]:
     """Whether nobody else packs here; a kernel lock, which dies with its process."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -54,7 +54,7 @@ def _alone(folder: Path) -> Iterator[bool]:
         os.close(descriptor)
 
 
-def _packed(objects: Objects, loose: list[str]) -> int:
+def _pack_loose(objects: ObjectStore, loose: list[str]) -> int:
     folder = objects.folder / "pack"
     folder.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=_TEMPORARY, dir=objects.folder) as temporary:
@@ -72,18 +72,18 @@ def _packed(objects: Objects, loose: list[str]) -> int:
     return len(packed)
 
 
-def _loose(objects: Objects, trees: Trees, tip: str) -> list[str]:
+def _loose_objects(objects: ObjectStore, trees: Trees, tip: str) -> list[str]:
     """Loose objects of the history: of each commit, what the one before it had not."""
     unpacked: list[str] = []
     oid: str | None = tip
     while oid is not None and not objects.is_packed(oid):
         unpacked.append(oid)
-        oid = next(iter(commit_objects.decoded(objects.get(oid, "commit")).parents), None)
+        oid = next(iter(commit_objects.decode(objects.get(oid, "commit")).parents), None)
     found: dict[str, None] = {}
-    base = commit_objects.decoded(objects.get(oid, "commit")).tree if oid else None
+    base = commit_objects.decode(objects.get(oid, "commit")).tree if oid else None
     # The oldest first: what is left for the next call lies above what is packed.
     for oid in unpacked[::-1][:_MOST_COMMITS]:
-        tree = commit_objects.decoded(objects.get(oid, "commit")).tree
+        tree = commit_objects.decode(objects.get(oid, "commit")).tree
         found[oid] = None
         _collect(trees, tree, base, found)
         base = tree
@@ -103,15 +103,15 @@ def _collect(trees: Trees, tree: str, before: str | None, found: dict[str, None]
             found[oid] = None
 
 
-def _sweep(folder: Path) -> None:
+def _sweep_orphans(folder: Path) -> None:
     """Remove what killed writers of ours left, long after they could still be writing."""
-    for left in [*folder.glob(f"{_TEMPORARY}*"), *folder.glob(f"??/{TEMPORARY}*")]:
+    for left in [*folder.glob(f"{_TEMPORARY}*"), *folder.glob(f"??/{TEMPORARY_PREFIX}*")]:
         with suppress(FileNotFoundError):
             if abs(time.time() - left.lstat().st_mtime) > _LEFT_AFTER_S:
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
-def _write(objects: Objects, loose: list[str], into: Path) -> None:
+def _write(objects: ObjectStore, loose: list[str], into: Path) -> None:
     """Have libgit2 pack them. The repository is one in memory only: it has no configuration, and neither does the
     user or the system as far as libgit2 is told.
     """

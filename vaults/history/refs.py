@@ -43,18 +43,18 @@ class Refs:
 
     def head(self) -> str | None:
         """Commit of the checked-out branch, or the detached one; None before the first commit."""
-        value = small_file(self._private / "HEAD")
+        value = read_small_file(self._private / "HEAD")
         for _ in range(_DEEPEST_SYMBOLIC):
             if value is None:
                 raise HistoryUnavailable("the repository is damaged")
             if not value.startswith(b"ref:"):
-                return _commit(value)
+                return _parse_commit_id(value)
             name = value[4:].strip()
             if not _SAFE_REF.fullmatch(name) or b".." in name:
                 raise HistoryUnavailable("the repository is damaged")
             path = self._common / os.fsdecode(name)
             self._contained(path)
-            value = small_file(path)
+            value = read_small_file(path)
             if value is None:
                 return self._packed(name)
         raise HistoryUnavailable("the repository is damaged")
@@ -63,11 +63,11 @@ class Refs:
         """The commit a reference of ours stands at; None when there is none yet."""
         path = self._common / ref
         self._contained(path)
-        value = small_file(path)
+        value = read_small_file(path)
         if value is not None:
-            return _commit(value)
+            return _parse_commit_id(value)
         found = self._packed(ref.encode())
-        if found is None and small_file(self._private / "HEAD") is None:
+        if found is None and read_small_file(self._private / "HEAD") is None:
             raise HistoryUnavailable("the repository is gone")
         return found
 
@@ -79,7 +79,7 @@ class Refs:
         path = self._common / ref
         self._contained(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(path, new) as lock:
+        with _lock_ref(path, new) as lock:
             if self.read(ref) != expected:
                 return False
             inode = lock.lstat().st_ino
@@ -94,16 +94,16 @@ class Refs:
             raise HistoryUnavailable("the repository is damaged")
 
     def _packed(self, name: bytes) -> str | None:
-        data = small_file(self._common / "packed-refs", _LARGEST_PACKED_REFS)
+        data = read_small_file(self._common / "packed-refs", _LARGEST_PACKED_REFS)
         found = re.search(rb"^([0-9a-f]{40}) %s$" % re.escape(name), data, re.MULTILINE) if data else None
         return found[1].decode() if found else None
 
 
 @contextmanager
-def _locked(path: Path, new: str) -> Iterator[Path]:
+def _lock_ref(path: Path, new: str) -> Iterator[Path]:
     """The reference's lock, holding the new value already; gone on leaving unless it was renamed."""
     lock = path.with_name(path.name + ".lock")
-    descriptor = _taken(lock)
+    descriptor = _take_lock(lock)
     inode = os.fstat(descriptor).st_ino
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -117,7 +117,7 @@ def _locked(path: Path, new: str) -> Iterator[Path]:
                 lock.unlink()
 
 
-def _taken(lock: Path) -> int:
+def _take_lock(lock: Path) -> int:
     """Make the lock file, waiting a moment for another process to be done with its own."""
     ends = time.monotonic() + _WAIT_S
     mode = lock.parent.stat().st_mode & 0o644  # nobody reads it who may not go there
@@ -139,7 +139,7 @@ def _clear_stale(lock: Path) -> None:
             lock.unlink()
 
 
-def small_file(path: Path, most: int = 4096) -> bytes | None:
+def read_small_file(path: Path, most: int = 4096) -> bytes | None:
     """A regular file's bytes; None when absent. Never follows a link in the last place, never waits for a FIFO."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -152,7 +152,7 @@ def small_file(path: Path, most: int = 4096) -> bytes | None:
         return file.read()
 
 
-def _commit(value: bytes) -> str:
+def _parse_commit_id(value: bytes) -> str:
     oid = value.strip()
     if not _ID.fullmatch(oid):
         raise HistoryUnavailable("the repository is damaged")

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from vaults.errors import InvalidArgument
 from vaults.history.errors import HistoryUnavailable
-from vaults.history.object_store import Objects
+from vaults.history.object_store import ObjectStore
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 DEEPEST = 100  # folder levels; each costs an object a commit
@@ -21,11 +21,11 @@ _ENTRY = re.compile(rb"([0-7]{5,6} ([^\0/]+)\0.{20})", re.DOTALL)
 _CACHED_ENTRIES = 50_000  # about 10 MB: the folders a vault's commits keep coming back to
 
 # What is to become of a name: a blob's id, gone (None), or (key ending in a slash) a folder with changes of its own.
-Plan: TypeAlias = "dict[bytes, str | Plan | None]"
+TreePlan: TypeAlias = "dict[bytes, str | TreePlan | None]"
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class TreeEntries:
     """One tree. ``keys`` are names in git's order, where a folder's ends in a slash; ``entries`` their raw bytes."""
 
     keys: list[bytes]
@@ -51,13 +51,13 @@ class Folder:
 class Trees:
     """Trees of one object store, the recently used kept parsed."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: ObjectStore) -> None:
         self._objects = objects
-        self._parsed: OrderedDict[str, Folder] = OrderedDict()
+        self._parsed: OrderedDict[str, TreeEntries] = OrderedDict()
 
     def note(self, tree: str, path: str) -> str | None:
         """Id of the note's blob; None when the path leads nowhere, or to a folder, link or submodule."""
-        *folders, name = split(path)
+        *folders, name = split_path(path)
         oid = tree
         for folder in folders:
             entry = self._folder(oid).entry(folder + b"/")
@@ -73,7 +73,7 @@ class Trees:
         Folders left empty vanish, as git has none. A note where a folder was replaces it, and the other way round.
         """
         touched: list[bytes] = []
-        oid = self._apply(tree, planned(files), b"", touched)
+        oid = self._apply(tree, plan_changes(files), b"", touched)
         return oid or self._objects.write("tree", b""), sorted(path.decode("utf-8") for path in touched)
 
     def added(self, tree: str, base: str | None) -> list[tuple[str, bool]]:
@@ -88,9 +88,9 @@ class Trees:
         pairs = zip(folder.keys, folder.entries, strict=True)
         return {key: entry[-20:].hex() for key, entry in pairs if key.endswith(b"/")}
 
-    def _apply(self, tree: str | None, plan: Plan, within: bytes, touched: list[bytes]) -> str | None:
-        base = self._folder(tree) if tree else Folder([], [])
-        new = Folder(base.keys.copy(), base.entries.copy())
+    def _apply(self, tree: str | None, plan: TreePlan, within: bytes, touched: list[bytes]) -> str | None:
+        base = self._folder(tree) if tree else TreeEntries([], [])
+        new = TreeEntries(base.keys.copy(), base.entries.copy())
         for name, wanted in sorted(plan.items(), key=_rank):
             if isinstance(wanted, dict):
                 self._apply_folder(new, name, wanted, (within, touched))
@@ -104,7 +104,7 @@ class Trees:
         self._remember(oid, new)
         return oid
 
-    def _apply_folder(self, into: Folder, key: bytes, plan: Plan, where: tuple[bytes, list[bytes]]) -> None:
+    def _apply_folder(self, into: TreeEntries, key: bytes, plan: TreePlan, where: tuple[bytes, list[bytes]]) -> None:
         within, touched = where
         before = into.entry(key)
         after = self._apply(before[-20:].hex() if before else None, plan, within + key, touched)
@@ -114,35 +114,35 @@ class Trees:
             into.put(key[:-1], None)
             into.put(key, b"%s %s\0%s" % (_FOLDER, key[:-1], bytes.fromhex(after)))
 
-    def _folder(self, oid: str) -> Folder:
+    def _folder(self, oid: str) -> TreeEntries:
         found = self._parsed.get(oid)
         if found is None:
-            found = parsed(b"" if oid == EMPTY_TREE else self._objects.get(oid, "tree"))
+            found = parse_tree(b"" if oid == EMPTY_TREE else self._objects.get(oid, "tree"))
             self._remember(oid, found)
         else:
             self._parsed.move_to_end(oid)
         return found
 
-    def _remember(self, oid: str, folder: Folder) -> None:
+    def _remember(self, oid: str, folder: TreeEntries) -> None:
         self._parsed[oid] = folder
         held = sum(len(kept.keys) for kept in self._parsed.values()) if len(self._parsed) > 1 else 0
         while held > _CACHED_ENTRIES and len(self._parsed) > 1:
             held -= len(self._parsed.popitem(last=False)[1].keys)
 
 
-def parsed(data: bytes) -> Folder:
+def parse_tree(data: bytes) -> TreeEntries:
     """The entries of a raw tree. Raises HistoryUnavailable when it is not one."""
     pairs = _ENTRY.findall(data)
     entries = [entry for entry, _ in pairs]
     if sum(map(len, entries)) != len(data):
         raise HistoryUnavailable("an object of the history is damaged")
     keys = [name + b"/" if entry.startswith(_FOLDER) else name for entry, name in pairs]
-    return Folder(keys, entries)
+    return TreeEntries(keys, entries)
 
 
-def split(path: str) -> list[bytes]:
+def split_path(path: str) -> list[bytes]:
     """Segments of a vault-relative path, taken literally. Raises InvalidArgument for what git cannot hold."""
-    if not keepable(path):
+    if not is_keepable(path):
         raise InvalidArgument("path", "cannot be kept in a git history")
     return path.encode("utf-8").split(b"/")
 
@@ -151,7 +151,7 @@ _DOT_GIT = re.compile(r"(?:^|[/\\])(?:\.git|git~\d)[ .]*(?:$|[/\\:])", re.IGNORE
 _IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 
 
-def keepable(path: str) -> bool:
+def is_keepable(path: str) -> bool:
     """Whether git can hold a file of this vault-relative path. Names that some system takes for ``.git`` are out:
     ``git fsck`` would call the repository damaged.
     """
@@ -165,13 +165,13 @@ def keepable(path: str) -> bool:
     )
 
 
-def planned(files: Mapping[str, str | None]) -> Plan:
+def plan_changes(files: Mapping[str, str | None]) -> TreePlan:
     """Nested changes; a folder's key ends in a slash, so that a note going and a folder coming do not meet.
     Raises InvalidArgument when one name would be both.
     """
-    plan: Plan = {}
+    plan: TreePlan = {}
     for path, blob in sorted(files.items(), key=lambda item: item[1] is not None):
-        *folders, name = split(path)
+        *folders, name = split_path(path)
         inner = plan
         for folder in folders:
             below = inner.setdefault(folder + b"/", {})
@@ -185,16 +185,16 @@ def planned(files: Mapping[str, str | None]) -> Plan:
     return plan
 
 
-def _has_notes(plan: str | Plan | None) -> bool:
+def _has_notes(plan: str | TreePlan | None) -> bool:
     return any(map(_has_notes, plan.values())) if isinstance(plan, dict) else plan is not None
 
 
-def _rank(item: tuple[bytes, str | Plan | None]) -> int:
+def _rank(item: tuple[bytes, str | TreePlan | None]) -> int:
     """Notes that go make room for folders, folders that go for notes."""
     return 0 if item[1] is None else 1 if isinstance(item[1], dict) else 2
 
 
-def _put_note(into: Folder, name: bytes, blob: str | None) -> bool:
+def _put_note(into: TreeEntries, name: bytes, blob: str | None) -> bool:
     """Set or remove one name; whether that changed anything."""
     before = into.entry(name)
     if blob is None:

@@ -31,13 +31,13 @@ TINY = 200
 SEPARATOR = " › "
 """Between the title of a note and the headings above a passage."""
 
-_APART = 2_560
+_BORDER_EVERY = 2_560
 """Characters from one line that may be a border to the next, on average. Well above half of ``SHORTEST``: where an edit
 has moved a border, the next one is mostly the same again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class HeadingBorder:
     """A heading, as a border between blocks: its level, its words, and where the line begins."""
 
     level: int
@@ -46,7 +46,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Block:
+class IndexBlock:
     """A stretch of a note under ``title``, the note's own and those of the headings above all of it."""
 
     title: str
@@ -61,7 +61,7 @@ class Block:
     def cut(self, max_tokens: int, labels: str) -> list[Passage]:
         """Its passages."""
         if (max_tokens, labels) not in self.pieces:
-            found = passages.passages_of(self.title, self.text, [labels], max_tokens)
+            found = passages.cut_passages(self.title, self.text, [labels], max_tokens)
             self.pieces[max_tokens, labels] = found
         return self.pieces[max_tokens, labels]
 
@@ -75,31 +75,31 @@ class _Stretch:
     end: int
 
 
-def blocks(text: str, title: str, marks: Sequence[Mark], start: int) -> list[Block]:
+def split_blocks(text: str, title: str, marks: Sequence[HeadingBorder], start: int) -> list[IndexBlock]:
     """Everything from ``start`` on, in order, but for stretches without a visible character. A note without any has
     one empty block: its title can be found."""
     found = [
         _block(stretch.titles, part)
-        for stretch in _joined(_stretches(title, marks, start, len(text)))
-        for part in _parts(text, stretch.start, stretch.end)
+        for stretch in _join_short(_stretches(title, marks, start, len(text)))
+        for part in _split_long(text, stretch.start, stretch.end)
     ]
     return [block for block in found if block.text] or [_block((title,), "")]
 
 
-def with_properties(found: list[Block], title: str, properties: str) -> list[Block]:
+def add_property_block(found: list[IndexBlock], title: str, properties: str) -> list[IndexBlock]:
     """A note's blocks after one for what its frontmatter says."""
     return [_block((title,), properties), *(block for block in found if block.text)] if properties else found
 
 
-def _block(titles: Sequence[str], text: str) -> Block:
+def _block(titles: Sequence[str], text: str) -> IndexBlock:
     title, text = SEPARATOR.join(titles), text.strip()
     digest = hashlib.blake2b(f"{title}\0{text}".encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
-    return Block(title, text, digest)
+    return IndexBlock(title, text, digest)
 
 
-def _stretches(title: str, marks: Sequence[Mark], start: int, end: int) -> Iterator[_Stretch]:
+def _stretches(title: str, marks: Sequence[HeadingBorder], start: int, end: int) -> Iterator[_Stretch]:
     """From each heading to the next, with what stands above it."""
-    above: list[Mark] = []
+    above: list[HeadingBorder] = []
     titles: tuple[str, ...] = (title,)
     first = start
     for mark in marks:
@@ -114,7 +114,7 @@ def _stretches(title: str, marks: Sequence[Mark], start: int, end: int) -> Itera
     yield _Stretch(titles, first, end)
 
 
-def _joined(stretches: Iterable[_Stretch]) -> Iterator[_Stretch]:
+def _join_short(stretches: Iterable[_Stretch]) -> Iterator[_Stretch]:
     """Short stretches together: what stands below a heading with it, and sections side by side only where they hold a
     line or two. A passage of ten words costs as much as a long one; but one of several matters has the meaning of
     none of them."""
@@ -123,7 +123,7 @@ def _joined(stretches: Iterable[_Stretch]) -> Iterator[_Stretch]:
     for each in stretches:
         limit = SHORT if each.titles[: len(top)] == top else TINY
         if held is not None and each.end - held.start <= limit:
-            held = _Stretch(_shared(held.titles, each.titles), held.start, each.end)
+            held = _Stretch(_common_titles(held.titles, each.titles), held.start, each.end)
             continue
         if held is not None:
             yield held
@@ -132,7 +132,7 @@ def _joined(stretches: Iterable[_Stretch]) -> Iterator[_Stretch]:
         yield held
 
 
-def _shared(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+def _common_titles(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     """What two begin with alike."""
     count = next(
         (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
@@ -140,7 +140,7 @@ def _shared(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     return one[:count]
 
 
-def _parts(text: str, first: int, last: int) -> Iterator[str]:
+def _split_long(text: str, first: int, last: int) -> Iterator[str]:
     """A stretch in parts of at most ``2 * LONG`` that end before a line chosen by its own content. The odds of a line
     are by its length, so that borders lie as near to each other in texts of long lines."""
     if last - first <= LONG:
@@ -151,7 +151,7 @@ def _parts(text: str, first: int, last: int) -> Iterator[str]:
         border = _line_end(text, begin + SHORTEST - 1, last)
         while border < last and border - begin < LONG:
             end = _line_end(text, border, last)
-            if zlib.crc32(text[border:end].encode("utf-8", "surrogatepass")) * _APART < (end - border) << 32:
+            if zlib.crc32(text[border:end].encode("utf-8", "surrogatepass")) * _BORDER_EVERY < (end - border) << 32:
                 break
             border = end
         yield text[begin:border]

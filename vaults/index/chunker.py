@@ -43,7 +43,7 @@ DECAY = 0.7
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TextPiece:
     """``text[start:end]`` of the text that was cut, in characters; neither begins nor ends with white space."""
 
     text: str
@@ -51,7 +51,7 @@ class Piece:
     end: int
 
 
-def cut(text: str, max_tokens: int, count: Callable[[str], int] | None = None) -> list[Piece]:
+def split_passages(text: str, max_tokens: int, count: Callable[[str], int] | None = None) -> list[TextPiece]:
     """Pieces of at most ``max_tokens``, in order, that together hold everything but white space between them.
 
     Cuts at headings, fences, rules, blank lines, items, sentences, lines, words: in this order of liking. A code fence
@@ -60,25 +60,25 @@ def cut(text: str, max_tokens: int, count: Callable[[str], int] | None = None) -
     """
     if count is None:
         whole = text.strip()
-        if whole and _fits(whole, max_tokens) and not HANGUL.search(whole):
+        if whole and _is_within(whole, max_tokens) and not HANGUL.search(whole):
             start = text.index(whole[0])  # most of what is cut fits as it is: no need to know where its atoms are
             return [_piece(text, start, start + len(whole))]
         return [_piece(text, start, end) for start, end in _spans(text, 0, len(text), max_tokens)]
-    return [_piece(text, start, end) for start, end in _counted(text, max_tokens, count)]
+    return [_piece(text, start, end) for start, end in _counted_spans(text, max_tokens, count)]
 
 
-def _fits(text: str, max_tokens: int) -> bool:
+def _is_within(text: str, max_tokens: int) -> bool:
     """Whether it has no more atoms than that; of a longer one only so many are looked at."""
     return len(text) <= max_tokens or next(islice(ATOM.finditer(text), max_tokens, None), None) is None
 
 
-def estimate(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """About how many tokens a text has; rather too many than too few."""
     atoms = len(ATOM.findall(text))
     return atoms if text.isascii() else atoms + (HANGUL_TOKENS - 1) * len(HANGUL.findall(text))
 
 
-def _counted(text: str, max_tokens: int, count: Callable[[str], int]) -> Iterator[tuple[int, int]]:
+def _counted_spans(text: str, max_tokens: int, count: Callable[[str], int]) -> Iterator[tuple[int, int]]:
     # Limits halve each time round, so a span is counted at most log2(max_tokens) times.
     todo = [(0, len(text), max_tokens)]
     while todo:
@@ -92,8 +92,8 @@ def _counted(text: str, max_tokens: int, count: Callable[[str], int]) -> Iterato
             yield first, last
 
 
-def _piece(text: str, start: int, end: int) -> Piece:
-    return Piece(text[start:end], start, end)
+def _piece(text: str, start: int, end: int) -> TextPiece:
+    return TextPiece(text[start:end], start, end)
 
 
 def _spans(text: str, start: int, end: int, limit: int) -> Iterator[tuple[int, int]]:
@@ -106,7 +106,7 @@ def _spans(text: str, start: int, end: int, limit: int) -> Iterator[tuple[int, i
     scores = _scores(text, atoms, limit)
     first, total = 0, len(atoms.starts)
     while first < total:
-        after = _cut_after(scores, atoms.cost, first, limit)
+        after = _find_cut(scores, atoms.cost, first, limit)
         yield atoms.starts[first], atoms.ends[after - 1]
         first = after
 
@@ -132,7 +132,7 @@ class _Atoms:
         return cls(starts, ends, array("q", accumulate(tokens, initial=0)))
 
 
-def _cut_after(scores: array[float], cost: array[int], first: int, limit: int) -> int:
+def _find_cut(scores: array[float], cost: array[int], first: int, limit: int) -> int:
     """The atom before which the piece that begins with ``first`` ends."""
     edge = cost[first] + limit
     last = max(bisect_right(cost, edge) - 1, first + 1)
@@ -165,7 +165,7 @@ def _scores(text: str, atoms: _Atoms, limit: int) -> array[float]:
 
 def _score_lines(text: str, atoms: _Atoms, scores: array[float], limit: int) -> None:
     atom, total = 0, len(scores)
-    fence: _Fence | None = None
+    fence: _OpenFence | None = None
     blank, after, previous = False, 0.0, 0
     position, end = atoms.starts[0], atoms.ends[-1]
     for line in text[position:end].split("\n"):
@@ -176,7 +176,7 @@ def _score_lines(text: str, atoms: _Atoms, scores: array[float], limit: int) -> 
         if begin == atom:
             blank = True
             continue
-        opening = None if fence else _Fence.opened(line, begin)
+        opening = None if fence else _OpenFence.opened(line, begin)
         underlines = fence is None and opening is None and not blank and begin > previous
         if underlines and UNDERLINE.match(line.rstrip("\r")):
             scores[previous] = max(scores[previous], _underline_score(line))
@@ -185,14 +185,14 @@ def _score_lines(text: str, atoms: _Atoms, scores: array[float], limit: int) -> 
             scores[begin] = max(scores[begin], after, _line_score(line, fence, opening, blank=blank))
         after, blank, previous = 0.0, False, begin
         if fence and fence.closed_by(line):
-            _seal(scores, atoms.cost, fence.begin, atom, limit)
+            _forbid_cuts(scores, atoms.cost, fence.begin, atom, limit)
             fence, after = None, FENCE_SCORE
         fence = fence or opening
     if fence:
-        _seal(scores, atoms.cost, fence.begin, total, limit)
+        _forbid_cuts(scores, atoms.cost, fence.begin, total, limit)
 
 
-def _line_score(line: str, fence: _Fence | None, opening: _Fence | None, *, blank: bool) -> float:
+def _line_score(line: str, fence: _OpenFence | None, opening: _OpenFence | None, *, blank: bool) -> float:
     """How good a cut before this line is; ``blank``: an empty line stands before it."""
     between = BLANK_SCORE if blank else LINE_SCORE
     if fence:
@@ -216,14 +216,14 @@ def _underline_score(line: str) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class _Fence:
+class _OpenFence:
     """An open code fence; ``begin`` is the atom it starts with."""
 
     mark: str
     begin: int
 
     @classmethod
-    def opened(cls, line: str, begin: int) -> _Fence | None:
+    def opened(cls, line: str, begin: int) -> _OpenFence | None:
         match = FENCE.match(line)
         if match is None or (match[1][0] == "`" and "`" in match[2]):
             return None
@@ -234,7 +234,7 @@ class _Fence:
         return match is not None and match[1].startswith(self.mark) and not match[2].strip()
 
 
-def _seal(scores: array[float], cost: array[int], begin: int, end: int, limit: int) -> None:
+def _forbid_cuts(scores: array[float], cost: array[int], begin: int, end: int, limit: int) -> None:
     """Forbid cuts inside a fence, if it fits into one piece."""
     if cost[end] - cost[begin] <= limit:
         for index in range(begin + 1, end):

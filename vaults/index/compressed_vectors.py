@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vaults.index.flat_vectors import Floats, Ids, Mask
-    from vaults.index.vector_layers import Rows
+    from vaults.index.vector_layers import VectorRows
 
 DIMENSIONS_PER_CODE = 4
 TRAINING_ROWS = 8192  # FAISS itself takes no more than 256 per centroid, of which there are 16
@@ -95,7 +95,7 @@ class CompressedVectors:
             blocks[rows[places == place] // packer.nvec] &= ~bits
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What ``restore`` needs; views of memory in which only removed rows change."""
+        """What ``restore_compressed`` needs; views of memory in which only removed rows change."""
         return {
             "ids": self.ids,
             "halves": halves_of(self._halves),
@@ -133,8 +133,8 @@ def halves_of(index: Any) -> NDArray[np.float16]:
     return matrix
 
 
-def build(
-    sources: Sequence[tuple[Rows, Mask]], width: int, refine_factor: int, stopped: Callable[[], bool]
+def compress(
+    sources: Sequence[tuple[VectorRows, Mask]], width: int, refine_factor: int, stopped: Callable[[], bool]
 ) -> CompressedVectors | None:
     """Compress the masked rows of ``sources``; None when ``stopped`` said so. Needs 2 bytes per dimension anew."""
     import numpy as np
@@ -153,7 +153,7 @@ def build(
             rows = kept[start : start + CHUNK_ROWS]
             matrix[place[at : at + len(rows)]] = source.gather(rows)
             at += len(rows)
-    codes = _encode(matrix, stopped)
+    codes = _compress_codes(matrix, stopped)
     return None if codes is None else CompressedVectors(ids[order], halves, codes, refine_factor)
 
 
@@ -165,12 +165,12 @@ def empty_halves(count: int, width: int) -> Any:
     return index
 
 
-def restore(arrays: dict[str, NDArray[Any]], width: int, refine_factor: int) -> CompressedVectors:
+def restore_compressed(arrays: dict[str, NDArray[Any]], width: int, refine_factor: int) -> CompressedVectors:
     """The inverse of ``arrays()``. FAISS parses nothing: its fields are filled. Raises ValueError if sizes disagree."""
     import numpy as np
 
     count = len(arrays["ids"])
-    halves, codes = empty_halves(count, width), _codes(width)
+    halves, codes = empty_halves(count, width), _new_codes(width)
     packed = math.ceil(count / codes.bbs) * codes.bbs * codes.M2 // 2
     sizes = (arrays["halves"].shape, arrays["codes"].size, arrays["centroids"].size)
     if not count or sizes != ((count, width), packed, codes.pq.centroids.size()):
@@ -183,10 +183,10 @@ def restore(arrays: dict[str, NDArray[Any]], width: int, refine_factor: int) -> 
     return CompressedVectors(np.array(arrays["ids"], np.int64), halves, codes, refine_factor)
 
 
-def _encode(matrix: NDArray[np.float16], stopped: Callable[[], bool]) -> Any:
+def _compress_codes(matrix: NDArray[np.float16], stopped: Callable[[], bool]) -> Any:
     import numpy as np
 
-    codes = _codes(matrix.shape[1])
+    codes = _new_codes(matrix.shape[1])
     # Seeded, so that the same rows give the same codes.
     sample = np.random.default_rng(0).choice(len(matrix), min(len(matrix), TRAINING_ROWS), replace=False)
     codes.train(matrix[np.sort(sample)].astype(np.float32))
@@ -197,5 +197,5 @@ def _encode(matrix: NDArray[np.float16], stopped: Callable[[], bool]) -> Any:
     return codes
 
 
-def _codes(width: int) -> Any:
+def _new_codes(width: int) -> Any:
     return faiss().IndexPQFastScan(width, width // DIMENSIONS_PER_CODE, 4, faiss().METRIC_INNER_PRODUCT)

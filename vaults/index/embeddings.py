@@ -27,7 +27,7 @@ REMOVALS_KEPT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Owed:
+class MissingVector:
     """A passage without a vector."""
 
     passage: int
@@ -36,7 +36,7 @@ class Owed:
 
 
 @dataclass(frozen=True, slots=True)
-class Delta:
+class VectorDelta:
     """What changed since a number. ``anew``: too much was forgotten, start from nothing."""
 
     changes: list[VectorChange]
@@ -44,9 +44,9 @@ class Delta:
     anew: bool
 
 
-def put(tx: Writer, model: str, rows: Sequence[tuple[int, str, bytes]]) -> None:
+def store(tx: Writer, model: str, rows: Sequence[tuple[int, str, bytes]]) -> None:
     """Store vectors: ``(passage, text_hash, vector)``. A passage that is gone or whose text has moved on is skipped."""
-    change = _advance(tx, len(rows))
+    change = _reserve_numbers(tx, len(rows))
     for passage, text_hash, vector in rows:
         change += 1
         tx.run(
@@ -64,7 +64,7 @@ def put(tx: Writer, model: str, rows: Sequence[tuple[int, str, bytes]]) -> None:
         )
 
 
-def owe(tx: Writer, passages: Sequence[int]) -> None:
+def enqueue(tx: Writer, passages: Sequence[int]) -> None:
     """Queue passages for the model."""
     tx.many(
         "INSERT INTO embedding_queue (passage) VALUES (?) ON CONFLICT (passage) DO UPDATE SET attempts = 0",
@@ -72,23 +72,23 @@ def owe(tx: Writer, passages: Sequence[int]) -> None:
     )
 
 
-def forget(tx: Writer, passages: Sequence[int]) -> None:
+def drop(tx: Writer, passages: Sequence[int]) -> None:
     """Drop the vectors of passages, and tell the indexes."""
     held = [p for p in passages if tx.one("SELECT 1 FROM embeddings WHERE passage = ?", (p,))]
-    change = _advance(tx, len(held))
+    change = _reserve_numbers(tx, len(held))
     for passage in held:
         change += 1
         tx.run("DELETE FROM embeddings WHERE passage = ?", (passage,))
         tx.run("INSERT INTO vector_removals (change, passage) VALUES (?, ?)", (change, passage))
 
 
-def renew(tx: Writer, passages: Sequence[int]) -> None:
+def replace_damaged(tx: Writer, passages: Sequence[int]) -> None:
     """Throw damaged vectors away and queue their passages."""
-    forget(tx, passages)
-    owe(tx, passages)
+    drop(tx, passages)
+    enqueue(tx, passages)
 
 
-def forget_all(tx: Writer) -> None:
+def drop_all(tx: Writer) -> None:
     """Drop every vector and debt. Indexes of whatever process start anew: everything before this is forgotten."""
     newest = tx.value(
         "SELECT MAX(n) FROM (SELECT MAX(last) AS n FROM vector_clock UNION ALL SELECT MAX(change) FROM embeddings"
@@ -99,7 +99,7 @@ def forget_all(tx: Writer) -> None:
     tx.run("INSERT INTO vector_clock (last, pruned) VALUES (:next, :next)", {"next": int(newest or 0) + 1})
 
 
-def owe_all_but(tx: Writer, model: str) -> int:
+def enqueue_all_except(tx: Writer, model: str) -> int:
     """Queue each passage that has no vector of ``model``; returns how many are owed now."""
     tx.run(
         "INSERT INTO embedding_queue (passage) SELECT p.seq FROM passages p WHERE NOT EXISTS"
@@ -107,10 +107,10 @@ def owe_all_but(tx: Writer, model: str) -> int:
         " ON CONFLICT (passage) DO NOTHING",
         {"model": model},
     )
-    return owed_count(tx)
+    return count_missing(tx)
 
 
-def owed(tx: Reader, limit: int) -> list[Owed]:
+def next_missing(tx: Reader, limit: int) -> list[MissingVector]:
     """The next passages the model owes, newest last."""
     rows = tx.all(
         "SELECT p.seq, CASE WHEN p.title = '' THEN p.body ELSE p.title || char(10) || p.body END, p.text_hash"
@@ -118,10 +118,10 @@ def owed(tx: Reader, limit: int) -> list[Owed]:
         " WHERE q.attempts < ? ORDER BY q.attempts, q.passage LIMIT ?",
         (MAX_ATTEMPTS, limit),
     )
-    return [Owed(int(row[0]), row[1], row[2]) for row in rows]
+    return [MissingVector(int(row[0]), row[1], row[2]) for row in rows]
 
 
-def owes(tx: Reader, viewer: str) -> bool:
+def has_missing(tx: Reader, viewer: str) -> bool:
     """Whether a passage that the viewer may see has no vector yet."""
     return bool(
         tx.one(
@@ -132,17 +132,17 @@ def owes(tx: Reader, viewer: str) -> bool:
     )
 
 
-def owed_count(tx: Reader) -> int:
+def count_missing(tx: Reader) -> int:
     """Passages without their vector, those given up included."""
     return int(tx.value("SELECT COUNT(*) FROM embedding_queue"))
 
 
-def failed(tx: Writer, passages: Sequence[int]) -> None:
+def record_failure(tx: Writer, passages: Sequence[int]) -> None:
     """Count one failed attempt."""
     tx.many("UPDATE embedding_queue SET attempts = attempts + 1 WHERE passage = ?", [(p,) for p in passages])
 
 
-def settled(tx: Reader, model: str, passages: Sequence[int]) -> set[int]:
+def find_current(tx: Reader, model: str, passages: Sequence[int]) -> set[int]:
     """Those of ``passages`` that have the vector of their present text."""
     return {
         passage
@@ -155,7 +155,7 @@ def settled(tx: Reader, model: str, passages: Sequence[int]) -> set[int]:
     }
 
 
-def mean_of(tx: Reader, item: tuple[str, int], model: str) -> np.ndarray | None:
+def mean_vector(tx: Reader, item: tuple[str, int], model: str) -> np.ndarray | None:
     """The direction an item's passages point in together, of unit length; None while it has no vector."""
     import numpy as np
 
@@ -171,7 +171,7 @@ def mean_of(tx: Reader, item: tuple[str, int], model: str) -> np.ndarray | None:
     return np.asarray(total / length, np.float32) if length > 0 and np.isfinite(length) else None
 
 
-def known(tx: Reader, model: str, text_hashes: Sequence[str]) -> dict[str, bytes]:
+def find_by_hash(tx: Reader, model: str, text_hashes: Sequence[str]) -> dict[str, bytes]:
     """Vectors the vault already has for these texts: the content-hash cache."""
     found = {}
     for text_hash in text_hashes:
@@ -186,7 +186,7 @@ def last_change(tx: Reader) -> int:
     return int(tx.value("SELECT last FROM vector_clock"))
 
 
-def since(tx: Reader, seen: int, model: str) -> Delta:
+def changes_since(tx: Reader, seen: int, model: str) -> VectorDelta:
     """The next part of what an index of ``model`` that has seen ``seen`` must apply, in order. Ask again from
     ``Delta.last`` until it is the clock's number: a big vault is replayed in bounded pieces."""
     row = tx.one("SELECT last, pruned FROM vector_clock")
@@ -203,15 +203,15 @@ def since(tx: Reader, seen: int, model: str) -> Delta:
         gone = tx.all("SELECT change, passage FROM vector_removals WHERE change > ? AND change <= ?", (start, last))
         changes += [(int(change), VectorChange(int(passage), None)) for change, passage in gone]
         changes.sort(key=lambda change: change[0])
-    return Delta([change for _, change in changes], last, anew)
+    return VectorDelta([change for _, change in changes], last, anew)
 
 
-def removed_since(tx: Reader, seen: int) -> bool:
+def has_removed_since(tx: Reader, seen: int) -> bool:
     """Whether a vector was removed after change number ``seen``."""
     return tx.one("SELECT 1 FROM vector_removals WHERE change > ? LIMIT 1", (seen,)) is not None
 
 
-def shape(tx: Reader) -> tuple[str, int] | None:
+def model_shape(tx: Reader) -> tuple[str, int] | None:
     """Key and width of the model the vault's vectors are of; None where there are none."""
     row = tx.one(
         "SELECT e.model, LENGTH(e.vector) / 4 FROM embeddings e JOIN vault_info i ON i.value = e.model"
@@ -229,7 +229,7 @@ def prune_removals(tx: Writer) -> None:
     tx.run("UPDATE vector_clock SET pruned = ?", (cut,))
 
 
-def _advance(tx: Writer, count: int) -> int:
+def _reserve_numbers(tx: Writer, count: int) -> int:
     """Reserve ``count`` numbers; returns the one before the first."""
     if count:
         tx.run("UPDATE vector_clock SET last = last + ?", (count,))

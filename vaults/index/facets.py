@@ -13,35 +13,35 @@ def store(tx: Writer, kind: str, item: int, tags: Sequence[str], fields: Mapping
         tx.run(f"DELETE FROM {table} WHERE kind = ? AND item = ?", (kind, item))
     rows = [(kind, item, tag) for tag in dict.fromkeys(tags)]
     tx.many("INSERT INTO item_tags (kind, item, tag) VALUES (?, ?, ?)", rows)
-    pairs = [(kind, item, field, value) for field, value in fields_of(fields)]
+    pairs = [(kind, item, field, value) for field, value in to_fields(fields)]
     tx.many("INSERT INTO item_fields (kind, item, field, value) VALUES (?, ?, ?, ?)", pairs)
 
 
-def differ(tx: Reader, kind: str, item: int, tags: Sequence[str], fields: Mapping[str, object]) -> bool:
+def has_changed(tx: Reader, kind: str, item: int, tags: Sequence[str], fields: Mapping[str, object]) -> bool:
     """Whether the item has other tags or fields than these."""
     held = {row[0] for row in tx.all("SELECT tag FROM item_tags WHERE kind = ? AND item = ?", (kind, item))}
     pairs = set(tx.all("SELECT field, value FROM item_fields WHERE kind = ? AND item = ?", (kind, item)))
-    return held != set(tags) or pairs != set(fields_of(fields))
+    return held != set(tags) or pairs != set(to_fields(fields))
 
 
-FIELD_VALUE = 200
+MAX_FIELD_VALUE = 200
 """Characters of a field's value that are compared."""
 
 
-def fields_of(fields: Mapping[str, object]) -> list[tuple[str, str]]:
+def to_fields(fields: Mapping[str, object]) -> list[tuple[str, str]]:
     """Fields as they are compared: plain values and those of lists, as text in lower case."""
     found: dict[tuple[str, str], None] = {}
     for name, value in fields.items():
         for each in value if isinstance(value, list) else [value]:
-            if (text := field_text(each)) is not None:
-                found[name[:FIELD_VALUE], text] = None
+            if (text := to_field_text(each)) is not None:
+                found[name[:MAX_FIELD_VALUE], text] = None
     return list(found)
 
 
-def field_text(value: object) -> str | None:
+def to_field_text(value: object) -> str | None:
     """One value as it is compared; None for what is not a plain value."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # JSON has one kind of number: what was stored as 1.0 is asked for as 1
-    return str(value).lower()[:FIELD_VALUE] if isinstance(value, str | int | float) else None
+    return str(value).lower()[:MAX_FIELD_VALUE] if isinstance(value, str | int | float) else None

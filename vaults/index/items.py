@@ -12,7 +12,7 @@ _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class SearchItem:
     """One searchable thing: ``number`` is its row in the table of its ``kind``. ``hidden``: archived or superseded.
     ``owner``: only this principal may find it. ``position`` is its place in ``parent``; None: it stands alone."""
 

@@ -14,15 +14,15 @@ from vaults.db.sql import Reader, Writer
 REACH = 2
 """Passages on either side."""
 
-PLAIN = "note::"
+PLAIN_PREFIX = "note::"
 """What the name of a sequence begins with whose passages carry no text of their neighbours."""
 
-SIDE = 800
+MAX_SIDE = 800
 """Characters of either side, the nearest: a column as long as the text itself would say what the text says."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class SequencePosition:
     """Where an item's passages stand: ``place`` of the item in ``sequence``; ties stand in order of ``item``."""
 
     sequence: str
@@ -31,7 +31,7 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class SequenceMember:
     """A passage of a sequence; ``seq`` is 0 while it has no row."""
 
     seq: int
@@ -47,10 +47,10 @@ class Surroundings:
     after: str
 
 
-NOTHING = Surroundings("0 0 0 0", "", "")
+NO_SURROUNDINGS = Surroundings("0 0 0 0", "", "")
 
 
-def around(tx: Reader, spot: Spot) -> tuple[list[Member], list[Member]]:
+def read_around(tx: Reader, spot: SequencePosition) -> tuple[list[SequenceMember], list[SequenceMember]]:
     """The passages before and after an item in its sequence, ``REACH`` of each, in order."""
     at = {"sequence": spot.sequence, "place": spot.place, "item": spot.item, "reach": REACH}
     before = tx.all(
@@ -63,32 +63,34 @@ def around(tx: Reader, spot: Spot) -> tuple[list[Member], list[Member]]:
         " ORDER BY place, item, ordinal LIMIT :reach",
         at,
     )
-    return [Member(int(row[0]), row[1]) for row in reversed(before)], [Member(int(row[0]), row[1]) for row in after]
+    return [SequenceMember(int(row[0]), row[1]) for row in reversed(before)], [
+        SequenceMember(int(row[0]), row[1]) for row in after
+    ]
 
 
-def surroundings(row: Sequence[Member], number: int) -> Surroundings:
+def surroundings_of(row: Sequence[SequenceMember], number: int) -> Surroundings:
     """What stands around the member ``number`` of a row. Pure."""
     before = row[max(0, number - REACH) : number]
     after = row[number + 1 : number + 1 + REACH]
     return Surroundings(
-        near([member.seq for member in row], number),
-        "\n".join(member.body for member in before)[-SIDE:],
-        "\n".join(member.body for member in after)[:SIDE],
+        neighbour_numbers([member.seq for member in row], number),
+        "\n".join(member.body for member in before)[-MAX_SIDE:],
+        "\n".join(member.body for member in after)[:MAX_SIDE],
     )
 
 
-def near(row: Sequence[int], number: int) -> str:
+def neighbour_numbers(row: Sequence[int], number: int) -> str:
     """The numbers at -2, -1, +1, +2 of the member ``number`` of a row; 0 where there is nothing. Pure."""
     before, after = row[max(0, number - REACH) : number], row[number + 1 : number + 1 + REACH]
     return " ".join(map(str, (*[0] * (REACH - len(before)), *before, *after, *[0] * (REACH - len(after)))))
 
 
-def retell(tx: Writer, spot: Spot) -> None:
+def refresh_surroundings(tx: Writer, spot: SequencePosition) -> None:
     """Write anew what stands around the passages of an item and around its neighbours, where it changed. The item may
     be gone from the sequence, or have come to it: what stands there now counts."""
-    before, after = around(tx, spot)
+    before, after = read_around(tx, spot)
     own = [
-        Member(int(row[0]), row[1])
+        SequenceMember(int(row[0]), row[1])
         for row in tx.all(
             "SELECT seq, body FROM passages WHERE sequence = :sequence AND place = :place AND item = :item"
             " ORDER BY ordinal",
@@ -96,17 +98,17 @@ def retell(tx: Writer, spot: Spot) -> None:
         )
     ]
     first, last = before[:1], after[-1:]
-    outer = around_passages(tx, spot.sequence, first, last)
+    outer = read_around_passages(tx, spot.sequence, first, last)
     row = [*outer[0], *before, *own, *after, *outer[1]]
     for number in range(len(outer[0]), len(row) - len(outer[1])):
-        write(tx, row[number].seq, surroundings(row, number))
+        write_surroundings(tx, row[number].seq, surroundings_of(row, number))
 
 
-def around_passages(
-    tx: Reader, sequence: str, first: Sequence[Member], last: Sequence[Member]
-) -> tuple[list[Member], list[Member]]:
+def read_around_passages(
+    tx: Reader, sequence: str, first: Sequence[SequenceMember], last: Sequence[SequenceMember]
+) -> tuple[list[SequenceMember], list[SequenceMember]]:
     """The members before ``first`` and after ``last``: those whose own surroundings stay as they are."""
-    found: list[list[Member]] = [[], []]
+    found: list[list[SequenceMember]] = [[], []]
     for side, (edge, sign, order) in enumerate(((first, "<", "DESC"), (last, ">", "ASC"))):
         if edge:
             rows = tx.all(
@@ -115,13 +117,13 @@ def around_passages(
                 f" ORDER BY p.place {order}, p.item {order}, p.ordinal {order} LIMIT :reach",
                 {"edge": edge[0].seq, "sequence": sequence, "reach": REACH},
             )
-            found[side] = [Member(int(row[0]), row[1]) for row in rows]
+            found[side] = [SequenceMember(int(row[0]), row[1]) for row in rows]
     return found[0][::-1], found[1]
 
 
-def write(tx: Writer, seq: int, told: Surroundings) -> None:
+def write_surroundings(tx: Writer, seq: int, told: Surroundings) -> None:
     """Write down what stands around a passage, where that is something else than before."""
-    near = None if told == NOTHING else told.near
+    near = None if told == NO_SURROUNDINGS else told.near
     tx.run(
         "UPDATE passages SET near = :near WHERE seq = :seq AND near IS DISTINCT FROM :near",
         {"near": near, "seq": seq},
@@ -133,7 +135,7 @@ def write(tx: Writer, seq: int, told: Surroundings) -> None:
     )
 
 
-def disagreeing(tx: Reader) -> int:
+def count_disagreeing(tx: Reader) -> int:
     """Passages that do not say what stands around them. Reads every sequence once."""
     alone = "sequence IS NULL AND (near IS NOT NULL OR before <> '' OR after <> '')"
     wrong = int(tx.value(f"SELECT COUNT(*) FROM passages WHERE {alone}"))
@@ -142,10 +144,10 @@ def disagreeing(tx: Reader) -> int:
             "SELECT seq, body, near, before, after FROM passages WHERE sequence = ? ORDER BY place, item, ordinal",
             (sequence,),
         )
-        members = [Member(int(row[0]), row[1]) for row in rows]
-        plain = sequence.startswith(PLAIN)
+        members = [SequenceMember(int(row[0]), row[1]) for row in rows]
+        plain = sequence.startswith(PLAIN_PREFIX)
         for number, row in enumerate(rows):
-            told = surroundings(members, number)
+            told = surroundings_of(members, number)
             text = ("", "") if plain else (told.before, told.after)
-            wrong += (row[2] or NOTHING.near, row[3], row[4]) != (told.near, *text)
+            wrong += (row[2] or NO_SURROUNDINGS.near, row[3], row[4]) != (told.near, *text)
     return wrong

@@ -9,11 +9,11 @@ from functools import cached_property
 
 from vaults.db.sql import Reader, Writer
 from vaults.index import embeddings, facets
-from vaults.index.chunker import cut, estimate
-from vaults.index.items import Item
-from vaults.index.neighbours import Spot, retell
+from vaults.index.chunker import estimate_tokens, split_passages
+from vaults.index.items import SearchItem
+from vaults.index.neighbours import SequencePosition, refresh_surroundings
 from vaults.index.traits import is_adversarial, is_question
-from vaults.index.unspaced_scripts import grams
+from vaults.index.unspaced_scripts import to_pairs
 
 QUESTION, ADVERSARIAL = 1, 2
 """Bits of a passage's ``traits``."""
@@ -41,36 +41,36 @@ class Passage:
 
     @cached_property
     def traits(self) -> int:
-        return traits_of(self.body)
+        return find_traits(self.body)
 
     @cached_property
     def tokens(self) -> int:
-        return estimate(self.body)
+        return estimate_tokens(self.body)
 
     @cached_property
     def grams(self) -> str:
         """The pairs of characters of scripts without spaces in it."""
-        return grams(f"{self.title}\n{self.body}\n{self.labels}")
+        return to_pairs(f"{self.title}\n{self.body}\n{self.labels}")
 
     @cached_property
     def text_hash(self) -> str:
         return hashlib.sha256(self.embedded.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def traits_of(body: str) -> int:
+def find_traits(body: str) -> int:
     """What a passage is, as bits."""
     return QUESTION * is_question(body) + ADVERSARIAL * is_adversarial(body)
 
 
-def passages_of(title: str, content: str, labels: Sequence[str], max_tokens: int) -> list[Passage]:
+def cut_passages(title: str, content: str, labels: Sequence[str], max_tokens: int) -> list[Passage]:
     """Cut an item. ``title`` is empty when it only repeats the content; labels are searched, not embedded."""
-    pieces = cut(content, max_tokens) or []
+    pieces = split_passages(content, max_tokens) or []
     bodies = [piece.text for piece in pieces] or [""]
     joined = " ".join(label for label in labels if label)
     return [Passage(title, body, joined) for body in bodies]
 
 
-def store(tx: Writer, item: Item, cut: Sequence[Passage]) -> list[int]:
+def store(tx: Writer, item: SearchItem, cut: Sequence[Passage]) -> list[int]:
     """Make ``cut`` the item's passages; returns their numbers in order. A passage whose text did not change keeps its
     number and its vector. Neighbours are told."""
     held = {
@@ -79,7 +79,7 @@ def store(tx: Writer, item: Item, cut: Sequence[Passage]) -> list[int]:
             "SELECT ordinal, seq, text_hash FROM passages WHERE kind = ? AND item = ?", (item.kind, item.number)
         )
     }
-    left = _spot(tx, item.kind, item.number) if held else None
+    left = _read_position(tx, item.kind, item.number) if held else None
     sequence = item.sequence(len(cut))
     shared = item.columns() | {
         "kind": item.kind,
@@ -95,13 +95,13 @@ def store(tx: Writer, item: Item, cut: Sequence[Passage]) -> list[int]:
             seq = tx.insert(INSERT, row)
         else:
             tx.run(_UPDATE, row | {"seq": seq})
-            _unpair(tx, [seq])
+            _drop_pairs(tx, [seq])
             if text_hash != passage.text_hash:
-                embeddings.forget(tx, [seq])
-        pair(tx, seq, passage, item.owner)
+                embeddings.drop(tx, [seq])
+        index_pairs(tx, seq, passage, item.owner)
         numbers.append(seq)
-    delete(tx, [seq for seq, _ in held.values()])
-    _tell(tx, item, left)
+    delete_passages(tx, [seq for seq, _ in held.values()])
+    _refresh_item(tx, item, left)
     return numbers
 
 
@@ -116,75 +116,75 @@ INSERT = f"INSERT INTO passages ({', '.join(COLUMNS)}) VALUES ({', '.join(f':{na
 _UPDATE = f"UPDATE passages SET {', '.join(f'{name} = :{name}' for name in COLUMNS)} WHERE seq = :seq"
 
 
-def describe(tx: Writer, item: Item) -> None:
+def update_columns(tx: Writer, item: SearchItem) -> None:
     """Write anew what the item's passages carry beside their text: it was archived, moved, or is someone's own now."""
-    left = _spot(tx, item.kind, item.number)
+    left = _read_position(tx, item.kind, item.number)
     count = int(tx.value("SELECT COUNT(*) FROM passages WHERE kind = ? AND item = ?", (item.kind, item.number)))
     row = item.columns() | {"sequence": item.sequence(count), "place": item.position or 0}
     sets = ", ".join(f"{name} = :{name}" for name in row)
     keys = {"kind": item.kind, "number": item.number}
     tx.run(f"UPDATE passages SET {sets} WHERE kind = :kind AND item = :number", row | keys)
-    _tell(tx, item, left)
+    _refresh_item(tx, item, left)
 
 
-def remove(tx: Writer, kind: str, items: Sequence[int]) -> None:
+def remove_items(tx: Writer, kind: str, items: Sequence[int]) -> None:
     """Take the items out of every index, and their words out of the columns of their neighbours."""
     for item in items:
-        left = _spot(tx, kind, item)
+        left = _read_position(tx, kind, item)
         rows = tx.all("SELECT seq FROM passages WHERE kind = ? AND item = ?", (kind, item))
-        delete(tx, [int(row[0]) for row in rows])
+        delete_passages(tx, [int(row[0]) for row in rows])
         facets.store(tx, kind, item, (), {})
-        _retell(tx, left, None)
+        _refresh_positions(tx, left, None)
 
 
-def _spot(tx: Reader, kind: str, item: int) -> Spot | None:
+def _read_position(tx: Reader, kind: str, item: int) -> SequencePosition | None:
     row = tx.one("SELECT sequence, place FROM passages WHERE kind = ? AND item = ? AND ordinal = 0", (kind, item))
-    return Spot(row[0], int(row[1]), item) if row is not None and row[0] is not None else None
+    return SequencePosition(row[0], int(row[1]), item) if row is not None and row[0] is not None else None
 
 
-def _tell(tx: Writer, item: Item, left: Spot | None) -> None:
+def _refresh_item(tx: Writer, item: SearchItem, left: SequencePosition | None) -> None:
     """Let the item's passages and their neighbours, where it was and where it is, know what stands around them."""
-    now = _spot(tx, item.kind, item.number)
+    now = _read_position(tx, item.kind, item.number)
     if now is None:
         tx.run(
             "UPDATE passages SET near = NULL, before = '', after = ''"
             " WHERE kind = ? AND item = ? AND (near IS NOT NULL OR before <> '' OR after <> '')",
             (item.kind, item.number),
         )
-    _retell(tx, left, now)
+    _refresh_positions(tx, left, now)
 
 
-def _retell(tx: Writer, left: Spot | None, now: Spot | None) -> None:
+def _refresh_positions(tx: Writer, left: SequencePosition | None, now: SequencePosition | None) -> None:
     for spot in dict.fromkeys((left, now)):
         if spot is not None:
-            retell(tx, spot)
+            refresh_surroundings(tx, spot)
 
 
-def pair(tx: Writer, seq: int, passage: Passage, owner: str | None = None) -> None:
+def index_pairs(tx: Writer, seq: int, passage: Passage, owner: str | None = None) -> None:
     """Index the pairs of characters of a passage, if it has a script without spaces."""
     if passage.grams:
         table = "passages_pairs" if owner is None else "private_pairs"
         tx.run(f"INSERT INTO {table} (rowid, pairs) VALUES (?, ?)", (seq, passage.grams))
 
 
-def _unpair(tx: Writer, numbers: Sequence[int]) -> None:
+def _drop_pairs(tx: Writer, numbers: Sequence[int]) -> None:
     for table in ("passages_pairs", "private_pairs"):
         tx.many(f"DELETE FROM {table} WHERE rowid = ?", [(number,) for number in numbers])
 
 
-WORDS = ("passages_fts", "private_fts")
+WORD_TABLES = ("passages_fts", "private_fts")
 """Full-text tables over the passages themselves, of what is shared and of what is private to somebody."""
 
-TEXT = (*WORDS, "passages_pairs", "private_pairs")
+TEXT_TABLES = (*WORD_TABLES, "passages_pairs", "private_pairs")
 
 
 def erase_traces(tx: Writer) -> None:
     """Merge the full-text segments, so that words of removed passages are gone from the file, not only unlisted."""
-    for table in TEXT:
+    for table in TEXT_TABLES:
         tx.run(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
 
 
-MERGED = 64
+MERGE_PAGES = 64
 """Pages of the text index merged in one step: some milliseconds."""
 
 
@@ -192,25 +192,27 @@ def erase_traces_in_steps(tx: Writer, step: int) -> bool:
     """One step of what ``erase_traces`` does, for those who must not keep others waiting: the first is 0. Returns
     whether there is more to do."""
     more = False
-    for table in TEXT:
+    for table in TEXT_TABLES:
         before = int(tx.value("SELECT total_changes()"))
-        tx.run(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', ?)", (-MERGED if step == 0 else MERGED,))
+        tx.run(
+            f"INSERT INTO {table} ({table}, rank) VALUES ('merge', ?)", (-MERGE_PAGES if step == 0 else MERGE_PAGES,)
+        )
         more |= int(tx.value("SELECT total_changes()")) - before >= 2  # fewer: nothing was merged
     return more
 
 
 def rebuild_text(tx: Writer) -> None:
     """Build the full-text rows anew from the passages."""
-    for table in WORDS:
+    for table in WORD_TABLES:
         tx.run(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")
 
 
-def text_disagrees(tx: Writer) -> bool:
+def is_text_inconsistent(tx: Writer) -> bool:
     """Whether the full-text index does not match the passages (FTS5's own integrity check)."""
     from vaults.db.engine import sqlite
 
     try:
-        for table in WORDS:
+        for table in WORD_TABLES:
             tx.run(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
     except sqlite.DatabaseError as failure:
         # A file that can only be read cannot be asked this way; ``quick_check`` has looked at the index's structure.
@@ -224,14 +226,14 @@ def numbers_in_item(tx: Reader, numbers: Iterable[int]) -> dict[int, int]:
     return {int(row[0]): int(row[1]) + 1 for row in tx.all(f"SELECT seq, ordinal FROM passages WHERE seq IN ({among})")}
 
 
-def hashes(tx: Reader, kind: str) -> dict[int, str]:
+def source_hashes(tx: Reader, kind: str) -> dict[int, str]:
     """Item number to the source hash its passages were cut from."""
     rows = tx.all("SELECT item, source_hash FROM passages WHERE kind = ? AND ordinal = 0", (kind,))
     return {int(row[0]): row[1] for row in rows}
 
 
-def delete(tx: Writer, numbers: Sequence[int]) -> None:
+def delete_passages(tx: Writer, numbers: Sequence[int]) -> None:
     """Take passages out of every index by number. Neighbours are not told."""
-    embeddings.forget(tx, numbers)
-    _unpair(tx, numbers)
+    embeddings.drop(tx, numbers)
+    _drop_pairs(tx, numbers)
     tx.many("DELETE FROM passages WHERE seq = ?", [(number,) for number in numbers])

@@ -14,7 +14,7 @@ from vaults.db.connection import Database
 from vaults.embed.backend import ModelIdentity
 from vaults.index import embeddings, snapshot
 from vaults.index.snapshot import SnapshotInvalid
-from vaults.index.vector_index import Stamp, VectorIndex
+from vaults.index.vector_index import SnapshotStamp, VectorIndex
 from vaults.settings import IndexSettings
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Projection:
         self._settings = settings
         self._pool = pool
         self._index: VectorIndex | None = None
-        self._stamp: Stamp | None = None
+        self._stamp: SnapshotStamp | None = None
         self._saved_at = 0
         self._changing = asyncio.Lock()  # whoever puts another index in place, takes it away, or catches it up
         self._filing = asyncio.Lock()  # whoever writes or removes the snapshot; taken before the other
@@ -71,38 +71,38 @@ class Projection:
         if index is not None and self._stamp == stamp and index.seen >= at_least:
             return index
         async with self._changing:
-            return await self._caught_up(stamp, at_least)
+            return await self._catch_up(stamp, at_least)
 
-    async def _caught_up(self, stamp: Stamp, at_least: int) -> VectorIndex:
+    async def _catch_up(self, stamp: SnapshotStamp, at_least: int) -> VectorIndex:
         """Call it holding ``_changing``."""
         index = self._index
         if index is None or self._stamp != stamp:
-            index = await self._loaded(stamp)
+            index = await self._load_once(stamp)
             self._index, self._stamp, self._saved_at = index, stamp, index.seen
         while index.seen < at_least:
             seen = index.seen
-            delta = await self._db.read(lambda tx, seen=seen: embeddings.since(tx, seen, stamp.model))  # type: ignore[misc]
+            delta = await self._db.read(lambda tx, seen=seen: embeddings.changes_since(tx, seen, stamp.model))  # type: ignore[misc]
             if delta.anew:
                 self._index = index = VectorIndex(stamp.width, self._settings)
             damaged = await run_in(self._pool, index.apply, delta.changes, delta.last)
             if damaged:
-                await self._db.write(lambda tx, lost=damaged: embeddings.renew(tx, lost))  # type: ignore[misc]
+                await self._db.write(lambda tx, lost=damaged: embeddings.replace_damaged(tx, lost))  # type: ignore[misc]
         if index.needs_rebuild and (self._rebuild is None or self._rebuild.done()):
             self._stop_rebuild.clear()
             self._rebuild = asyncio.create_task(run_in(self._pool, index.rebuild, self._stop_rebuild))
         return index
 
-    def _stamp_of(self, model: str, width: int) -> Stamp:
-        return Stamp(self._vault_id, model, width, 0)
+    def _stamp_of(self, model: str, width: int) -> SnapshotStamp:
+        return SnapshotStamp(self._vault_id, model, width, 0)
 
-    async def _loaded(self, stamp: Stamp) -> VectorIndex:
+    async def _load_once(self, stamp: SnapshotStamp) -> VectorIndex:
         index = await run_in(self._pool, self._load, stamp)
         # A snapshot from the future lies beside rows that were restored from a backup: it knows what they do not.
         if index.seen > await self._db.read(embeddings.last_change):
             return VectorIndex(stamp.width, self._settings)
         return index
 
-    def _load(self, stamp: Stamp) -> VectorIndex:
+    def _load(self, stamp: SnapshotStamp) -> VectorIndex:
         try:
             return VectorIndex.load(self._path, stamp, self._settings)
         except SnapshotInvalid:
@@ -119,7 +119,7 @@ class Projection:
             index, stamp = await self._newest(self._stamp)
             await run_in(self._pool, index.save, self._path, stamp)
             self._saved_at = stamp.seen
-            if await self._db.read(lambda tx: embeddings.removed_since(tx, stamp.seen)):
+            if await self._db.read(lambda tx: embeddings.has_removed_since(tx, stamp.seen)):
                 await self._remove_file()
                 return False
             return True
@@ -127,10 +127,10 @@ class Projection:
     def _is_saved(self, index: VectorIndex) -> bool:
         return index.seen == self._saved_at and self._path.exists()
 
-    async def _newest(self, stamp: Stamp) -> tuple[VectorIndex, Stamp]:
+    async def _newest(self, stamp: SnapshotStamp) -> tuple[VectorIndex, SnapshotStamp]:
         """The index with every change there is, and the stamp of that."""
         async with self._changing:
-            index = await self._caught_up(stamp, await self._db.read(embeddings.last_change))
+            index = await self._catch_up(stamp, await self._db.read(embeddings.last_change))
         return index, replace(stamp, seen=index.seen)
 
     async def drop(self) -> None:
@@ -146,18 +146,18 @@ class Projection:
         takes the removals and goes on answering. One that is only on disk is loaded first: the next search then need
         not replay the rows. It is saved again when the vault rests or closes."""
         async with self._filing:
-            stamp = self._stamp or await self._saved_stamp()
+            stamp = self._stamp or await self._read_saved_stamp()
             try:
                 if stamp is not None:
                     await self._newest(stamp)
             finally:
                 await self._remove_file()
 
-    async def _saved_stamp(self) -> Stamp | None:
+    async def _read_saved_stamp(self) -> SnapshotStamp | None:
         """What a snapshot would have to be of; None where there is none."""
         if not self._path.exists():
             return None
-        found = await self._db.read(embeddings.shape)
+        found = await self._db.read(embeddings.model_shape)
         return self._stamp_of(*found) if found is not None else None
 
     async def forget_snapshot(self) -> None:

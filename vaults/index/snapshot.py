@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     Arrays: TypeAlias = dict[str, NDArray[Any]]
 
-Reason: TypeAlias = Literal["missing", "truncated", "checksum", "version", "vault", "model", "width"]
+InvalidReason: TypeAlias = Literal["missing", "truncated", "checksum", "version", "vault", "model", "width"]
 
 MAGIC = b"SRVECTOR"
 FORMAT = 1
@@ -46,13 +46,13 @@ DTYPES = ("<i8", "<f4", "<f2", "|u1")
 class SnapshotInvalid(Exception):
     """Not usable as this vault's index; ``reason`` says why. The owner rebuilds from SQLite: no caller sees it."""
 
-    def __init__(self, reason: Reason) -> None:
+    def __init__(self, reason: InvalidReason) -> None:
         super().__init__(reason)
-        self.reason: Reason = reason
+        self.reason: InvalidReason = reason
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class SnapshotStamp:
     """Whose vectors these are, and up to which number of the vault's change sequence."""
 
     vault_id: str
@@ -61,10 +61,10 @@ class Stamp:
     seen: int
 
 
-def write(path: Path, stamp: Stamp, arrays: Mapping[str, NDArray[Any]]) -> None:
+def write(path: Path, stamp: SnapshotStamp, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Replace the snapshot at ``path``, durably, and clear what killed writers left. Raises StorageFull, ReadOnly."""
     sweep_temporaries(path)
-    write_atomic(path, _hashed(stamp, arrays))
+    write_atomic(path, _with_digest(stamp, arrays))
 
 
 def remove(path: Path) -> None:
@@ -75,15 +75,15 @@ def remove(path: Path) -> None:
     sweep_temporaries(path)
 
 
-def read(path: Path, expected: Stamp) -> tuple[Stamp, Arrays]:
+def read(path: Path, expected: SnapshotStamp) -> tuple[SnapshotStamp, Arrays]:
     """The stamp and arrays at ``path``; the arrays share one buffer. ``expected.seen`` is not looked at.
 
     Raises SnapshotInvalid.
     """
-    raw = _bytes_of(path)
-    header = _verified_header(raw)
+    raw = _read_bytes(path)
+    header = _verify_header(raw)
     try:
-        stamp = Stamp(*(header[key] for key in Stamp.__slots__))
+        stamp = SnapshotStamp(*(header[key] for key in SnapshotStamp.__slots__))
         arrays = _arrays(raw, header["arrays"], header["start"])
     except (KeyError, TypeError, ValueError) as failure:
         raise SnapshotInvalid("version") from failure
@@ -96,7 +96,7 @@ def read(path: Path, expected: Stamp) -> tuple[Stamp, Arrays]:
     return stamp, arrays
 
 
-def _hashed(stamp: Stamp, arrays: Mapping[str, NDArray[Any]]) -> Iterator[Buffer]:
+def _with_digest(stamp: SnapshotStamp, arrays: Mapping[str, NDArray[Any]]) -> Iterator[Buffer]:
     digest = hashlib.sha256()
     for buffer in _layout(stamp, arrays):
         for piece in _pieces(buffer):  # copies: a row may be wiped while the disk works
@@ -111,30 +111,30 @@ def _pieces(buffer: Buffer) -> Iterator[bytes]:
         yield bytes(view[start : start + PIECE_BYTES])
 
 
-def _layout(stamp: Stamp, arrays: Mapping[str, NDArray[Any]]) -> Iterator[Buffer]:
+def _layout(stamp: SnapshotStamp, arrays: Mapping[str, NDArray[Any]]) -> Iterator[Buffer]:
     import numpy as np
 
     header = _header(stamp, arrays)
-    start = _aligned(PRELUDE.size + len(header))
-    total = start + sum(_aligned(array.nbytes) for array in arrays.values()) + DIGEST_BYTES
+    start = _align(PRELUDE.size + len(header))
+    total = start + sum(_align(array.nbytes) for array in arrays.values()) + DIGEST_BYTES
     yield PRELUDE.pack(MAGIC, FORMAT, len(header), total)
     yield header.ljust(start - PRELUDE.size)
     for array in arrays.values():
         yield np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-        yield bytes(_aligned(array.nbytes) - array.nbytes)
+        yield bytes(_align(array.nbytes) - array.nbytes)
 
 
-def _header(stamp: Stamp, arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    fields = {key: getattr(stamp, key) for key in Stamp.__slots__}
+def _header(stamp: SnapshotStamp, arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    fields = {key: getattr(stamp, key) for key in SnapshotStamp.__slots__}
     listed = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
     return json.dumps({**fields, "arrays": listed}).encode()
 
 
-def _aligned(size: int) -> int:
+def _align(size: int) -> int:
     return math.ceil(size / ALIGNMENT) * ALIGNMENT
 
 
-def _bytes_of(path: Path) -> NDArray[np.uint8]:
+def _read_bytes(path: Path) -> NDArray[np.uint8]:
     """The whole file; anything that is not a readable regular file counts as missing."""
     import numpy as np
 
@@ -159,7 +159,7 @@ def _bytes_of(path: Path) -> NDArray[np.uint8]:
     return raw
 
 
-def _verified_header(raw: NDArray[np.uint8]) -> dict[str, Any]:
+def _verify_header(raw: NDArray[np.uint8]) -> dict[str, Any]:
     if len(raw) < PRELUDE.size + DIGEST_BYTES:
         raise SnapshotInvalid("truncated")
     magic, version, length, total = PRELUDE.unpack(raw[: PRELUDE.size].tobytes())
@@ -176,7 +176,7 @@ def _verified_header(raw: NDArray[np.uint8]) -> dict[str, Any]:
         raise SnapshotInvalid("version") from failure
     if not isinstance(header, dict):
         raise SnapshotInvalid("version")
-    header["start"] = _aligned(PRELUDE.size + length)
+    header["start"] = _align(PRELUDE.size + length)
     return header
 
 
@@ -191,5 +191,5 @@ def _arrays(raw: NDArray[np.uint8], listed: list[tuple[str, str, list[int]]], st
         if start + size > len(raw) - DIGEST_BYTES:
             raise ValueError(name)
         arrays[name] = raw[start : start + size].view(dtype).reshape(shape)
-        start += _aligned(size)
+        start += _align(size)
     return arrays

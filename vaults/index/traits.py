@@ -28,14 +28,14 @@ def is_question(body: str) -> bool:
     if not any(mark in body for mark in _ENDS):
         return False
     lead = _LEAD.match(body)
-    text = _unadorned(body[lead.end() if lead else 0 :])
+    text = _strip_ornament(body[lead.end() if lead else 0 :])
     if not text or text[-1] not in _ENDS:
         return False
     asked = sum(len(part.strip()) for part in _ASKED.findall(text))
     return asked >= QUESTION_SHARE * len(text)
 
 
-def _unadorned(text: str) -> str:
+def _strip_ornament(text: str) -> str:
     """``text`` up to its last word, full stop or question mark; "?!" asks as "?" does."""
     text = text.rstrip()
     while text.endswith("]") and (tag := text.rfind("[")) >= 0 and "]" not in text[tag:-1]:
@@ -196,7 +196,7 @@ def is_adversarial(text: str) -> bool:
     Case, punctuation or line breaks between words, invisible characters, full-width and look-alike letters do not
     hide a phrase. A text that only quotes such a phrase counts as well: it is as dangerous to a careless reader.
     """
-    folded = text.lower() if text.isascii() else _folded(text)
+    folded = text.lower() if text.isascii() else _fold(text)
     if any(pattern.search(folded) for keys, pattern in _MARKERS if any(key in folded for key in keys)):
         return True
     due = [pattern for keys, pattern in _PHRASES if any(key in folded for key in keys)]
@@ -206,5 +206,5 @@ def is_adversarial(text: str) -> bool:
     return any(pattern.search(words) for pattern in due)
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return unicodedata.normalize("NFKC", text.translate(_UNSEEN)).casefold()

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Sequence
 
 TOKENIZER = "unicode61 remove_diacritics 0 categories 'L* N* Co Mn Mc'"
-"""How the table over ``grams`` has to be tokenized: vowel signs and tone marks are part of a pair."""
+"""How the table over ``to_pairs`` has to be tokenized: vowel signs and tone marks are part of a pair."""
 
 MAX_GRAMS = 64
 """Pairs of a query that are looked for."""
@@ -35,20 +35,20 @@ RUN = re.compile(f"[{_UNSPACED}]+")
 _INVISIBLE = re.compile("[\u200b-\u200d\u2060\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]+")
 
 
-def runs(text: str) -> tuple[str, ...]:
+def find_runs(text: str) -> tuple[str, ...]:
     """The pieces of ``text`` in such scripts, in order, NFKC-normalised (half-width Katakana becomes full-width)."""
     if text.isascii():
         return ()
     return tuple(RUN.findall(unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))))
 
 
-def grams(text: str) -> str:
+def to_pairs(text: str) -> str:
     """What is indexed for ``text``: of every run its overlapping pairs, then its last character, which begins no pair
     and would not be found alone. Joined by spaces; "" when there is no run."""
-    return " ".join(gram for run in runs(text) for gram in (*_pairs(run), run[-1]))
+    return " ".join(gram for run in find_runs(text) for gram in (*_overlapping_pairs(run), run[-1]))
 
 
-def match(runs: Sequence[str]) -> str | None:
+def match_expression(runs: Sequence[str]) -> str | None:
     """An FTS5 expression over that table: any pair of any run ranks, a run found in one piece ranks above its parts,
     and a single character is found wherever it stands. None when there are no runs."""
     parts: dict[str, None] = {}
@@ -60,7 +60,7 @@ def match(runs: Sequence[str]) -> str | None:
             parts[f'"{run}"*'] = None
             budget -= 1
             continue
-        pairs = _pairs(run[: budget + 1])
+        pairs = _overlapping_pairs(run[: budget + 1])
         budget -= len(pairs)
         if 1 < len(pairs) <= _LONGEST_PHRASE:
             parts[f'"{" ".join(pairs)}"'] = None
@@ -68,5 +68,5 @@ def match(runs: Sequence[str]) -> str | None:
     return " OR ".join(parts) or None
 
 
-def _pairs(run: str) -> list[str]:
+def _overlapping_pairs(run: str) -> list[str]:
     return [run[start : start + 2] for start in range(len(run) - 1)]

@@ -19,8 +19,8 @@ from vaults.index.compressed_vectors import CompressedVectors, is_compressible
 from vaults.index.engine import faiss
 from vaults.index.flat_vectors import FlatVectors
 from vaults.index.rwlock import ReadersWriterLock
-from vaults.index.snapshot import SnapshotInvalid, Stamp
-from vaults.index.vector_layers import Layer, merge, search_rows
+from vaults.index.snapshot import SnapshotInvalid, SnapshotStamp
+from vaults.index.vector_layers import VectorLayer, merge_layers, search_rows
 from vaults.settings import IndexSettings
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from vaults.index.flat_vectors import Floats, Ids, Mask
 
-__all__ = ["SnapshotInvalid", "Stamp", "VectorChange", "VectorIndex"]
+__all__ = ["SnapshotInvalid", "SnapshotStamp", "VectorChange", "VectorIndex"]
 
 # Float32 sums carry no more; rounding makes equal texts tie whatever row they lie in.
 SCORE_DIGITS = 6
@@ -57,7 +57,7 @@ class VectorIndex:
         self._seen = 0
         # An id counts once: in the open part, or live in exactly one sealed layer.
         self._open = FlatVectors(width)
-        self._sealed: tuple[Layer, ...] = ()
+        self._sealed: tuple[VectorLayer, ...] = ()
 
     @property
     def seen(self) -> int:
@@ -85,13 +85,13 @@ class VectorIndex:
         and the caller has to mark them.
         """
         latest = {change.passage: change.vector for change in changes}
-        touched, put, vectors, damaged = _decoded(latest, self._width)
+        touched, put, vectors, damaged = _decode_changes(latest, self._width)
         with self._lock.exclusive():
             if seen < self._seen:
                 return ()
             for layer in self._sealed:
-                layer.bury(touched)
-            self._open.remove(_without(touched, put))
+                layer.mark_dead(touched)
+            self._open.remove(_remove_ids(touched, put))
             self._open.put(put, vectors)
             self._seen = seen
         return damaged
@@ -113,7 +113,7 @@ class VectorIndex:
         with self._lock.shared():
             found = [layer.search(vector, k, allow) for layer in self._sealed]
             found.append(search_rows(self._open, vector, k, allow, None))
-        return _best(found, k)
+        return _merge_best(found, k)
 
     def gather(self, passages: Ids) -> Floats:
         """The vectors of ``passages`` as float32 rows; zeros where there is none."""
@@ -140,14 +140,14 @@ class VectorIndex:
                 return False
             frozen = self._seal()
             settings = self._settings
-            merged = merge(frozen, self._width, settings.flat_limit, settings.refine_factor, stopped.is_set)
+            merged = merge_layers(frozen, self._width, settings.flat_limit, settings.refine_factor, stopped.is_set)
             if merged is None:
                 return False
             with self._lock.exclusive():
                 self._swap(frozen, merged)
             return True
 
-    def save(self, path: Path, stamp: Stamp) -> None:
+    def save(self, path: Path, stamp: SnapshotStamp) -> None:
         """Write a snapshot; its stamp carries this index's own ``seen``. Raises StorageFull, ReadOnly.
 
         Only the open part is copied under the lock; nothing is held up while the disk works.
@@ -160,13 +160,13 @@ class VectorIndex:
         for layer, live in layers:
             if isinstance(layer.rows, CompressedVectors):
                 arrays |= {BASE + name: array for name, array in layer.rows.arrays().items()}
-                arrays |= {BASE + "live": live.view("u1"), BASE + "engine": _engine()}
+                arrays |= {BASE + "live": live.view("u1"), BASE + "engine": _faiss_version()}
             else:
                 flats.append((layer.rows.ids[live], layer.rows.gather(live.nonzero()[0])))
-        snapshot.write(path, replace(stamp, seen=seen), arrays | _joined(flats))
+        snapshot.write(path, replace(stamp, seen=seen), arrays | _join_flats(flats))
 
     @classmethod
-    def load(cls, path: Path, expected: Stamp, settings: IndexSettings) -> VectorIndex:
+    def load(cls, path: Path, expected: SnapshotStamp, settings: IndexSettings) -> VectorIndex:
         """The index saved at ``path``, if it is this vault's, by this model (``expected.seen`` is not looked at).
 
         Raises SnapshotInvalid: build it from the database instead.
@@ -193,15 +193,15 @@ class VectorIndex:
         # Never more rows outside than would be searched exactly in a vault of their own.
         return stray > min(limit, max(limit, base) * STRAY_SHARE)
 
-    def _seal(self) -> list[tuple[Layer, Mask]]:
+    def _seal(self) -> list[tuple[VectorLayer, Mask]]:
         """Close the open part and note what is live now. The layers' rows may then be read without the lock."""
         with self._lock.exclusive():
             if len(self._open):
-                self._sealed = (*self._sealed, Layer(self._open))
+                self._sealed = (*self._sealed, VectorLayer(self._open))
                 self._open = FlatVectors(self._width)
             return [(layer, layer.live.copy()) for layer in self._sealed]
 
-    def _swap(self, frozen: list[tuple[Layer, Mask]], merged: FlatVectors | CompressedVectors) -> None:
+    def _swap(self, frozen: list[tuple[VectorLayer, Mask]], merged: FlatVectors | CompressedVectors) -> None:
         """Put ``merged`` in place of the frozen layers, less what went away since. Call it holding the lock alone."""
         import numpy as np
 
@@ -211,8 +211,8 @@ class VectorIndex:
             merged.put(*self._open.copied())
             self._open, self._sealed = merged, ()
         else:
-            layer = Layer(merged)
-            layer.bury(buried)
+            layer = VectorLayer(merged)
+            layer.mark_dead(buried)
             self._sealed = (layer,)
 
     def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
@@ -226,13 +226,13 @@ class VectorIndex:
         if not base:
             return
         # How codes are packed belongs to the FAISS version.
-        if not np.array_equal(base["engine"], _engine()) or base["live"].shape != base["ids"].shape:
+        if not np.array_equal(base["engine"], _faiss_version()) or base["live"].shape != base["ids"].shape:
             raise ValueError("compressed part")
-        rows = compressed_vectors.restore(base, self._width, self._settings.refine_factor)
-        self._sealed = (Layer(rows, base["live"].astype(np.bool_)),)
+        rows = compressed_vectors.restore_compressed(base, self._width, self._settings.refine_factor)
+        self._sealed = (VectorLayer(rows, base["live"].astype(np.bool_)),)
 
 
-def _decoded(latest: dict[int, bytes | None], width: int) -> tuple[Ids, Ids, Floats, tuple[int, ...]]:
+def _decode_changes(latest: dict[int, bytes | None], width: int) -> tuple[Ids, Ids, Floats, tuple[int, ...]]:
     """All ids touched; ids and vectors to put; ids whose vector is damaged."""
     import numpy as np
 
@@ -246,13 +246,13 @@ def _decoded(latest: dict[int, bytes | None], width: int) -> tuple[Ids, Ids, Flo
     return np.fromiter(latest, np.int64, len(latest)), ids, vectors, damaged
 
 
-def _without(ids: Ids, others: Ids) -> Ids:
+def _remove_ids(ids: Ids, others: Ids) -> Ids:
     import numpy as np
 
     return np.setdiff1d(ids, others, assume_unique=True)
 
 
-def _joined(flats: list[tuple[Ids, Floats]]) -> dict[str, NDArray[Any]]:
+def _join_flats(flats: list[tuple[Ids, Floats]]) -> dict[str, NDArray[Any]]:
     import numpy as np
 
     if len(flats) == 1:
@@ -261,7 +261,7 @@ def _joined(flats: list[tuple[Ids, Floats]]) -> dict[str, NDArray[Any]]:
     return {"ids": np.concatenate(ids), "vectors": np.concatenate(vectors)}
 
 
-def _best(found: list[tuple[Ids, Floats]], k: int) -> list[tuple[int, float]]:
+def _merge_best(found: list[tuple[Ids, Floats]], k: int) -> list[tuple[int, float]]:
     import numpy as np
 
     ids = np.concatenate([part for part, _ in found])
@@ -270,7 +270,7 @@ def _best(found: list[tuple[Ids, Floats]], k: int) -> list[tuple[int, float]]:
     return list(zip(ids[order].tolist(), scores[order].tolist(), strict=True))
 
 
-def _engine() -> NDArray[np.uint8]:
+def _faiss_version() -> NDArray[np.uint8]:
     import numpy as np
 
     return np.frombuffer(faiss().__version__.encode(), np.uint8)

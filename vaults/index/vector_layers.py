@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from vaults.index.compressed_vectors import CHUNK_ROWS, CompressedVectors, build, is_compressible
+from vaults.index.compressed_vectors import CHUNK_ROWS, CompressedVectors, compress, is_compressible
 from vaults.index.flat_vectors import FlatVectors
 
 if TYPE_CHECKING:
     from vaults.index.flat_vectors import Floats, Ids, Mask
 
 # Back to flat only well below the limit, so that a vault at the limit does not swing.
-FLAT_AGAIN = 0.8
+FLAT_SHARE = 0.8
 
 
-class Rows(Protocol):
+class VectorRows(Protocol):
     """What both kinds of vectors offer."""
 
     @property
@@ -33,10 +33,10 @@ class Rows(Protocol):
     def top(self, query: Floats, k: int, mask: Mask | None) -> tuple[Ids, Floats]: ...
 
 
-class Layer:
+class VectorLayer:
     """Sealed rows; ``live`` marks those that still count."""
 
-    def __init__(self, rows: Rows, live: Mask | None = None) -> None:
+    def __init__(self, rows: VectorRows, live: Mask | None = None) -> None:
         import numpy as np
 
         self.rows = rows
@@ -50,7 +50,7 @@ class Layer:
     def memory_bytes(self) -> int:
         return self.rows.memory_bytes + len(self.rows)
 
-    def bury(self, ids: Ids) -> None:
+    def mark_dead(self, ids: Ids) -> None:
         """These no longer count, and nothing of them stays. Unknown ids are no error."""
         import numpy as np
 
@@ -73,7 +73,7 @@ class Layer:
         return search_rows(self.rows, query, k, allow, self.live if self.gone else None)
 
 
-def search_rows(rows: Rows, query: Floats, k: int, allow: Ids | None, live: Mask | None) -> tuple[Ids, Floats]:
+def search_rows(rows: VectorRows, query: Floats, k: int, allow: Ids | None, live: Mask | None) -> tuple[Ids, Floats]:
     """Ids and cosines of the nearest ``k`` rows, best first, that are allowed and live (None: all are)."""
     mask = live
     if allow is not None:
@@ -84,16 +84,20 @@ def search_rows(rows: Rows, query: Floats, k: int, allow: Ids | None, live: Mask
     return rows.ids[found], scores
 
 
-def merge(
-    layers: Sequence[tuple[Layer, Mask]], width: int, flat_limit: int, refine_factor: int, stopped: Callable[[], bool]
+def merge_layers(
+    layers: Sequence[tuple[VectorLayer, Mask]],
+    width: int,
+    flat_limit: int,
+    refine_factor: int,
+    stopped: Callable[[], bool],
 ) -> FlatVectors | CompressedVectors | None:
     """One set of rows from what was live (the mask) in each layer; None when ``stopped`` said so. Takes no lock."""
     import numpy as np
 
     sources = [(layer.rows, mask) for layer, mask in layers if mask.any()]
     count = sum(int(np.count_nonzero(mask)) for _, mask in sources)
-    if count > flat_limit * FLAT_AGAIN and is_compressible(width):
-        return build(sources, width, refine_factor, stopped)
+    if count > flat_limit * FLAT_SHARE and is_compressible(width):
+        return compress(sources, width, refine_factor, stopped)
     flat = FlatVectors(width)
     for source, mask in sources:
         kept = np.flatnonzero(mask)
@@ -105,7 +109,7 @@ def merge(
     return flat
 
 
-def _mask_of(rows: Rows, allow: Ids) -> Mask:
+def _mask_of(rows: VectorRows, allow: Ids) -> Mask:
     import numpy as np
 
     mask = np.zeros(len(rows), np.bool_)

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from vaults.markdown.containers import Containers
-from vaults.markdown.html_blocks import element_at
-from vaults.markdown.lines import Pieces, matches
+from vaults.markdown.html_blocks import match_html_block
+from vaults.markdown.lines import ChunkedSearch, iter_matches
 
 _CANDIDATE = re.compile(
     r"\n(?=[ \t>\-+*0-9`~<%#=])"
@@ -25,7 +25,7 @@ _DEFINITION = re.compile(r" {0,3}\[[^\]\n]++\]:[ \t]*+\S++[ \t]*+$")
 
 
 @dataclass(slots=True)
-class Blocks:
+class BlockSpans:
     r"""Spans of the text. ``headings``: level, the ``\\n`` before the first line, the one behind the last."""
 
     fences: list[tuple[int, int]] = field(default_factory=list)
@@ -33,26 +33,26 @@ class Blocks:
     headings: list[tuple[int, int, int]] = field(default_factory=list)
 
 
-def blocks(text: str, start: int) -> Blocks:
+def find_blocks(text: str, start: int) -> BlockSpans:
     """What the lines after the line ending at ``start`` are."""
-    return _Reading(text, start).read()
+    return _BlockReader(text, start).read()
 
 
-class _Reading:
+class _BlockReader:
     """Reads candidates in order; each handler says from where to go on."""
 
     def __init__(self, text: str, start: int) -> None:
         self._text = text
         self._start = start
-        self._found = Blocks()
+        self._found = BlockSpans()
         self._open = Containers(text, start)
         self._handlers: dict[int, Callable[[re.Match[str]], int]] = {
             2: self._fence, 3: self._heading, 4: self._underline, 5: self._html, 6: self._percent,
         }  # fmt: skip
         self._percents = True
 
-    def read(self) -> Blocks:
-        search, handlers = Pieces(_CANDIDATE, self._text).search, self._handlers
+    def read(self) -> BlockSpans:
+        search, handlers = ChunkedSearch(_CANDIDATE, self._text).search, self._handlers
         found = search(self._start)
         while found is not None:
             kind = found.lastindex
@@ -75,13 +75,13 @@ class _Reading:
         if not self._entered(found):
             return after
         mark = found[2]
-        end = self._fence_end(after, mark) if not self._open.stack else self._end_within(after, _closing(mark))
+        end = self._fence_end(after, mark) if not self._open.stack else self._end_within(after, _fence_closer(mark))
         self._found.fences.append((found.start() + 1, end))
         self._open.leave(end)
         return end
 
     def _fence_end(self, after: int, mark: str) -> int:
-        for close in matches(_CLOSING, self._text, after):
+        for close in iter_matches(_CLOSING, self._text, after):
             if close[1].startswith(mark):
                 return close.end()
         return len(self._text) - 1
@@ -140,7 +140,7 @@ class _Reading:
 
     def _html(self, found: re.Match[str]) -> int:
         text, begin, line_end = self._text, found.start(5), self._line_end(found.start())
-        element = element_at(text, begin)
+        element = match_html_block(text, begin)
         if element is None or not (element.cuts or self._begins_block(found)) or not self._entered(found):
             return line_end
         end = line_end
@@ -159,14 +159,14 @@ class _Reading:
         above = self._text.rfind("\n", 0, found.start())
         if above < self._start or self._text[above : found.start()].isspace():
             return True
-        return not self._open.goes_on(found.start(), "<")
+        return not self._open.continues_paragraph(found.start(), "<")
 
 
 def _is_blank(prefix: str) -> bool:
     return not prefix or prefix.isspace()
 
 
-def _closing(mark: str) -> Callable[[str], bool]:
+def _fence_closer(mark: str) -> Callable[[str], bool]:
     def closes(content: str) -> bool:
         found = _CLOSING.match(f"\n{content}\n")
         return found is not None and found[1].startswith(mark)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 
-from vaults.markdown.lines import Pieces
+from vaults.markdown.lines import ChunkedSearch
 
-Spans = list[tuple[int, int]]
+TextSpans = list[tuple[int, int]]
 
 _RUN = re.compile(r"``*+")
 # First the code most notes have, single backticks in one line with none between them: nothing is left to look for then.
@@ -16,24 +16,24 @@ _CODE = r"(?<=[^\\]`)([^`\n]++`(?!`))|(?<=`)(`*+)"
 _CODE_EVENT = re.compile(rf"`(?:{_CODE})")
 _EVENT = re.compile(rf"[`<%](?:{_CODE}|(?<=<)(!--)|(?<=%)(%))")
 # Where a paragraph surely ends: nothing that begins inside one goes on beyond.
-BREAK = r"\n(?=[ \t>]*+(?:\n|#{1,6}[ \t]|(?:[-+*]|[0-9]{1,9}[.)])[ \t]|\0))"
-_BREAK = re.compile(BREAK)
+PARAGRAPH_END = r"\n(?=[ \t>]*+(?:\n|#{1,6}[ \t]|(?:[-+*]|[0-9]{1,9}[.)])[ \t]|\0))"
+_PARAGRAPH_END = re.compile(PARAGRAPH_END)
 
 
-def inline(text: str, blocks: Spans, edges: list[int]) -> tuple[Spans, Spans]:
+def find_code_and_comments(text: str, blocks: TextSpans, edges: list[int]) -> tuple[TextSpans, TextSpans]:
     """Code and comments, each in order, of a text whose fences are blanked out.
 
     ``blocks``: the comments known already; ``edges``: ends of headings, which nothing crosses, in order.
     """
     if "<!--" in text or "%%" in text:
-        return _Inline(text, blocks, edges).read(_EVENT)
-    return _Inline(text, blocks, edges).read(_CODE_EVENT) if "`" in text else ([], blocks)
+        return _InlineReader(text, blocks, edges).read(_EVENT)
+    return _InlineReader(text, blocks, edges).read(_CODE_EVENT) if "`" in text else ([], blocks)
 
 
-class _Inline:
+class _InlineReader:
     """Goes from one backtick run or comment mark to the next. What begins first wins; nothing crosses an edge."""
 
-    def __init__(self, text: str, blocks: Spans, edges: list[int]) -> None:
+    def __init__(self, text: str, blocks: TextSpans, edges: list[int]) -> None:
         self._text = text
         self._blocks = blocks
         self._starts = [start for start, _ in blocks]
@@ -41,12 +41,12 @@ class _Inline:
         self._break = -1
         self._runs: dict[int, list[int]] = {}  # by length, those up to `_listed`
         self._listed = -1
-        self._code: Spans = []
-        self._comments: Spans = []
+        self._code: TextSpans = []
+        self._comments: TextSpans = []
         self._marks = {"-->": -1, "%%": -1}
 
-    def read(self, event: re.Pattern[str]) -> tuple[Spans, Spans]:
-        search, edge = Pieces(event, self._text).search, 0
+    def read(self, event: re.Pattern[str]) -> tuple[TextSpans, TextSpans]:
+        search, edge = ChunkedSearch(event, self._text).search, 0
         found = search(0)
         while found is not None:
             start, end = found.span()
@@ -75,7 +75,7 @@ class _Inline:
 
     def _paragraph_end(self, at: int) -> int:
         if self._break < at:
-            found = Pieces(_BREAK, self._text).search(at)
+            found = ChunkedSearch(_PARAGRAPH_END, self._text).search(at)
             self._break = found.start() if found else len(self._text)
         return self._break
 

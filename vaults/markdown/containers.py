@@ -71,7 +71,7 @@ class Containers:
         line = self.line(position)
         matched, at = self.matched(line)
         at, opened = self._opened(line, at, matched)
-        indent = _indent(line, at)
+        indent = _indent_width(line, at)
         if indent > 3 or not line.startswith(mark, at + indent):
             self._leaf(opened=opened, matched=matched, paragraph=None if indent > 3 else position)
             self.position = self._text.index("\n", position + 1)
@@ -81,24 +81,24 @@ class Containers:
         self.leave(position)
         return True
 
-    def goes_on(self, position: int, mark: str) -> bool:
+    def continues_paragraph(self, position: int, mark: str) -> bool:
         """Whether an open paragraph goes on in the line at ``position``, if what begins with ``mark`` is its text."""
         self.read_to(position)
         if self.paragraph is None:
             return False
         line = self.line(position)
         _, at = self.matched(line)
-        return line.startswith(mark, at + _indent(line, at))
+        return line.startswith(mark, at + _indent_width(line, at))
 
     def matched(self, line: str) -> tuple[int, int]:
         """How many of the open containers the line continues, and where what follows them starts."""
         at = 0
         for count, width in enumerate(self.stack):
-            indent = _indent(line, at)
+            indent = _indent_width(line, at)
             if width == QUOTE:
                 if indent > 3 or line[at + indent : at + indent + 1] != ">":
                     return count, at
-                at = _after_quote(line, at + indent)
+                at = _skip_quote_mark(line, at + indent)
             elif at + indent >= len(line):
                 continue
             elif indent < width:
@@ -111,17 +111,17 @@ class Containers:
         """Containers that begin in this line; the first closes those the line does not continue."""
         opened, paragraph = False, self.paragraph is not None and matched == len(self.stack)
         while len(self.stack) < MAX_DEPTH:
-            indent = _indent(line, at)
+            indent = _indent_width(line, at)
             begin = at + indent
             if indent > 3 or begin >= len(line) or _RULE.match(line, begin):
                 break
             if line[begin] == ">":
-                width, at = QUOTE, _after_quote(line, begin)
+                width, at = QUOTE, _skip_quote_mark(line, begin)
             else:
                 found = _MARKER.match(line, begin)
                 if found is None or (paragraph and not _interrupts(found, line)):
                     break
-                width = _content(line, found) - at
+                width = _content_column(line, found) - at
                 at = min(at + width, len(line))
             if not opened:
                 del self.stack[matched:]
@@ -132,7 +132,7 @@ class Containers:
     def _read(self, line: str, position: int) -> None:
         bare, self._bare = self._bare, 0
         matched, at = self.matched(line)
-        indent = _indent(line, at)
+        indent = _indent_width(line, at)
         if at + indent >= len(line):
             self._blank(matched, bare)
             return
@@ -145,7 +145,7 @@ class Containers:
             self.paragraph = None
             return
         at, opened = self._opened(line, at, matched)
-        indent = _indent(line, at)
+        indent = _indent_width(line, at)
         if indent > 3:
             self._leaf(opened=opened, matched=matched, paragraph=None)
         elif at + indent >= len(line) or _ATX.match(line, at + indent) or _RULE.match(line, at + indent):
@@ -176,7 +176,7 @@ class Containers:
         self.paragraph = paragraph
 
 
-def _indent(line: str, at: int) -> int:
+def _indent_width(line: str, at: int) -> int:
     rest = at
     end = len(line)
     while rest < end and line[rest] == " ":
@@ -184,13 +184,13 @@ def _indent(line: str, at: int) -> int:
     return rest - at
 
 
-def _after_quote(line: str, at: int) -> int:
+def _skip_quote_mark(line: str, at: int) -> int:
     return at + 2 if line[at + 1 : at + 2] == " " else at + 1
 
 
-def _content(line: str, found: re.Match[str]) -> int:
+def _content_column(line: str, found: re.Match[str]) -> int:
     """The column where an item's content starts: one blank after the marker where it is empty or starts with code."""
-    blanks = _indent(line, found.end())
+    blanks = _indent_width(line, found.end())
     return found.end() + (blanks if 1 <= blanks <= 4 and found.end() + blanks < len(line) else 1)
 
 

@@ -87,23 +87,23 @@ _READ: dict[str, str] = {
 }
 
 
-Piece = tuple[str | None, str]
+PatternPiece = tuple[str | None, str]
 """A token, or None and text that stands for itself."""
 
 
-def formatted(pattern: str, moment: date) -> str:
+def format_date(pattern: str, moment: date) -> str:
     """``moment`` as the pattern spells it; a date without a time is midnight. Raises ``InvalidArgument``."""
     at = moment if isinstance(moment, datetime) else datetime(moment.year, moment.month, moment.day)  # noqa: DTZ001
-    return "".join(text if token is None else _SPELL[token](at) for token, text in _pieces(pattern))
+    return "".join(text if token is None else _SPELL[token](at) for token, text in _split_pattern(pattern))
 
 
-def parsed(pattern: str, text: str) -> date | None:
-    """The first day of the day, week, month, quarter or year that ``formatted`` spells as ``text``, or None.
+def parse_date(pattern: str, text: str) -> date | None:
+    """The first day of the day, week, month, quarter or year that ``format_date`` spells as ``text``, or None.
 
     Whatever the pattern says of the date is checked: a weekday that is not the date's makes it no date. A pattern
     that tells no year names no day. Raises ``InvalidArgument`` for a pattern that is none.
     """
-    found = _reader(pattern).fullmatch(text)
+    found = _compile_reader(pattern).fullmatch(text)
     if found is None:
         return None
     said = found.groupdict()
@@ -117,13 +117,13 @@ def parsed(pattern: str, text: str) -> date | None:
     return day if all(_SPELL[token](at) == spelt for token, spelt in said.items() if token not in _CLOCK) else None
 
 
-def literal(text: str) -> str:
+def to_literal_pattern(text: str) -> str:
     """A pattern that spells ``text`` itself, whatever letters are in it."""
     return "]".join(f"[{part}]" if part else "" for part in text.split("]"))
 
 
 @lru_cache(maxsize=256)
-def _pieces(pattern: str) -> tuple[Piece, ...]:
+def _split_pattern(pattern: str) -> tuple[PatternPiece, ...]:
     if not 0 < len(pattern) <= MAX_FORMAT:
         raise InvalidArgument("format", f"must have between 1 and {MAX_FORMAT} characters")
     found = [(match[2], match[1] or match[3] or "") for match in _TOKEN.finditer(pattern)]
@@ -140,10 +140,10 @@ def _pieces(pattern: str) -> tuple[Piece, ...]:
 
 
 @lru_cache(maxsize=256)
-def _reader(pattern: str) -> re.Pattern[str]:
+def _compile_reader(pattern: str) -> re.Pattern[str]:
     """An expression with a group per token. A token said twice is one group: that also bounds the backtracking."""
     parts, seen = [], set()
-    for token, text in _pieces(pattern):
+    for token, text in _split_pattern(pattern):
         if token is None:
             parts.append(re.escape(text))
         elif token in seen:
@@ -155,7 +155,7 @@ def _reader(pattern: str) -> re.Pattern[str]:
 
 
 def _first_day(said: dict[str, str]) -> date | None:
-    """What the groups of ``_reader`` come to. Raises ``ValueError`` for a day that no calendar has."""
+    """What the groups of ``_compile_reader`` come to. Raises ``ValueError`` for a day that no calendar has."""
     year, month, day = _year(said, "YYYY", "YY"), _month(said), _number(said, "DD", "D", "Do")
     if year and month and day:
         return date(year, month, day)

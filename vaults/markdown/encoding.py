@@ -17,14 +17,14 @@ class NotText(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class NoteSource:
     """A note's text as it stands in the file, line endings and all; ``bom`` tells whether a byte order mark led it."""
 
     text: str
     bom: bool
 
 
-def decode(data: bytes) -> Source:
+def decode(data: bytes) -> NoteSource:
     """The text of ``data``; :func:`encode` gives the same bytes back. Raises :class:`NotText`."""
     if data.startswith(_UTF16):
         raise NotText("UTF-16, not UTF-8")
@@ -32,13 +32,13 @@ def decode(data: bytes) -> Source:
         raise NotText("holds NUL bytes")
     bom = data.startswith(BOM)
     try:
-        return Source(str(data[len(BOM) :] if bom else data, "utf-8"), bom)
+        return NoteSource(str(data[len(BOM) :] if bom else data, "utf-8"), bom)
     except UnicodeDecodeError as error:
         at = error.start + (len(BOM) if bom else 0)
         raise NotText(f"not UTF-8 at byte {at}") from None
 
 
-def encode(source: Source) -> bytes:
+def encode(source: NoteSource) -> bytes:
     """The bytes of the file. Text with a lone surrogate, which no file can hold, raises :class:`NotText`."""
     try:
         data = source.text.encode()
@@ -57,7 +57,7 @@ def dominant_newline(text: str) -> str:
     return "\r" if lone > plain else "\n"
 
 
-def unified(text: str) -> str:
+def to_lf_same_length(text: str) -> str:
     r"""``text`` with every line ending a ``\n``, and as long as it was, so that offsets hold.
 
     A ``\r\n`` becomes a blank and a ``\n``.

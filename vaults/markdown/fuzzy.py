@@ -5,11 +5,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 
-Scorer = Callable[..., float]
+SimilarityScorer = Callable[..., float]
 
 
-def nearest(
-    wanted: str, choices: Sequence[str], scorer: Scorer, *, limit: int, least: float
+def find_nearest(
+    wanted: str, choices: Sequence[str], scorer: SimilarityScorer, *, limit: int, least: float
 ) -> list[tuple[str, float, int]]:
     """The ``limit`` choices of at least ``least`` of 100, best first: choice, score and place. One after the other, and
     not in one call for all: while such a call compares thousands, no other thread runs."""

@@ -25,7 +25,7 @@ _LONE_TAG = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Element:
+class HtmlBlock:
     """``ends``: whether a line of it, without what it lies in, is the last. ``cuts``: may follow a paragraph's line at
     once. ``code``: what is in it is no Markdown at all.
     """
@@ -35,23 +35,23 @@ class Element:
     code: bool = False
 
 
-def _until(mark: str) -> Element:
-    return Element(lambda line: mark in line)
+def _ends_with(mark: str) -> HtmlBlock:
+    return HtmlBlock(lambda line: mark in line)
 
 
-_COMMENT, _INSTRUCTION, _CDATA, _DECLARED = _until("-->"), _until("?>"), _until("]]>"), _until(">")
-_CODE = Element(lambda line: _RAW_END.search(line) is not None, code=True)
-_TO_BLANK = Element(lambda line: not line.strip())
-_LONE = Element(lambda line: not line.strip(), cuts=False)
+_COMMENT, _INSTRUCTION, _CDATA, _DECLARED = _ends_with("-->"), _ends_with("?>"), _ends_with("]]>"), _ends_with(">")
+_CODE = HtmlBlock(lambda line: _RAW_END.search(line) is not None, code=True)
+_TO_BLANK = HtmlBlock(lambda line: not line.strip())
+_LONE = HtmlBlock(lambda line: not line.strip(), cuts=False)
 
 
-def element_at(text: str, at: int) -> Element | None:
+def match_html_block(text: str, at: int) -> HtmlBlock | None:
     """What begins at the ``<`` at ``at``, which is the first of its line; None where it is a paragraph's text."""
     following = text[at + 1]
     if following == "?":
         return _INSTRUCTION
     if following == "!":
-        return _declared(text, at)
+        return _match_declaration(text, at)
     if _RAW.match(text, at):
         return _CODE
     if _STRUCTURE.match(text, at):
@@ -59,7 +59,7 @@ def element_at(text: str, at: int) -> Element | None:
     return _LONE if _LONE_TAG.match(text, at) else None
 
 
-def _declared(text: str, at: int) -> Element | None:
+def _match_declaration(text: str, at: int) -> HtmlBlock | None:
     if text.startswith("<!--", at):
         return _COMMENT
     if text.startswith("<![CDATA[", at):

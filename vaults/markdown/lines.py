@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-PIECE = 128 * 1024
+CHUNK_SIZE = 128 * 1024
 """Characters searched at once: no other thread runs while an expression is at work, nor does the event loop."""
 
-OVERLAP = 32 * 1024
+CHUNK_OVERLAP = 32 * 1024
 """Characters that are looked at beyond a piece: of what begins in it, that much is sure to be found."""
 
 
-class Pieces:
+class ChunkedSearch:
     """Searches a long text piece by piece, and finds what a search of all of it would, but for what is longer than
-    ``OVERLAP`` and does not end at every place."""
+    ``CHUNK_OVERLAP`` and does not end at every place."""
 
     __slots__ = ("_end", "_pattern", "_text", "_turn")
 
@@ -37,11 +37,11 @@ class Pieces:
             at = max(at, self._turn)
 
     def _go_on(self, at: int) -> None:
-        last, most = len(self._text), at + PIECE + OVERLAP
+        last, most = len(self._text), at + CHUNK_SIZE + CHUNK_OVERLAP
         if most >= last:
             self._turn, self._end = last + 1, last
         else:
-            self._turn = at + PIECE
+            self._turn = at + CHUNK_SIZE
             self._end = self._text.rfind("\n", self._turn, most) + 1 or most
 
     def _whole(self, found: re.Match[str]) -> re.Match[str]:
@@ -51,12 +51,12 @@ class Pieces:
         return self._pattern.match(self._text, found.start()) or found
 
 
-def matches(pattern: re.Pattern[str], text: str, start: int = 0) -> Iterator[re.Match[str]]:
+def iter_matches(pattern: re.Pattern[str], text: str, start: int = 0) -> Iterator[re.Match[str]]:
     """As ``pattern.finditer``, in pieces. No match may be empty."""
-    if len(text) - start <= PIECE + OVERLAP:
+    if len(text) - start <= CHUNK_SIZE + CHUNK_OVERLAP:
         yield from pattern.finditer(text, start)
         return
-    pieces = Pieces(pattern, text)
+    pieces = ChunkedSearch(pattern, text)
     found = pieces.search(start)
     while found is not None:
         yield found

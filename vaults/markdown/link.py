@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import unquote
 
-Kind = Literal["wiki", "markdown", "frontmatter"]
+LinkKind = Literal["wiki", "markdown", "frontmatter"]
 
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 
@@ -19,7 +19,7 @@ class Link:
     ``heading`` or ``block``: what follows ``#`` or ``#^``. ``line`` counts from 1.
     """
 
-    kind: Kind
+    kind: LinkKind
     line: int
     start: int
     end: int
@@ -34,10 +34,10 @@ class Link:
     @property
     def page(self) -> str:
         """The target as a name: a Markdown link's ``%20`` and backslashes read."""
-        return unescaped(self.target) if self.kind == "markdown" else self.target
+        return unescape_target(self.target) if self.kind == "markdown" else self.target
 
 
-def unescaped(written: str) -> str:
+def unescape_target(written: str) -> str:
     """A destination as a name: backslashes before punctuation away, percent-encoding read where it is UTF-8."""
     if "\\" in written:
         written = _ESCAPE.sub(r"\1", written)

@@ -19,7 +19,7 @@ SUFFIXES = (".md", ".markdown")
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class LinkTarget:
     """A note a link may mean: its vault-relative path and the names it goes by."""
 
     path: str
@@ -27,7 +27,7 @@ class Candidate:
     aliases: Sequence[str] = ()
 
 
-def folded(name: str) -> str:
+def fold_name(name: str) -> str:
     """A name as names are compared: in one normal form, without case."""
     if name.isascii():
         return name.lower()
@@ -39,20 +39,20 @@ def name_key(target: str) -> str:
 
     A link's candidates are the notes whose file name, title or alias has the key of its target.
     """
-    return _stem(folded(target.strip()).rpartition("/")[2])
+    return _strip_suffix(fold_name(target.strip()).rpartition("/")[2])
 
 
-class Known:
+class TargetResolver:
     """Notes that links may mean, made ready to be asked for many of them."""
 
     __slots__ = ("_candidates", "_places", "_unique")
 
-    def __init__(self, candidates: Sequence[Candidate]) -> None:
+    def __init__(self, candidates: Sequence[LinkTarget]) -> None:
         self._candidates = candidates
-        paths = [candidate.path for candidate in sorted(candidates, key=_rank, reverse=True)]
-        places = {form: path for path in paths for form in (folded(_stem(path)), folded(path))}
+        paths = [candidate.path for candidate in sorted(candidates, key=_rank_candidate, reverse=True)]
+        places = {form: path for path in paths for form in (fold_name(_strip_suffix(path)), fold_name(path))}
         # Of two that differ in case alone, the one spelt so.
-        self._places = places | {form: path for path in paths for form in (_stem(path), path)}
+        self._places = places | {form: path for path in paths for form in (_strip_suffix(path), path)}
         self._unique: dict[str, str | None] = {}
 
     def resolve(self, target: str, source: str) -> str | None:
@@ -60,8 +60,8 @@ class Known:
         name = target.strip()
         if not name:
             return source
-        found = self._at(_from_root(name)) or self._at(_from_folder(name, source))
-        return found or self._called(_stem(folded(name)))
+        found = self._at(_root_paths(name)) or self._at(_relative_paths(name, source))
+        return found or self._called(_strip_suffix(fold_name(name)))
 
     def resolve_link(self, link: Link, source: str) -> str | None:
         """The path of the note that ``link`` in the note ``source`` means."""
@@ -69,54 +69,54 @@ class Known:
             return self.resolve(link.target, source)
         if not link.target:
             return source
-        return self._at(_from_folder(link.page, source)) or self._at(_from_root(link.page))
+        return self._at(_relative_paths(link.page, source)) or self._at(_root_paths(link.page))
 
     def _at(self, place: str | None) -> str | None:
         if place is None:
             return None
-        return self._places.get(place) or self._places.get(folded(place))
+        return self._places.get(place) or self._places.get(fold_name(place))
 
     def _called(self, wanted: str) -> str | None:
         if wanted not in self._unique:
-            self._unique[wanted] = _unique(wanted, self._candidates)
+            self._unique[wanted] = _only_match(wanted, self._candidates)
         return self._unique[wanted]
 
 
-def resolve(target: str, source: str, candidates: Sequence[Candidate]) -> str | None:
+def resolve_target(target: str, source: str, candidates: Sequence[LinkTarget]) -> str | None:
     """The path of the note that ``target``, a wiki link's name in the note ``source``, means; None: none, or several.
 
     An empty target (``[[#heading]]``) means the source.
     """
-    return Known(candidates).resolve(target, source)
+    return TargetResolver(candidates).resolve(target, source)
 
 
-def resolve_link(link: Link, source: str, candidates: Sequence[Candidate]) -> str | None:
+def resolve_link(link: Link, source: str, candidates: Sequence[LinkTarget]) -> str | None:
     """The path of the note that ``link`` in the note ``source`` means."""
-    return Known(candidates).resolve_link(link, source)
+    return TargetResolver(candidates).resolve_link(link, source)
 
 
-def _rank(candidate: Candidate) -> tuple[bool, str]:
+def _rank_candidate(candidate: LinkTarget) -> tuple[bool, str]:
     return not candidate.path.lower().endswith(SUFFIXES[0]), candidate.path
 
 
-def _stem(path: str) -> str:
+def _strip_suffix(path: str) -> str:
     for suffix in SUFFIXES:
         if len(path) > len(suffix) and path[-len(suffix) :].lower() == suffix:
             return path[: -len(suffix)]
     return path
 
 
-def _from_root(wanted: str) -> str | None:
-    return _inside(wanted.lstrip("/"))
+def _root_paths(wanted: str) -> str | None:
+    return _contained_path(wanted.lstrip("/"))
 
 
-def _from_folder(wanted: str, source: str) -> str | None:
+def _relative_paths(wanted: str, source: str) -> str | None:
     if wanted.startswith("/"):
         return None
-    return _inside(posixpath.join(posixpath.dirname(source), wanted))
+    return _contained_path(posixpath.join(posixpath.dirname(source), wanted))
 
 
-def _inside(path: str) -> str | None:
+def _contained_path(path: str) -> str | None:
     """The path without ``.`` and ``..``; None where it leaves the vault."""
     if path and path[0] != "." and path[-1] not in "./" and "/." not in path and "//" not in path:
         return path  # as most are
@@ -124,12 +124,12 @@ def _inside(path: str) -> str | None:
     return None if plain == ".." or plain.startswith("../") else plain
 
 
-def _unique(wanted: str, candidates: Sequence[Candidate]) -> str | None:
+def _only_match(wanted: str, candidates: Sequence[LinkTarget]) -> str | None:
     end = f"/{wanted}"
-    steps: tuple[Callable[[Candidate], bool], ...] = (
-        lambda candidate: f"/{_stem(folded(candidate.path))}".endswith(end),
-        lambda candidate: candidate.title is not None and folded(candidate.title) == wanted,
-        lambda candidate: any(folded(alias) == wanted for alias in candidate.aliases),
+    steps: tuple[Callable[[LinkTarget], bool], ...] = (
+        lambda candidate: f"/{_strip_suffix(fold_name(candidate.path))}".endswith(end),
+        lambda candidate: candidate.title is not None and fold_name(candidate.title) == wanted,
+        lambda candidate: any(fold_name(alias) == wanted for alias in candidate.aliases),
     )
     for fits in steps:
         found = {candidate.path for candidate in candidates if fits(candidate)}

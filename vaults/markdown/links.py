@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from vaults.markdown.lines import LineCounter, matches
-from vaults.markdown.link import Kind, Link
-from vaults.markdown.markdown_links import definitions, inline_links
+from vaults.markdown.lines import LineCounter, iter_matches
+from vaults.markdown.link import Link, LinkKind
+from vaults.markdown.markdown_links import find_definitions, find_inline_links
 from vaults.markdown.scan import Scan
 
 _WIKI = re.compile(
@@ -14,7 +14,7 @@ _WIKI = re.compile(
 )
 
 
-def links(scan: Scan, text: str) -> list[Link]:
+def find_links(scan: Scan, text: str) -> list[Link]:
     """Every link, in order. Code hides a link; a comment does not, for a renamed note is renamed there too."""
     found: list[Link] = []
     # What is blanked out is of code: between backticks it may stand in a link's heading or words, and hides what is
@@ -25,22 +25,22 @@ def links(scan: Scan, text: str) -> list[Link]:
     wikis = len(found)
     if "](" in scan.linked:
         taken = {each.start + each.embed + 1 for each in found}  # `[[a|b](c)]]`: the second bracket is the first's
-        found += [each for each in inline_links(scan, text) if each.start not in taken]
+        found += [each for each in find_inline_links(scan, text) if each.start not in taken]
     if "]:" in scan.linked:
-        found += definitions(scan, text)
+        found += find_definitions(scan, text)
     if len(found) > wikis:
-        found.sort(key=_start)
+        found.sort(key=_start_of)
     return found
 
 
-def _start(link: Link) -> int:
+def _start_of(link: Link) -> int:
     return link.start
 
 
-def _wiki_links(readable: str, lines: str, text: str, kind: Kind) -> list[Link]:
+def _wiki_links(readable: str, lines: str, text: str, kind: LinkKind) -> list[Link]:
     found: list[Link] = []
     counter = LineCounter(lines)
-    for match in matches(_WIKI, readable):
+    for match in iter_matches(_WIKI, readable):
         start, target_start = match.start() - 1, match.start(1) - 1
         line = counter.line(start)
         if kind == "frontmatter" and text.startswith("#", counter.line_start()):
@@ -57,7 +57,7 @@ def _wiki_links(readable: str, lines: str, text: str, kind: Kind) -> list[Link]:
                 anchor = anchor.removesuffix("\\")
         target_start += len(target) - len(target.lstrip())
         target = target.strip()
-        heading, block = apart(anchor) if anchor else ("", "")
+        heading, block = split_anchor(anchor) if anchor else ("", "")
         if not (target or heading or block):
             continue
         embed = readable[start] == "!"
@@ -70,7 +70,7 @@ def _wiki_links(readable: str, lines: str, text: str, kind: Kind) -> list[Link]:
     return found
 
 
-def apart(anchor: str) -> tuple[str, str]:
+def split_anchor(anchor: str) -> tuple[str, str]:
     """Heading and block id of what follows the first ``#``."""
     heading, mark, block = anchor.rpartition("^")
     if mark and not heading.rstrip("#").strip():

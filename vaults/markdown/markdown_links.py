@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 
-from vaults.markdown.code_spans import BREAK
-from vaults.markdown.lines import LineCounter, matches
-from vaults.markdown.link import Link, unescaped
+from vaults.markdown.code_spans import PARAGRAPH_END
+from vaults.markdown.lines import LineCounter, iter_matches
+from vaults.markdown.link import Link, unescape_target
 from vaults.markdown.scan import Scan
 
-Span = tuple[int, int]
+TextSpan = tuple[int, int]
 
 MAX_ALIAS = 1000
 """Characters kept of a link's text. Images nest, and each would hold the text of all within."""
 
-_BRACKET = re.compile(rf"\\.|!\[|\[|\]|{BREAK}")
+_BRACKET = re.compile(rf"\\.|!\[|\[|\]|{PARAGRAPH_END}")
 _TITLE = r"\"(?:[^\"\\\n]++|\\.|\n(?![ \t]*+\n))*+\"|'(?:[^'\\\n]++|\\.|\n(?![ \t]*+\n))*+'|\((?:[^()\\\n]++|\\.)*+\)"
 _SPACE = r"[ \t]*+\n?+[ \t]*+"
 _DESTINATION = re.compile(
@@ -28,21 +28,21 @@ _DEFINITION = re.compile(
 _EXTERNAL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
 
 
-def inline_links(scan: Scan, text: str) -> list[Link]:
+def find_inline_links(scan: Scan, text: str) -> list[Link]:
     """Links in brackets and parentheses to notes and files."""
-    return _links(_paired(scan), scan, text)
+    return _to_links(_pair_brackets(scan), scan, text)
 
 
-def inline_spans(scan: Scan) -> list[Span]:
+def find_inline_link_spans(scan: Scan) -> list[TextSpan]:
     """All of them, those that lead elsewhere too. Offsets are of ``scan.linked``."""
-    return [whole for whole, _, _ in _paired(scan)]
+    return [whole for whole, _, _ in _pair_brackets(scan)]
 
 
-def _paired(scan: Scan) -> list[tuple[Span, Span, Span]]:
+def _pair_brackets(scan: Scan) -> list[tuple[TextSpan, TextSpan, TextSpan]]:
     """Each whole link, its target and its text. Brackets are paired only where a paragraph leads to ``](``: linear."""
     linked = scan.linked
-    found: list[tuple[Span, Span, Span]] = []
-    pairs = _Brackets(linked)
+    found: list[tuple[TextSpan, TextSpan, TextSpan]] = []
+    pairs = _BracketPairs(linked)
     at = linked.find("](")
     while at >= 0:
         opener = pairs.opener(at)
@@ -58,19 +58,19 @@ def _paired(scan: Scan) -> list[tuple[Span, Span, Span]]:
     return sorted(found)
 
 
-def definitions(scan: Scan, text: str) -> list[Link]:
+def find_definitions(scan: Scan, text: str) -> list[Link]:
     """``[label]: target`` on a line of its own, which no paragraph's line stands above. Footnotes are none."""
     lines, found, last = scan.lines, [], -1
-    for match in matches(_DEFINITION, scan.linked, scan.body_start):
+    for match in iter_matches(_DEFINITION, scan.linked, scan.body_start):
         start = match.start()
         above = lines.rfind("\n", 0, start)
         if start in (0, scan.body_start, last) or lines[above:start].isspace():
             found.append(((start + 1, match.end()), match.span(2 if match[3] is None else 3), match.span(1)))
             last = match.end()
-    return _links(found, scan, text)
+    return _to_links(found, scan, text)
 
 
-class _Brackets:
+class _BracketPairs:
     """Pairs brackets, reading on from one ``](`` to the next. What is no image holds no link."""
 
     def __init__(self, linked: str) -> None:
@@ -110,7 +110,7 @@ class _Brackets:
         return None
 
 
-def _links(found: list[tuple[Span, Span, Span]], scan: Scan, text: str) -> list[Link]:
+def _to_links(found: list[tuple[TextSpan, TextSpan, TextSpan]], scan: Scan, text: str) -> list[Link]:
     links: list[Link] = []
     counter = LineCounter(scan.lines)
     for (start, end), (first, last), label in found:
@@ -118,7 +118,7 @@ def _links(found: list[tuple[Span, Span, Span]], scan: Scan, text: str) -> list[
         if not written or _EXTERNAL.match(written):
             continue
         target, _, anchor = written.partition("#")
-        anchor = unescaped(anchor)
+        anchor = unescape_target(anchor)
         block = anchor[1:] if anchor.startswith("^") else ""
         alias = text[label[0] - 1 : min(label[1], label[0] + MAX_ALIAS) - 1].strip()
         links.append(

@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vaults import heap
-from vaults.markdown.blocks import blocks
-from vaults.markdown.encoding import unified
-from vaults.markdown.frontmatter.parser import Loaded, fenced, load
-from vaults.markdown.lines import LineCounter, matches
+from vaults.markdown.blocks import find_blocks
+from vaults.markdown.encoding import to_lf_same_length
+from vaults.markdown.frontmatter.parser import ParsedFrontmatter, find_body_start, parse_frontmatter
+from vaults.markdown.lines import LineCounter, iter_matches
 from vaults.markdown.link import Link
-from vaults.markdown.links import links
+from vaults.markdown.links import find_links
 from vaults.markdown.scan import Scan, scan
-from vaults.markdown.tags import distinct, inline_tags, listed, names
-from vaults.markdown.tasks import Task, tasks
+from vaults.markdown.tags import drop_case_duplicates, find_inline_tags, parse_names, parse_tags
+from vaults.markdown.tasks import Task, find_tasks
 
-__all__ = ["Block", "Callout", "Heading", "Link", "Note", "Task", "parse"]
+__all__ = ["BlockAnchor", "Callout", "Heading", "Link", "ParsedNote", "Task", "parse"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class BlockAnchor:
     """A ``^name`` at the end of a line; offsets are of the mark and the name."""
 
     name: str
@@ -54,7 +54,7 @@ class Callout:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class ParsedNote:
     """``title``: the frontmatter's, else the heading of level 1 that the body begins with.
 
     ``frontmatter`` holds what JSON can.
@@ -71,7 +71,7 @@ class Note:
     headings: tuple[Heading, ...]
     links: tuple[Link, ...]
     tasks: tuple[Task, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[BlockAnchor, ...]
     callouts: tuple[Callout, ...]
     created: str | None
 
@@ -80,44 +80,44 @@ _BLOCK = re.compile(r"\^(?<=\s\^)([A-Za-z0-9-]++)[ \t]*+(?=\n)")
 _CALLOUT = re.compile(r"\n[ \t]*+>[ \t>]*+\[!([^\]\n\0]++)\][-+]?+([^\n]*+)")
 
 
-def parse(text: str) -> Note:
+def parse(text: str) -> ParsedNote:
     """What the note says, and where. Offsets are of ``text``."""
-    with heap.calm(len(text)):
-        return _parsed(text)
+    with heap.pause_full_collections(len(text)):
+        return _parse(text)
 
 
-def _parsed(text: str) -> Note:
+def _parse(text: str) -> ParsedNote:
     found = scan(text)
-    note = _skimmed(found, text)
-    linked = tuple(links(found, text))
+    note = _parse_outline(found, text)
+    linked = tuple(find_links(found, text))
     return replace(
         note,
-        tags=distinct([*note.tags, *inline_tags(found.visible, linked)]),
+        tags=drop_case_duplicates([*note.tags, *find_inline_tags(found.visible, linked)]),
         links=linked,
-        tasks=tuple(tasks(found, text, note.headings)),
-        blocks=tuple(_blocks(found)),
-        callouts=tuple(_callouts(found, text)),
+        tasks=tuple(find_tasks(found, text, note.headings)),
+        blocks=tuple(_find_anchors(found)),
+        callouts=tuple(_find_callouts(found, text)),
     )
 
 
-def skimmed(text: str) -> Note:
+def parse_outline(text: str) -> ParsedNote:
     """Frontmatter and headings as ``parse`` reads them, and nothing of what stands in the lines: a tenth of its time.
     ``tags`` are those of the frontmatter alone."""
-    lines = f"\n{unified(text)}\n"
-    body_start = fenced(text, lines)
-    with heap.calm(len(text)):
-        headings = [(level, start, end - 1) for level, start, end in blocks(lines, body_start).headings]
-        return _skimmed(Scan(lines, "", "", body_start, headings, [], []), text)
+    lines = f"\n{to_lf_same_length(text)}\n"
+    body_start = find_body_start(text, lines)
+    with heap.pause_full_collections(len(text)):
+        headings = [(level, start, end - 1) for level, start, end in find_blocks(lines, body_start).headings]
+        return _parse_outline(Scan(lines, "", "", body_start, headings, [], []), text)
 
 
-def _skimmed(found: Scan, text: str) -> Note:
-    loaded = load(text[: found.body_start]) if found.body_start else Loaded()
+def _parse_outline(found: Scan, text: str) -> ParsedNote:
+    loaded = parse_frontmatter(text[: found.body_start]) if found.body_start else ParsedFrontmatter()
     values = loaded.values
     headings = tuple(_headings(found, text))
-    return Note(
+    return ParsedNote(
         title=_text(values.get("title")) or _first_title(found, headings),
-        aliases=distinct(names(values.get("aliases", values.get("alias")))),
-        tags=distinct(listed(values.get("tags", values.get("tag")))),
+        aliases=drop_case_duplicates(parse_names(values.get("aliases", values.get("alias")))),
+        tags=drop_case_duplicates(parse_tags(values.get("tags", values.get("tag")))),
         frontmatter=values,
         frontmatter_error=loaded.error,
         body_start=found.body_start,
@@ -167,18 +167,18 @@ def _first_title(found: Scan, headings: tuple[Heading, ...]) -> str | None:
     return headings[0].text or None if not before.strip() else None
 
 
-def _blocks(found: Scan) -> Iterator[Block]:
+def _find_anchors(found: Scan) -> Iterator[BlockAnchor]:
     counter = LineCounter(found.lines)
-    for match in matches(_BLOCK, found.visible):
+    for match in iter_matches(_BLOCK, found.visible):
         start = match.start() - 1
-        yield Block(match[1], counter.line(start), start, match.end(1) - 1)
+        yield BlockAnchor(match[1], counter.line(start), start, match.end(1) - 1)
 
 
-def _callouts(found: Scan, text: str) -> Iterator[Callout]:
+def _find_callouts(found: Scan, text: str) -> Iterator[Callout]:
     if "[!" not in found.visible:
         return
     counter = LineCounter(found.lines)
-    for match in matches(_CALLOUT, found.visible):
+    for match in iter_matches(_CALLOUT, found.visible):
         start, end = match.start(), match.end() - 1
         title = text[match.start(2) - 1 : end].strip()
         yield Callout(match[1].strip().lower(), title, counter.line(start), start, _end(text, start, end))

@@ -15,13 +15,13 @@ from functools import lru_cache
 from typing import Literal
 
 from vaults.errors import InvalidArgument
-from vaults.markdown.date_formats import DAYS, MONTHS, formatted, literal, parsed
+from vaults.markdown.date_formats import DAYS, MONTHS, format_date, parse_date, to_literal_pattern
 
-Kind = Literal["daily", "weekly", "monthly", "quarterly", "yearly", "memory"]
+PeriodKind = Literal["daily", "weekly", "monthly", "quarterly", "yearly", "memory"]
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class PeriodicPattern:
     """``format`` spells the whole path without ``.md``, folders included, in the tokens of ``dates``."""
 
     format: str
@@ -34,17 +34,17 @@ class Pattern:
 MAX_SETTINGS = 65_536
 """Characters of Obsidian's settings that are read."""
 
-DEFAULTS: Mapping[Kind, Pattern] = {
-    "daily": Pattern("[memory]/YYYY-MM-DD"),
-    "weekly": Pattern("[memory]/YYYY-[W]ww"),
-    "monthly": Pattern("[memory]/YYYY-MM"),
-    "quarterly": Pattern("[memory]/YYYY-[Q]Q"),
-    "yearly": Pattern("[memory]/YYYY"),
-    "memory": Pattern("[MEMORY]"),
+DEFAULTS: Mapping[PeriodKind, PeriodicPattern] = {
+    "daily": PeriodicPattern("[memory]/YYYY-MM-DD"),
+    "weekly": PeriodicPattern("[memory]/YYYY-[W]ww"),
+    "monthly": PeriodicPattern("[memory]/YYYY-MM"),
+    "quarterly": PeriodicPattern("[memory]/YYYY-[Q]Q"),
+    "yearly": PeriodicPattern("[memory]/YYYY"),
+    "memory": PeriodicPattern("[MEMORY]"),
 }
 
 _SEPARATED = ("YYYY-MM-DD", "YYYY_MM_DD", "YYYY.MM.DD", "DD.MM.YYYY", "DD-MM-YYYY", "MM-DD-YYYY")
-_NAMES: Mapping[Kind, tuple[str, ...]] = {
+_NAMES: Mapping[PeriodKind, tuple[str, ...]] = {
     "daily": (
         *_SEPARATED, "YYYYMMDD", "YYYY-MM-DD dddd", "YYYY-MM-DD-dddd", "YYYY-MM-DD ddd", "YYYY-MM-DD-ddd",
         "YYYY/MM/DD", "YYYY-MM/DD", "MMMM D, YYYY", "D MMMM YYYY", "MMMM Do, YYYY",
@@ -63,7 +63,7 @@ _FOLDERS = (
 _DATED = re.compile(rf"[0-9]|(?:{'|'.join(name[:3] for name in MONTHS)})")
 _NAMED = re.compile("|".join([*MONTHS, *DAYS, *(f"{name[:3]}(?![a-z])" for name in (*MONTHS, *DAYS))]))
 _DIGITS = str.maketrans("123456789", "000000000")
-_ALIASES: Mapping[str, tuple[Kind, int]] = {
+_ALIASES: Mapping[str, tuple[PeriodKind, int]] = {
     "daily": ("daily", 0),
     "today": ("daily", 0),
     "yesterday": ("daily", -1),
@@ -75,7 +75,7 @@ _ALIASES: Mapping[str, tuple[Kind, int]] = {
     "memory": ("memory", 0),
 }
 _ALIAS = re.compile(r"@([a-z]{1,16})(?::(.{0,40}))?", re.IGNORECASE | re.DOTALL)
-_MEANT: Mapping[Kind, tuple[str, ...]] = {
+_MEANT: Mapping[PeriodKind, tuple[str, ...]] = {
     "daily": ("YYYY-MM-DD",),
     "weekly": ("YYYY-MM-DD", "YYYY-[W]ww"),
     "monthly": ("YYYY-MM-DD", "YYYY-MM"),
@@ -84,34 +84,34 @@ _MEANT: Mapping[Kind, tuple[str, ...]] = {
 }
 
 
-def inferred(paths: Iterable[str], obsidian: str | None = None) -> dict[Kind, Pattern]:
+def infer_patterns(paths: Iterable[str], obsidian: str | None = None) -> dict[PeriodKind, PeriodicPattern]:
     """A pattern for every kind, in time linear in the number of paths.
 
     ``obsidian`` is the text of ``.obsidian/daily-notes.json``; nonsense in it is passed over.
     """
-    votes: dict[tuple[Kind, str], list[date]] = {}
-    found: dict[Kind, Pattern] = dict(DEFAULTS)
+    votes: dict[tuple[PeriodKind, str], list[date]] = {}
+    found: dict[PeriodKind, PeriodicPattern] = dict(DEFAULTS)
     for path in paths:
         stem = path.rpartition(".")[0]
         if path.casefold() == "memory.md":
-            found["memory"] = Pattern(literal(stem), notes=1)
+            found["memory"] = PeriodicPattern(to_literal_pattern(stem), notes=1)
         for kind, spelling, day in _spellings(stem):
             votes.setdefault((kind, spelling), []).append(day)
     # Sorted by what counts least first, so the best of each kind is written last.
     for (kind, spelling), days in sorted(votes.items(), key=lambda vote: (len(vote[1]), max(vote[1]), _rank(vote[0]))):
-        found[kind] = Pattern(spelling, notes=len(days))
-    return {**found, **_configured(obsidian)}
+        found[kind] = PeriodicPattern(spelling, notes=len(days))
+    return {**found, **_daily_from_settings(obsidian)}
 
 
-def path_for(kind: Kind, day: date, pattern: Pattern | None = None) -> str:
+def periodic_path(kind: PeriodKind, day: date, pattern: PeriodicPattern | None = None) -> str:
     """The vault path of the note of ``kind`` that ``day`` falls into. Raises ``InvalidArgument``.
 
     The path is not contained yet: a pattern out of settings may hold anything.
     """
-    return formatted((pattern or DEFAULTS[kind]).format, day) + ".md"
+    return format_date((pattern or DEFAULTS[kind]).format, day) + ".md"
 
 
-def alias(text: str, today: date) -> tuple[Kind, date] | None:
+def parse_alias(text: str, today: date) -> tuple[PeriodKind, date] | None:
     """What ``@daily``, ``@weekly:2026-W47``, ``@yesterday``, ``@memory`` … mean; None when ``text`` is no such word.
 
     The date may be any day of the period, or the period itself. Raises ``InvalidArgument`` for one that cannot be read.
@@ -125,28 +125,28 @@ def alias(text: str, today: date) -> tuple[Kind, date] | None:
         return kind, today + timedelta(days=shift)
     if match[1].lower() == kind:
         for spelling in _MEANT.get(kind, ()):
-            if day := parsed(spelling, match[2].strip()):
+            if day := parse_date(spelling, match[2].strip()):
                 return kind, day
-    forms = " or ".join(f"@{kind}:{formatted(spelling, today)}" for spelling in _MEANT.get(kind, ()))
+    forms = " or ".join(f"@{kind}:{format_date(spelling, today)}" for spelling in _MEANT.get(kind, ()))
     raise InvalidArgument("path", f"must be {forms or f'@{kind} alone'}")
 
 
-def _spellings(stem: str) -> Iterator[tuple[Kind, str, date]]:
+def _spellings(stem: str) -> Iterator[tuple[PeriodKind, str, date]]:
     """Every way to read a path without its suffix as a periodic note: kind, pattern of the whole path, first day."""
     parts = stem.split("/")
     for depth in range(1, min(len(parts), 3) + 1):
         name = "/".join(parts[-depth:])
         for kind, spelling in _shapes().get(_shape(name), ()):
-            if day := parsed(spelling, name):
+            if day := parse_date(spelling, name):
                 yield kind, "/".join([*(_folder(part, day) for part in parts[:-depth]), spelling]), day
 
 
 def _folder(name: str, day: date) -> str:
     if _DATED.search(name):
         for spelling in _FOLDERS:
-            if formatted(spelling, day) == name:
+            if format_date(spelling, day) == name:
                 return spelling
-    return literal(name)
+    return to_literal_pattern(name)
 
 
 def _shape(name: str) -> str:
@@ -154,24 +154,24 @@ def _shape(name: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _shapes() -> dict[str, list[tuple[Kind, str]]]:
+def _shapes() -> dict[str, list[tuple[PeriodKind, str]]]:
     """Which spellings may have made a name, by its outline: most names of a vault need no further look."""
     month = [date(2026, 1, day) for day in range(1, 32)]
-    found: dict[str, list[tuple[Kind, str]]] = {}
+    found: dict[str, list[tuple[PeriodKind, str]]] = {}
     for kind, spellings in _NAMES.items():
         for spelling in spellings:
-            for shape in {_shape(formatted(spelling, day)) for day in month}:
+            for shape in {_shape(format_date(spelling, day)) for day in month}:
                 found.setdefault(shape, []).append((kind, spelling))
     return found
 
 
-def _rank(vote: tuple[Kind, str]) -> int:
+def _rank(vote: tuple[PeriodKind, str]) -> int:
     kind, spelling = vote
     names = _NAMES[kind]
     return -next(place for place, name in enumerate(names) if spelling.endswith(name))
 
 
-def _configured(obsidian: str | None) -> dict[Kind, Pattern]:
+def _daily_from_settings(obsidian: str | None) -> dict[PeriodKind, PeriodicPattern]:
     """The daily pattern of Obsidian's settings; its own defaults stand in for what they leave out."""
     if not obsidian or len(obsidian) > MAX_SETTINGS:
         return {}
@@ -184,10 +184,10 @@ def _configured(obsidian: str | None) -> dict[Kind, Pattern]:
     folder, spelling, template = (settings.get(name) or "" for name in ("folder", "format", "template"))
     if not all(isinstance(value, str) for value in (folder, spelling, template)):
         return {}
-    parts = [literal(part) for part in folder.strip("/").split("/") if part]
-    pattern = Pattern("/".join([*parts, spelling.strip("/") or "YYYY-MM-DD"]), template or None)
+    parts = [to_literal_pattern(part) for part in folder.strip("/").split("/") if part]
+    pattern = PeriodicPattern("/".join([*parts, spelling.strip("/") or "YYYY-MM-DD"]), template or None)
     try:
-        path_for("daily", date.min, pattern)
+        periodic_path("daily", date.min, pattern)
     except InvalidArgument:  # a token we cannot spell: better the vault's habit than a wrong name
         return {}
     return {"daily": pattern}

@@ -11,13 +11,13 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
-from vaults.markdown.lines import Pieces, matches
-from vaults.markdown.links import links
-from vaults.markdown.markdown_links import inline_spans
+from vaults.markdown.lines import ChunkedSearch, iter_matches
+from vaults.markdown.links import find_links
+from vaults.markdown.markdown_links import find_inline_link_spans
 from vaults.markdown.scan import Scan, scan
 from vaults.markdown.tags import TAG
 
-Span = tuple[int, int]
+TextSpan = tuple[int, int]
 
 _PARAGRAPH = r"\n(?![ \t>]*+\n)"  # a line ending that no blank line follows
 _LABEL = rf"[^\[\]\n]++|{_PARAGRAPH}"
@@ -39,13 +39,13 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("mailto:", re.compile(r"mailto:[^\s<>]*+", re.I)),
 )
 # A bracket after one of these, or before one, would be read as something else: `![[`, `\[[`, `[[[`, `]](`.
-_GUARDED = re.compile(r"[!\\\[](?=[^\s!\\\[])[^\n]|[^\s\]](?=[\[\](])")
+_BRACKET_RISK = re.compile(r"[!\\\[](?=[^\s!\\\[])[^\n]|[^\s\]](?=[\[\](])")
 _ADDRESS = re.compile(r"://[^\s<>\"]*+")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*\Z")
 _MAILBOX = re.compile(r"[^\s<>()\[\],;:]+\Z")
 _ANCHOR = re.compile(r"<a(?=[\s>])[^<>]*+>", re.I)
 _ANCHOR_END = re.compile(r"</a\s*+>", re.I)
-_DISPLAYED = re.compile(r"\$\$")
+_DISPLAY_FORMULA = re.compile(r"\$\$")
 _FIELD = re.compile(r"(?:\n[ \t>]*+(?:[-+*][ \t]++)?+|\()\w[\w \t/-]{0,60}+::(?=[ \t\n])")
 _INDENTED = re.compile(r"\n[ \t]*+(?=\n(?: {4}|\t))")
 _TABLE = re.compile(r"\n[ \t>]*+\|?+(?=[^\n|]*+\|)[ \t]*+:?+-++:?+[ \t]*+(?:\|[ \t]*+(?::?+-++:?+[ \t]*+)?+)*+(?=\n)")
@@ -54,42 +54,49 @@ _BEFORE = 64
 """Characters looked back over for the beginning of an address."""
 
 
-def protected(text: str) -> list[Span]:
+def find_protected(text: str) -> list[TextSpan]:
     """Spans of ``text``, in order and apart, in which no link may be set: frontmatter, code, comments, headings, links
     of every kind, HTML, addresses, footnotes, formulas, templates, tags. Pure, linear, raises on no text."""
-    return protected_in(scan(text), text)
+    return find_protected_in_scan(scan(text), text)
 
 
-def protected_in(found: Scan, text: str) -> list[Span]:
-    """As ``protected``, of a text that is scanned already."""
+def find_protected_in_scan(found: Scan, text: str) -> list[TextSpan]:
+    """As ``find_protected``, of a text that is scanned already."""
     spans = [(each.start, each.end) for each in found.stretches()]
     spans += [(start, end) for _, start, end in found.headings]
-    spans += [(each.start, each.end) for each in links(found, text)]
+    spans += [(each.start, each.end) for each in find_links(found, text)]
     if "](" in found.linked:
-        spans += [(start - 1, end - 1) for start, end in inline_spans(found)]
+        spans += [(start - 1, end - 1) for start, end in find_inline_link_spans(found)]
     seen = found.visible
     for mark, pattern in _PATTERNS:
         if mark in seen:
-            spans += [(match.start() - 1, match.end() - 1) for match in matches(pattern, seen)]
-    for each in (_addresses, _anchors, _formulas, _fields, _indented, _guarded):
+            spans += [(match.start() - 1, match.end() - 1) for match in iter_matches(pattern, seen)]
+    for each in (
+        _find_addresses,
+        _find_html_links,
+        _find_formulas,
+        _find_inline_fields,
+        _find_indented_code,
+        _find_bracket_risks,
+    ):
         spans += [(start - 1, end - 1) for start, end in each(seen)]
-    return united(spans, len(text))
+    return merge_spans(spans, len(text))
 
 
-def tables(found: Scan) -> list[Span]:
+def find_tables(found: Scan) -> list[TextSpan]:
     r"""Spans of tables, in order, in which a ``|`` within a link is written ``\|``."""
     seen, spans, last = found.visible, [], -1
-    for match in matches(_TABLE, seen) if "|" in seen else ():
+    for match in iter_matches(_TABLE, seen) if "|" in seen else ():
         if match.start() > last:
             end = _EMPTY_LINE.search(seen, match.end())
             last = end.start() if end else len(seen)
             spans.append((seen.rfind("\n", 0, match.start()), last - 1))
-    return united(spans, len(seen))
+    return merge_spans(spans, len(seen))
 
 
-def united(spans: Iterable[Span], length: int) -> list[Span]:
+def merge_spans(spans: Iterable[TextSpan], length: int) -> list[TextSpan]:
     """Spans in order, those that touch or overlap made one, within a text of a length."""
-    whole: list[Span] = []
+    whole: list[TextSpan] = []
     for first, last in sorted(spans):
         start, end = max(first, 0), min(last, length)
         if whole and start <= whole[-1][1]:
@@ -100,7 +107,7 @@ def united(spans: Iterable[Span], length: int) -> list[Span]:
     return whole
 
 
-def overlapping(spans: Sequence[Span], start: int, end: int) -> bool:
+def overlaps_any(spans: Sequence[TextSpan], start: int, end: int) -> bool:
     """Whether one of some united spans shares a character with this one."""
     at = bisect_right(spans, (start, start)) - 1
     if at >= 0 and spans[at][1] > start:
@@ -108,62 +115,62 @@ def overlapping(spans: Sequence[Span], start: int, end: int) -> bool:
     return at + 1 < len(spans) and spans[at + 1][0] < end
 
 
-def _addresses(seen: str) -> Iterator[Span]:
+def _find_addresses(seen: str) -> Iterator[TextSpan]:
     if "://" in seen:
-        for match in matches(_ADDRESS, seen):
-            yield match.start() - _run(_SCHEME, seen, match.start()), match.end()
+        for match in iter_matches(_ADDRESS, seen):
+            yield match.start() - _run_length(_SCHEME, seen, match.start()), match.end()
     if "@" in seen:
         at = seen.find("@")
         while at >= 0:
-            yield at - _run(_MAILBOX, seen, at), at + 1
+            yield at - _run_length(_MAILBOX, seen, at), at + 1
             at = seen.find("@", at + 1)
 
 
-def _run(pattern: re.Pattern[str], seen: str, end: int) -> int:
+def _run_length(pattern: re.Pattern[str], seen: str, end: int) -> int:
     """How many characters before ``end`` belong to it."""
     match = pattern.search(seen[max(0, end - _BEFORE) : end])
     return match.end() - match.start() if match else 0
 
 
-def _anchors(seen: str) -> Iterator[Span]:
+def _find_html_links(seen: str) -> Iterator[TextSpan]:
     """HTML links with their text."""
     if "<" not in seen:
         return
-    ends = [match.end() for match in matches(_ANCHOR_END, seen)]
-    for match in matches(_ANCHOR, seen):
+    ends = [match.end() for match in iter_matches(_ANCHOR_END, seen)]
+    for match in iter_matches(_ANCHOR, seen):
         at = bisect_right(ends, match.end())
         if at < len(ends):
             yield match.start(), ends[at]
 
 
-def _formulas(seen: str) -> Iterator[Span]:
+def _find_formulas(seen: str) -> Iterator[TextSpan]:
     if "$$" in seen:
-        marks = [match.start() for match in matches(_DISPLAYED, seen)]
+        marks = [match.start() for match in iter_matches(_DISPLAY_FORMULA, seen)]
         for start, end in zip(marks[::2], marks[1::2], strict=False):
             yield start, end + 2
 
 
-def _fields(seen: str) -> Iterator[Span]:
+def _find_inline_fields(seen: str) -> Iterator[TextSpan]:
     """Names of inline fields, ``name:: value``."""
     if "::" in seen:
-        for match in matches(_FIELD, seen):
+        for match in iter_matches(_FIELD, seen):
             yield match.span()
 
 
-def _guarded(seen: str) -> Iterator[Span]:
-    for match in matches(_GUARDED, seen):
+def _find_bracket_risks(seen: str) -> Iterator[TextSpan]:
+    for match in iter_matches(_BRACKET_RISK, seen):
         yield match.span()
 
 
 _LINE = re.compile(r"\n(?:( {0,3}(?:[-+*]|[0-9]{1,9}[.)])(?=[ \t]))|( {4}|\t)|([^\s]| {1,3}[^\s]))?[^\n]*+")
 
 
-def _indented(seen: str) -> Iterator[Span]:
+def _find_indented_code(seen: str) -> Iterator[TextSpan]:
     """Code by its indent alone: after a blank line, where no list is open that it could belong to."""
-    if Pieces(_INDENTED, seen).search(0) is None:
+    if ChunkedSearch(_INDENTED, seen).search(0) is None:
         return
     listing, blank, coding = False, True, False
-    for match in matches(_LINE, seen):
+    for match in iter_matches(_LINE, seen):
         if match.lastindex is None:
             blank = True
             continue

@@ -20,21 +20,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from vaults.markdown.blocks import blocks
-from vaults.markdown.code_spans import inline
-from vaults.markdown.encoding import unified
-from vaults.markdown.frontmatter.parser import fenced
+from vaults.markdown.blocks import find_blocks
+from vaults.markdown.code_spans import find_code_and_comments
+from vaults.markdown.encoding import to_lf_same_length
+from vaults.markdown.frontmatter.parser import find_body_start
 
 FILL = "\0"
 
-Kind = Literal["frontmatter", "code", "comment"]
+StretchKind = Literal["frontmatter", "code", "comment"]
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
     """Offsets in the note. Code in a comment or frontmatter is listed beside it."""
 
-    kind: Kind
+    kind: StretchKind
     start: int
     end: int
 
@@ -67,17 +67,17 @@ class Scan:
 
 def scan(text: str) -> Scan:
     """What the stretches of ``text`` are. Pure, linear, raises on no text."""
-    lines = f"\n{unified(text)}\n"
-    body_start = fenced(text, lines)
-    found = blocks(lines, body_start)
+    lines = f"\n{to_lf_same_length(text)}\n"
+    body_start = find_body_start(text, lines)
+    found = find_blocks(lines, body_start)
     fences = [(0, body_start), *found.fences] if body_start else found.fences
-    blocked = blanked(lines, fences)
-    spans, comments = inline(blocked, found.comments, [end for _, _, end in found.headings])
-    linked = blanked(blocked, spans)
+    blocked = blank_out(lines, fences)
+    spans, comments = find_code_and_comments(blocked, found.comments, [end for _, _, end in found.headings])
+    linked = blank_out(blocked, spans)
     return Scan(
         lines=lines,
         linked=linked,
-        visible=blanked(linked, comments),
+        visible=blank_out(linked, comments),
         body_start=body_start,
         headings=[(level, start, end - 1) for level, start, end in found.headings],
         code=sorted((start - 1, end - 1) for start, end in (*found.fences, *spans)),
@@ -85,7 +85,7 @@ def scan(text: str) -> Scan:
     )
 
 
-def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+def blank_out(text: str, spans: Iterable[tuple[int, int]]) -> str:
     """``text`` with what lies in ``spans``, which are in order and apart, replaced by :data:`FILL`."""
     parts: list[str] = []
     at = 0

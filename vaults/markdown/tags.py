@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from vaults.markdown.lines import matches
+from vaults.markdown.lines import iter_matches
 from vaults.markdown.link import Link
 
 # What Obsidian takes for a tag, and general punctuation with all but the slash and the dash of ASCII's ends it.
@@ -16,23 +16,23 @@ TAG = re.compile(
 )
 
 
-def inline_tags(visible: str, links: Sequence[Link]) -> list[str]:
+def find_inline_tags(visible: str, links: Sequence[Link]) -> list[str]:
     """The tags of the text outside links, as written, without ``#``. ``visible`` has a line ending in front."""
     if "#" not in visible:
         return []
     if not links:
-        return [match[1].strip("/") for match in matches(TAG, visible) if is_tag(match[1])]
-    return [match[1].strip("/") for match in _tagged(visible, links)]
+        return [match[1].strip("/") for match in iter_matches(TAG, visible) if is_tag(match[1])]
+    return [match[1].strip("/") for match in _iter_tags(visible, links)]
 
 
-def tag_spans(visible: str, links: Sequence[Link]) -> list[tuple[int, int]]:
-    """Where the tags of ``inline_tags`` stand in the note, without ``#``, slashes and all."""
-    return [(match.start(1) - 1, match.end(1) - 1) for match in _tagged(visible, links)]
+def find_tag_spans(visible: str, links: Sequence[Link]) -> list[tuple[int, int]]:
+    """Where the tags of ``find_inline_tags`` stand in the note, without ``#``, slashes and all."""
+    return [(match.start(1) - 1, match.end(1) - 1) for match in _iter_tags(visible, links)]
 
 
-def _tagged(visible: str, links: Sequence[Link]) -> Iterator[re.Match[str]]:
+def _iter_tags(visible: str, links: Sequence[Link]) -> Iterator[re.Match[str]]:
     at, last = 0, len(links)
-    for match in matches(TAG, visible):
+    for match in iter_matches(TAG, visible):
         offset = match.start() - 1
         while at < last and links[at].end <= offset:
             at += 1
@@ -45,21 +45,21 @@ def is_tag(word: str) -> bool:
     return not word.replace("/", "").isdigit() and word.strip("/") != ""
 
 
-def listed(value: Any) -> list[str]:
+def parse_tags(value: Any) -> list[str]:
     """Tags of frontmatter: a list, or text that parts them by commas or blanks, with ``#`` or without."""
     items = value if isinstance(value, list) else [value]
     words = [word for item in items if isinstance(item, str) for word in re.split(r"[,\s]+", item)]
     return [word for word in (word.lstrip("#").strip("/") for word in words) if word and is_tag(word)]
 
 
-def names(value: Any) -> list[str]:
+def parse_names(value: Any) -> list[str]:
     """A name or a list of names; a comma belongs to the name."""
     items = value if isinstance(value, list) else [value]
     found = [str(item).strip() for item in items if isinstance(item, str | int | float) and not isinstance(item, bool)]
     return [name for name in found if name]
 
 
-def distinct(words: Iterable[str]) -> tuple[str, ...]:
+def drop_case_duplicates(words: Iterable[str]) -> tuple[str, ...]:
     """Each once, whatever its case, in the first spelling and order."""
     seen: dict[str, str] = {}
     for word in words:

@@ -1,7 +1,7 @@
 """One task of a note: found by its line or its words, its status set. Pure, linear.
 
-Only the one character between the brackets changes. What a task is, ``tasks`` says: an edit finds those that a list of
-the note's tasks shows, and no others.
+Only the one character between the brackets changes. What a task is, ``find_tasks`` says: an edit finds those that a
+list of the note's tasks shows, and no others.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 
 from vaults.errors import Conflict, InvalidArgument, NotFound
-from vaults.markdown.fuzzy import nearest
+from vaults.markdown.fuzzy import find_nearest
 from vaults.markdown.scan import scan
-from vaults.markdown.tasks import Task, tasks
+from vaults.markdown.tasks import Task, find_tasks
 
 STATUSES = {"open": " ", "done": "x", "cancelled": "-", "in_progress": "/"}
 """Names a status may be given by, beside the character itself."""
@@ -26,13 +26,15 @@ _MARKUP = re.compile(r"\A[ \t>]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+\[.\](?=\s|$)")
 _BOX = re.compile(r"(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)?\[.\](?=\s|$)")
 
 
-def unboxed(words: str) -> tuple[str, str]:
+def split_box(words: str) -> tuple[str, str]:
     """What a task says, without the box it was copied with, and that box, '' for none."""
     found = _BOX.match(words)
     return (words[found.end() :].strip(), found[0]) if found else (words, "")
 
 
-def toggled(text: str, line: int | None = None, match: str | None = None, status: str | None = None) -> tuple[str, int]:
+def set_task_status(
+    text: str, line: int | None = None, match: str | None = None, status: str | None = None
+) -> tuple[str, int]:
     """The text with one task's status changed, and the task's line (from 1).
 
     Found by ``line``, by ``match`` (its whole text, else a part that no other task has; case and blanks do not matter),
@@ -42,9 +44,9 @@ def toggled(text: str, line: int | None = None, match: str | None = None, status
     """
     if line is None and not (match and match.strip()):
         raise InvalidArgument("line", "or text must be given: which task is meant")
-    wanted = None if status is None else _status(status)
-    found = list(tasks(scan(text), text, ()))
-    task = _by_words(found, match or "") if line is None else _by_line(found, line, match)
+    wanted = None if status is None else _parse_status(status)
+    found = list(find_tasks(scan(text), text, ()))
+    task = _find_by_words(found, match or "") if line is None else _find_by_line(found, line, match)
     new = wanted if wanted is not None else (" " if task.done else "x")
     if new == "x" and task.done:
         new = task.status  # [X] is done already
@@ -52,36 +54,36 @@ def toggled(text: str, line: int | None = None, match: str | None = None, status
     return f"{text[:at]}{new}{text[at + 1 :]}", task.line
 
 
-def _status(status: str) -> str:
+def _parse_status(status: str) -> str:
     character = STATUSES.get(status.lower(), status)
     if len(character) != 1 or not character.isprintable() or character in "[]":
         raise InvalidArgument("status", f"must be one character, or one of {', '.join(STATUSES)}")
     return character
 
 
-def _by_line(known: Sequence[Task], line: int, match: str | None) -> Task:
+def _find_by_line(known: Sequence[Task], line: int, match: str | None) -> Task:
     task = next((task for task in known if task.line == line), None)
     if task is None:
         near = sorted(known, key=lambda task: abs(task.line - line))[:MAX_LISTED]
-        raise NotFound(f"Line {line} holds no task.", hint=_hint(near), closest=_listed(near))
-    if match and match.strip() and _plain(match) not in _plain(task.text):
-        now = [other for other in known if _plain(match) in _plain(other.text)][:MAX_LISTED]
+        raise NotFound(f"Line {line} holds no task.", hint=_hint(near), closest=_to_details(near))
+    if match and match.strip() and _normalize(match) not in _normalize(task.text):
+        now = [other for other in known if _normalize(match) in _normalize(other.text)][:MAX_LISTED]
         raise Conflict(
-            f"The task in line {line} is another now: {_short(task.text)}.",
+            f"The task in line {line} is another now: {_shorten(task.text)}.",
             hint=_hint(now) if now else "Read the tasks again.",
-            task={"line": task.line, "text": _short(task.text)},
-            closest=_listed(now),
+            task={"line": task.line, "text": _shorten(task.text)},
+            closest=_to_details(now),
         )
     return task
 
 
-def _by_words(known: Sequence[Task], match: str) -> Task:
-    words = _plain(match)
-    found = [task for task in known if _plain(task.text) == words]
-    found = found or [task for task in known if words in _plain(task.text)]
+def _find_by_words(known: Sequence[Task], match: str) -> Task:
+    words = _normalize(match)
+    found = [task for task in known if _normalize(task.text) == words]
+    found = found or [task for task in known if words in _normalize(task.text)]
     if not found:
-        near = _closest(known, words)
-        raise NotFound("No task has this text.", hint=_hint(near), closest=_listed(near))
+        near = _find_closest(known, words)
+        raise NotFound("No task has this text.", hint=_hint(near), closest=_to_details(near))
     if len(found) > 1:
         raise Conflict(
             f"{len(found)} tasks have this text.",
@@ -91,28 +93,28 @@ def _by_words(known: Sequence[Task], match: str) -> Task:
     return found[0]
 
 
-def _closest(known: Sequence[Task], words: str) -> list[Task]:
+def _find_closest(known: Sequence[Task], words: str) -> list[Task]:
     from rapidfuzz import fuzz
 
-    choices = [_plain(task.text)[:300] for task in known[:5_000]]
-    best = nearest(words[:300], choices, fuzz.ratio, limit=MAX_LISTED, least=50)
+    choices = [_normalize(task.text)[:300] for task in known[:5_000]]
+    best = find_nearest(words[:300], choices, fuzz.ratio, limit=MAX_LISTED, least=50)
     return [known[place] for _, _, place in best]
 
 
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     """For comparing: without the markup a whole line was copied with, without case, one blank between words."""
     return " ".join(_MARKUP.sub("", text, count=1).split()).casefold()
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 120 else f"{text[:119]}…"
 
 
-def _listed(known: Sequence[Task]) -> list[dict[str, object]]:
-    return [{"line": task.line, "text": _short(task.text)} for task in known]
+def _to_details(known: Sequence[Task]) -> list[dict[str, object]]:
+    return [{"line": task.line, "text": _shorten(task.text)} for task in known]
 
 
 def _hint(known: Sequence[Task]) -> str:
     if not known:
         return "List the note's tasks to see what there is."
-    return "Tasks: " + "; ".join(f"line {task.line}: {_short(task.text)}" for task in known) + "."
+    return "Tasks: " + "; ".join(f"line {task.line}: {_shorten(task.text)}" for task in known) + "."

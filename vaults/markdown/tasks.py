@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from vaults.markdown.lines import LineCounter, matches
+from vaults.markdown.lines import LineCounter, iter_matches
 from vaults.markdown.scan import Scan
-from vaults.markdown.tags import TAG, distinct, is_tag
+from vaults.markdown.tags import TAG, drop_case_duplicates, is_tag
 
 _TASK = re.compile(
     r"\n([ \t]*+(?:>[ \t]*+){0,999}+)(?:[-*+]|[0-9]{1,9}[.)])[ \t]++\[([^\n\0])\](?=[ \t\n])[ \t]*+([^\n]*+)"
@@ -17,7 +17,7 @@ _TASK = re.compile(
 _DUE = re.compile(r"(?:📅\ufe0f? *|[\[(]due:: *)([0-9]{4}-[0-9]{2}-[0-9]{2})\b")
 
 
-class Titled(Protocol):
+class HeadingSpan(Protocol):
     """A heading, as far as tasks need one."""
 
     @property
@@ -49,11 +49,11 @@ class Task:
         return self.status in "xX"
 
 
-def tasks(scan: Scan, text: str, headings: Sequence[Titled]) -> Iterator[Task]:
+def find_tasks(scan: Scan, text: str, headings: Sequence[HeadingSpan]) -> Iterator[Task]:
     """The tasks of the note, in order."""
     counter = LineCounter(scan.lines)
     at, heading = 0, ""
-    for match in matches(_TASK, scan.visible):
+    for match in iter_matches(_TASK, scan.visible):
         start, first, end = match.start(), match.start(3) - 1, match.end() - 1
         while at < len(headings) and headings[at].start < start:
             heading = headings[at].text
@@ -69,5 +69,7 @@ def tasks(scan: Scan, text: str, headings: Sequence[Titled]) -> Iterator[Task]:
             text=words,
             heading=heading,
             due=due[1] if due else None,
-            tags=distinct(tag.strip("/") for tag in TAG.findall(match[3]) if is_tag(tag)) if "#" in match[3] else (),
+            tags=drop_case_duplicates(tag.strip("/") for tag in TAG.findall(match[3]) if is_tag(tag))
+            if "#" in match[3]
+            else (),
         )

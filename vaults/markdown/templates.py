@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 
 from vaults.errors import InvalidArgument, TooLarge
-from vaults.markdown.date_formats import formatted
+from vaults.markdown.date_formats import format_date
 
 MAX_FILLED = 5_000_000
 """Characters, as many as a note may have by default."""
@@ -35,7 +35,7 @@ _SHIFTS = {"yesterday": timedelta(days=-1), "tomorrow": timedelta(days=1)}
 _VARIABLE = re.compile(r"\{\{[ \t]{0,8}([^\W\d][\w.-]{0,63})[ \t]{0,8}(?::([^{}\r\n]{1,200}))?\}\}")
 
 
-def filled(
+def fill_template(
     template: str, title: str, moment: datetime | date, variables: Mapping[str, str] | None = None
 ) -> tuple[str, list[str]]:
     """The template with its variables replaced, and warnings. Names are taken as ``{{name}}`` spells them.
@@ -51,7 +51,7 @@ def filled(
 
     def value_of(match: re.Match[str]) -> str:
         nonlocal size
-        found = _value(match[1], match[2], known, moment)
+        found = _value_of(match[1], match[2], known, moment)
         if found is None:
             unknown[match[0]] = None
             return match[0]
@@ -63,7 +63,7 @@ def filled(
     return _VARIABLE.sub(value_of, template), _warnings(list(unknown))
 
 
-def _value(name: str, pattern: str | None, known: Mapping[str, str], moment: date) -> str | None:
+def _value_of(name: str, pattern: str | None, known: Mapping[str, str], moment: date) -> str | None:
     if pattern is None and name in known:
         return known[name]
     name = name.lower()  # as Obsidian reads its own: {{Date}}, {{TITLE}}
@@ -72,7 +72,7 @@ def _value(name: str, pattern: str | None, known: Mapping[str, str], moment: dat
     if name not in DATES:
         return None
     try:
-        return formatted((pattern or DATES[name]).strip(), moment + _SHIFTS.get(name, timedelta()))
+        return format_date((pattern or DATES[name]).strip(), moment + _SHIFTS.get(name, timedelta()))
     except (InvalidArgument, OverflowError):  # no pattern, or a day beyond the calendar
         return None
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vaults.db.sql import Reader
 from vaults.index import unspaced_scripts
-from vaults.index.passages import WORDS
+from vaults.index.passages import WORD_TABLES
 from vaults.search import passage_facts, private_text
-from vaults.search.filters import Filter
-from vaults.search.passage_facts import Facts
+from vaults.search.filters import SearchFilter
+from vaults.search.passage_facts import PassageFacts
 from vaults.search.private_text import TextIndex
 from vaults.search.query import Query
 from vaults.settings import SearchSettings
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 TITLE, BODY, LABELS = 2.0, 1.0, 0.5
 """bm25 weights of the full-text columns; those of the text around a passage are settings."""
 
-OWN = "{title body labels}"
+OWN_COLUMNS = "{title body labels}"
 """Columns that say what a passage itself holds."""
 
-SPARE = 8
+SPARE_PASSAGES = 8
 """Passages looked at beyond those wanted, for the few that are archived, expired or private."""
 
 OVERFETCH = (1, 4, 16)
@@ -37,35 +37,35 @@ Scores: TypeAlias = dict[int, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchCandidates:
     """What one channel found: scores, best first, and the facts of each. ``full``: there may be more."""
 
     scores: Scores
-    facts: dict[int, Facts]
+    facts: dict[int, PassageFacts]
     full: bool
 
 
-NOTHING = Found({}, {}, full=False)
+NO_CANDIDATES = SearchCandidates({}, {}, full=False)
 
 
-PAIRS = TextIndex("passages_pairs", "private_pairs", ())
+PAIR_INDEX = TextIndex("passages_pairs", "private_pairs", ())
 
 
-def by_word(tx: Reader, query: Query, limit: int, only: Filter, weights: SearchSettings) -> Found:
+def find_by_word(tx: Reader, query: Query, limit: int, only: SearchFilter, weights: SearchSettings) -> SearchCandidates:
     """The best ``limit`` passages by bm25 over the words, and over the pairs of scripts without spaces."""
-    found = _by_words(tx, query, limit, only, weights)
-    pairs = unspaced_scripts.match(query.unspaced) if query.unspaced and query.must is None else None
+    found = _find_by_words(tx, query, limit, only, weights)
+    pairs = unspaced_scripts.match_expression(query.unspaced) if query.unspaced and query.must is None else None
     if pairs is None:
         return found
-    more = _ranked(tx, PAIRS, _Expression(pairs, tuple(private_text.phrases_of(pairs))), limit, only)
+    more = _rank_by_bm25(tx, PAIR_INDEX, _FtsMatch(pairs, tuple(private_text.split_phrases(pairs))), limit, only)
     scores = dict(found.scores)
     for passage, score in more.scores.items():
         scores[passage] = scores.get(passage, 0.0) + score
-    return Found(_best(scores, limit), found.facts | more.facts, found.full or more.full)
+    return SearchCandidates(_keep_best(scores, limit), found.facts | more.facts, found.full or more.full)
 
 
 @dataclass(frozen=True, slots=True)
-class _Expression:
+class _FtsMatch:
     """What FTS5 is asked, and the phrases of it that are weighed. ``strict``: not any of these is enough."""
 
     match: str
@@ -73,72 +73,78 @@ class _Expression:
     strict: bool = False
 
 
-def _by_words(tx: Reader, query: Query, limit: int, only: Filter, weights: SearchSettings) -> Found:
+def _find_by_words(
+    tx: Reader, query: Query, limit: int, only: SearchFilter, weights: SearchSettings
+) -> SearchCandidates:
     match = query.match
     if match is None:
-        return NOTHING
-    phrases = private_text.phrases_of(match)
+        return NO_CANDIDATES
+    phrases = private_text.split_phrases(match)
     if query.must is not None:
-        match = f"({OWN} : ({query.must})) AND ({match})"
-        phrases += [f"{OWN} : ({phrase})" for phrase in private_text.phrases_of(query.must)]
-    words = TextIndex(*WORDS, (TITLE, BODY, LABELS, float(weights.before), float(weights.after)))
-    return _ranked(tx, words, _Expression(match, tuple(phrases), query.must is not None), limit, only)
+        match = f"({OWN_COLUMNS} : ({query.must})) AND ({match})"
+        phrases += [f"{OWN_COLUMNS} : ({phrase})" for phrase in private_text.split_phrases(query.must)]
+    words = TextIndex(*WORD_TABLES, (TITLE, BODY, LABELS, float(weights.before), float(weights.after)))
+    return _rank_by_bm25(tx, words, _FtsMatch(match, tuple(phrases), query.must is not None), limit, only)
 
 
-def _ranked(tx: Reader, index: TextIndex, asked: _Expression, limit: int, only: Filter) -> Found:
+def _rank_by_bm25(tx: Reader, index: TextIndex, asked: _FtsMatch, limit: int, only: SearchFilter) -> SearchCandidates:
     """Shared passages, and those that the caller keeps private: these stand apart, because what one keeps private may
     not weigh in what another is told."""
-    found = _shared(tx, index, asked.match, limit, only)
+    found = _shared_candidates(tx, index, asked.match, limit, only)
     own = (
-        private_text.scored(tx, index, asked.phrases, only.viewer) if private_text.keeps_some(tx, only.viewer) else None
+        private_text.score_own(tx, index, asked.phrases, only.viewer)
+        if private_text.has_private_passages(tx, only.viewer)
+        else None
     )
     if own is None:
         return found
-    mine = _passing(tx, index, asked, own.scores, Wanted(limit, only))
+    mine = _own_candidates(tx, index, asked, own.scores, _CandidateScope(limit, only))
     if not mine:
         return found
     scores = {passage: score * own.scale for passage, score in found.scores.items()}
     scores |= {passage: own.scores[passage] for passage in mine}
-    return Found(_best(scores, limit), found.facts | mine, found.full or len(mine) >= limit)
+    return SearchCandidates(_keep_best(scores, limit), found.facts | mine, found.full or len(mine) >= limit)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class _CandidateScope:
     """How many passages, and which."""
 
     limit: int
-    only: Filter
+    only: SearchFilter
 
 
-def _passing(tx: Reader, index: TextIndex, asked: _Expression, scores: Scores, wanted: Wanted) -> dict[int, Facts]:
+def _own_candidates(
+    tx: Reader, index: TextIndex, asked: _FtsMatch, scores: Scores, wanted: _CandidateScope
+) -> dict[int, PassageFacts]:
     """The best of the own passages that the filter lets through, and, where more is asked than any of the words, that
     match."""
-    best = list(_best(scores, len(scores)))
+    best = list(_keep_best(scores, len(scores)))
     if asked.strict:
         rows = tx.all(f"SELECT rowid FROM {index.private} WHERE {index.private} MATCH ?", (asked.match,))
         matching = {row[0] for row in rows}
         best = [passage for passage in best if passage in matching]
-    found: dict[int, Facts] = {}
+    found: dict[int, PassageFacts] = {}
     for start in range(0, len(best), wanted.limit):
-        known = passage_facts.of(tx, best[start : start + wanted.limit], wanted.only)
+        known = passage_facts.read_facts(tx, best[start : start + wanted.limit], wanted.only)
         found |= {passage: known[passage] for passage in best[start : start + wanted.limit] if passage in known}
         if len(found) >= wanted.limit:
             break
     return found
 
 
-def _best(scores: Scores, limit: int) -> Scores:
+def _keep_best(scores: Scores, limit: int) -> Scores:
     return dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:limit])
 
 
-def _shared(tx: Reader, index: TextIndex, match: str, limit: int, only: Filter) -> Found:
+def _shared_candidates(tx: Reader, index: TextIndex, match: str, limit: int, only: SearchFilter) -> SearchCandidates:
     """The filter is applied after ranking where it rarely bites (that costs a fraction), before ranking where it
     narrows, and again before ranking where it bit after all."""
     table = index.shared
     ranked = f"{index.score(table)} AS score FROM {table}"
     where, params = only.over_passages()
-    params |= {"match": match, "limit": limit, "over": limit + SPARE}
-    if not only.narrows:
+    params |= {"match": match, "limit": limit, "over": limit + SPARE_PASSAGES}
+    if not only.is_narrow:
         rows = tx.all(
             f"SELECT {passage_facts.COLUMNS}, f.seq, f.score, {where} FROM (SELECT rowid AS seq, {ranked}"
             f" WHERE {table} MATCH :match ORDER BY score LIMIT :over) f JOIN passages p ON p.seq = f.seq",
@@ -146,57 +152,57 @@ def _shared(tx: Reader, index: TextIndex, match: str, limit: int, only: Filter) 
         )
         seen = [row for row in rows if row[passage_facts.WIDTH + 2]]
         if len(rows) < params["over"] or len(seen) >= limit:
-            return _found(seen, limit)
+            return _to_candidates(seen, limit)
     rows = tx.all(
         f"SELECT {passage_facts.COLUMNS}, p.seq, {ranked} JOIN passages p ON p.seq = {table}.rowid"
         f" WHERE {table} MATCH :match AND {where} ORDER BY score LIMIT :limit",
         params,
     )
-    return _found(rows, limit)
+    return _to_candidates(rows, limit)
 
 
-def _found(rows: list[Any], limit: int) -> Found:
+def _to_candidates(rows: list[Any], limit: int) -> SearchCandidates:
     ordered = sorted(rows, key=lambda row: (row[passage_facts.WIDTH + 1], row[passage_facts.WIDTH]))[:limit]
     scores = {int(row[passage_facts.WIDTH]): -float(row[passage_facts.WIDTH + 1]) for row in ordered}
-    return Found(
+    return SearchCandidates(
         scores, {int(row[passage_facts.WIDTH]): passage_facts.from_row(row) for row in ordered}, len(ordered) >= limit
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class VectorQuery:
     """What to look for by meaning. ``must``: what operators require. ``known``: candidates whose facts are read.
     ``floor``: the cosine below which nothing is looked for."""
 
     vector: np.ndarray
     limit: int
-    only: Filter
+    only: SearchFilter
     must: str | None
-    known: dict[int, Facts]
+    known: dict[int, PassageFacts]
     floor: float = -1.0
 
 
-def by_meaning(tx: Reader, index: VectorIndex, sought: Sought) -> Found:
+def find_by_meaning(tx: Reader, index: VectorIndex, sought: VectorQuery) -> SearchCandidates:
     """The nearest passages by cosine. A filter that lets few of the nearest through, and what operators require, are
     asked first for everything they let through."""
     vector, limit, only, must = sought.vector, sought.limit, sought.only, sought.must
     for share in () if must is not None else OVERFETCH:
-        over = limit * share + SPARE
+        over = limit * share + SPARE_PASSAGES
         near = index.search(vector, over)
         unread = [passage for passage, score in near if score >= sought.floor and passage not in sought.known]
-        known = sought.known | passage_facts.of(tx, unread, only)
+        known = sought.known | passage_facts.read_facts(tx, unread, only)
         if len(near) < over or near[-1][1] < sought.floor or sum(passage in known for passage, _ in near) >= limit:
-            return _nearest(near, known, limit)
-    near = index.search(vector, limit, allowed(tx, only, must))
-    return _nearest(near, passage_facts.of(tx, [passage for passage, _ in near], only), limit)
+            return _nearest_candidates(near, known, limit)
+    near = index.search(vector, limit, allowed_passages(tx, only, must))
+    return _nearest_candidates(near, passage_facts.read_facts(tx, [passage for passage, _ in near], only), limit)
 
 
-def _nearest(near: list[tuple[int, float]], known: dict[int, Facts], limit: int) -> Found:
+def _nearest_candidates(near: list[tuple[int, float]], known: dict[int, PassageFacts], limit: int) -> SearchCandidates:
     scores = dict([pair for pair in near if pair[0] in known][:limit])
-    return Found(scores, {passage: known[passage] for passage in scores}, len(scores) >= limit)
+    return SearchCandidates(scores, {passage: known[passage] for passage in scores}, len(scores) >= limit)
 
 
-def allowed(tx: Reader, only: Filter, must: str | None = None) -> np.ndarray:
+def allowed_passages(tx: Reader, only: SearchFilter, must: str | None = None) -> np.ndarray:
     """Every passage the filter lets through, as int64 numbers for the vector index."""
     import numpy as np
 
@@ -204,9 +210,9 @@ def allowed(tx: Reader, only: Filter, must: str | None = None) -> np.ndarray:
     if must is None:
         rows = tx.all(f"SELECT p.seq FROM passages p WHERE {where}", params)
     else:
-        params["must"] = f"{OWN} : ({must})"
+        params["must"] = f"{OWN_COLUMNS} : ({must})"
         rows = []
-        for table in WORDS:
+        for table in WORD_TABLES:
             source = f"{table} JOIN passages p ON p.seq = {table}.rowid"
             rows += tx.all(f"SELECT p.seq FROM {source} WHERE {table} MATCH :must AND {where}", params)
     return np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows))

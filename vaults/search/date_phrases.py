@@ -19,20 +19,20 @@ MAX_TEXT = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TimeSpan:
     """From ``since`` up to, not including, ``until``; UTC. ``EARLIEST`` and ``LATEST`` stand for no bound."""
 
     since: datetime
     until: datetime
 
 
-def understood(text: str, now: datetime) -> tuple[Span, str] | None:
+def find_time_span(text: str, now: datetime) -> tuple[TimeSpan, str] | None:
     """The span of time named first in ``text``, and the text without those words; None when it names none.
 
     "last week" is the calendar week before this one, "last 7 days" and "past week" reach back from today, today
     included. A month, day or quarter without a year is the latest that has begun. ``now`` has to be aware."""
     looked = text[:MAX_TEXT]
-    found = list(_named(looked, now.astimezone(UTC)))
+    found = list(_named_dates(looked, now.astimezone(UTC)))
     for index, first in enumerate(found):
         before = _BEFORE.search(looked, max(0, first.start - 24), first.start)
         word = (before["word"] or "").lower() if before else ""
@@ -40,23 +40,23 @@ def understood(text: str, now: datetime) -> tuple[Span, str] | None:
         second = found[index + 1] if index + 1 < len(found) else None
         if word in ("between", "from") and second and _TO.fullmatch(looked, first.end, second.start):
             low, high = sorted((first.span, second.span), key=lambda span: span.since)
-            return Span(low.since, max(low.until, high.until)), _without(text, start, second.end)
+            return TimeSpan(low.since, max(low.until, high.until)), _cut_out(text, start, second.end)
         if word in _WITH[first.kind]:
-            return _bounded(word, first.span), _without(text, start, first.end)
+            return _open_end(word, first.span), _cut_out(text, start, first.end)
     return None
 
 
-Kind: TypeAlias = Literal["sure", "day", "period"]
+DateKind: TypeAlias = Literal["sure", "day", "period"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
+class _NamedDate:
     """A date named at ``start`` … ``end`` of the text."""
 
     start: int
     end: int
-    span: Span
-    kind: Kind
+    span: TimeSpan
+    kind: DateKind
 
 
 _MONTHS = tuple(
@@ -66,7 +66,7 @@ _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "su
 _NUMBERS = ("a", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 _ANY = frozenset(("in", "on", "at", "from", "during", "within", "over", "since", "after", "before", "until", "till"))
-_WITH: dict[Kind, frozenset[str]] = {
+_WITH: dict[DateKind, frozenset[str]] = {
     "sure": _ANY | {"", "between"},
     "day": frozenset(("on", "from", "since", "after", "before", "until", "till")),
     "period": frozenset(("in", "from", "during", "since", "after", "before", "until", "till")),
@@ -83,13 +83,13 @@ _COUNT = rf"(?P<count>\d{{1,3}}|an|{'|'.join(_NUMBERS)})"
 _THINGS = "bytes|characters|chars|errors|files|items|lines|requests|rows|steps|times|tokens|users|words|ms|kb|mb|gb"
 
 
-def _named(text: str, now: datetime) -> Iterator[_Named]:
+def _named_dates(text: str, now: datetime) -> Iterator[_NamedDate]:
     """Dates in order; of those that overlap the one that begins first, of those the longest."""
     every = [
-        _Named(match.start(), match.end(), span, kind)
+        _NamedDate(match.start(), match.end(), span, kind)
         for pattern, meaning, kind in _RULES
         for match in pattern.finditer(text)
-        if (span := _meant(meaning, match, now)) is not None
+        if (span := _read_span(meaning, match, now)) is not None
     ]
     end = 0
     for named in sorted(every, key=lambda named: (named.start, -named.end)):
@@ -98,33 +98,33 @@ def _named(text: str, now: datetime) -> Iterator[_Named]:
             yield named
 
 
-def _meant(meaning: Meaning, match: re.Match[str], now: datetime) -> Span | None:
+def _read_span(meaning: DateReader, match: re.Match[str], now: datetime) -> TimeSpan | None:
     try:
         return meaning(match, now)
     except (ValueError, OverflowError):  # 30 February, 13th month, 999 years before the year 500
         return None
 
 
-def _bounded(word: str, span: Span) -> Span:
+def _open_end(word: str, span: TimeSpan) -> TimeSpan:
     if word == "since":
-        return Span(span.since, LATEST)
+        return TimeSpan(span.since, LATEST)
     if word == "after":
-        return Span(span.until, LATEST)
+        return TimeSpan(span.until, LATEST)
     if word in ("before", "until", "till"):
-        return Span(EARLIEST, span.since if word == "before" else span.until)
+        return TimeSpan(EARLIEST, span.since if word == "before" else span.until)
     return span
 
 
-def _without(text: str, start: int, end: int) -> str:
+def _cut_out(text: str, start: int, end: int) -> str:
     left = re.sub(r"\s+", " ", f"{text[:start]} {text[end:]}")
     return re.sub(r" (?=[?.,;:!)])", "", left).lstrip(" ,;:").rstrip(" ,;:")
 
 
-def _span(since: date, until: date) -> Span:
-    return Span(datetime.combine(since, time.min, UTC), datetime.combine(until, time.min, UTC))
+def _span(since: date, until: date) -> TimeSpan:
+    return TimeSpan(datetime.combine(since, time.min, UTC), datetime.combine(until, time.min, UTC))
 
 
-def _calendar(unit: str, day: date) -> Span:
+def _calendar(unit: str, day: date) -> TimeSpan:
     """The day, week, month, quarter or year that ``day`` is in."""
     if unit in ("day", "week"):
         first = day - timedelta(days=day.weekday() if unit == "week" else 0)
@@ -146,13 +146,13 @@ def _back(unit: str, day: date, count: int) -> date:
     return _months_on(day, -count * {"month": 1, "quarter": 3, "year": 12}[unit])
 
 
-def _today(match: re.Match[str], now: datetime) -> Span:
+def _today(match: re.Match[str], now: datetime) -> TimeSpan:
     words = match["word"].lower()
     ago = 0 if words == "today" else 1 if words == "yesterday" else 2
     return _calendar("day", now.date() - timedelta(days=ago))
 
 
-def _this_or_last(match: re.Match[str], now: datetime) -> Span:
+def _this_or_last(match: re.Match[str], now: datetime) -> TimeSpan:
     which, unit = match["which"].lower(), match["unit"].lower()
     if which == "past":
         return _span(_back(unit, now.date(), 1), now.date() + timedelta(days=1))
@@ -164,19 +164,19 @@ def _number(match: re.Match[str]) -> int:
     return int(word) if word.isdigit() else 1 if word == "an" else _NUMBERS.index(word) + 1
 
 
-def _last_few(match: re.Match[str], now: datetime) -> Span:
+def _last_few(match: re.Match[str], now: datetime) -> TimeSpan:
     unit, until = match["unit"].lower(), _calendar("day", now.date()).until
     if unit == "hour":
-        return Span(now - timedelta(hours=_number(match)), until)
+        return TimeSpan(now - timedelta(hours=_number(match)), until)
     return _span(_back(unit, now.date(), _number(match)), until.date())
 
 
-def _ago(match: re.Match[str], now: datetime) -> Span:
+def _ago(match: re.Match[str], now: datetime) -> TimeSpan:
     unit = match["unit"].lower()
     return _calendar(unit, _back(unit, now.date(), _number(match)))
 
 
-def _dated(match: re.Match[str], now: datetime) -> Span:
+def _day_or_month(match: re.Match[str], now: datetime) -> TimeSpan:
     """A day or month; without a year the latest that has begun."""
     named = match.groupdict()
     month = int(match["month"]) if match["month"].isdigit() else _month(match["month"])
@@ -195,13 +195,13 @@ def _is_last(named: dict[str, str | None]) -> bool:
     return (named.get("which") or "").lower() in ("last", "past", "previous")
 
 
-def _quarter(match: re.Match[str], now: datetime) -> Span:
+def _quarter(match: re.Match[str], now: datetime) -> TimeSpan:
     month, year = int(match["quarter"]) * 3 - 2, match.groupdict().get("year")
     found = date(int(year or now.year), month, 1)
     return _calendar("quarter", found if year or found <= now.date() else date(now.year - 1, month, 1))
 
 
-def _weekday(match: re.Match[str], now: datetime) -> Span:
+def _weekday(match: re.Match[str], now: datetime) -> TimeSpan:
     today, number = now.date(), _DAYS.index(match["weekday"].lower())
     if (match.groupdict().get("which") or "").lower() == "this":
         return _calendar("day", today + timedelta(days=number - today.weekday()))
@@ -209,14 +209,14 @@ def _weekday(match: re.Match[str], now: datetime) -> Span:
     return _calendar("day", today - timedelta(days=ago or (7 if _is_last(match.groupdict()) else 0)))
 
 
-def _year(match: re.Match[str], _now: datetime) -> Span:
+def _year(match: re.Match[str], _now: datetime) -> TimeSpan:
     return _calendar("year", date(int(match["year"]), 1, 1))
 
 
-Meaning: TypeAlias = Callable[[re.Match[str], datetime], Span]
+DateReader: TypeAlias = Callable[[re.Match[str], datetime], TimeSpan]
 
 
-def _rule(pattern: str, meaning: Meaning, kind: Kind = "sure") -> tuple[re.Pattern[str], Meaning, Kind]:
+def _rule(pattern: str, meaning: DateReader, kind: DateKind = "sure") -> tuple[re.Pattern[str], DateReader, DateKind]:
     """Whole words only, and no part of a path, a version or a longer number; an 's belongs to the date."""
     whole = rf"(?<![\w/.\-])(?:{pattern})(?:['’]s)?(?![\w/\-]|\.\w)"
     return re.compile(whole, re.IGNORECASE), meaning, kind
@@ -229,18 +229,18 @@ _RULES = (
     _rule(rf"{_WHICH}\s+(?P<unit>week|month|quarter|year)", _this_or_last),
     _rule(rf"(?:last|past|previous)\s+{_COUNT}\s+(?P<unit>hour|day|week|month|quarter|year)s?", _last_few),
     _rule(rf"{_COUNT}\s+(?P<unit>day|week|month|quarter|year)s?\s+ago", _ago),
-    _rule(rf"{_DAY}\s+(?:of\s+)?{_MONTH},?\s+{_YEAR}", _dated),
-    _rule(rf"{_MONTH}\s+{_DAY},?\s+{_YEAR}", _dated),
-    _rule(r"(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)(?:-(?P<day>\d\d))?", _dated),
-    _rule(rf"{_MONTH},?\s+(?:of\s+)?{_YEAR}", _dated),
+    _rule(rf"{_DAY}\s+(?:of\s+)?{_MONTH},?\s+{_YEAR}", _day_or_month),
+    _rule(rf"{_MONTH}\s+{_DAY},?\s+{_YEAR}", _day_or_month),
+    _rule(r"(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)(?:-(?P<day>\d\d))?", _day_or_month),
+    _rule(rf"{_MONTH},?\s+(?:of\s+)?{_YEAR}", _day_or_month),
     _rule(rf"Q(?P<quarter>[1-4])[\s,]*{_YEAR}", _quarter),
     _rule(rf"{_YEAR}[\s,]*Q(?P<quarter>[1-4])", _quarter),
     _rule(rf"{_WHICH}\s+{_WEEKDAY}", _weekday),
-    _rule(rf"{_WHICH}\s+(?P<month>{'|'.join(_MONTHS)})", _dated),
+    _rule(rf"{_WHICH}\s+(?P<month>{'|'.join(_MONTHS)})", _day_or_month),
     _rule(_WEEKDAY, _weekday, "day"),
-    _rule(rf"{_DAY}\s+(?:of\s+)?{_MONTH}", _dated, "day"),
-    _rule(rf"{_MONTH}\s+{_DAY}", _dated, "day"),
-    _rule(rf"(?P<month>{'|'.join(_MONTHS)})", _dated, "period"),
+    _rule(rf"{_DAY}\s+(?:of\s+)?{_MONTH}", _day_or_month, "day"),
+    _rule(rf"{_MONTH}\s+{_DAY}", _day_or_month, "day"),
+    _rule(rf"(?P<month>{'|'.join(_MONTHS)})", _day_or_month, "period"),
     _rule(r"Q(?P<quarter>[1-4])", _quarter, "period"),
     _rule(rf"{_YEAR}(?!\s*(?:{_THINGS})\b)", _year, "period"),
 )

@@ -8,7 +8,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class DroppedResult:
     """A result left out for a better one, ``of``: it repeats its text, or ``of``'s parent has its share already."""
 
     item: int
@@ -17,30 +17,30 @@ class Dropped:
     why: Literal["repeats", "crowded"]
 
 
-def spread(
+def drop_repeats(
     ranked: Sequence[tuple[int, float]],
     fingerprint: Callable[[int], str],
     parent: Callable[[int], str | None] = lambda _: None,
     share: int | None = None,
-) -> tuple[list[tuple[int, float]], list[Dropped]]:
+) -> tuple[list[tuple[int, float]], list[DroppedResult]]:
     """``ranked``, best first, without repeats; then what was left out. The order stays.
 
     Items with an equal ``fingerprint`` say the same; an empty one equals none. With ``share``, no parent keeps more
     than that many items; by default it may keep all, and ``parent`` is not asked.
     """
     kept: list[tuple[int, float]] = []
-    dropped: list[Dropped] = []
+    dropped: list[DroppedResult] = []
     first: dict[str, int] = {}
     families: dict[str, list[int]] = {}
     for item, score in ranked:
         text = fingerprint(item)
         if text and text in first:
-            dropped.append(Dropped(item, score, first[text], "repeats"))
+            dropped.append(DroppedResult(item, score, first[text], "repeats"))
             continue
         family = parent(item) if share is not None else None
         siblings = families.setdefault(family, []) if family is not None else []
         if share is not None and family is not None and len(siblings) >= share:
-            dropped.append(Dropped(item, score, siblings[0] if siblings else item, "crowded"))
+            dropped.append(DroppedResult(item, score, siblings[0] if siblings else item, "crowded"))
             continue
         siblings.append(item)
         first[text] = item

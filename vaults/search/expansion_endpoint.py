@@ -20,10 +20,10 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     import httpx2
 
-USED = 2
+MAX_VARIANTS = 2
 """Variants of one query at most."""
 
-KEPT = 1024
+CACHE_SIZE = 1024
 """Answers held, least recently used first out."""
 
 PAUSE_S = 30.0
@@ -47,11 +47,11 @@ class ExpansionUnavailable(Exception):
         self.reason = reason
 
 
-class Expander:
+class QueryExpander:
     """Belongs to one event loop. ``url`` None: there is no endpoint, and every query simply has no variants."""
 
     def __init__(
-        self, url: str | None, timeout_s: float, cache: int = KEPT, *, clock: Callable[[], float] = time.monotonic
+        self, url: str | None, timeout_s: float, cache: int = CACHE_SIZE, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._url, self._timeout_s, self._kept, self._clock = url, timeout_s, cache, clock
         self._cache: OrderedDict[str, tuple[str, ...]] = OrderedDict()
@@ -66,8 +66,8 @@ class Expander:
         return bool(self._url)
 
     async def variants(self, query: str) -> list[str]:
-        """Up to ``USED`` other wordings, best first; never the query itself. Raises ExpansionUnavailable."""
-        asked = _plain(query[:QUERY_LIMIT])
+        """Up to ``MAX_VARIANTS`` other wordings, best first; never the query itself. Raises ExpansionUnavailable."""
+        asked = _to_one_line(query[:QUERY_LIMIT])
         if not asked or not self._url:
             return []
         known = self._cache.get(asked)
@@ -128,7 +128,7 @@ class Expander:
             if self._closed:
                 raise ExpansionUnavailable("the server is stopping")
             if self._client is None:
-                self._client = await asyncio.to_thread(_open, url)
+                self._client = await asyncio.to_thread(_open_client, url)
             return self._client
 
     def _remember(self, query: str, found: tuple[str, ...]) -> None:
@@ -144,18 +144,18 @@ def usable_variants(document: object, query: str) -> tuple[str, ...]:
         raise ExpansionUnavailable("the endpoint's answer has no list of variants")
     fresh: dict[str, str] = {query.casefold(): query}
     for variant in told:
-        text = _plain(variant)
+        text = _to_one_line(variant)
         if 0 < len(text) <= VARIANT_LIMIT:
             fresh.setdefault(text.casefold(), text)
-    return tuple(fresh.values())[1 : USED + 1]
+    return tuple(fresh.values())[1 : MAX_VARIANTS + 1]
 
 
-def _plain(text: str) -> str:
+def _to_one_line(text: str) -> str:
     """One line; a lone surrogate, which neither JSON nor SQLite takes, becomes a question mark."""
     return " ".join(text.encode("utf-8", "replace").decode("utf-8").split())
 
 
-def _open(url: str) -> httpx2.AsyncClient:
+def _open_client(url: str) -> httpx2.AsyncClient:
     """Blocks: the import and the certificates take tenths of a second."""
     import httpx2
 

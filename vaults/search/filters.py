@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 
 from vaults.index.items import name_key
 
-Params: TypeAlias = dict[str, Any]
+FilterParams: TypeAlias = dict[str, Any]
 
-_EQUAL = ("thread", "applies_to", "parent", "collection")
-_AMONG = {"kind": "kinds", "type": "types", "tier": "tiers", "workspace": "workspaces"}
+_EQUAL_COLUMNS = ("thread", "applies_to", "parent", "collection")
+_LIST_COLUMNS = {"kind": "kinds", "type": "types", "tier": "tiers", "workspace": "workspaces"}
 
 
 _MODIFIED = (
@@ -21,7 +21,7 @@ _MODIFIED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class SearchFilter:
     """Everything that narrows a search. ``viewer`` is the principal's identity: private items of others never match.
     ``now`` is the stored form of the present; what is expired never matches. ``fields`` pairs a field with the values
     one of which it must have. ``as_of``: only passages numbered up to this; ``without``: no memory this principal
@@ -50,20 +50,20 @@ class Filter:
     without: str | None = None
 
     @property
-    def narrows(self) -> bool:
+    def is_narrow(self) -> bool:
         """Whether more is asked than what every search asks: then filter first, search after. Most of what a kind's
         own search finds first is of that kind."""
         return self.without is not None or bool(set(self.asked()) - {"kinds"})
 
     def asked(self) -> list[str]:
         """The names of what is asked, as an answer that is empty for it names them."""
-        named = [*_AMONG.values(), *_EQUAL, "tags", "folder", "author", "since", "until"]
+        named = [*_LIST_COLUMNS.values(), *_EQUAL_COLUMNS, "tags", "folder", "author", "since", "until"]
         found = [name for name in (*named, "modified_after", "modified_before") if getattr(self, name)]
         return found + (["where"] if self.fields else [])
 
-    def over_passages(self) -> tuple[str, Params]:
+    def over_passages(self) -> tuple[str, FilterParams]:
         """A condition over alias ``p`` and its parameters."""
-        params: Params = {"viewer": self.viewer, "now": self.now}
+        params: FilterParams = {"viewer": self.viewer, "now": self.now}
         clauses = ["(p.owner IS NULL OR p.owner = :viewer)", "(p.expires_at IS NULL OR p.expires_at > :now)"]
         if not self.include_archived:
             clauses.append("p.hidden = 0")
@@ -87,9 +87,9 @@ class Filter:
         clauses += self._tagged("p.kind", "p.item", params)
         return " AND ".join(clauses), params
 
-    def over_memories(self) -> tuple[str, Params]:
+    def over_memories(self) -> tuple[str, FilterParams]:
         """A condition over alias ``m`` and its parameters. Kinds, collections and folders are not asked of memories."""
-        params: Params = {"viewer": self.viewer, "now": self.now}
+        params: FilterParams = {"viewer": self.viewer, "now": self.now}
         shared = "(m.visibility = 'shared' OR m.stored_by = :viewer)"
         clauses = [shared, "(m.expires_at IS NULL OR m.expires_at > :now)"]
         if not self.include_archived:
@@ -105,16 +105,16 @@ class Filter:
         clauses += self._tagged("'memory'", "m.seq", params)
         return " AND ".join(clauses), params
 
-    def _plain(self, alias: str, params: Params) -> Iterator[str]:
-        for name in _EQUAL:
+    def _plain(self, alias: str, params: FilterParams) -> Iterator[str]:
+        for name in _EQUAL_COLUMNS:
             if (value := getattr(self, name)) is not None:
                 params[name] = value
                 yield f"{alias}.{name} = :{name}"
-        for column, name in _AMONG.items():
+        for column, name in _LIST_COLUMNS.items():
             if values := getattr(self, name):
                 yield f"{alias}.{column} IN ({_bind(params, column, values)})"
 
-    def _times(self, params: Params, at: str, modified: str) -> Iterator[str]:
+    def _times(self, params: FilterParams, at: str, modified: str) -> Iterator[str]:
         bounds = (
             (at, ">=", "since"),
             (at, "<", "until"),
@@ -126,7 +126,7 @@ class Filter:
                 params[name] = moment
                 yield f"{column} {sign} :{name}"
 
-    def _tagged(self, kind: str, item: str, params: Params) -> Iterator[str]:
+    def _tagged(self, kind: str, item: str, params: FilterParams) -> Iterator[str]:
         for number, tag in enumerate(self.tags):
             params[f"tag{number}"] = tag
             same = f"t.kind = {kind} AND t.item = {item} AND t.tag = :tag{number}"
@@ -138,7 +138,7 @@ class Filter:
             yield f"EXISTS (SELECT 1 FROM item_fields f WHERE {same})"
 
 
-def _bind(params: Params, stem: str, values: Sequence[str]) -> str:
+def _bind(params: FilterParams, stem: str, values: Sequence[str]) -> str:
     names = []
     for number, value in enumerate(values):
         params[f"{stem}_{number}"] = value

@@ -60,11 +60,11 @@ class Operand:
     required: bool = False
 
 
-Token: TypeAlias = Operand | Operator
+QueryToken: TypeAlias = Operand | Operator
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ParsedOperators:
     """``operands`` that are looked for, in order, ``must`` as an FTS5 expression, ``warnings`` for the caller;
     ``phrases``: what was quoted, and is not denied."""
 
@@ -75,7 +75,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _ExpressionPart:
     """``fts`` is None where it has no form; ``exact`` is False where it lets more through than was asked for;
     ``minus`` is what has to be absent."""
 
@@ -88,10 +88,10 @@ class _Part:
     def whole(self) -> str | None:
         if self.fts is None or not self.minus:
             return self.fts
-        return f"{_wrapped(self.fts)} NOT {_wrapped(_joined(' OR ', self.minus))}"
+        return f"{_parenthesize(self.fts)} NOT {_parenthesize(_join_parts(' OR ', self.minus))}"
 
 
-def words(text: str) -> tuple[str, ...]:
+def split_words(text: str) -> tuple[str, ...]:
     """The words of a text, lower-cased, in order."""
     return tuple(word.lower() for word in _WORD.findall(text) if word.strip("_"))
 
@@ -101,24 +101,24 @@ def is_word(character: str) -> bool:
     return character == "_" or character.isalnum()
 
 
-def quoted(word: str) -> str:
+def quote_words(word: str) -> str:
     """A word, or words with spaces between that have to stand side by side, as FTS5 reads it literally."""
     return f'"{word}"'
 
 
-def beginning(prefix: str) -> str:
+def prefix_expression(prefix: str) -> str:
     """Words that begin with ``prefix``. The index holds stems and a stem can be shorter than the prefix (generat* →
     generate → gener), so words it may be cut from are looked for as well, one for each such stem."""
     stems = {stem(prefix): f'"{prefix}"*'}
     for ending in _ENDINGS if prefix.isascii() and prefix.isalpha() else ():
-        stems.setdefault(stem(prefix + ending), quoted(prefix + ending))
+        stems.setdefault(stem(prefix + ending), quote_words(prefix + ending))
     shorter = [form for cut, form in stems.items() if not cut.startswith(stem(prefix))]
     return " OR ".join((f'"{prefix}"*', *shorter))
 
 
-def evaluate(tokens: Sequence[Token]) -> Reading:
+def evaluate(tokens: Sequence[QueryToken]) -> ParsedOperators:
     """Read tokens in which every operator has its operands and parentheses are balanced."""
-    reader = _Reader(_quoting(tokens))
+    reader = _OperatorParser(_release_phrases(tokens))
     part = reader.level()
     must = part.whole if part.required else None
     operands = tuple(reader.operands)
@@ -133,10 +133,10 @@ def evaluate(tokens: Sequence[Token]) -> Reading:
     phrases = (
         " ".join(each.words) for each in operands if each.words in quotes and 1 < len(each.words) <= MAX_OPERANDS
     )
-    return Reading(operands, must, tuple(reader.warnings), tuple(dict.fromkeys(phrases)))
+    return ParsedOperators(operands, must, tuple(reader.warnings), tuple(dict.fromkeys(phrases)))
 
 
-def _quoting(tokens: Sequence[Token]) -> Sequence[Token]:
+def _release_phrases(tokens: Sequence[QueryToken]) -> Sequence[QueryToken]:
     """Quotes in a sentence mark a title or a saying, which the answer need not repeat: among plain words, with no
     other operator, a phrase ranks. Alone, or with operators, it is required."""
     operands = [token for token in tokens if isinstance(token, Operand)]
@@ -147,41 +147,41 @@ def _quoting(tokens: Sequence[Token]) -> Sequence[Token]:
     return [replace(operand, required=operand.required and len(operand.words) < 2) for operand in operands]
 
 
-class _Reader:
+class _OperatorParser:
     """Recursive descent; the depth is bounded by the parentheses let through."""
 
-    def __init__(self, tokens: Sequence[Token]) -> None:
+    def __init__(self, tokens: Sequence[QueryToken]) -> None:
         self._tokens, self._at, self._negated, self._leaves = tokens, 0, 0, 0
         self.operands: list[Operand] = []
         self.warnings: dict[str, None] = {}
         self.reasons: dict[str, None] = {}
         self.relaxed = False
 
-    def level(self) -> _Part:
+    def level(self) -> _ExpressionPart:
         """Parts side by side, up to the end or a closing parenthesis."""
-        parts: list[_Part] = []
+        parts: list[_ExpressionPart] = []
         while self._at < len(self._tokens) and self._tokens[self._at] != ")":
             parts.append(self._either())
         minus = tuple(term for part in parts for term in part.minus)
         if required := [part for part in parts if part.required]:
             both = self._all(required)
-            return _Part(both.fts, True, both.exact, minus)
+            return _ExpressionPart(both.fts, True, both.exact, minus)
         any_of = self._any([replace(part, minus=()) for part in parts], telling=bool(minus))
-        return _Part(any_of.fts, bool(minus), any_of.exact, minus)
+        return _ExpressionPart(any_of.fts, bool(minus), any_of.exact, minus)
 
-    def _either(self) -> _Part:
+    def _either(self) -> _ExpressionPart:
         parts = [self._both()]
         while self._take("OR"):
             parts.append(self._both())
         return parts[0] if len(parts) == 1 else self._any(parts, telling=True)
 
-    def _both(self) -> _Part:
+    def _both(self) -> _ExpressionPart:
         parts = [self._without()]
         while self._take("AND"):
             parts.append(self._without())
         return parts[0] if len(parts) == 1 else self._all(parts)
 
-    def _without(self) -> _Part:
+    def _without(self) -> _ExpressionPart:
         part = self._operand()
         minus, exact = list(part.minus), part.exact
         while self._take("NOT"):
@@ -192,9 +192,9 @@ class _Reader:
                 minus.append(gone.whole)
             else:
                 self.relaxed, exact = True, False
-        return _Part(part.fts, part.required, exact, tuple(minus))
+        return _ExpressionPart(part.fts, part.required, exact, tuple(minus))
 
-    def _operand(self) -> _Part:
+    def _operand(self) -> _ExpressionPart:
         token = self._tokens[self._at]
         self._at += 1
         if isinstance(token, Operand):
@@ -208,49 +208,49 @@ class _Reader:
         self._at += taken
         return taken
 
-    def _leaf(self, operand: Operand) -> _Part:
+    def _leaf(self, operand: Operand) -> _ExpressionPart:
         if not self._negated:
             self.operands.append(operand)
         self._leaves += 1
-        if any(unspaced_scripts.runs(word) for word in operand.words):
+        if any(unspaced_scripts.find_runs(word) for word in operand.words):
             self.reasons[_UNSPACED] = None
             self.relaxed |= operand.required
-            return _Part(None, operand.required, exact=False)
+            return _ExpressionPart(None, operand.required, exact=False)
         if self._leaves > MAX_OPERANDS:
             self.reasons[_TOO_MANY] = None
             self.relaxed |= operand.required
-            return _Part(None, operand.required, exact=False)
-        return _Part(_expression(operand), operand.required, len(operand.words) <= MAX_OPERANDS)
+            return _ExpressionPart(None, operand.required, exact=False)
+        return _ExpressionPart(_operand_expression(operand), operand.required, len(operand.words) <= MAX_OPERANDS)
 
-    def _all(self, parts: Sequence[_Part]) -> _Part:
+    def _all(self, parts: Sequence[_ExpressionPart]) -> _ExpressionPart:
         known = [part.fts for part in parts if part.fts is not None]
         self.relaxed |= len(known) < len(parts)
         exact = all(part.exact for part in parts) and len(known) == len(parts)
         minus = tuple(term for part in parts for term in part.minus)
-        return _Part(_joined(" AND ", known) or None, True, exact, minus)
+        return _ExpressionPart(_join_parts(" AND ", known) or None, True, exact, minus)
 
-    def _any(self, parts: Sequence[_Part], *, telling: bool) -> _Part:
+    def _any(self, parts: Sequence[_ExpressionPart], *, telling: bool) -> _ExpressionPart:
         known = [part.whole for part in parts]
         forms = [form for form in known if form is not None]
         if not forms or len(forms) < len(known):
             self.relaxed |= telling
-            return _Part(None, telling, exact=False)
-        return _Part(_joined(" OR ", forms), telling, all(part.exact for part in parts))
+            return _ExpressionPart(None, telling, exact=False)
+        return _ExpressionPart(_join_parts(" OR ", forms), telling, all(part.exact for part in parts))
 
 
-def _expression(operand: Operand) -> str:
-    side_by_side = quoted(" ".join(operand.words[:MAX_OPERANDS]))
+def _operand_expression(operand: Operand) -> str:
+    side_by_side = quote_words(" ".join(operand.words[:MAX_OPERANDS]))
     if operand.starred:
-        side_by_side = beginning(operand.words[-1]) if len(operand.words) == 1 else f"{side_by_side}*"
-    return f"{operand.column} : {_wrapped(side_by_side)}" if operand.column else side_by_side
+        side_by_side = prefix_expression(operand.words[-1]) if len(operand.words) == 1 else f"{side_by_side}*"
+    return f"{operand.column} : {_parenthesize(side_by_side)}" if operand.column else side_by_side
 
 
-def _joined(operator: str, parts: Iterable[str]) -> str:
+def _join_parts(operator: str, parts: Iterable[str]) -> str:
     several = list(dict.fromkeys(parts))
-    return several[0] if len(several) == 1 else operator.join(_wrapped(part) for part in several)
+    return several[0] if len(several) == 1 else operator.join(_parenthesize(part) for part in several)
 
 
-def _wrapped(expression: str) -> str:
+def _parenthesize(expression: str) -> str:
     """In parentheses, if it needs them. Words are lower-case, so these can only be operators."""
     compound = any(operator in expression for operator in (" AND ", " OR ", " NOT "))
     return f"({expression})" if compound else expression

@@ -6,28 +6,28 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 RRF_K = 60
-FIXED = 0.7
+FIXED_DENSE_WEIGHT = 0.7
 """Dense share of the fixed fusion other servers use; worse than words alone on conversations."""
 
-Scores: TypeAlias = Mapping[int, float]
+ChannelScores: TypeAlias = Mapping[int, float]
 """Passage to one channel's score, best first."""
 
-Span: TypeAlias = tuple[float, float]
+ScoreRange: TypeAlias = tuple[float, float]
 """Lowest and highest score of a channel."""
 
 
-def weighted(keyword: Scores, dense: Scores, weight: float) -> dict[int, float]:
+def fuse_weighted(keyword: ChannelScores, dense: ChannelScores, weight: float) -> dict[int, float]:
     """Min-max normalised scores, ``weight`` of them dense. A hit of one channel alone is never lost."""
     if not keyword or not dense:
         weight = 0.0 if keyword else 1.0
-    words, vectors = span_of(keyword), span_of(dense)
-    scores = {passage: (1 - weight) * placed(score, words) for passage, score in keyword.items()}
+    words, vectors = find_score_range(keyword), find_score_range(dense)
+    scores = {passage: (1 - weight) * normalize_score(score, words) for passage, score in keyword.items()}
     for passage, score in dense.items():
-        scores[passage] = scores.get(passage, 0.0) + weight * placed(score, vectors)
+        scores[passage] = scores.get(passage, 0.0) + weight * normalize_score(score, vectors)
     return scores
 
 
-def reciprocal_rank(keyword: Scores, dense: Scores) -> dict[int, float]:
+def fuse_reciprocal_ranks(keyword: ChannelScores, dense: ChannelScores) -> dict[int, float]:
     """RRF with k = 60 (Cormack, Clarke, Büttcher 2009), scaled so that first in both channels is 1."""
     scores: dict[int, float] = {}
     for hits in (keyword, dense):
@@ -36,12 +36,12 @@ def reciprocal_rank(keyword: Scores, dense: Scores) -> dict[int, float]:
     return scores
 
 
-def span_of(scores: Scores) -> Span:
+def find_score_range(scores: ChannelScores) -> ScoreRange:
     """Lowest and highest; of none, nothing."""
     return (min(scores.values()), max(scores.values())) if scores else (0.0, 0.0)
 
 
-def placed(score: float, span: Span) -> float:
+def normalize_score(score: float, span: ScoreRange) -> float:
     """Best 1, worst a little above 0: the last of a list still beats what the channel did not find."""
     low, high = span
     return 0.01 + 0.99 * (score - low) / (high - low) if high > low else 1.0

@@ -14,59 +14,63 @@ from vaults.db.sql import Reader
 from vaults.graph.links import adjacency
 from vaults.index.blocks import SEPARATOR
 from vaults.search.lifts import Lift
-from vaults.search.passage_facts import Facts, Key
-from vaults.search.title_mentions import mentioned, names_of, words_of
+from vaults.search.passage_facts import ItemKey, PassageFacts
+from vaults.search.title_mentions import derive_names, find_mentioned, read_mention_text
 
-SEEDS = 4
+MAX_SEEDS = 4
 """Results whose links count."""
 
-KINDS = frozenset({"memory", "note"})
-UNLINKED = frozenset({"memory"})
+NAMING_KINDS = frozenset({"memory", "note"})
+KINDS_READ_FOR_NAMES = frozenset({"memory"})
 """Kinds of items whose texts are read for names; and those that are read even where notes link one another."""
 
-BACKWARD = 0.5
+BACKWARD_WEIGHT = 0.5
 """Share of the lift for what points at a seed, beside what a seed points at."""
 
 
-def linked(tx: Reader, known: Mapping[int, Facts], order: Sequence[tuple[int, float]], weight: float, hub: int) -> Lift:
+def lift_linked(
+    tx: Reader, known: Mapping[int, PassageFacts], order: Sequence[tuple[int, float]], weight: float, hub: int
+) -> Lift:
     """What the first four items lift: ``weight`` times their score for what they link to, half of it for what links to
     them. ``order``: candidates, best first."""
-    seeds = _seeds(known, order)
+    seeds = _choose_seeds(known, order)
     if not weight or not seeds:
         return {}
-    best: dict[Key, float] = defaultdict(float)
-    for source, target in _pairs(tx, known, seeds, hub):
-        for seed, other, share in ((source, target, 1.0), (target, source, BACKWARD)):
+    best: dict[ItemKey, float] = defaultdict(float)
+    for source, target in _find_pairs(tx, known, seeds, hub):
+        for seed, other, share in ((source, target, 1.0), (target, source, BACKWARD_WEIGHT)):
             if seed in seeds and other != seed:
                 best[other] = max(best[other], weight * share * seeds[seed])
     return {passage: best[facts.item] for passage, facts in known.items() if best.get(facts.item, 0.0) > 0}
 
 
-def _seeds(known: Mapping[int, Facts], order: Sequence[tuple[int, float]]) -> dict[Key, float]:
-    seeds: dict[Key, float] = {}
+def _choose_seeds(known: Mapping[int, PassageFacts], order: Sequence[tuple[int, float]]) -> dict[ItemKey, float]:
+    seeds: dict[ItemKey, float] = {}
     for passage, score in order:
         seeds.setdefault(known[passage].item, score)
-        if len(seeds) == SEEDS:
+        if len(seeds) == MAX_SEEDS:
             break
     return {item: score for item, score in seeds.items() if score > 0}
 
 
-def _pairs(tx: Reader, known: Mapping[int, Facts], seeds: Mapping[Key, float], hub: int) -> Iterator[tuple[Key, Key]]:
+def _find_pairs(
+    tx: Reader, known: Mapping[int, PassageFacts], seeds: Mapping[ItemKey, float], hub: int
+) -> Iterator[tuple[ItemKey, ItemKey]]:
     """Links with a seed at one end, from and to, but for those to a hub. Notes that link one another are not read for
     names: their links say more, and reading costs as much as the rest of a search."""
-    yield from _made(tx, seeds, hub)
-    notes, kinds = {facts.item[1] for facts in known.values() if facts.item[0] == "note"}, KINDS
+    yield from _read_memory_relations(tx, seeds, hub)
+    notes, kinds = {facts.item[1] for facts in known.values() if facts.item[0] == "note"}, NAMING_KINDS
     if notes:
-        yield from _spoken(tx, known, seeds, notes, hub)
-        written = _written(tx, seeds, notes, hub)
+        yield from _read_memory_note_links(tx, known, seeds, notes, hub)
+        written = _read_note_links(tx, seeds, notes, hub)
         yield from written
-        kinds = UNLINKED if written else KINDS
-    named = [pair for pair in _named(tx, known, seeds, kinds) if pair[0] != pair[1]]
+        kinds = KINDS_READ_FOR_NAMES if written else NAMING_KINDS
+    named = [pair for pair in _find_mentions(tx, known, seeds, kinds) if pair[0] != pair[1]]
     times = Counter(target for _, target in named)
     yield from (pair for pair in named if times[pair[1]] <= hub)
 
 
-def _made(tx: Reader, seeds: Mapping[Key, float], hub: int) -> Iterator[tuple[Key, Key]]:
+def _read_memory_relations(tx: Reader, seeds: Mapping[ItemKey, float], hub: int) -> Iterator[tuple[ItemKey, ItemKey]]:
     numbers = ", ".join(str(number) for kind, number in seeds if kind == "memory")
     if not numbers:
         return
@@ -77,13 +81,13 @@ def _made(tx: Reader, seeds: Mapping[Key, float], hub: int) -> Iterator[tuple[Ke
     yield from ((("memory", int(row[0])), ("memory", int(row[1]))) for row in rows if int(row[2]) <= hub)
 
 
-def _spoken(
-    tx: Reader, known: Mapping[int, Facts], seeds: Mapping[Key, float], notes: Collection[int], hub: int
-) -> Iterator[tuple[Key, Key]]:
+def _read_memory_note_links(
+    tx: Reader, known: Mapping[int, PassageFacts], seeds: Mapping[ItemKey, float], notes: Collection[int], hub: int
+) -> Iterator[tuple[ItemKey, ItemKey]]:
     """Memories that somebody linked to notes, where one of the two is a seed. Only candidates are counted: how many
     memories speak of a note is not everybody's to learn."""
     memories = {facts.item[1] for facts in known.values() if facts.item[0] == "memory"}
-    pairs = adjacency.spoken_of(tx, memories, notes)
+    pairs = adjacency.read_memory_links(tx, memories, notes)
     times = Counter(note for _, note in pairs)
     for memory, note in pairs:
         source, target = ("memory", memory), ("note", note)
@@ -91,49 +95,53 @@ def _spoken(
             yield source, target
 
 
-def _written(tx: Reader, seeds: Mapping[Key, float], notes: Collection[int], hub: int) -> list[tuple[Key, Key]]:
+def _read_note_links(
+    tx: Reader, seeds: Mapping[ItemKey, float], notes: Collection[int], hub: int
+) -> list[tuple[ItemKey, ItemKey]]:
     """Links in the texts of notes, by the notes they mean. Nothing is asked where no seed is a note."""
-    pairs = adjacency.links(tx, [number for kind, number in seeds if kind == "note"], notes)
-    hubs = adjacency.hubs(tx, {meant for _, meant in pairs}, hub)
+    pairs = adjacency.read_note_links(tx, [number for kind, number in seeds if kind == "note"], notes)
+    hubs = adjacency.find_hubs(tx, {meant for _, meant in pairs}, hub)
     return [(("note", note), ("note", meant)) for note, meant in pairs if meant not in hubs]
 
 
-def _named(
-    tx: Reader, known: Mapping[int, Facts], seeds: Mapping[Key, float], kinds: Collection[str]
-) -> Iterator[tuple[Key, Key]]:
+def _find_mentions(
+    tx: Reader, known: Mapping[int, PassageFacts], seeds: Mapping[ItemKey, float], kinds: Collection[str]
+) -> Iterator[tuple[ItemKey, ItemKey]]:
     """Who names whom, where one of them is a seed. Of items of these kinds, only texts that may hold a
     name are read."""
-    names = _names(tx, known) if any(facts.item[0] in kinds for facts in known.values()) else {}
+    names = _list_names(tx, known) if any(facts.item[0] in kinds for facts in known.values()) else {}
     if not names:
         return
     called = {seed: names[seed] for seed in seeds if seed in names}
-    for item, body in _bodies(tx, known, lambda item: item[0] in kinds and (item in seeds or bool(called))):
+    for item, body in _read_bodies(tx, known, lambda item: item[0] in kinds and (item in seeds or bool(called))):
         if item in seeds:
             sought = {name: other for other, several in names.items() for name in several}
         else:
             folded = body.casefold()
-            near = {seed: several for seed, several in called.items() if _longest(several[-1]) in folded}
+            near = {seed: several for seed, several in called.items() if _longest_word(several[-1]) in folded}
             sought = {name: seed for seed, several in near.items() for name in several}
         if sought:
-            yield from ((item, sought[name]) for name in mentioned(words_of(body), sought))
+            yield from ((item, sought[name]) for name in find_mentioned(read_mention_text(body), sought))
 
 
-def _names(tx: Reader, known: Mapping[int, Facts]) -> dict[Key, tuple[str, ...]]:
+def _list_names(tx: Reader, known: Mapping[int, PassageFacts]) -> dict[ItemKey, tuple[str, ...]]:
     """What the candidates are called, as far as a text would call them so."""
     titled = ", ".join(str(passage) for passage, facts in known.items() if facts.titled)
     if not titled:
         return {}
     rows = tx.all(f"SELECT seq, title FROM passages WHERE seq IN ({titled})")
-    found = {known[int(seq)].item: names_of(title.partition(SEPARATOR)[0]) for seq, title in rows}
+    found = {known[int(seq)].item: derive_names(title.partition(SEPARATOR)[0]) for seq, title in rows}
     return {item: names for item, names in found.items() if names}
 
 
-def _bodies(tx: Reader, known: Mapping[int, Facts], wanted: Callable[[Key], bool]) -> Iterator[tuple[Key, str]]:
+def _read_bodies(
+    tx: Reader, known: Mapping[int, PassageFacts], wanted: Callable[[ItemKey], bool]
+) -> Iterator[tuple[ItemKey, str]]:
     numbers = ", ".join(str(passage) for passage, facts in known.items() if wanted(facts.item))
     for seq, body in tx.all(f"SELECT seq, body FROM passages WHERE seq IN ({numbers})"):
         yield known[int(seq)].item, body
 
 
-def _longest(name: str) -> str:
+def _longest_word(name: str) -> str:
     """The word of a name that is looked for first, because that is quick."""
     return max(name.split(), key=len)

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from vaults.db.sql import Reader
 from vaults.search import languages
-from vaults.search.query import Query, corrected, literal
-from vaults.search.question import Meant
+from vaults.search.query import Query, correct_terms, parse_literal
+from vaults.search.question import InterpretedQuestion
 from vaults.search.stopwords import STOPWORDS
-from vaults.search.vocabulary import Vocabulary, Word, named_in
+from vaults.search.vocabulary import Vocabulary, VocabularyWord, find_named
 from vaults.settings import SearchSettings
 
-FEW = 20
+MIN_PASSAGES = 20
 """Passages below which a share says nothing of a word."""
 
 _WORD = re.compile(r"\w+")
@@ -22,39 +22,45 @@ _PARTS = re.compile(r"\w+|\W+")
 _CAPITAL = re.compile(r"\b[^\W\d_a-z]\w*")
 
 
-def words_of(query: Query) -> tuple[str, ...]:
+def words_to_look_up(query: Query) -> tuple[str, ...]:
     """The words of a query to look up: its terms, but for beginnings of words, and what is written as a name."""
     plain = (term for term in query.terms if term not in query.prefixes)
-    return tuple(dict.fromkeys((*plain, *_capitals(query.text))))
+    return tuple(dict.fromkeys((*plain, *_capitalized_words(query.text))))
 
 
-def look(
+def interpret(
     vocabulary: Vocabulary, tx: Reader, query: Query, settings: SearchSettings, viewer: str = ""
-) -> tuple[Meant, Mapping[str, Word]]:
+) -> tuple[InterpretedQuestion, Mapping[str, VocabularyWord]]:
     """The question as the vault understands it, as of this read, and the words it was read with."""
-    known = vocabulary.look(tx, words_of(query), correct=settings.corrections, viewer=viewer)
-    return meant(query, known, vocabulary.passages, settings), known
+    known = vocabulary.look(tx, words_to_look_up(query), correct=settings.corrections, viewer=viewer)
+    return interpret_known(query, known, vocabulary.passages, settings), known
 
 
-def meant(query: Query, known: Mapping[str, Word], passages: int, settings: SearchSettings) -> Meant:
+def interpret_known(
+    query: Query, known: Mapping[str, VocabularyWord], passages: int, settings: SearchSettings
+) -> InterpretedQuestion:
     """What ``known`` says of the question. Pure.
 
     Kept from the model are words in a great share of the passages and the names of authors: they drown what is asked
     about them, and are weighed as words and as lifts anyway. Kept from the index of a big vault are common words.
     """
-    telling = passages >= FEW
+    telling = passages >= MIN_PASSAGES
     everywhere = {word for word, about in known.items() if telling and about.share > settings.frequent_share}
-    called = named_in(known, words_of(query), _capitals(query.text))
+    called = find_named(known, words_to_look_up(query), _capitalized_words(query.text))
     silent = (everywhere - STOPWORDS).union(*called.values())
     slips = {word: about.meant for word, about in known.items() if about.meant is not None}
     if slips and languages.is_foreign(_WORD.findall(query.text.lower())):
         slips = {}
-    common = _common(query, known, passages, settings)
+    common = _find_common(query, known, passages, settings)
     searched = replace(query, terms=tuple(term for term in query.terms if term not in common))
-    return Meant(corrected(searched, slips), _without(query.text, silent), frozenset(called), common, passages)
+    return InterpretedQuestion(
+        correct_terms(searched, slips), _remove_words(query.text, silent), frozenset(called), common, passages
+    )
 
 
-def _common(query: Query, known: Mapping[str, Word], passages: int, settings: SearchSettings) -> tuple[str, ...]:
+def _find_common(
+    query: Query, known: Mapping[str, VocabularyWord], passages: int, settings: SearchSettings
+) -> tuple[str, ...]:
     if passages < settings.common_from or query.must is not None:
         return ()
     common = tuple(term for term in query.terms if term in known and known[term].share > settings.common_share)
@@ -64,20 +70,20 @@ def _common(query: Query, known: Mapping[str, Word], passages: int, settings: Se
     return tuple(term for term in common if term != rarest)
 
 
-def _without(text: str, silent: set[str]) -> str:
+def _remove_words(text: str, silent: set[str]) -> str:
     if not silent:
         return text
     told = "".join(part for part in _PARTS.findall(text) if part.lower() not in silent)
     return told if any(word.lower() not in STOPWORDS for word in re.findall(r"\w+", told)) else text
 
 
-def _capitals(text: str) -> list[str]:
+def _capitalized_words(text: str) -> list[str]:
     """Words with a capital, but for the first, which has one anyway; in lower case."""
     return [match.group().lower() for match in _CAPITAL.finditer(text[:2000]) if match.start() > 0][:48]
 
 
-def loosened(strict: Meant) -> Meant:
+def drop_operators(strict: InterpretedQuestion) -> InterpretedQuestion:
     """The same words without what operators require: where nothing meets it, what comes near is worth more."""
-    query = literal(strict.query.text)
+    query = parse_literal(strict.query.text)
     said = "nothing has all that the quotes or operators ask for: searched for the words alone"
     return replace(strict, query=replace(query, warnings=(*strict.query.warnings, said)))

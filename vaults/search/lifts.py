@@ -8,34 +8,34 @@ from datetime import datetime
 from typing import TypeAlias
 
 from vaults.index.items import name_key
-from vaults.search.passage_facts import Facts
+from vaults.search.passage_facts import PassageFacts
 from vaults.search.stopwords import STOPWORDS
 
-Known: TypeAlias = Mapping[int, Facts]
+KnownFacts: TypeAlias = Mapping[int, PassageFacts]
 Lift: TypeAlias = dict[int, float]
 """Passage to what is added to its joint score."""
 
 SECONDS_A_DAY = 86_400
 
 
-def named(known: Known, names: Collection[str], weight: float) -> Lift:
+def lift_named(known: KnownFacts, names: Collection[str], weight: float) -> Lift:
     """Up: who said it, or whom it is about, is named in the question."""
     if not names:
         return {}
     return {passage: weight for passage, facts in known.items() if facts.author in names or facts.entity in names}
 
 
-def question(known: Known, weight: float) -> Lift:
+def lower_questions(known: KnownFacts, weight: float) -> Lift:
     """Down: the passage asks, and so does not answer."""
     return {passage: -weight for passage, facts in known.items() if facts.asks}
 
 
-def adversarial(known: Known, weight: float) -> Lift:
+def lower_adversarial(known: KnownFacts, weight: float) -> Lift:
     """Down: the passage tells its reader what to do."""
     return {passage: -weight for passage, facts in known.items() if facts.adversarial}
 
 
-def thread(known: Known, words: Collection[str], weight: float) -> Lift:
+def lift_thread(known: KnownFacts, words: Collection[str], weight: float) -> Lift:
     """Up: all words of its thread's name stand in the question, but for those no question is searched for."""
     asked = set(words)
     matches = {name: _stands_in(name, asked) for name in {facts.thread for facts in known.values()} if name}
@@ -48,7 +48,7 @@ def _stands_in(name: str, words: set[str]) -> bool:
     return bool(telling) and telling <= words
 
 
-def recency(known: Known, now: str, weight: float, days: float) -> Lift:
+def lift_recent(known: KnownFacts, now: str, weight: float, days: float) -> Lift:
     """Up: what happened lately, by ``weight`` at no age and ``weight / e`` after ``days``."""
     moment = datetime.fromisoformat(now)
     return {passage: weight * math.exp(-_age(facts.at, moment) / days) for passage, facts in known.items()}

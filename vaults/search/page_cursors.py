@@ -14,24 +14,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from vaults.errors import InvalidArgument
-from vaults.search.passage_facts import Key
+from vaults.search.passage_facts import ItemKey
 
-MOST = 2_000
+MAX_SHOWN = 2_000
 """Items shown over all pages: a cursor stays small, and nobody reads on."""
 
-TEXT = 20_000
+MAX_CURSOR_CHARACTERS = 20_000
 """Characters of a cursor at most."""
 
-_LARGEST = 1 << 16
+_MAX_UNPACKED = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Cursor:
+class SearchCursor:
     """``question``: digest of what was asked; ``as_of``: the last passage there was; ``shown``: items so far."""
 
     question: str
     as_of: int
-    shown: frozenset[Key]
+    shown: frozenset[ItemKey]
 
     def text(self) -> str:
         """What the caller gets."""
@@ -42,20 +42,22 @@ class Cursor:
         return base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
-def following(question: str, as_of: int, before: Cursor | None, shown: Iterable[Key]) -> Cursor | None:
+def next_cursor(
+    question: str, as_of: int, before: SearchCursor | None, shown: Iterable[ItemKey]
+) -> SearchCursor | None:
     """The cursor after a page, or None where paging ends."""
     seen = frozenset(shown) | (before.shown if before else frozenset())
-    return Cursor(question, before.as_of if before else as_of, seen) if len(seen) < MOST else None
+    return SearchCursor(question, before.as_of if before else as_of, seen) if len(seen) < MAX_SHOWN else None
 
 
-def read(text: str, question: str) -> Cursor:
+def parse_cursor(text: str, question: str) -> SearchCursor:
     """The cursor behind ``text``. Raises ``InvalidArgument`` for one that is none, or of another question."""
     try:
-        asked, as_of, kinds = json.loads(_unpacked(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))))
-        shown = frozenset((str(kind), _number(each)) for kind, numbers in kinds.items() for each in numbers)
-        if len(shown) > MOST:
+        asked, as_of, kinds = json.loads(_unpack(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))))
+        shown = frozenset((str(kind), _require_number(each)) for kind, numbers in kinds.items() for each in numbers)
+        if len(shown) > MAX_SHOWN:
             raise ValueError
-        cursor = Cursor(str(asked), _number(as_of), shown)
+        cursor = SearchCursor(str(asked), _require_number(as_of), shown)
     except (ValueError, TypeError, AttributeError, binascii.Error, zlib.error, RecursionError):
         raise InvalidArgument("cursor", "is not one this search gave", hint="start again without a cursor") from None
     if cursor.question != question:
@@ -63,16 +65,16 @@ def read(text: str, question: str) -> Cursor:
     return cursor
 
 
-def _unpacked(packed: bytes) -> bytes:
+def _unpack(packed: bytes) -> bytes:
     """The whole of it, or ``ValueError``: what is torn is none, and a bomb is not read to its end."""
     stream = zlib.decompressobj()
-    plain = stream.decompress(packed, _LARGEST)
+    plain = stream.decompress(packed, _MAX_UNPACKED)
     if not stream.eof:
         raise ValueError
     return plain
 
 
-def _number(value: object) -> int:
+def _require_number(value: object) -> int:
     if type(value) is int and 0 <= value < 2**63:
         return value
     raise ValueError

@@ -7,22 +7,22 @@ from typing import NamedTuple, TypeAlias
 
 from vaults.db.sql import Reader, Row
 from vaults.index.passages import ADVERSARIAL, QUESTION
-from vaults.search.filters import Filter
+from vaults.search.filters import SearchFilter
 
-Key: TypeAlias = tuple[str, int]
+ItemKey: TypeAlias = tuple[str, int]
 """An item: its kind, and its number in the table of that kind."""
 
 COLUMNS = "p.kind, p.item, p.traits, p.author, p.entity, p.thread, p.parent, p.at, p.near, p.title <> '', p.text_hash"
 WIDTH = COLUMNS.count(", ") + 1
 
 
-class Facts(NamedTuple):
+class PassageFacts(NamedTuple):
     """A candidate. A tuple, because a search makes a hundred and a frozen dataclass costs four times as much.
 
     ``near``: passages at -2, -1, +1, +2 of its sequence, 0 where there is none; None: it stands alone. ``titled``: its
     item has a title of its own."""
 
-    item: Key
+    item: ItemKey
     traits: int
     author: str | None
     entity: str | None
@@ -44,16 +44,18 @@ class Facts(NamedTuple):
         return bool(self.traits & ADVERSARIAL)
 
 
-def from_row(row: Row) -> Facts:
+def from_row(row: Row) -> PassageFacts:
     """A row that starts with ``COLUMNS``."""
     near = tuple(map(int, row[8].split())) if row[8] else None
-    return Facts((row[0], int(row[1])), row[2], row[3], row[4], row[5], row[6], row[7], near, bool(row[9]), row[10])
+    return PassageFacts(
+        (row[0], int(row[1])), row[2], row[3], row[4], row[5], row[6], row[7], near, bool(row[9]), row[10]
+    )
 
 
-def of(tx: Reader, passages: Collection[int], only: Filter) -> dict[int, Facts]:
+def read_facts(tx: Reader, passages: Collection[int], only: SearchFilter) -> dict[int, PassageFacts]:
     """The facts of those of ``passages`` that the filter lets through."""
     where, params = only.over_passages()
-    found: dict[int, Facts] = {}
+    found: dict[int, PassageFacts] = {}
     numbers = list(passages)
     for start in range(0, len(numbers), 500):
         some = ", ".join(str(int(number)) for number in numbers[start : start + 500])

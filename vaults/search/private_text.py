@@ -34,7 +34,7 @@ class TextIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class OwnScores:
     """Scores of the caller's own passages. ``scale``: what scores of shared passages are multiplied by to stand beside
     them, because their words are rarer, or commoner, when the own text counts too."""
 
@@ -42,24 +42,24 @@ class Own:
     scale: float
 
 
-def phrases_of(expression: str) -> list[str]:
+def split_phrases(expression: str) -> list[str]:
     """The words and phrases that bm25 adds up for an expression."""
     return list(dict.fromkeys(_PHRASE.findall(expression)))
 
 
-def keeps_some(tx: Reader, viewer: str) -> bool:
+def has_private_passages(tx: Reader, viewer: str) -> bool:
     """Whether the caller has anything private at all. One step in an index."""
     return tx.one("SELECT 1 FROM passages WHERE owner = ? LIMIT 1", (viewer,)) is not None
 
 
-SLIGHT = 10
+SMALL_OWN_TEXT = 10
 """Times as much shared text as own from which words that the own text lacks are not counted in the shared one."""
 
 
-def scored(tx: Reader, index: TextIndex, phrases: Sequence[str], viewer: str) -> Own | None:
+def score_own(tx: Reader, index: TextIndex, phrases: Sequence[str], viewer: str) -> OwnScores | None:
     """The caller's own passages that hold any of the phrases; None when there are none."""
     own = _OwnText.of(tx, index, viewer)
-    shared, scores = text_size(tx, index.shared), dict[int, float]()
+    shared, scores = read_text_size(tx, index.shared), dict[int, float]()
     times = {phrase: own.times(tx, phrase) for phrase in phrases}
     lengths = own.lengths(tx, {passage for held in times.values() for passage in held})
     if not lengths:
@@ -67,16 +67,16 @@ def scored(tx: Reader, index: TextIndex, phrases: Sequence[str], viewer: str) ->
     both = shared.with_more(len(own.passages), sum(lengths.values()) / len(lengths))
     alone = together = 0.0
     for phrase, held in times.items():
-        if not held and len(own.passages) * SLIGHT < shared.rows:
+        if not held and len(own.passages) * SMALL_OWN_TEXT < shared.rows:
             continue
-        among = _holding(tx, index.shared, phrase)
+        among = _count_rows_with(tx, index.shared, phrase)
         weight = both.weight(among + len(held))
         if among:
             alone, together = alone + shared.weight(among), together + weight
         for passage, score in held.items():
             count = own.everybody.times(score, lengths[passage])
             scores[passage] = scores.get(passage, 0.0) + weight * both.grown(count, lengths[passage])
-    return Own(scores, together / alone if alone else 1.0)
+    return OwnScores(scores, together / alone if alone else 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class _OwnText:
     @classmethod
     def of(cls, tx: Reader, index: TextIndex, viewer: str) -> _OwnText:
         rows = tx.all("SELECT seq FROM passages WHERE owner = ?", (viewer,))
-        return cls(index, frozenset(row[0] for row in rows), text_size(tx, index.private))
+        return cls(index, frozenset(row[0] for row in rows), read_text_size(tx, index.private))
 
     def times(self, tx: Reader, phrase: str) -> dict[int, float]:
         """What standing there so often adds, to a word that weighs nothing yet, in each of the own passages."""
@@ -131,21 +131,21 @@ class _OwnText:
         """Words of each passage, over all columns, as FTS5 counts them."""
         among = ", ".join(map(str, passages))
         rows = tx.all(f"SELECT id, sz FROM {self.index.private}_docsize WHERE id IN ({among})")
-        return {int(passage): sum(_numbers(size)) for passage, size in rows}
+        return {int(passage): sum(_decode_varints(size)) for passage, size in rows}
 
 
-def _holding(tx: Reader, table: str, phrase: str) -> int:
+def _count_rows_with(tx: Reader, table: str, phrase: str) -> int:
     """How many rows of a table hold a phrase."""
     return int(tx.value(f"SELECT COUNT(*) FROM {table} WHERE {table} MATCH ?", (phrase,)))
 
 
-def text_size(tx: Reader, table: str) -> TextSize:
+def read_text_size(tx: Reader, table: str) -> TextSize:
     """A table's rows and words, from the record that FTS5 keeps of them for bm25."""
-    rows, *words = _numbers(tx.value(f"SELECT block FROM {table}_data WHERE id = 1") or b"") or [0]
+    rows, *words = _decode_varints(tx.value(f"SELECT block FROM {table}_data WHERE id = 1") or b"") or [0]
     return TextSize(rows, sum(words))
 
 
-def _numbers(packed: bytes) -> list[int]:
+def _decode_varints(packed: bytes) -> list[int]:
     """SQLite's variable-length integers: seven bits a byte, the highest first, the eighth bit says that more come."""
     found, number = [], 0
     for byte in packed:

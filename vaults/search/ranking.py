@@ -10,40 +10,40 @@ from vaults.db.sql import Reader
 from vaults.embed.cross_encoder import CrossEncoderService
 from vaults.errors import EmbeddingUnavailable
 from vaults.search import fusion, graph_lifts, item_groups, lifts, name_lift, rerank_blend
-from vaults.search.candidates import Found, Scores
+from vaults.search.candidates import Scores, SearchCandidates
 from vaults.search.lifts import Lift
-from vaults.search.question import Mode, Question, Ranking
+from vaults.search.question import SearchMode, SearchQuestion, SearchRanking
 from vaults.settings import SearchSettings
 
 
-def fused(words: Found, meanings: Found, mode: Mode, settings: SearchSettings) -> Scores:
+def fuse(words: SearchCandidates, meanings: SearchCandidates, mode: SearchMode, settings: SearchSettings) -> Scores:
     """Both channels' scores as one, 0…1. What only one of them found is never lost."""
     if mode == "hybrid" and settings.fusion == "rrf":
-        return fusion.reciprocal_rank(words.scores, meanings.scores)
-    weight = fusion.FIXED if settings.fusion == "fixed" else settings.dense_weight
-    return fusion.weighted(words.scores, meanings.scores, weight)
+        return fusion.fuse_reciprocal_ranks(words.scores, meanings.scores)
+    weight = fusion.FIXED_DENSE_WEIGHT if settings.fusion == "fixed" else settings.dense_weight
+    return fusion.fuse_weighted(words.scores, meanings.scores, weight)
 
 
-def lifted(tx: Reader, found: Ranking, asked: Question, settings: SearchSettings) -> Ranking:
+def apply_lifts(tx: Reader, found: SearchRanking, asked: SearchQuestion, settings: SearchSettings) -> SearchRanking:
     """With everything that moves a candidate beside its words and meaning; what lifts it already stays. Links come
     last: they lift by what is on top by then."""
     known = found.facts
     applied = {name: lift for name, lift in found.lifts.items() if name != "links"} | {
-        "named": lifts.named(known, found.meant.names, settings.named),
-        "entity": name_lift.called(tx, known, asked.text, settings.entity),
-        "question": lifts.question(known, settings.question),
-        "adversarial": lifts.adversarial(known, settings.adversarial),
-        "thread": lifts.thread(known, found.meant.query.terms, settings.thread),
+        "named": lifts.lift_named(known, found.meant.names, settings.named),
+        "entity": name_lift.lift_named_notes(tx, known, asked.text, settings.entity),
+        "question": lifts.lower_questions(known, settings.question),
+        "adversarial": lifts.lower_adversarial(known, settings.adversarial),
+        "thread": lifts.lift_thread(known, found.meant.query.terms, settings.thread),
     }
     if asked.recent:
-        applied["recency"] = lifts.recency(known, asked.only.now, settings.recency, settings.recency_days)
-    before = _ordered(found.fused, applied)
-    applied["links"] = graph_lifts.linked(tx, known, before, settings.links, settings.hub)
-    order = _ordered(found.fused, applied) if applied["links"] else before
+        applied["recency"] = lifts.lift_recent(known, asked.only.now, settings.recency, settings.recency_days)
+    before = _order_by_score(found.fused, applied)
+    applied["links"] = graph_lifts.lift_linked(tx, known, before, settings.links, settings.hub)
+    order = _order_by_score(found.fused, applied) if applied["links"] else before
     return replace(found, lifts={name: lift for name, lift in applied.items() if lift}, order=order)
 
 
-def _ordered(fused: Mapping[int, float], applied: Mapping[str, Lift]) -> list[tuple[int, float]]:
+def _order_by_score(fused: Mapping[int, float], applied: Mapping[str, Lift]) -> list[tuple[int, float]]:
     scores = dict(fused)
     for lift in applied.values():
         for passage, more in lift.items():
@@ -51,15 +51,15 @@ def _ordered(fused: Mapping[int, float], applied: Mapping[str, Lift]) -> list[tu
     return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
-def wants_rerank(cross: CrossEncoderService, asked: Question) -> bool:
+def needs_rerank(cross: CrossEncoderService, asked: SearchQuestion) -> bool:
     """Whether a cross-encoder has a say: when one is configured, unless the caller says no."""
     return cross.configured and asked.rerank != "off" and bool(asked.text.strip())
 
 
-async def reranked(db: Database, cross: CrossEncoderService, found: Ranking, head: int) -> Ranking:
+async def apply_rerank(db: Database, cross: CrossEncoderService, found: SearchRanking, head: int) -> SearchRanking:
     """With the cross-encoder's opinion on the first candidates. One that fails costs its opinion, not the answer."""
     first = [passage for passage, _ in found.order[:head]]
-    known = await db.read(lambda tx: texts(tx, first))
+    known = await db.read(lambda tx: read_texts(tx, first))
     try:
         opinions = await cross.score(found.meant.query.text, [known.get(passage, "") for passage in first])
     except EmbeddingUnavailable as failure:
@@ -68,19 +68,21 @@ async def reranked(db: Database, cross: CrossEncoderService, found: Ranking, hea
     return replace(found, order=rerank_blend.blend(found.order, said, head), opinions=said)
 
 
-def texts(tx: Reader, passages: Sequence[int]) -> dict[int, str]:
+def read_texts(tx: Reader, passages: Sequence[int]) -> dict[int, str]:
     """What stands in each of ``passages``, its title first."""
     numbers = ", ".join(map(str, passages))
     rows = tx.all(f"SELECT seq, title, body FROM passages WHERE seq IN ({numbers})")
     return {int(seq): f"{title}\n{body}" if title else body for seq, title, body in rows}
 
 
-def settled(found: Ranking, asked: Question, settings: SearchSettings) -> Ranking:
+def collapse_to_items(found: SearchRanking, asked: SearchQuestion, settings: SearchSettings) -> SearchRanking:
     """One place for each item, or parent, without repeats, and without what was shown already or is asked about. What
     was shown still stands in for what repeats it."""
     order = [(passage, score) for passage, score in found.order if found.facts[passage].item != asked.like]
-    items = item_groups.rolled(order, found.facts, asked.group_by, settings.several)
-    kept, repeats = item_groups.distinct(items, found.facts)
-    shown = {item_groups.whole(facts, asked.group_by) for facts in found.facts.values() if facts.item in asked.without}
-    left = [pair for pair in kept if item_groups.whole(found.facts[pair[0]], asked.group_by) not in shown]
+    items = item_groups.group_passages(order, found.facts, asked.group_by, settings.several)
+    kept, repeats = item_groups.drop_repeated_items(items, found.facts)
+    shown = {
+        item_groups.group_key(facts, asked.group_by) for facts in found.facts.values() if facts.item in asked.without
+    }
+    left = [pair for pair in kept if item_groups.group_key(found.facts[pair[0]], asked.group_by) not in shown]
     return replace(found, items=left, repeats=repeats, top=max(1.0, kept[0][1]) if kept else 1.0)

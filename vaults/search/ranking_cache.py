@@ -7,12 +7,12 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
-KEPT = 128
+MAX_RANKINGS = 128
 """Rankings per open vault, some 10 KB each; a vault at rest keeps none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CachedRanking:
     """A ranking, the ``Reader.version`` it is of, and the moment the next memory expires, in stored form."""
 
     version: int
@@ -20,23 +20,23 @@ class Kept:
     until: str | None = None
 
 
-class Rankings:
+class RankingCache:
     """Least recently used first out. One per open vault, on the event loop."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
+        self._kept: OrderedDict[Hashable, CachedRanking] = OrderedDict()
 
-    def get(self, key: Hashable) -> Kept | None:
+    def get(self, key: Hashable) -> CachedRanking | None:
         """What is kept, fresh or not: its version tells."""
         kept = self._kept.get(key)
         if kept is not None:
             self._kept.move_to_end(key)
         return kept
 
-    def keep(self, key: Hashable, kept: Kept) -> None:
+    def keep(self, key: Hashable, kept: CachedRanking) -> None:
         """Remember a ranking."""
         self._kept[key] = kept
-        while len(self._kept) > KEPT:
+        while len(self._kept) > MAX_RANKINGS:
             self._kept.popitem(last=False)
 
     def clear(self) -> None:

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 
 from vaults.search.stopwords import STOPWORDS
 
-WORDS = 5
+MAX_WORDS = 5
 """Words added at most."""
 
-CHARACTERS = 4_000
+MAX_CHARACTERS = 4_000
 """Of a text that are looked at."""
 
-_ASKED = 64
+_MAX_LOOKUPS = 64
 """Words whose rarity is asked for, most frequent first: each may be a look into the database."""
 
 _SHORTEST_TEXT = 20
@@ -24,8 +24,8 @@ _WORD = re.compile(r"(?<!\w)([^\W\d_]\w{2,29})(?:['’](\w+))?(?!\w)")
 """Begins with a letter, three to thirty characters, and what follows an apostrophe."""
 
 
-def feedback(
-    terms: Sequence[str], texts: Sequence[str], rarity: Callable[[str], float], *, most: int = WORDS
+def find_feedback_words(
+    terms: Sequence[str], texts: Sequence[str], rarity: Callable[[str], float], *, most: int = MAX_WORDS
 ) -> list[str]:
     """Up to ``most`` words typical of ``texts`` (the first results) that are not in the query, most telling first.
 
@@ -42,24 +42,24 @@ def feedback(
     holders: Counter[str] = Counter()
     for text in texts:
         # "Ann's" is about Ann, "didn't" about nothing.
-        words = [word for word, tail in _WORD.findall(text[:CHARACTERS].lower()) if tail in ("", "s")]
+        words = [word for word, tail in _WORD.findall(text[:MAX_CHARACTERS].lower()) if tail in ("", "s")]
         counts = Counter(word for word in words if word not in STOPWORDS)
         for word, count in counts.items():
             shares[word] += count / max(len(words), _SHORTEST_TEXT)
             holders[word] += 1
-    own = {base(term.lower()) for term in terms}
+    own = {strip_inflection(term.lower()) for term in terms}
     common = min(2, len(texts))
-    usable = [word for word in shares if holders[word] >= common and base(word) not in own]
+    usable = [word for word in shares if holders[word] >= common and strip_inflection(word) not in own]
     usable.sort(key=lambda word: (-shares[word], word))
-    weights = {word: shares[word] * rarity(word) for word in usable[:_ASKED]}
+    weights = {word: shares[word] * rarity(word) for word in usable[:_MAX_LOOKUPS]}
     chosen: dict[str, str] = {}
     for word in sorted(weights, key=lambda word: (-weights[word], word)):
         if weights[word] > 0 and len(chosen) < most:
-            chosen.setdefault(base(word), word)
+            chosen.setdefault(strip_inflection(word), word)
     return list(chosen.values())
 
 
-def base(word: str) -> str:
+def strip_inflection(word: str) -> str:
     """What plain English inflections of a word share (hike, hikes, hiked, hiking). For comparing only: no word."""
     stem = word
     for ending, put in (("ies", "y"), ("ied", "y"), ("s", ""), ("ing", ""), ("ed", "")):

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 BANDS = ((3, 0.75), (10, 0.60))
-REST = 0.40
+REST_SHARE = 0.40
 """Share of the retrieval score by rank in it, up to each rank, and beyond: what both channels put first is rarely
 wrong, and further down the model sees more than they do."""
 
-HEAD = 30
+MAX_RERANKED = 30
 """Passages the model is asked about: what the pair of a query and a text costs is paid for each."""
 
 
 def retrieval_share(rank: int) -> float:
     """Weight of the retrieval score of the passage at ``rank``, from 1."""
-    return next((share for last, share in BANDS if rank <= last), REST)
+    return next((share for last, share in BANDS if rank <= last), REST_SHARE)
 
 
 def blend(
-    retrieved: Sequence[tuple[int, float]], reranked: Mapping[int, float], head: int = HEAD
+    retrieved: Sequence[tuple[int, float]], reranked: Mapping[int, float], head: int = MAX_RERANKED
 ) -> list[tuple[int, float]]:
     """Reorder the first ``head`` of ``retrieved`` (passage, score; best first) by both scores.
 
@@ -38,14 +38,14 @@ def blend(
     least, most = min(opinions.values()), max(opinions.values())
     mixed: list[tuple[float, int]] = []
     for rank, (passage, score) in enumerate(top, 1):
-        found = _placed(score, low, high)
-        opinion = _placed(opinions[passage], least, most) if passage in opinions else found
+        found = _normalize(score, low, high)
+        opinion = _normalize(opinions[passage], least, most) if passage in opinions else found
         share = retrieval_share(rank)
         mixed.append((share * found + (1 - share) * opinion, passage))
     mixed.sort(key=lambda pair: -pair[0])  # stable: equals stay in retrieval order
     return [(passage, min(high, low + mix * (high - low))) for mix, passage in mixed] + list(rest)
 
 
-def _placed(value: float, low: float, high: float) -> float:
+def _normalize(value: float, low: float, high: float) -> float:
     """Where ``value`` lies between ``low`` (0) and ``high`` (1); 1 when they are the same."""
     return (value - low) / (high - low) if high > low else 1.0

@@ -9,24 +9,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from vaults.search.candidates import Found
+from vaults.search.candidates import SearchCandidates
 
 if TYPE_CHECKING:
     import numpy as np
 
     from vaults.index.vector_index import VectorIndex
 
-STEPS = (0.5, 1.0, 1.0, 0.5)
+NEIGHBOUR_SHARES = (0.5, 1.0, 1.0, 0.5)
 """How much of the weight a neighbour gets at -2, -1, +1, +2."""
 
 
-def smoothed(index: VectorIndex, vector: np.ndarray, found: Found, weight: float) -> Found:
+def smooth_scores(index: VectorIndex, vector: np.ndarray, found: SearchCandidates, weight: float) -> SearchCandidates:
     """``found`` with the mean of both cosines as scores, best first; those that stand alone keep theirs."""
     near = {passage: facts.near for passage, facts in found.facts.items() if facts.near is not None}
     if not near or not weight:
         return found
     scores = found.scores | _scores(index, vector, near, weight)
-    return Found(dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))), found.facts, found.full)
+    return SearchCandidates(dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))), found.facts, found.full)
 
 
 def _scores(
@@ -39,7 +39,7 @@ def _scores(
     held = index.gather(ids)  # rows of zeros where there is no vector
     rows = held[places.reshape(table.shape)]
     own = rows[:, 0]
-    steps = np.array(STEPS, dtype=np.float32) * weight
+    steps = np.array(NEIGHBOUR_SHARES, dtype=np.float32) * weight
     mixed = own + np.einsum("n,pnd->pd", steps, rows[:, 1:])
     norms = np.linalg.norm(mixed, axis=1)
     both = (own @ vector + (mixed @ vector) / np.maximum(norms, 1e-9)) / 2

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from vaults.search.word_forms import Mark, marks
+from vaults.search.word_forms import TermMark, find_marks
 
-LENGTH = 700
+SNIPPET_LENGTH = 700
 """Characters of a snippet."""
 
-KEPT = 0.8
+MIN_KEPT_SHARE = 0.8
 """A snippet ends with a whole word when that leaves this share of it."""
 
-MARKS = 400
+MAX_MARKS = 400
 """Matches of one text that are looked at."""
 
 _FENCE = re.compile(r"^[ \t>]{0,12}(`{3,8}|~{3,8})([^\n`]*)$", re.MULTILINE)
@@ -26,7 +26,7 @@ _WORD = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)
-class _Fence:
+class _CodeFence:
     """A block of code, its two fences included. ``end`` is the text's end when it is never closed."""
 
     start: int
@@ -34,7 +34,7 @@ class _Fence:
     mark: str
 
 
-def snippet(text: str, terms: Sequence[str], length: int = LENGTH) -> str:
+def make_snippet(text: str, terms: Sequence[str], length: int = SNIPPET_LENGTH) -> str:
     """At most ``length`` characters that hold as many different ``terms`` as can be, close together.
 
     Begins with the heading, paragraph, sentence or word before them, in this order of preference; … stands where text
@@ -42,21 +42,21 @@ def snippet(text: str, terms: Sequence[str], length: int = LENGTH) -> str:
     """
     if len(text) <= length:
         return text
-    fences = list(_fences(text))
+    fences = list(_find_fences(text))
     frame = 3 + 2 * max((len(fence.mark) + 1 for fence in fences), default=0)  # "…\n", "…", a fence at either end
     room = max(1, length - frame)
-    first, last = _densest(list(islice(marks(text, terms), MARKS)), room * 3 // 4)
-    start = _start(text, first, last, room, fences)
-    return _framed(text, start, _end(text, start, room, fences), fences)
+    first, last = _densest_stretch(list(islice(find_marks(text, terms), MAX_MARKS)), room * 3 // 4)
+    start = _find_start(text, first, last, room, fences)
+    return _add_ellipses(text, start, _find_end(text, start, room, fences), fences)
 
 
-def highlights(text: str, terms: Sequence[str], limit: int = 20) -> list[str]:
+def find_highlights(text: str, terms: Sequence[str], limit: int = 20) -> list[str]:
     """The different words of ``text``, as they stand there, that are a term or another form of it, in their order."""
-    found = dict.fromkeys(text[mark.start : mark.end] for mark in islice(marks(text, terms), MARKS))
+    found = dict.fromkeys(text[mark.start : mark.end] for mark in islice(find_marks(text, terms), MAX_MARKS))
     return list(found)[:limit]
 
 
-def _densest(found: Sequence[Mark], span: int) -> tuple[int, int]:
+def _densest_stretch(found: Sequence[TermMark], span: int) -> tuple[int, int]:
     """Where the stretch of at most ``span`` with the most different terms begins and ends: the tightest, then first."""
     best, stretch = (0, 0), (0, 0)
     held: dict[int, int] = {}
@@ -75,48 +75,50 @@ def _densest(found: Sequence[Mark], span: int) -> tuple[int, int]:
     return stretch
 
 
-def _start(text: str, first: int, last: int, room: int, fences: Sequence[_Fence]) -> int:
+def _find_start(text: str, first: int, last: int, room: int, fences: Sequence[_CodeFence]) -> int:
     """A good place to begin, so that what stands from ``first`` to ``last`` still fits into ``room``."""
     low = max(0, min(first - min(room // 2, room - (last - first)), len(text) - room))
     headings = [low + match.start() for match in _HEADING.finditer(text[low : first + 1])]
-    headings = [place for place in headings if (low == 0 or text[place - 1] == "\n") and not _inside(place, fences)]
+    headings = [
+        place for place in headings if (low == 0 or text[place - 1] == "\n") and not _enclosing_fence(place, fences)
+    ]
     if headings:
-        return _latest(headings, len(text) - room * 2 // 3)
+        return _latest_start(headings, len(text) - room * 2 // 3)
     if low == 0:
         return 0
     for kind in (_PARAGRAPH, _SENTENCE):
         places = [low + match.end() for match in kind.finditer(text[low:first]) if low + match.end() <= first]
         if places:
-            return _before_code(_latest(places, len(text) - room * 2 // 3), last - room, fences)
+            return _move_before_code(_latest_start(places, len(text) - room * 2 // 3), last - room, fences)
     near = max(low, first - room // 4)
     space = _WORD.search(text, near, first)
-    return _before_code(space.end() if space else first, last - room, fences)
+    return _move_before_code(space.end() if space else first, last - room, fences)
 
 
-def _latest(places: Sequence[int], full: int) -> int:
+def _latest_start(places: Sequence[int], full: int) -> int:
     """The last of ``places`` after which there is text enough, else the first of them."""
     return max((place for place in places if place <= full), default=places[0])
 
 
-def _before_code(start: int, low: int, fences: Sequence[_Fence]) -> int:
-    fence = _inside(start, fences)
+def _move_before_code(start: int, low: int, fences: Sequence[_CodeFence]) -> int:
+    fence = _enclosing_fence(start, fences)
     return fence.start if fence and fence.start >= max(0, low) else start
 
 
-def _end(text: str, start: int, room: int, fences: Sequence[_Fence]) -> int:
+def _find_end(text: str, start: int, room: int, fences: Sequence[_CodeFence]) -> int:
     end = start + room
     if end >= len(text):
         return len(text)
-    floor = start + int(room * KEPT)
-    fence = _inside(end, fences)
+    floor = start + int(room * MIN_KEPT_SHARE)
+    fence = _enclosing_fence(end, fences)
     if fence and fence.start >= floor:
         return fence.start
     space = max(text.rfind(" ", floor, end + 1), text.rfind("\n", floor, end + 1))
     return space if space >= 0 else end
 
 
-def _framed(text: str, start: int, end: int, fences: Sequence[_Fence]) -> str:
-    opened, closed = _inside(start, fences), _inside(end, fences)
+def _add_ellipses(text: str, start: int, end: int, fences: Sequence[_CodeFence]) -> str:
+    opened, closed = _enclosing_fence(start, fences), _enclosing_fence(end, fences)
     before = (f"{opened.mark}\n" if opened else "") + ("…" if text[:start].strip() else "")
     if before.endswith("…") and text[start - 1] == "\n":
         before += "\n"  # a heading or list item is one only at the start of a line
@@ -124,11 +126,11 @@ def _framed(text: str, start: int, end: int, fences: Sequence[_Fence]) -> str:
     return before + text[start:end].strip() + after
 
 
-def _inside(place: int, fences: Sequence[_Fence]) -> _Fence | None:
+def _enclosing_fence(place: int, fences: Sequence[_CodeFence]) -> _CodeFence | None:
     return next((fence for fence in fences if fence.start < place < fence.end), None)
 
 
-def _fences(text: str) -> Iterator[_Fence]:
+def _find_fences(text: str) -> Iterator[_CodeFence]:
     if "```" not in text and "~~~" not in text:
         return
     opened: re.Match[str] | None = None
@@ -136,7 +138,7 @@ def _fences(text: str) -> Iterator[_Fence]:
         if opened is None:
             opened = line
         elif line[1].startswith(opened[1]) and not line[2].strip():
-            yield _Fence(opened.start(), line.end(), opened[1])
+            yield _CodeFence(opened.start(), line.end(), opened[1])
             opened = None
     if opened is not None:
-        yield _Fence(opened.start(), len(text), opened[1])
+        yield _CodeFence(opened.start(), len(text), opened[1])

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-SHORTEST = 4
+MIN_LETTERS = 4
 """Letters a word and its stem need: among shorter ones everything is one letter from everything."""
 
 _LONG = 8
@@ -24,10 +24,10 @@ def stem(word: str) -> str:
     import Stemmer
 
     # One per call: a stemmer must not be shared between threads, and a new one costs a third of a microsecond.
-    return str(Stemmer.Stemmer("porter", 0).stemWord(_revised(word)))
+    return str(Stemmer.Stemmer("porter", 0).stemWord(_to_fts5_stem(word)))
 
 
-def _revised(word: str) -> str:
+def _to_fts5_stem(word: str) -> str:
     """FTS5 has two rules that Porter added later (analogy → analog, incredibly → incredible), Snowball has not."""
     for ending, instead in (("logy", "log"), ("logies", "log"), ("bly", "ble")):
         if word.endswith(ending) and _SYLLABLE.search(word[: -len(ending)]):
@@ -35,7 +35,7 @@ def _revised(word: str) -> str:
     return word
 
 
-def correct(word: str, vocabulary: Iterable[str]) -> str | None:
+def correct_word(word: str, vocabulary: Iterable[str]) -> str | None:
     """The stem in ``vocabulary`` that ``word``, which was found nowhere, was probably meant to be; None when nothing
     is near enough, when the word is in the vocabulary, or when it is none to guess at (short, with digits or
     non-ASCII letters). One slip is a letter missing, added, changed, or two neighbours swapped."""
@@ -43,12 +43,12 @@ def correct(word: str, vocabulary: Iterable[str]) -> str | None:
     from rapidfuzz.process import extract_iter
 
     typed = word.lower()
-    wanted = stem(typed) if _is_plain(typed) and len(typed) >= SHORTEST else ""
-    if len(wanted) < SHORTEST:
+    wanted = stem(typed) if _is_plain(typed) and len(typed) >= MIN_LETTERS else ""
+    if len(wanted) < MIN_LETTERS:
         return None
     known = list(vocabulary)  # what is indexed is compared three times faster than what is iterated
     slips = 2 if len(wanted) >= _LONG else 1
-    near = dict.fromkeys(_mended(typed).intersection(known), 1)
+    near = dict.fromkeys(_mend_ending(typed).intersection(known), 1)
     for found, distance, _ in extract_iter(wanted, known, scorer=OSA.distance, score_cutoff=slips):
         if _is_plain(found):
             near[found] = min(int(distance), near.get(found, slips))
@@ -57,7 +57,7 @@ def correct(word: str, vocabulary: Iterable[str]) -> str | None:
     return min(near, key=lambda found: (near[found], -JaroWinkler.similarity(wanted, found), found))
 
 
-def _mended(typed: str) -> set[str]:
+def _mend_ending(typed: str) -> set[str]:
     """Stems of the word with an ending that is one slip away from what was typed: configuraton → configur."""
     from rapidfuzz.distance import OSA
 
@@ -65,7 +65,7 @@ def _mended(typed: str) -> set[str]:
         typed[:-length] + ending
         for ending in _ENDINGS
         for length in (len(ending) - 1, len(ending), len(ending) + 1)
-        if len(typed) - length >= SHORTEST and OSA.distance(typed[-length:], ending) == 1
+        if len(typed) - length >= MIN_LETTERS and OSA.distance(typed[-length:], ending) == 1
     }
     return {stem(form) for form in forms}
 

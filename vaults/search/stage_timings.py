@@ -11,7 +11,7 @@ from vaults.observer import Observer
 
 
 @dataclass(slots=True)
-class Timings:
+class StageTimings:
     """Wall seconds by stage, told to the observer as they end. A stage that runs twice is added up."""
 
     observer: Observer

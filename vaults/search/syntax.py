@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, islice
 
-from vaults.search.fts_expression import Operand, Operator, Reading, Token, evaluate, is_word, words
+from vaults.search.fts_expression import Operand, Operator, ParsedOperators, QueryToken, evaluate, is_word, split_words
 
 COLUMNS = {
     "title": "title",
@@ -51,22 +51,22 @@ _SCHEMES = frozenset(("mailto", "urn", "tel", "data", "news", "doi"))
 _TOO_MUCH = f"operators were not applied: they are read in up to {MAX_TOKENS} words, {MAX_DEPTH} parentheses deep"
 
 
-def read(text: str) -> Reading:
+def read_operators(text: str) -> ParsedOperators:
     """What the first ``MAX_TOKENS`` words and operators of ``text`` ask for, in time linear in its length. Operators
     count in all of a text or not at all: half an expression means something else."""
-    lexer = _lexed(text)
+    lexer = _lex(text)
     lexed = list(islice(lexer, MAX_TOKENS))
-    pairs = _pairs(text, lexed)
-    if next(lexer, None) is not None or _depth(lexed, pairs) > MAX_DEPTH:
+    pairs = _find_parentheses(text, lexed)
+    if next(lexer, None) is not None or _nesting_depth(lexed, pairs) > MAX_DEPTH:
         plain = tuple(Operand(item.words) for _, item in lexed if isinstance(item, Operand))
         meant = any(item.required if isinstance(item, Operand) else item in _OPERATORS for _, item in lexed)
-        return Reading(plain, None, (_TOO_MUCH,) if meant else ())
+        return ParsedOperators(plain, None, (_TOO_MUCH,) if meant else ())
     grouped = [item for index, (_, item) in enumerate(lexed) if item not in ("(", ")") or index in pairs]
-    reading = evaluate(list(_operators(grouped)))
-    return replace(reading, warnings=(*_unknown_columns(text), *reading.warnings))
+    reading = evaluate(list(_resolve_operators(grouped)))
+    return replace(reading, warnings=(*_warn_unknown_columns(text), *reading.warnings))
 
 
-def _lexed(text: str) -> Iterator[tuple[int, Token]]:
+def _lex(text: str) -> Iterator[tuple[int, QueryToken]]:
     """Each item with where it begins; punctuation between words is gone."""
     for found in _LEXEME.finditer(text):
         kind = found.lastgroup
@@ -75,27 +75,27 @@ def _lexed(text: str) -> Iterator[tuple[int, Token]]:
         elif kind == "close":
             yield found.start(), ")"
         elif kind == "chunk":
-            for item in _chunk(found["chunk"]):
+            for item in _read_chunk(found["chunk"]):
                 yield found.start(), item
         else:
-            for operand in _quoted(found["column"], found["value"] if kind == "value" else found["quoted"]):
+            for operand in _read_quoted(found["column"], found["value"] if kind == "value" else found["quoted"]):
                 yield found.start(), operand
 
 
-def _chunk(chunk: str) -> Iterable[Token]:
+def _read_chunk(chunk: str) -> Iterable[QueryToken]:
     if operator := _OPERATORS.get(chunk):
         yield operator
         return
     column, value = None, chunk
     if (field := _FIELD.fullmatch(chunk)) and (column := COLUMNS.get(field["name"].lower())):
         value = field["value"]
-    if found := words(value):
+    if found := split_words(value):
         yield Operand(found, column, starred=_STARRED.fullmatch(value) is not None, required=column is not None)
 
 
-def _quoted(name: str | None, text: str) -> Iterable[Operand]:
+def _read_quoted(name: str | None, text: str) -> Iterable[Operand]:
     """A phrase, or a single word in quotes, which is a word. After a column nobody knows it is words, too."""
-    found = words(text)
+    found = split_words(text)
     column = COLUMNS.get(name.lower()) if name else None
     if name and column is None:
         yield Operand((name.lower(),))
@@ -104,7 +104,7 @@ def _quoted(name: str | None, text: str) -> Iterable[Operand]:
         yield Operand(found, column, required=column is not None or len(found) > 1)
 
 
-def _pairs(text: str, lexed: list[tuple[int, Token]]) -> set[int]:
+def _find_parentheses(text: str, lexed: list[tuple[int, QueryToken]]) -> set[int]:
     """Where parentheses stand that group: not unbalanced or empty ones, nor those of a call like f(x)."""
     kept, opened, seen = set[int](), list[tuple[int, int]](), 0
     for index, (_, item) in enumerate(lexed):
@@ -120,12 +120,12 @@ def _pairs(text: str, lexed: list[tuple[int, Token]]) -> set[int]:
     return kept
 
 
-def _depth(lexed: list[tuple[int, Token]], pairs: set[int]) -> int:
+def _nesting_depth(lexed: list[tuple[int, QueryToken]], pairs: set[int]) -> int:
     steps = (1 if item == "(" else -1 for index, (_, item) in enumerate(lexed) if index in pairs)
     return max(accumulate(steps), default=0)
 
 
-def _operators(items: list[Token]) -> Iterator[Token]:
+def _resolve_operators(items: list[QueryToken]) -> Iterator[QueryToken]:
     """AND, OR and NOT between operands stay; anywhere else they are words. AND NOT is NOT."""
     for index, item in enumerate(items):
         if item not in ("AND", "OR", "NOT"):
@@ -135,20 +135,25 @@ def _operators(items: list[Token]) -> Iterator[Token]:
         if item == "NOT" and before == "AND" and index > 1:
             before = items[index - 2]
         after = items[index + 1] if index + 1 < len(items) else None
-        if item == "AND" and after == "NOT" and _begins(items[index + 2 : index + 3]) and _ends(before):
+        if (
+            item == "AND"
+            and after == "NOT"
+            and _may_begin_operand(items[index + 2 : index + 3])
+            and _may_end_operand(before)
+        ):
             continue
-        yield item if _ends(before) and _begins([after]) else Operand((str(item).lower(),))
+        yield item if _may_end_operand(before) and _may_begin_operand([after]) else Operand((str(item).lower(),))
 
 
-def _ends(item: Token | None) -> bool:
+def _may_end_operand(item: QueryToken | None) -> bool:
     return item == ")" or isinstance(item, Operand)
 
 
-def _begins(items: Sequence[Token | None]) -> bool:
+def _may_begin_operand(items: Sequence[QueryToken | None]) -> bool:
     return bool(items) and (items[0] == "(" or isinstance(items[0], Operand))
 
 
-def _unknown_columns(text: str) -> tuple[str, ...]:
+def _warn_unknown_columns(text: str) -> tuple[str, ...]:
     """A word on fields that do not exist, but not for addresses, times, paths and code that have colons, too."""
     names = dict.fromkeys(
         found["name"].lower()

@@ -6,40 +6,45 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from vaults.db.sql import Reader
-from vaults.search.candidates import NOTHING, Found, by_word
-from vaults.search.filters import Filter
+from vaults.search.candidates import NO_CANDIDATES, SearchCandidates, find_by_word
+from vaults.search.filters import SearchFilter
 from vaults.search.query import Query
-from vaults.search.question import Meant
-from vaults.search.vocabulary import BIG, Word
+from vaults.search.question import InterpretedQuestion
+from vaults.search.vocabulary import BIG_VAULT, VocabularyWord
 from vaults.settings import SearchSettings
 
 RAREST = 2
 """Words searched for alone where all of them took too long."""
 
-NONE_CAME = "keyword search took too long in so big a vault and is left out"
+TIMED_OUT_WARNING = "keyword search took too long in so big a vault and is left out"
 
 
-def by_word_in_time(
-    tx: Reader, meant: Meant, known: Mapping[str, Word], limit: int, only: Filter, settings: SearchSettings
-) -> tuple[Found, str | None]:
-    """What ``by_word`` finds. In a vault of more than ``BIG`` passages it has ``keyword_ms`` for that, and as long
-    again for the rarest words alone; then there is a word on what is missing."""
-    if meant.passages <= BIG:
-        return by_word(tx, meant.query, limit, only, settings), None
+def find_by_word_in_time(
+    tx: Reader,
+    meant: InterpretedQuestion,
+    known: Mapping[str, VocabularyWord],
+    limit: int,
+    only: SearchFilter,
+    settings: SearchSettings,
+) -> tuple[SearchCandidates, str | None]:
+    """What ``find_by_word`` finds. In a vault of more than ``BIG_VAULT`` passages it has ``keyword_ms`` for that, and
+    as long again for the rarest words alone; then there is a word on what is missing."""
+    if meant.passages <= BIG_VAULT:
+        return find_by_word(tx, meant.query, limit, only, settings), None
     attempts: list[tuple[Query, str | None]] = [(meant.query, None)]
-    if (rarest := _rarest(meant.query, known)) is not None:
+    if (rarest := _keep_rarest(meant.query, known)) is not None:
         said = f"keyword search took too long in so big a vault: searched for {' and '.join(rarest.terms)} alone"
         attempts.append((rarest, said))
     for query, said_of_it in attempts:
         try:
             with tx.within(settings.keyword_ms / 1000):
-                return by_word(tx, query, limit, only, settings), said_of_it
+                return find_by_word(tx, query, limit, only, settings), said_of_it
         except TimeoutError:
             continue
-    return NOTHING, NONE_CAME
+    return NO_CANDIDATES, TIMED_OUT_WARNING
 
 
-def _rarest(query: Query, known: Mapping[str, Word]) -> Query | None:
+def _keep_rarest(query: Query, known: Mapping[str, VocabularyWord]) -> Query | None:
     """The same with its rarest words only. None where that would be another question: operators ask for all."""
     whole = [term for term in query.terms if term in known and term not in query.prefixes and known[term].share]
     if query.must is not None or not whole or (len(query.terms) <= RAREST and len(whole) == len(query.terms)):

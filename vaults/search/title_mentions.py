@@ -15,10 +15,10 @@ from functools import lru_cache
 
 from vaults.search.stopwords import STOPWORDS
 
-LONGEST = 6
+MAX_WORDS = 6
 """Words of a name that is looked for: nobody repeats a longer title in a sentence."""
 
-SHORTEST = 4
+MIN_LENGTH = 4
 """Characters of a name."""
 
 _WORD = re.compile(r"[^\W_]+")
@@ -27,19 +27,23 @@ _TOKEN = re.compile(r"[^\W_]+|(?<=\w{4})[.!?](?=\s)|[。！？|]|\n\s*\n")
 _LINK = re.compile(r"\[\[([^\[\]|#\n]{1,200})(?:#[^\[\]|\n]{0,200})?(?:\|[^\[\]\n]{0,200})?\]\]")
 
 
-def normal(title: str) -> str:
+def normalize_title(title: str) -> str:
     """The form in which titles are compared: words only, case-folded, one space between each two."""
-    return " ".join(word.casefold() for word in _WORD.findall(_composed(html.unescape(title))))
+    return " ".join(word.casefold() for word in _WORD.findall(_compose(html.unescape(title))))
 
 
 @lru_cache(4096)
-def names_of(title: str) -> tuple[str, ...]:
+def derive_names(title: str) -> tuple[str, ...]:
     """What a title may be called by: itself and, for "Mercury (planet)", its bare form. Empty for one
     that cannot be told in a text: wordless, too short or too long, a stop word."""
-    return tuple(dict.fromkeys(name for name in (normal(title), normal(_bare(title))) if _telling(name)))
+    return tuple(
+        dict.fromkeys(
+            name for name in (normalize_title(title), normalize_title(_strip_qualifier(title))) if _is_telling(name)
+        )
+    )
 
 
-def _bare(title: str) -> str:
+def _strip_qualifier(title: str) -> str:
     """A title without the qualifier in brackets at its end. By hand: an expression tries each blank before it."""
     text = title.rstrip()
     start = text.rfind("(")
@@ -48,7 +52,7 @@ def _bare(title: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class MentionText:
     """A text as names are looked for in it: ``row`` holds its words in normal form, one space around each, a bar where
     a sentence ends; ``telling`` those that count alone."""
 
@@ -56,16 +60,16 @@ class Words:
     telling: frozenset[str]
 
 
-def words_of(text: str) -> Words:
+def read_mention_text(text: str) -> MentionText:
     """Read a text once, to look for many names. A word that also stands in lower case is a common one."""
-    tokens = _TOKEN.findall(_composed(text))
+    tokens = _TOKEN.findall(_compose(text))
     row = [token.casefold() if token[0].isalnum() else "|" for token in tokens]
-    capital = {low for token, low in zip(tokens, row, strict=True) if _capital(token)}
-    common = {low for token, low in zip(tokens, row, strict=True) if not _capital(token)}
-    return Words(f" {' '.join(row)} ", frozenset((capital - common).union(_linked(text))))
+    capital = {low for token, low in zip(tokens, row, strict=True) if _is_capitalized(token)}
+    common = {low for token, low in zip(tokens, row, strict=True) if not _is_capitalized(token)}
+    return MentionText(f" {' '.join(row)} ", frozenset((capital - common).union(_find_links(text))))
 
 
-def mentioned(words: Words, names: Iterable[str]) -> list[str]:
+def find_mentioned(words: MentionText, names: Iterable[str]) -> list[str]:
     """Those of ``names`` that stand in a text. Where two overlap, the longer counts."""
     found, row = [], words.row
     for name in sorted(names, key=lambda name: (-name.count(" "), -len(name))):
@@ -75,22 +79,22 @@ def mentioned(words: Words, names: Iterable[str]) -> list[str]:
     return found
 
 
-def _linked(text: str) -> Iterator[str]:
+def _find_links(text: str) -> Iterator[str]:
     if "[[" in text:
         for link in _LINK.findall(text):
-            target = normal(link)
-            yield from dict.fromkeys(name for name in (target, normal(link.rsplit("/", 1)[-1])) if name)
+            target = normalize_title(link)
+            yield from dict.fromkeys(name for name in (target, normalize_title(link.rsplit("/", 1)[-1])) if name)
 
 
-def _telling(name: str) -> bool:
-    return len(name) >= SHORTEST and name not in STOPWORDS and name.count(" ") < LONGEST
+def _is_telling(name: str) -> bool:
+    return len(name) >= MIN_LENGTH and name not in STOPWORDS and name.count(" ") < MAX_WORDS
 
 
-def _capital(word: str) -> bool:
+def _is_capitalized(word: str) -> bool:
     """Whether a word begins with a capital, or with a letter of a script that has none."""
     first = word[0]
     return first.isupper() or (first.isalpha() and not first.islower())
 
 
-def _composed(text: str) -> str:
+def _compose(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFKC", text)

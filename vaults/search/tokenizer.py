@@ -7,37 +7,37 @@ from functools import cache
 from typing import Any
 
 
-def count(text: str) -> int:
+def count_tokens(text: str) -> int:
     """Tokens of ``text`` in cl100k. Loads the vocabulary (inside the wheel) on first use: 0.4 s, 60 MB. A text of more
-    than ``PIECE`` characters is counted in pieces: the encoder refuses words of 100,000 tokens, and at a border one
-    word may be counted as two."""
+    than ``PIECE_CHARACTERS`` characters is counted in pieces: the encoder refuses words of 100,000 tokens, and at a
+    border one word may be counted as two."""
     clean, encode = text.encode("utf-8", "replace").decode("utf-8"), _encoding().encode_ordinary
-    return sum(len(encode(clean[start : start + PIECE])) for start in range(0, len(clean), PIECE))
+    return sum(len(encode(clean[start : start + PIECE_CHARACTERS])) for start in range(0, len(clean), PIECE_CHARACTERS))
 
 
-PIECE = 20_000
+PIECE_CHARACTERS = 20_000
 """Characters counted at a time: some have five tokens."""
 
 
-def surely_within(texts: Sequence[str], max_tokens: int) -> bool:
+def surely_fits(texts: Sequence[str], max_tokens: int) -> bool:
     """Whether the texts fit without counting: a byte-level token is one byte at least."""
     return sum(len(text.encode("utf-8", "replace")) for text in texts) <= max_tokens
 
 
-QUICK = 20_000
+QUICK_BYTES = 20_000
 """Bytes counted in well under a millisecond once the vocabulary is loaded."""
 
 
-def is_quick(texts: Sequence[str]) -> bool:
+def is_quick_to_count(texts: Sequence[str]) -> bool:
     """Whether counting these would take no longer than going to another thread for it."""
-    return _encoding.cache_info().currsize > 0 and sum(map(len, texts)) <= QUICK
+    return _encoding.cache_info().currsize > 0 and sum(map(len, texts)) <= QUICK_BYTES
 
 
-def fitting(texts: Sequence[str], max_tokens: int) -> int:
+def count_fitting(texts: Sequence[str], max_tokens: int) -> int:
     """How many of ``texts``, best first, fit into ``max_tokens`` together; at least one. Blocking on first use."""
     used = 0
     for number, text in enumerate(texts):
-        used += count(text)
+        used += count_tokens(text)
         if used > max_tokens:
             return max(1, number)
     return len(texts)

@@ -13,34 +13,34 @@ from dataclasses import dataclass, field, replace
 from vaults.db.sql import Reader
 from vaults.index import embeddings
 from vaults.search import languages, spelling
-from vaults.search.candidates import OWN
-from vaults.search.fts_expression import beginning, quoted
-from vaults.search.private_text import text_size
-from vaults.search.word_forms import folded
+from vaults.search.candidates import OWN_COLUMNS
+from vaults.search.fts_expression import prefix_expression, quote_words
+from vaults.search.private_text import read_text_size
+from vaults.search.word_forms import fold
 
-EXACT = 2_000
+EXACT_UP_TO = 2_000
 """Passages up to which any change counts; above, one in twenty."""
 
-KEPT = 20_000
+MAX_WORDS = 20_000
 """Words remembered at most."""
 
-TRIED = 5
+MAX_STEMS_TRIED = 5
 """Stems looked at for a slip, at most: the nearest may stand in what is private alone."""
 
-READ = 5
+PASSAGES_READ = 5
 """Passages read for how a word is written."""
 
-KEPT_BEGINNINGS = 500
+MAX_PREFIXES = 500
 """Beginnings of words whose stems are remembered at most."""
 
-NAMES = 20
+MAX_NAMES = 20
 """Authors and entities that one word may begin, at most."""
 
-BIG = 100_000
+BIG_VAULT = 100_000
 """Passages above which no word's look-up may read as many rows as hold it: shares are sampled, and a slip is looked for
 among what begins with the same two letters instead of one, above four times as many with the same three."""
 
-COUNTED = 2_000
+EXACT_SHARE_UP_TO = 2_000
 """Passages of a big vault up to which a word's share is exact."""
 
 STRETCHES, STRETCH = 10, 2_000
@@ -48,7 +48,7 @@ STRETCHES, STRETCH = 10, 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class VocabularyWord:
     """``share`` of passages that hold it, 0…1, counted no further than ``SHARE_CAP``. ``names``: authors and entities
     whose name it is or begins. ``meant``: the word it was probably a slip for, as it is written there, where no
     shared passage holds it and no language has it."""
@@ -63,14 +63,14 @@ SHARE_CAP = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class _Marks:
+class _CorpusSize:
     """What shared text there is, in passages and in words, and the last change of any vector."""
 
     passages: int
     words: int
     change: int
 
-    def moved_from(self, old: _Marks) -> bool:
+    def has_moved_from(self, old: _CorpusSize) -> bool:
         """Whether a twentieth of the text came or went."""
         pairs = ((self.passages, old.passages), (self.words, old.words))
         return any(abs(new - was) > was // 20 for new, was in pairs)
@@ -81,28 +81,28 @@ class Vocabulary:
     """One per open vault. Filled in readers' threads, asked on the event loop; each entry is written once."""
 
     passages: int = 0
-    _marks: _Marks | None = None
-    _words: dict[str, Word] = field(default_factory=dict)
+    _marks: _CorpusSize | None = None
+    _words: dict[str, VocabularyWord] = field(default_factory=dict)
     _stems: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def known(self, words: Collection[str]) -> dict[str, Word]:
+    def known(self, words: Collection[str]) -> dict[str, VocabularyWord]:
         """What is kept of ``words``."""
         held = self._words
         return {word: held[word] for word in words if word in held}
 
-    def look(self, tx: Reader, words: Iterable[str], *, correct: bool, viewer: str = "") -> dict[str, Word]:
+    def look(self, tx: Reader, words: Iterable[str], *, correct: bool, viewer: str = "") -> dict[str, VocabularyWord]:
         """Everything of ``words``, as of this read. What ``viewer`` keeps private is no slip of theirs."""
         self._renew(tx)
-        if len(self._words) > KEPT:
+        if len(self._words) > MAX_WORDS:
             self._words = {}
         held, found = self._words, {}
         for word in words:
             known = held.get(word)
-            if known is None or ((known.meant or not known.share) and not _still_nowhere(tx, word, known)):
+            if known is None or ((known.meant or not known.share) and not _is_still_unknown(tx, word, known)):
                 known = self._read(tx, word, correct=correct)
             # Names are looked up each time: they change with no word of any passage.
-            held[word] = replace(known, names=_names(tx, word))
-            own = known.meant is not None and _is_own(tx, quoted(word), viewer)
+            held[word] = replace(known, names=_find_names(tx, word))
+            own = known.meant is not None and _is_own(tx, quote_words(word), viewer)
             found[word] = replace(held[word], meant=None) if own else held[word]
         return found
 
@@ -111,34 +111,38 @@ class Vocabulary:
         self.passages, self._marks, self._words, self._stems = 0, None, {}, {}
 
     def _renew(self, tx: Reader) -> None:
-        size = text_size(tx, "passages_fts")
+        size = read_text_size(tx, "passages_fts")
         # Vectors that changed or went: a text that is changed or purged keeps none. Only shared text moves the shares
         # of a bigger vault, so that when they are taken anew does not tell of what others store.
-        marks = _Marks(size.rows, int(size.words), embeddings.last_change(tx))
-        if self._marks is None or (marks != self._marks if self.passages <= EXACT else marks.moved_from(self._marks)):
+        marks = _CorpusSize(size.rows, int(size.words), embeddings.last_change(tx))
+        if self._marks is None or (
+            marks != self._marks if self.passages <= EXACT_UP_TO else marks.has_moved_from(self._marks)
+        ):
             self.clear()
             self._marks = marks
             self.passages = size.rows
 
-    def _read(self, tx: Reader, word: str, *, correct: bool) -> Word:
+    def _read(self, tx: Reader, word: str, *, correct: bool) -> VocabularyWord:
         share = self._share(tx, word)
-        unknown = correct and not languages.is_common(word) and not _is_shared(tx, quoted(word))
-        return Word(share, meant=self._meant(tx, word) if unknown else None)
+        unknown = correct and not languages.is_common(word) and not _is_shared(tx, quote_words(word))
+        return VocabularyWord(share, meant=self._meant(tx, word) if unknown else None)
 
     def _share(self, tx: Reader, word: str) -> float:
-        passages, big = max(1, self.passages), self.passages > BIG
-        limit = COUNTED if big else max(1, int(passages * SHARE_CAP))
-        exact = _holding(tx, quoted(word), limit) / passages
-        return max(exact, _sampled(tx, quoted(word))) if big and exact >= COUNTED / passages else exact
+        passages, big = max(1, self.passages), self.passages > BIG_VAULT
+        limit = EXACT_SHARE_UP_TO if big else max(1, int(passages * SHARE_CAP))
+        exact = _count_passages_with(tx, quote_words(word), limit) / passages
+        return (
+            max(exact, _sample_share(tx, quote_words(word))) if big and exact >= EXACT_SHARE_UP_TO / passages else exact
+        )
 
     def _meant(self, tx: Reader, word: str) -> str | None:
         """The word a slip was meant to be: of those that anybody may read, because the answer will name it."""
-        beginnings = self._beginning(tx, word[: 1 + (self.passages > BIG) + (self.passages > 4 * BIG)])
+        beginnings = self._beginning(tx, word[: 1 + (self.passages > BIG_VAULT) + (self.passages > 4 * BIG_VAULT)])
         own = spelling.stem(word)  # where it stands at all, it stands in what is private
         stems: Sequence[str] = [stem for stem in beginnings if stem != own]
-        for _ in range(TRIED):
-            found = spelling.correct(word, stems)
-            if found is None or (written := _written(tx, found, word)):
+        for _ in range(MAX_STEMS_TRIED):
+            found = spelling.correct_word(word, stems)
+            if found is None or (written := _find_spelling(tx, found, word)):
                 return written if found else None
             stems = [stem for stem in stems if stem != found]
         return None
@@ -151,17 +155,17 @@ class Vocabulary:
                 {"first": letters, "beyond": letters + "\U0010ffff"},
             )
             stems = tuple(row[0] for row in rows)
-            self._stems = {**(self._stems if len(self._stems) < KEPT_BEGINNINGS else {}), letters: stems}
+            self._stems = {**(self._stems if len(self._stems) < MAX_PREFIXES else {}), letters: stems}
         return stems
 
 
-def _sampled(tx: Reader, expression: str) -> float:
+def _sample_share(tx: Reader, expression: str) -> float:
     """The share of passages that hold it, by the same stretches of numbers each time: to within half a hundredth."""
     newest = int(tx.value("SELECT MAX(id) FROM passages_fts_docsize"))
     held = counted = 0
     for number in range(STRETCHES):
         first = number * (newest - STRETCH) // (STRETCHES - 1)
-        among = {"first": first, "last": first + STRETCH, "match": f"{OWN} : {expression}"}
+        among = {"first": first, "last": first + STRETCH, "match": f"{OWN_COLUMNS} : {expression}"}
         counted += int(tx.value("SELECT COUNT(*) FROM passages_fts_docsize WHERE id > :first AND id <= :last", among))
         held += int(
             tx.value(
@@ -173,22 +177,24 @@ def _sampled(tx: Reader, expression: str) -> float:
     return held / max(1, counted)
 
 
-def _holding(tx: Reader, expression: str, limit: int) -> int:
+def _count_passages_with(tx: Reader, expression: str, limit: int) -> int:
     """How many passages hold an FTS5 expression in their own text, counted up to ``limit``."""
     return int(
         tx.value(
             "SELECT COUNT(*) FROM (SELECT 1 FROM passages_fts WHERE passages_fts MATCH :match LIMIT :limit) AS some",
-            {"match": f"{OWN} : ({expression})", "limit": limit},
+            {"match": f"{OWN_COLUMNS} : ({expression})", "limit": limit},
         )
     )
 
 
-def _still_nowhere(tx: Reader, word: str, known: Word) -> bool:
+def _is_still_unknown(tx: Reader, word: str, known: VocabularyWord) -> bool:
     """Whether a word that was found nowhere still is, and what it was taken for still is to be read."""
-    return not _is_shared(tx, quoted(word)) and (known.meant is None or _is_shared(tx, quoted(known.meant.lower())))
+    return not _is_shared(tx, quote_words(word)) and (
+        known.meant is None or _is_shared(tx, quote_words(known.meant.lower()))
+    )
 
 
-def _written(tx: Reader, found: str, typed: str) -> str | None:
+def _find_spelling(tx: Reader, found: str, typed: str) -> str | None:
     """A word with that stem as people write it: of those in a few passages that anybody may read the one nearest to
     what was typed."""
     from rapidfuzz.distance import OSA
@@ -196,10 +202,10 @@ def _written(tx: Reader, found: str, typed: str) -> str | None:
     rows = tx.all(
         "SELECT p.title || ' ' || p.body || ' ' || p.labels FROM passages_fts f JOIN passages p ON p.seq = f.rowid"
         " WHERE passages_fts MATCH :match AND p.owner IS NULL AND p.hidden = 0 LIMIT :some",
-        {"match": f"{OWN} : ({beginning(found)})", "some": READ},
+        {"match": f"{OWN_COLUMNS} : ({prefix_expression(found)})", "some": PASSAGES_READ},
     )
-    words = {word for row in rows for word in _LETTERS.findall(row[0]) if spelling.stem(folded(word)) == found}
-    return min(words, key=lambda word: (OSA.distance(folded(word), typed), word), default=None)
+    words = {word for row in rows for word in _LETTERS.findall(row[0]) if spelling.stem(fold(word)) == found}
+    return min(words, key=lambda word: (OSA.distance(fold(word), typed), word), default=None)
 
 
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -212,7 +218,7 @@ def _is_shared(tx: Reader, expression: str) -> bool:
         tx.one(
             "SELECT 1 FROM passages_fts f JOIN passages p ON p.seq = f.rowid"
             " WHERE passages_fts MATCH :match AND p.owner IS NULL AND p.hidden = 0 LIMIT 1",
-            {"match": f"{OWN} : ({expression})"},
+            {"match": f"{OWN_COLUMNS} : ({expression})"},
         )
     )
 
@@ -222,18 +228,18 @@ def _is_own(tx: Reader, expression: str, viewer: str) -> bool:
         tx.one(
             "SELECT 1 FROM private_fts f CROSS JOIN passages p ON p.seq = f.rowid"
             " WHERE private_fts MATCH :match AND p.owner = :viewer LIMIT 1",
-            {"match": f"{OWN} : ({expression})", "viewer": viewer},
+            {"match": f"{OWN_COLUMNS} : ({expression})", "viewer": viewer},
         )
     )
 
 
-def _names(tx: Reader, word: str) -> tuple[str, ...]:
+def _find_names(tx: Reader, word: str) -> tuple[str, ...]:
     """Names that are this word or begin with it, of items that are nobody's own. Each is one step in an index, however
     many passages carry it."""
     found: list[str] = []
     for column in ("author", "entity"):
         last = ""
-        while len(found) < NAMES:
+        while len(found) < MAX_NAMES:
             row = tx.one(
                 f"SELECT {column} FROM passages WHERE {column} >= :word AND {column} < :beyond AND {column} > :last"
                 f" AND owner IS NULL AND hidden = 0 ORDER BY {column} LIMIT 1",
@@ -246,7 +252,9 @@ def _names(tx: Reader, word: str) -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys(found) if name == word or name.startswith(f"{word} "))
 
 
-def named_in(words: Mapping[str, Word], text: Collection[str], capitals: Collection[str]) -> dict[str, frozenset[str]]:
+def find_named(
+    words: Mapping[str, VocabularyWord], text: Collection[str], capitals: Collection[str]
+) -> dict[str, frozenset[str]]:
     """The names a question speaks of, each with the words it is called by there: all of its words stand in the
     question, or its first one with a capital, as a person is called by the first name."""
     found: dict[str, frozenset[str]] = {}

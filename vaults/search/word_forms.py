@@ -36,12 +36,12 @@ _PART = re.compile(r"[^\W_]+")
 _ACCENTED = re.compile(r"[\u00e0-\u024f\u1e00-\u1eff]")
 _BARE = {point: unicodedata.normalize("NFD", chr(point))[0] for point in [*range(0xE0, 0x250), *range(0x1E00, 0x1F00)]}
 
-PIECES = 32
+MAX_PIECES = 32
 """Pieces of three letters, and of two, that are looked for of a term in a script without spaces."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class TermMark:
     """A place in a text where the term of that number stands, in some form."""
 
     start: int
@@ -49,17 +49,17 @@ class Mark:
     term: int
 
 
-def marks(text: str, terms: Sequence[str]) -> Iterator[Mark]:
+def find_marks(text: str, terms: Sequence[str]) -> Iterator[TermMark]:
     """Where ``terms`` stand in ``text``, in order and without overlap. Forms of one word share a number."""
-    sought = _sought(tuple(terms))
+    sought = _compile_terms(tuple(terms))
     if sought.pattern is None:
         return
-    for match in sought.pattern.finditer(folded(text)):
+    for match in sought.pattern.finditer(fold(text)):
         if (term := sought.term_of(match[0])) is not None:
-            yield Mark(match.start(), match.end(), term)
+            yield TermMark(match.start(), match.end(), term)
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """Lower-case and without accents, as the text index has it; each character stays where it is."""
     lowered = text.replace("İ", "I").lower()  # the one letter whose lower case is longer
     return lowered.translate(_BARE) if _ACCENTED.search(lowered) else lowered
@@ -80,7 +80,7 @@ class _Form:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sought:
+class _TermPatterns:
     pattern: re.Pattern[str] | None
     forms: tuple[_Form, ...]
     pieces: dict[str, int]
@@ -92,22 +92,22 @@ class _Sought:
 
 
 @lru_cache(maxsize=64)
-def _sought(terms: tuple[str, ...]) -> _Sought:
-    parts = list(dict.fromkeys(part for term in terms for part in _PART.findall(folded(term))))
+def _compile_terms(terms: tuple[str, ...]) -> _TermPatterns:
+    parts = list(dict.fromkeys(part for term in terms for part in _PART.findall(fold(term))))
     spaced = [part for part in parts if not RUN.search(part)]
-    forms = tuple(dict.fromkeys(map(_form, spaced)))
+    forms = tuple(dict.fromkeys(map(_parse_form, spaced)))
     pieces: dict[str, int] = {}
     for number, part in enumerate((part for part in parts if RUN.search(part)), len(forms)):
-        for piece in (part, *(part[at : at + n] for n in (3, 2) for at in range(min(len(part) - n + 1, PIECES)))):
+        for piece in (part, *(part[at : at + n] for n in (3, 2) for at in range(min(len(part) - n + 1, MAX_PIECES)))):
             pieces.setdefault(piece, number)
     literals = "|".join(map(re.escape, sorted(pieces, key=len, reverse=True)))
     roots = "|".join(dict.fromkeys(re.escape(form.root) for form in forms))
     words = rf"(?<![^\W_])(?:{roots})[^\W_]*" if roots else ""
     both = "|".join(filter(None, (words, literals)))
-    return _Sought(re.compile(both) if both else None, forms, pieces)
+    return _TermPatterns(re.compile(both) if both else None, forms, pieces)
 
 
-def _form(word: str) -> _Form:
+def _parse_form(word: str) -> _Form:
     if len(word) < 3 or not (word.isascii() and word.isalpha()):
         return _Form(word, _EXACT)
     for pattern, tails in ((_LONG, _ANY), (_SHORT, _INFLECTED)):
@@ -115,9 +115,9 @@ def _form(word: str) -> _Form:
         if match and _VOWEL.search(match[1]):
             root = match[1]
             incomplete = len(root) < 3 or word.endswith(_AFTER_Y)
-            return _Form(_single(root), tails - {""} if incomplete else tails | {""})
-    return _Form(_single(word), _ANY if len(word) > 3 else _ADDED)
+            return _Form(_undouble(root), tails - {""} if incomplete else tails | {""})
+    return _Form(_undouble(word), _ANY if len(word) > 3 else _ADDED)
 
 
-def _single(root: str) -> str:
+def _undouble(root: str) -> str:
     return root[:-1] if len(root) > 3 and root[-1] == root[-2] else root

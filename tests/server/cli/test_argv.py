@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.cli.global_options import hoisted
+from server.cli.global_options import hoist_global_options
 
 
 @pytest.mark.parametrize(
@@ -26,4 +26,4 @@ from server.cli.global_options import hoisted
     ],
 )
 def test_global_options_move_to_the_front(given: list[str], expected: list[str]) -> None:
-    assert hoisted(given) == expected
+    assert hoist_global_options(given) == expected

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from server.redaction import masked
+from server.redaction import redact
 from server.version import ROOT, commit
 from tests.server.cli.command import Strongroom
 
@@ -134,9 +134,9 @@ def test_configuration_errors_are_one_line_naming_the_key(strongroom: Strongroom
 
 
 def test_secrets_are_masked_by_name_and_in_urls() -> None:
-    assert masked("client_secret", "abc") == "********"
-    assert masked("token_ttl", "30d") == "30d"
-    assert masked("issuers", [{"api_key": "abc", "issuer": "https://u:p@h"}]) == [
+    assert redact("client_secret", "abc") == "********"
+    assert redact("token_ttl", "30d") == "30d"
+    assert redact("issuers", [{"api_key": "abc", "issuer": "https://u:p@h"}]) == [
         {"api_key": "********", "issuer": "https://********@h"}
     ]
 

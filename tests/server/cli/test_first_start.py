@@ -12,16 +12,16 @@ from auth.grants import list_grants
 from auth.tokens import list_tokens
 from server.cli.runtime import open_control
 from server.cli.serve import welcome
-from server.settings import Loaded, load
+from server.settings import LoadedSettings, load
 from server.setup.first_start import FirstStart, first_start
 from vaults.errors import InvalidArgument
 
 
-def loaded(data: Path, **flags: Any) -> Loaded:
+def loaded(data: Path, **flags: Any) -> LoadedSettings:
     return load(data, flags={name.replace("__", "."): value for name, value in flags.items()}, environment={})
 
 
-async def started(settings: Loaded) -> FirstStart | None:
+async def started(settings: LoadedSettings) -> FirstStart | None:
     async with open_control(settings) as control:
         return await first_start(control, settings)
 

@@ -11,11 +11,11 @@ from typing import Any
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
-from auth.access_cache import AccessBoard
+from auth.access_cache import AccessCache
 from auth.authenticate import Authenticator
-from auth.external_issuer import OutsideAuthenticator
+from auth.external_issuer import ExternalAuthenticator
 from auth.grants import set_grant
-from auth.keys import KeyRing, open_keys
+from auth.keys import KeyRing, open_key_ring
 from auth.local_issuer import LocalAuthenticator
 from auth.principal import LOCAL
 from auth.roles import Role
@@ -58,17 +58,17 @@ class House:
 
     def __init__(self, db: Database, ring: KeyRing, clock: Callable[[], float]) -> None:
         self.db, self.ring = db, ring
-        self.board = AccessBoard(db, clock=clock)
+        self.access_cache = AccessCache(db, clock=clock)
         self.vaults = {"v1", "v2"}
         self.reached: list[dict[str, Any]] = []
         self.bodies: list[bytes] = []
         self.lines: list[RefusalLine] = []
         self.denied: list[tuple[int | None, str]] = []
         issuer = IssuerSettings(issuer=IDP, jwks_url=f"{IDP}/keys", audiences=(URL,))
-        outside = OutsideAuthenticator(issuer, HeldKeys(), URL, 30)  # type: ignore[arg-type]
+        outside = ExternalAuthenticator(issuer, HeldKeys(), URL, 30)  # type: ignore[arg-type]
         self.policy = GatePolicy(
-            authenticator=Authenticator([LocalAuthenticator(ring, "abc", 30), outside], self.board),
-            board=self.board,
+            authenticator=Authenticator([LocalAuthenticator(ring, "abc", 30), outside], self.access_cache),
+            access_cache=self.access_cache,
             vaults=lambda: self.vaults,
             required_role=TOOLS.get,
             public_url=URL,
@@ -93,11 +93,11 @@ class House:
         await send({"type": "http.response.body", "body": b"{}"})
 
     async def grant(self, subject: str, vault: str, role: Role, issuer: str = LOCAL) -> None:
-        await self.board.write(lambda w: set_grant(w, subject, issuer, vault, role))
+        await self.access_cache.write(lambda w: set_grant(w, subject, issuer, vault, role))
 
     async def token(self, subject: str = "alice", *vaults: str, role: Role = Role.WRITER) -> Any:
         request = TokenRequest(subject, vaults or ("v1",), role, 600)
-        return await self.board.write(lambda w: create_token(w, self.ring, "abc", request))
+        return await self.access_cache.write(lambda w: create_token(w, self.ring, "abc", request))
 
     async def call(
         self, path: str = "/v/v1/mcp", token: str | None = None, body: bytes | list[bytes] = b"{}", **more: Any
@@ -136,8 +136,8 @@ class House:
 async def open_house(folder: Path, clock: Callable[[], float] = time.monotonic) -> AsyncIterator[House]:
     db = Database(folder / "control.db", StorageSettings())
     await migrate(db, "control")
-    made = House(db, open_keys(folder / "keys"), clock)
-    await made.board.refresh()
+    made = House(db, open_key_ring(folder / "keys"), clock)
+    await made.access_cache.refresh()
     yield made
     await db.close()
 

@@ -16,18 +16,18 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from prometheus_client import CollectorRegistry
 
-from auth.keys import open_keys
+from auth.keys import open_key_ring
 from auth.roles import Role
 from auth.tokens import TokenRequest, create_token
 from ops.logs import CallLog
 from ops.settings import OpsSettings
 from ops.sink import Sink
 from server import vault_admin
-from server.http.app import KEYS, Application
+from server.http.app import KEYS, ApplicationBuilder
 from server.http.options import Instruments, ServeOptions, address, bind
 from server.http.process import uvicorn_config
-from server.services import CONTROL
-from server.settings import Loaded, load
+from server.services import CONTROL_DB
+from server.settings import LoadedSettings, load
 from tests.blanks import lay_out
 from tests.work import PATIENCE_S
 from vaults import registry
@@ -40,7 +40,7 @@ ERAS = (MODERN, LATEST_HANDSHAKE)
 BOTH = "application/json, text/event-stream"
 
 
-def settings_of(data: Path, **flags: Any) -> Loaded:
+def settings_of(data: Path, **flags: Any) -> LoadedSettings:
     plain = {"storage.reserve_mb": 0, "embedding.engine": "off", "server.port": 0}
     return load(data, flags={**plain, **flags}, environment={})
 
@@ -49,22 +49,22 @@ def settings_of(data: Path, **flags: Any) -> Loaded:
 class Ground:
     """A data folder with vaults, before any server runs on it."""
 
-    loaded: Loaded
+    loaded: LoadedSettings
     control: Database
     instance_id: str
 
     async def token(self, subject: str, role: Role, *vaults: str, preset: str | None = None) -> str:
-        ring = open_keys(self.loaded.data / KEYS)
+        ring = open_key_ring(self.loaded.data / KEYS)
         wanted = TokenRequest(subject, vaults, role, 3600, preset)
         issued = await self.control.write(lambda tx: create_token(tx, ring, self.instance_id, wanted))
         return issued.token
 
 
 @asynccontextmanager
-async def ground(loaded: Loaded, vaults: Sequence[str]) -> AsyncIterator[Ground]:
+async def ground(loaded: LoadedSettings, vaults: Sequence[str]) -> AsyncIterator[Ground]:
     loaded.data.mkdir(exist_ok=True)
     lay_out(loaded.data, vaults)
-    control = Database(loaded.data / CONTROL, loaded.settings.storage)
+    control = Database(loaded.data / CONTROL_DB, loaded.settings.storage)
     try:
         await migrate(control, "control")
         for name in vaults:
@@ -174,7 +174,7 @@ async def served(
         host, port = address(listener)
         metrics = CollectorRegistry()
         with (data / "log").open("wb") as log:
-            make = Application(loaded, (host, port), **(application or {}))
+            make = ApplicationBuilder(loaded, (host, port), **(application or {}))
             app = make(Instruments(metrics, CallLog(Sink(log.fileno()))))
             server = uvicorn.Server(uvicorn_config(app, ServeOptions(ops=OpsSettings(shutdown_grace_s=2))))
             serving = asyncio.create_task(server.serve(sockets=[listener]))

@@ -14,11 +14,11 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitResult
 
 from auth.roles import Role
-from server.remote_vault.vault_client import connect
+from server.remote_vault.vault_client import connect_to_vault
 from tests.server.http.serving import LATEST_HANDSHAKE, MODERN, raw, served
 from tests.work import PATIENCE_S
 from vaults import registry
-from vaults.registry import Rules
+from vaults.registry import VaultRules
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -29,8 +29,8 @@ ACCEPTED = {"consent": {"action": "accept", "content": {}}}
 
 
 async def prepare(ground):
-    await ground.control.write(lambda tx: registry.rule(tx, "asking", Rules(write_mode="ask")))
-    await ground.control.write(lambda tx: registry.rule(tx, "asking-too", Rules(write_mode="ask")))
+    await ground.control.write(lambda tx: registry.set_rules(tx, "asking", VaultRules(write_mode="ask")))
+    await ground.control.write(lambda tx: registry.set_rules(tx, "asking-too", VaultRules(write_mode="ask")))
     return {"writer": await ground.token("writer", Role.WRITER, "asking", "asking-too", "main")}
 
 
@@ -263,7 +263,7 @@ async def test_an_answer_holds_in_another_process_and_after_a_restart(tmp_path):
 
 
 async def _rule_asking(ground):
-    await ground.control.write(lambda tx: registry.rule(tx, "asking", Rules(write_mode="ask")))
+    await ground.control.write(lambda tx: registry.set_rules(tx, "asking", VaultRules(write_mode="ask")))
     return {}
 
 
@@ -284,7 +284,7 @@ async def test_whoever_imports_is_the_person(site, tmp_path):
     token, lines = tmp_path / "token", tmp_path / "memories.jsonl"
     token.write_text(site.tokens["writer"])
     lines.write_text('{"content": "Wagtails wag", "archived_at": "2026-01-01T00:00:00Z"}\n{"content": "Wrens sing"}\n')
-    async with connect(site.url, token, "asking") as far:
+    async with connect_to_vault(site.url, token, "asking") as far:
         tally = await far.push(lines, lambda _: None)
     assert (tally.stored, tally.read) == (2, lines.stat().st_size)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from server.http.connection_limiter import Crowd
+from server.http.connection_limiter import ConnectionLimiter
 from tests.server.http.wired import ADMIT, GET, Client, Wire, wired
 
 
@@ -16,11 +16,11 @@ class Place:
     admitted: bool = False
     closed: bool = False
 
-    def give_way(self) -> None:
+    def close_idle(self) -> None:
         self.closed = True
 
 
-def entered(crowd: Crowd, address: str | None, count: int, *, working: bool = False) -> list[Place]:
+def entered(crowd: ConnectionLimiter, address: str | None, count: int, *, working: bool = False) -> list[Place]:
     places = [Place() for _ in range(count)]
     for place in places:
         assert crowd.enter(place, address)
@@ -30,7 +30,7 @@ def entered(crowd: Crowd, address: str | None, count: int, *, working: bool = Fa
 
 
 def test_the_connection_idle_for_longest_gives_way() -> None:
-    crowd = Crowd(4, 4)
+    crowd = ConnectionLimiter(4, 4)
     one, two, three, _ = entered(crowd, "1.1.1.1", 4)
     crowd.work(one)
     crowd.rest(one)
@@ -41,7 +41,7 @@ def test_the_connection_idle_for_longest_gives_way() -> None:
 
 
 def test_callers_that_were_let_in_give_way_after_strangers() -> None:
-    crowd = Crowd(3, 3)
+    crowd = ConnectionLimiter(3, 3)
     caller, *strangers = entered(crowd, "1.1.1.1", 3)
     crowd.work(caller)
     caller.admitted = True
@@ -53,7 +53,7 @@ def test_callers_that_were_let_in_give_way_after_strangers() -> None:
 
 
 def test_the_address_with_most_connections_gives_way_first() -> None:
-    crowd = Crowd(10, 10)
+    crowd = ConnectionLimiter(10, 10)
     (lonely,) = entered(crowd, "2.2.2.2", 1)
     crowded = entered(crowd, "1.1.1.1", 9)
     entered(crowd, "3.3.3.3", 4)
@@ -62,7 +62,7 @@ def test_the_address_with_most_connections_gives_way_first() -> None:
 
 
 def test_an_address_at_its_share_closes_its_own_and_is_turned_away_when_all_work() -> None:
-    crowd = Crowd(10, 3)
+    crowd = ConnectionLimiter(10, 3)
     (other,) = entered(crowd, "2.2.2.2", 1)
     busy = entered(crowd, "1.1.1.1", 3, working=True)
     assert not crowd.enter(Place(), "1.1.1.1")
@@ -74,7 +74,7 @@ def test_an_address_at_its_share_closes_its_own_and_is_turned_away_when_all_work
 
 
 def test_a_full_house_of_working_connections_turns_newcomers_away() -> None:
-    crowd = Crowd(4, 4)
+    crowd = ConnectionLimiter(4, 4)
     first, *_ = entered(crowd, "1.1.1.1", 4, working=True)
     assert not crowd.enter(Place(), "2.2.2.2")
     crowd.leave(first)
@@ -83,7 +83,7 @@ def test_a_full_house_of_working_connections_turns_newcomers_away() -> None:
 
 
 def test_a_trusted_proxy_and_a_local_socket_have_no_share() -> None:
-    crowd = Crowd(10, 2, ["10.0.0.0/8", "fd00::/8"])
+    crowd = ConnectionLimiter(10, 2, ["10.0.0.0/8", "fd00::/8"])
     for address in ("10.1.2.3", "::ffff:10.1.2.3", "fd00::1", None):
         for place in entered(crowd, address, 10, working=True):
             crowd.leave(place)
@@ -100,14 +100,14 @@ def test_a_trusted_proxy_and_a_local_socket_have_no_share() -> None:
     ],
 )
 def test_an_address_is_a_whole_network_of_ipv6_and_one_of_ipv4(one: str, other: str, same: bool) -> None:
-    crowd = Crowd(10, 1)
+    crowd = ConnectionLimiter(10, 1)
     entered(crowd, one, 1, working=True)
     assert crowd.enter(Place(), other) is not same
 
 
 def test_whatever_happens_no_bound_is_passed_and_nothing_is_left_behind() -> None:
     chance = random.Random(7)
-    crowd, open_ = Crowd(40, 15), list[tuple[Place, str]]()
+    crowd, open_ = ConnectionLimiter(40, 15), list[tuple[Place, str]]()
     for _ in range(20_000):
         open_ = [(place, address) for place, address in open_ if not place.closed]
         move = chance.random()

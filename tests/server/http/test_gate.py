@@ -83,7 +83,7 @@ async def test_no_token_is_challenged_without_an_error(house: House) -> None:
 
 async def test_a_bad_token_is_challenged_with_invalid_token_whatever_is_wrong(house: House) -> None:
     issued = await house.token()
-    await house.board.write(lambda w: revoke_token(w, issued.id))
+    await house.access_cache.write(lambda w: revoke_token(w, issued.id))
     answers = [
         await house.call(token=token)
         for token in ("x", issued.token, outside(aud="other"), outside(exp=1), outside()[:-4] + "AAAA", "a" * 9000)
@@ -186,7 +186,7 @@ async def test_a_token_for_one_vault_opens_no_other_its_subject_may_enter(house:
 async def test_73_a_grant_taken_away_closes_the_door_for_the_token_in_use(house: House) -> None:
     issued = await house.token()
     assert (await house.call(token=issued.token)).status == 200
-    await house.board.write(lambda w: remove_grant(w, "alice", LOCAL, "v1"))
+    await house.access_cache.write(lambda w: remove_grant(w, "alice", LOCAL, "v1"))
     assert (await house.call(token=issued.token)).status == 404
 
 
@@ -286,7 +286,7 @@ async def test_an_unannounced_body_that_must_be_read_is_capped(house: House) -> 
 
 async def test_when_grants_cannot_be_read_everybody_gets_503(house: House) -> None:
     issued = await house.token()
-    house.board._fresh_at = None
+    house.access_cache._fresh_at = None
     for token in (issued.token, outside()):
         answer = await house.call(token=token)
         assert (answer.status, answer.code, answer.headers["retry-after"]) == (503, "vault_unavailable", "5")

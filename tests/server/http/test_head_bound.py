@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from server.http.framing import LIMIT
+from server.http.framing import FRAMING_LIMIT
 from tests.server.http.wired import ADMIT, GET, wired
 
 START = b"POST / HTTP/1.1\r\nHost: x\r\n"
@@ -26,7 +26,7 @@ HEADS = {
     "the path": b"GET /" + b"a" * 4_000_000,
     "blank lines before it": b"\r\n" * 2_000_000,
     "blanks before a value": GET[:-2] + b"X:" + b" " * 4_000_000,
-    "just above, whole in one read": head_of(LIMIT + 100),
+    "just above, whole in one read": head_of(FRAMING_LIMIT + 100),
     "a chunk extension": CHUNKED + b"1;" + b"a" * 4_000_000,
     "trailers": CHUNKED + b"1\r\nx\r\n0\r\n" + b"a:b\r\n" * 400_000,
     "one trailer": CHUNKED + b"1\r\nx\r\n0\r\na: " + b"b" * 4_000_000,
@@ -45,7 +45,7 @@ async def test_a_head_above_64_kb_is_answered_431_and_the_connection_closed(requ
         assert (await wire.ask(GET[:-2] + b"Connection: close\r\n\r\n")).startswith(b"HTTP/1.1 200")
 
 
-@pytest.mark.parametrize("size", [LIMIT - 200, 8_000])
+@pytest.mark.parametrize("size", [FRAMING_LIMIT - 200, 8_000])
 async def test_a_head_below_the_bound_is_served_however_it_arrives(size: int) -> None:
     async with wired() as wire:
         client = await wire.open()
@@ -113,7 +113,7 @@ PIECES = [
     CHUNKED + b"3;a=b\r\nabc\r\n0\r\nT: x\r\n\r\n",
     START + b"Content-Length: 5\r\n\r\nhe",
     b"POST /early HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx",
-    head_of(LIMIT + 500),
+    head_of(FRAMING_LIMIT + 500),
     b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
     b"CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n",
     b"GET /%ff\xff HTTP/1.1\r\nHost: x\r\n\r\n",

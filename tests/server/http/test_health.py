@@ -3,7 +3,7 @@ from __future__ import annotations
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from ops.health import Health
+from ops.health import HealthRegistry
 from server.http.health import health_routes
 from vaults.errors import VaultUnavailable
 
@@ -21,12 +21,12 @@ async def broken():
 
 
 def test_live_says_nothing_but_live():
-    answer = client(Health()).get("/health/live")
+    answer = client(HealthRegistry()).get("/health/live")
     assert (answer.status_code, answer.json()) == (200, {"status": "live"})
 
 
 def test_ready_has_one_word_per_part():
-    health = Health()
+    health = HealthRegistry()
     health.register("control", ok, required=True)
     health.register("embedding", broken, required=False)
     answer = client(health).get("/health/ready")
@@ -36,7 +36,7 @@ def test_ready_has_one_word_per_part():
 
 
 def test_a_broken_control_database_is_503_and_says_no_path():
-    health = Health()
+    health = HealthRegistry()
     health.register("control", broken, required=True)
     answer = client(health).get("/health/ready")
     assert answer.status_code == 503
@@ -44,7 +44,7 @@ def test_a_broken_control_database_is_503_and_says_no_path():
 
 
 def test_draining_is_503():
-    health = Health()
+    health = HealthRegistry()
     health.register("control", ok, required=True)
     health.drain()
     assert client(health).get("/health/ready").status_code == 503

@@ -11,7 +11,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from auth.roles import Role
-from server.http.request_head import STRUCTURE
+from server.http.request_head import MAX_STRUCTURE
 from tests.server.http.house import IDP, open_house, outside
 from tests.server.http.serving import ERAS, LATEST_HANDSHAKE, MODERN, enveloped, raw, served
 
@@ -67,7 +67,7 @@ async def test_a_small_body_is_not_counted_and_long_text_is_none_of_it(tmp_path)
     async with served(tmp_path / "data") as site, raw(site, "owner") as owner:
         refused = await owner.call("remember", {"content": "x" * 3_000_000})
         assert refused["structuredContent"]["error"]["code"] == "invalid_argument"
-        refused = await owner.call("recall", {"query": "x", "tags": [""] * (STRUCTURE - 5000)})
+        refused = await owner.call("recall", {"query": "x", "tags": [""] * (MAX_STRUCTURE - 5000)})
         assert refused["structuredContent"]["error"]["code"] == "invalid_argument"
 
 

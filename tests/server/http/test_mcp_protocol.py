@@ -275,7 +275,7 @@ async def test_resources_are_listed_in_pages(site):
             if cursor is None:
                 break
         assert pages == 2
-        assert seen == [*resources.STANDING, *(f"memory://{each}" for each in reversed(stored))]
+        assert seen == [*resources.FIXED_RESOURCES, *(f"memory://{each}" for each in reversed(stored))]
         await owner.call("memory_forget", {"ids": stored[:50], "purge": True, "confirmed": True})
         await owner.call("memory_forget", {"ids": stored[50:], "purge": True, "confirmed": True})
 

@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 from auth.roles import Role
 from server.http import mcp_route
-from server.http.fast_path import tool_call
+from server.http.fast_path import parse_tool_call
 from tests.server.http.serving import BOTH, LATEST_HANDSHAKE, MODERN, enveloped, raw, served
 from tests.work import PATIENCE_S
 
@@ -43,13 +43,13 @@ async def site(tmp_path_factory):
 def ways(monkeypatch):
     """The way each request took: True for the short one."""
     taken = []
-    knows = mcp_route.ShortWay.knows
+    knows = mcp_route.FastPath.knows
 
     def noted(self, call):
         taken.append(knows(self, call))
         return taken[-1]
 
-    monkeypatch.setattr(mcp_route.ShortWay, "knows", noted)
+    monkeypatch.setattr(mcp_route.FastPath, "knows", noted)
     return taken
 
 
@@ -89,7 +89,7 @@ async def test_both_ways_answer_alike(site, ways, monkeypatch, name, arguments, 
             assert short.json()["error"]["code"] == -32700
             return
         assert ways[-1] is True
-        monkeypatch.setattr(mcp_route.ShortWay, "knows", lambda self, call: False)
+        monkeypatch.setattr(mcp_route.FastPath, "knows", lambda self, call: False)
         long = await owner.post(message, era=era)
     assert short.status_code == long.status_code == 200
     left, right = short.json(), long.json()
@@ -185,7 +185,7 @@ async def test_a_role_that_may_not_gets_the_same_answer_by_no_way(site, ways):
 async def test_progress_is_never_promised_on_the_short_way(site):
     headers = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
     asking = params(_meta={**META, "progressToken": 1})
-    assert tool_call({"headers": headers}, json.dumps(GOOD).encode()) is not None
-    assert tool_call({"headers": headers}, json.dumps(asking).encode()) is None
+    assert parse_tool_call({"headers": headers}, json.dumps(GOOD).encode()) is not None
+    assert parse_tool_call({"headers": headers}, json.dumps(asking).encode()) is None
     for extra in ((b"mcp-name", b"memory_get"), (b"mcp-method", b"tools/call")):
-        assert tool_call({"headers": [*headers, extra]}, json.dumps(GOOD).encode()) is None
+        assert parse_tool_call({"headers": [*headers, extra]}, json.dumps(GOOD).encode()) is None

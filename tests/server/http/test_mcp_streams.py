@@ -17,7 +17,7 @@ from vaults.errors import VaultUnavailable
 
 @pytest.fixture
 async def site(tmp_path, monkeypatch):
-    monkeypatch.setattr(subscriptions, "CHECK_S", 0.05)
+    monkeypatch.setattr(subscriptions, "GRANT_CHECK_S", 0.05)
     async with served(tmp_path / "data", vaults=("main", "other")) as running:
         running.tokens["second"] = await running.ground.token("second", Role.ADMIN, "main")
         running.tokens["stranger"] = await running.ground.token("stranger", Role.WRITER, "other")

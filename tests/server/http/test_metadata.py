@@ -4,7 +4,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from auth.keys import open_keys
+from auth.keys import open_key_ring
 from server.http.metadata import metadata_routes
 
 URL = "https://mem.example"
@@ -13,7 +13,7 @@ BASE = "/.well-known/oauth-protected-resource"
 
 @pytest.fixture
 def client(tmp_path: Path) -> TestClient:
-    ring = open_keys(tmp_path / "keys")
+    ring = open_key_ring(tmp_path / "keys")
     return TestClient(Starlette(routes=metadata_routes(URL, ["https://id.example"], ring.jwks)))
 
 

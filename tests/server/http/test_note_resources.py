@@ -113,8 +113,8 @@ async def test_memories_come_first_and_every_note_once(site):
             for number in range(3)
         ]
         seen = [uri for uri, _ in await _all_listed(owner)]
-        first = len(resources.STANDING) + 3
-        assert seen[:first] == [*resources.STANDING, *(f"memory://{each}" for each in reversed(ids))]
+        first = len(resources.FIXED_RESOURCES) + 3
+        assert seen[:first] == [*resources.FIXED_RESOURCES, *(f"memory://{each}" for each in reversed(ids))]
         assert len(seen) == len(set(seen)) == first + len(NOTES) + 70
         assert all(uri.startswith("note://") for uri in seen[first:])
         assert [uri for uri, _ in await _all_listed(owner)] == seen

@@ -17,7 +17,7 @@ from tests.noted import folder, put
 from tests.server.http.serving import Ground, Site, served
 from tests.work import PATIENCE_S
 from vaults import registry
-from vaults.registry import Rules
+from vaults.registry import VaultRules
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -47,7 +47,7 @@ BROKEN = REVIEW.replace('search: "[ ] {{ item.text }}"', 'search: "[x] {{ item.t
 async def prepare(ground: Ground) -> dict[str, str]:
     for vault in ("main", "other", "asking"):
         put(folder(ground.loaded.data, vault), NOTES)
-    await ground.control.write(lambda tx: registry.rule(tx, "asking", Rules(destructive="ask")))
+    await ground.control.write(lambda tx: registry.set_rules(tx, "asking", VaultRules(destructive="ask")))
     roles = {"reader": Role.READER, "writer": Role.WRITER, "admin": Role.ADMIN}
     tokens = {name: await ground.token(name, role, "main", preset="full") for name, role in roles.items()}
     return tokens | {"asker": await ground.token("asker", Role.WRITER, "asking", preset="full")}

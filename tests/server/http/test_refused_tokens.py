@@ -10,11 +10,11 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
-from auth.principal import key_of
+from auth.principal import principal_key
 from auth.roles import Role
 from tests.server.http.house import IDP, IDP_KEY, House, open_house, outside
 
-CAROL = key_of(IDP, "carol")
+CAROL = principal_key(IDP, "carol")
 NOW = int(time.time())
 
 
@@ -43,7 +43,7 @@ def signed(key: ed25519.Ed25519PrivateKey, kid: str) -> str:
         (signed(IDP_KEY, "rotated"), 401, "key", None, None),
         ("ya29.opaque", 401, "malformed", None, None),
         (outside(scope="openid"), 403, "scope", CAROL, None),
-        (outside(sub="dave"), 404, "grant", key_of(IDP, "dave"), None),
+        (outside(sub="dave"), 404, "grant", principal_key(IDP, "dave"), None),
     ],
 )
 async def test_the_line_says_which_check_failed(

@@ -16,7 +16,7 @@ import pytest
 
 from server.http.app import allowed_hosts, public_url
 from server.http.certificate import certificate_names
-from server.http.request_head import Envelope, Refusal
+from server.http.request_head import Refusal, RequestHead
 from tests.server.http.certified import write_pair
 from tests.server.http.serving import settings_of
 from vaults.errors import InvalidArgument
@@ -28,7 +28,7 @@ ADDRESSES = ("127.0.0.1", "::1")
 def refusal_of(host: str, hosts: tuple[str, ...]) -> str | None:
     scope = {"path": "/", "headers": [(b"host", host.encode())]}
     try:
-        Envelope.of(scope).check_origin(hosts, ())
+        RequestHead.of(scope).check_origin(hosts, ())
     except Refusal as refusal:
         return refusal.reason
     return None

@@ -22,7 +22,7 @@ NOT_WORDED = frozenset(
 
 def tokens_of_json(content: dict[str, Any]) -> int:
     """Tokens of the JSON as a client writes it for its model."""
-    return tokenizer.count(json.dumps(content, ensure_ascii=False))
+    return tokenizer.count_tokens(json.dumps(content, ensure_ascii=False))
 
 
 def facts(value: Any, name: str = "") -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from server.dispatch import Outcome
+from server.dispatch import CallOutcome
 from server.services import Services
 from server.tools import discover
 from tests.conftest import Asking, asker
@@ -30,7 +30,7 @@ def _filled(value: Any, ids: list[str]) -> Any:
     return json.loads(text)
 
 
-async def _answers(services: Services, ask: Asking) -> list[tuple[str, dict[str, Any], Outcome]]:
+async def _answers(services: Services, ask: Asking) -> list[tuple[str, dict[str, Any], CallOutcome]]:
     put(folder(services.data), {"plan.md": PLAN})
     await indexed(services, 1)
     ids: list[str] = []
@@ -92,12 +92,12 @@ async def test_no_answer_exceeds_its_budget_in_either_form(services: Services, r
     over = {}
     for spec in discover():
         for tool, arguments in EXAMPLES:
-            if tool != spec.name or spec.write_call(arguments) or "{0}" in json.dumps(arguments):
+            if tool != spec.name or spec.is_write(arguments) or "{0}" in json.dumps(arguments):
                 continue
             found = await ask(
                 tool, **{**arguments, "max_tokens": room} | ({"budget_tokens": room} if tool == "context" else {})
             )
-            sizes = tokens_of_json(found.content), tokenizer.count(found.text)
+            sizes = tokens_of_json(found.content), tokenizer.count_tokens(found.text)
             if found.ok and max(sizes) > room:
                 over[f"{tool} {arguments}"] = sizes
     assert not over

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from server import dispatch as dispatching
 from server import vault_admin
-from server.dispatch import Outcome
+from server.dispatch import CallOutcome
 from server.rendering.answers import CUT
 from server.services import Services, open_services
 from server.settings import load
@@ -33,7 +33,7 @@ PLAN = "---\nstatus: open\ntags: [a]\n---\n# Plan\n\nGo with [[Trip]].\n\n## Log
 LONG = PLAN + "".join(f"\n## Part {n}\n\n[[plan]] {'says « ' * 60}\n" for n in range(12)) + "- [ ] do\n- [ ] go\n"
 ROWS = 11
 
-Call = Callable[..., Outcome]
+Call = Callable[..., CallOutcome]
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def _reading() -> list[tuple[str, dict[str, Any]]]:
     for tool, arguments in EXAMPLES:
         spec = registry.get(tool)
         assert spec is not None
-        if not spec.write_call(arguments) and "{" not in json.dumps(list(arguments.values())).replace("{}", ""):
+        if not spec.is_write(arguments) and "{" not in json.dumps(list(arguments.values())).replace("{}", ""):
             reads.append((tool, arguments))
     return reads
 
@@ -111,7 +111,7 @@ def test_both_forms_keep_to_any_budget(call: Call, wanted: tuple[str, dict[str, 
     if not found.ok:
         return  # an example that needs what another one made
     assert tokens_of_json(found.content) <= room, (tool, arguments, room)
-    assert tokenizer.count(found.text) <= room, (tool, arguments, room)
+    assert tokenizer.count_tokens(found.text) <= room, (tool, arguments, room)
     assert found.text.count(CUT) <= 1, "said once"
 
 
@@ -158,7 +158,7 @@ def test_pages_hold_every_row_once_at_any_budget(call: Call, paged: Paged, room:
     assert seen == whole
 
 
-def _rows(paged: Paged, found: Outcome) -> list[tuple[Any, ...]]:
+def _rows(paged: Paged, found: CallOutcome) -> list[tuple[Any, ...]]:
     return [tuple(row.get(name) for name in paged.key) for row in found.content.get(paged.rows, ())]
 
 

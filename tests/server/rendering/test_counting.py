@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.rendering import token_counts
-from server.rendering.plain_text import Answer, Item, render
+from server.rendering.plain_text import EvidenceItem, TextAnswer, render_text
 from vaults.search import tokenizer
 
 PIECES = (
@@ -31,15 +31,17 @@ def row(number: int, said: str) -> dict[str, Any]:
 
 def both(said: list[str]) -> tuple[dict[str, Any], str]:
     content = {"hits": [row(number, each) for number, each in enumerate(said)], "total": len(said)}
-    items = [Item(("fact", "owner now", each["id"], "score 0.5"), {}, each["content"]) for each in content["hits"]]  # type: ignore[index, attr-defined]
-    return content, render(Answer(f"{len(said)} memories.", items))
+    items = [
+        EvidenceItem(("fact", "owner now", each["id"], "score 0.5"), {}, each["content"]) for each in content["hits"]
+    ]  # type: ignore[index, attr-defined]
+    return content, render_text(TextAnswer(f"{len(said)} memories.", items))
 
 
 def check(said: list[str]) -> None:
     content, text = both(said)
-    written = token_counts.sent(content)
-    told = token_counts.tokens(content, written, text, ROOM)
-    assert max(tokenizer.count(written), tokenizer.count(text)) <= told
+    written = token_counts.serialize(content)
+    told = token_counts.count_tokens(content, written, text, ROOM)
+    assert max(tokenizer.count_tokens(written), tokenizer.count_tokens(text)) <= told
 
 
 @given(rows)
@@ -50,18 +52,18 @@ def test_no_answer_takes_more_tokens_than_it_is_said_to(said: list[str]) -> None
 def test_a_text_that_says_less_is_not_counted(monkeypatch: Any) -> None:
     content, text = both(["The harbour opens at nine."] * 10)
     counted: list[str] = []
-    count = tokenizer.count
-    monkeypatch.setattr(tokenizer, "count", lambda each: counted.append(each) or count(each))
-    token_counts.tokens(content, token_counts.sent(content), text, ROOM)
+    count = tokenizer.count_tokens
+    monkeypatch.setattr(tokenizer, "count_tokens", lambda each: counted.append(each) or count(each))
+    token_counts.count_tokens(content, token_counts.serialize(content), text, ROOM)
     assert text not in counted
 
 
 def test_what_does_not_fit_row_by_row_is_counted_whole() -> None:
     content, text = both(["The harbour opens at nine."] * 10)
-    written = token_counts.sent(content)
-    assert token_counts.tokens(content, written, text, 10) == tokenizer.count(written)
+    written = token_counts.serialize(content)
+    assert token_counts.count_tokens(content, written, text, 10) == tokenizer.count_tokens(written)
 
 
 def test_a_text_that_spells_out_more_is_counted() -> None:
     text = "a harbour opens " * 50
-    assert token_counts.tokens({"a": 1}, '{"a": 1}', text, ROOM) == tokenizer.count(text)
+    assert token_counts.count_tokens({"a": 1}, '{"a": 1}', text, ROOM) == tokenizer.count_tokens(text)

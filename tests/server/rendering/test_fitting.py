@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.rendering.truncation import shorten, size
+from server.rendering.truncation import estimate_size, shorten
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +46,18 @@ def test_a_cut_value_stays_what_it_was(value: Any, room: int) -> None:
 @given(VALUES, ROOMS, ROOMS)
 def test_less_room_never_characters_more(value: Any, one: int, other: int) -> None:
     less, more = shorten(value, min(one, other)), shorten(value, max(one, other))
-    assert size(less) <= size(more) <= size(value)
+    assert estimate_size(less) <= estimate_size(more) <= estimate_size(value)
     assert _characters(less) <= _characters(more) <= _characters(value)
 
 
 @given(VALUES)
 def test_what_has_room_is_left_as_it_is(value: Any) -> None:
-    assert shorten(value, size(value) + 2) == value
+    assert shorten(value, estimate_size(value) + 2) == value
 
 
 @given(st.lists(st.text(min_size=1, max_size=400), max_size=20), st.integers(0, 4_000))
 def test_a_list_of_texts_fits_the_room_it_is_given(value: list[str], room: int) -> None:
-    assert size(shorten(value, room)) <= room + 4
+    assert estimate_size(shorten(value, room)) <= room + 4
 
 
 def test_one_long_text_does_not_push_out_the_others() -> None:

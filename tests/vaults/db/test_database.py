@@ -76,7 +76,7 @@ async def test_a_failing_write_by_itself_is_undone_and_counts_as_no_change(db: D
         raise ValueError("no")
 
     before = await db.read(lambda tx: tx.version())
-    for write in (db.write, db.write_alone):
+    for write in (db.write, db.write_exclusive):
         with pytest.raises(ValueError, match="no"):
             await write(broken)
     assert await db.read(lambda tx: (tx.version(), tx.all("SELECT n FROM t"))) == (before, [])
@@ -85,7 +85,7 @@ async def test_a_failing_write_by_itself_is_undone_and_counts_as_no_change(db: D
 
 
 async def test_a_write_alone_shares_its_transaction_with_nobody(db: Database, observer: Counting) -> None:
-    several = [db.write(_put(1)), db.write(_put(2)), db.write_alone(_put(3)), db.write(_put(4)), db.write(_put(5))]  # type: ignore[arg-type]
+    several = [db.write(_put(1)), db.write(_put(2)), db.write_exclusive(_put(3)), db.write(_put(4)), db.write(_put(5))]  # type: ignore[arg-type]
     await asyncio.gather(*several)
     assert observer.groups == [1, 2, 1, 2]
     assert await _count(db) == 5
@@ -170,7 +170,7 @@ async def test_the_writer_is_durable_and_careful(db: Database) -> None:
         names = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout", "secure_delete")
         return {name: raw.execute(f"PRAGMA {name}").fetchone()[0] for name in names}
 
-    assert await db.exclusively(pragmas) == {
+    assert await db.run_on_writer(pragmas) == {
         "journal_mode": "wal",
         "synchronous": 2,
         "foreign_keys": 1,

@@ -9,7 +9,7 @@ import pytest
 
 from vaults.db.connection import Database
 from vaults.db.engine import sqlite
-from vaults.db.migration import Step, migrate, steps
+from vaults.db.migration import MigrationStep, load_migrations, migrate
 from vaults.errors import VaultQuarantined
 from vaults.settings import StorageSettings
 
@@ -28,22 +28,24 @@ async def _tables(db: Database) -> set[str]:
 
 @pytest.mark.parametrize("folder", ["vault", "control"])
 async def test_a_second_start_is_a_no_op(db: Database, folder: str) -> None:
-    assert await migrate(db, folder) == len(steps(folder))
+    assert await migrate(db, folder) == len(load_migrations(folder))
     assert await migrate(db, folder) == 0
 
 
 async def test_a_broken_step_leaves_the_version_before_it(db: Database) -> None:
-    good = Step(1, "0001_a.sql", "CREATE TABLE a (n INTEGER);")
-    broken = Step(2, "0002_b.sql", "CREATE TABLE b (n INTEGER);\nINSERT INTO nowhere VALUES (1);")
+    good = MigrationStep(1, "0001_a.sql", "CREATE TABLE a (n INTEGER);")
+    broken = MigrationStep(2, "0002_b.sql", "CREATE TABLE b (n INTEGER);\nINSERT INTO nowhere VALUES (1);")
     with pytest.raises(sqlite.OperationalError):
         await migrate(db, "vault", (good, broken))
     assert await _tables(db) == {"schema_steps", "a"}
-    repaired = Step(2, "0002_b.sql", "CREATE TABLE b (n INTEGER);")
+    repaired = MigrationStep(2, "0002_b.sql", "CREATE TABLE b (n INTEGER);")
     assert await migrate(db, "vault", (good, repaired)) == 1
 
 
 async def test_a_vault_from_the_future_is_refused_untouched(db: Database) -> None:
-    await migrate(db, "vault", (*steps("vault"), Step(99, "0099_x.sql", "CREATE TABLE x (n INTEGER);")))
+    await migrate(
+        db, "vault", (*load_migrations("vault"), MigrationStep(99, "0099_x.sql", "CREATE TABLE x (n INTEGER);"))
+    )
     with pytest.raises(VaultQuarantined) as refused:
         await migrate(db, "vault")
     assert refused.value.details["reason"] == "future"

@@ -12,11 +12,11 @@ from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
 from tests.fakes import HashEmbedder
 from vaults.db.connection import Database
-from vaults.db.migration import migrate, steps
+from vaults.db.migration import load_migrations, migrate
 from vaults.db.sql import Reader, Writer
 from vaults.domain.maintenance.verification import verify
 from vaults.domain.memories import indexing
-from vaults.domain.memories.memory_model import derived_title
+from vaults.domain.memories.memory_model import derive_title
 from vaults.index import passages
 from vaults.settings import StorageSettings
 
@@ -31,14 +31,14 @@ OLD = (
 
 def _insert(tx: Writer, number: int, content: str, visibility: str, stored_by: str, external: str | None) -> None:
     row = {
-        "seq": number, "id": f"m{number}", "external_id": external, "type": "fact", "title": derived_title(content),
+        "seq": number, "id": f"m{number}", "external_id": external, "type": "fact", "title": derive_title(content),
         "title_derived": 1, "content": content, "tags": "[]", "keywords": "[]", "metadata": "{}", "author": "x",
         "stored_by": stored_by, "workspace": "global", "applies_to": "global", "visibility": visibility,
-        "content_hash": indexing.content_hash(derived_title(content), content, ["", "x"]),
+        "content_hash": indexing.content_hash(derive_title(content), content, ["", "x"]),
         "tier": "warm", "version": 1, "created_at": MOMENT, "updated_at": MOMENT,
     }  # fmt: skip
     tx.run(f"INSERT INTO memories ({', '.join(row)}) VALUES ({', '.join(f':{name}' for name in row)})", row)
-    (cut,) = passages.passages_of("", content, ["x"], 200)
+    (cut,) = passages.cut_passages("", content, ["x"], 200)
     held = cut.columns() | {
         "seq": number, "kind": "memory", "item": number, "ordinal": 0, "source_hash": row["content_hash"],
         "owner": stored_by if visibility == "private" else None, "type": "fact", "tier": "warm", "author": "x",
@@ -54,13 +54,13 @@ def _insert(tx: Writer, number: int, content: str, visibility: str, stored_by: s
 async def planted(opening: Opening) -> Path:
     """A data folder whose vault main is as the version before left it."""
     async with opening() as services:
-        vault_id = services.roster.entry("main").vault_id
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        vault_id = services.registry_cache.entry("main").vault_id
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             path = vault.db.path
     for file in path.parent.glob("vault.*"):
         file.unlink()
     db = Database(path, StorageSettings())
-    await migrate(db, "vault", steps("vault")[:6])
+    await migrate(db, "vault", load_migrations("vault")[:6])
 
     def plant(tx: Writer) -> None:
         info = [("vault_id", vault_id), ("model", HashEmbedder().identity.key)]
@@ -75,7 +75,7 @@ async def planted(opening: Opening) -> Path:
 
 async def _person(services: Services, name: str) -> Asking:
     row = (name, "local", "main", "admin", MOMENT)
-    await services.board.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
     return asker(services, Caller(local(name), "main", Role.ADMIN, "http"))
 
 
@@ -89,7 +89,7 @@ async def test_private_text_moves_into_an_index_of_its_own(opening: Opening, pla
             )
         }  # fmt: skip
 
-    async with opening() as services, services.pool.lease(services.roster.entry("main")) as vault:
+    async with opening() as services, services.pool.lease(services.registry_cache.entry("main")) as vault:
         found = await vault.db.read(held)
         assert found == {
             "passages_fts": [1], "private_fts": [2, 3], "passages_pairs": [4], "private_pairs": [2, 3],

@@ -15,12 +15,12 @@ from server.services import Services
 from tests.conftest import Opening, asker, local
 from tests.fakes import HashEmbedder
 from vaults.db.connection import Database
-from vaults.db.migration import migrate, steps
+from vaults.db.migration import load_migrations, migrate
 from vaults.db.sql import Reader, Row, Writer
 from vaults.domain.maintenance import reindexing
 from vaults.domain.maintenance.verification import verify
 from vaults.domain.memories import indexing
-from vaults.domain.memories.memory_model import derived_title
+from vaults.domain.memories.memory_model import derive_title
 from vaults.index import passages
 from vaults.settings import StorageSettings
 from vaults.vault import Vault
@@ -63,10 +63,10 @@ def _insert(tx: Writer, number: int, old: Old) -> None:
     tags = list(old.tags)
     labels = [*tags, "", old.author]
     row = {
-        "seq": number, "id": f"m{number}", "type": "fact", "title": derived_title(old.content), "title_derived": 1,
+        "seq": number, "id": f"m{number}", "type": "fact", "title": derive_title(old.content), "title_derived": 1,
         "content": old.content, "tags": json.dumps(tags), "keywords": "[]", "metadata": json.dumps({"floor": number}),
         "author": old.author, "stored_by": old.private_to or "owner", "workspace": "global", "applies_to": "global",
-        "content_hash": indexing.content_hash(derived_title(old.content), old.content, labels),
+        "content_hash": indexing.content_hash(derive_title(old.content), old.content, labels),
         "parent": old.parent, "position": old.position, "visibility": "private" if old.private_to else "shared",
         "archived_at": MOMENT if old.archived else None, "superseded_by": "m1" if old.superseded else None,
         "expires_at": MOMENT if old.expired else None, "tier": "warm", "version": 1, "created_at": MOMENT,
@@ -74,7 +74,7 @@ def _insert(tx: Writer, number: int, old: Old) -> None:
     }  # fmt: skip
     tx.run(f"INSERT INTO memories ({', '.join(row)}) VALUES ({', '.join(f':{name}' for name in row)})", row)
     tx.many("INSERT INTO memory_tags (memory, tag) VALUES (?, ?)", [(number, tag) for tag in tags])
-    for ordinal, cut in enumerate(passages.passages_of("", old.content, labels, 200)):
+    for ordinal, cut in enumerate(passages.cut_passages("", old.content, labels, 200)):
         seq = tx.insert(
             "INSERT INTO passages (kind, item, ordinal, title, body, labels, text_hash, source_hash)"
             " VALUES ('memory', ?, ?, '', ?, ?, ?, ?)",
@@ -98,13 +98,13 @@ def _embed(tx: Writer, seq: int, text_hash: str, text: str) -> None:
 async def planted(opening: Opening, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A data folder whose vault main is as the first version left it; nothing is cut anew until chores come back."""
     async with opening() as services:
-        vault_id = services.roster.entry("main").vault_id
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        vault_id = services.registry_cache.entry("main").vault_id
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             path = vault.db.path
     for file in path.parent.glob("vault.*"):
         file.unlink()
     db = Database(path, StorageSettings())
-    await migrate(db, "vault", steps("vault")[:1])
+    await migrate(db, "vault", load_migrations("vault")[:1])
 
     def plant(tx: Writer) -> None:
         info = [("vault_id", vault_id), ("model", HashEmbedder().identity.key)]
@@ -114,7 +114,7 @@ async def planted(opening: Opening, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     await db.write(plant)
     await db.close()
-    monkeypatch.setattr("server.services.CHORES", ())
+    monkeypatch.setattr("server.services.BACKGROUND_JOBS", ())
     return path
 
 
@@ -132,14 +132,14 @@ async def _kept(path: Path) -> list[Row]:
 
 async def _finished(vault: Vault) -> None:
     """Wait for the work in the background."""
-    assert vault._paying is not None
-    await vault._paying
+    assert vault._background_work is not None
+    await vault._background_work
 
 
 async def _seen(services: Services, who: str, query: str, **more: Any) -> set[int]:
     row = (who, "local", "main", "admin", MOMENT)
     insert = "INSERT INTO grants VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
-    await services.board.write(lambda tx: tx.run(insert, row))
+    await services.access_cache.write(lambda tx: tx.run(insert, row))
     ask = asker(services, Caller(local(who), "main", Role.ADMIN, "http"))
     found = set()
     for mode in ("keyword", "semantic"):
@@ -150,10 +150,10 @@ async def _seen(services: Services, who: str, query: str, **more: Any) -> set[in
 
 async def test_filters_hold_before_anything_is_cut_anew(opening: Opening, planted: Path) -> None:
     async with opening() as services:
-        async with services.pool.lease(services.roster.entry("main")) as vault:
-            vault.nudge()  # vectors are paid, nothing is cut
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+            vault.start_background_work()  # vectors are paid, nothing is cut
             await _finished(vault)
-            assert await vault.db.read(reindexing.is_recut_owed)
+            assert await vault.db.read(reindexing.is_rechunk_pending)
         everything = {n for n, old in enumerate(OLD, 1) if not (old.archived or old.superseded or old.expired)}
         assert await _seen(services, "bob", "harbour") == everything - {4}
         assert await _seen(services, "ann", "harbour") == everything
@@ -167,10 +167,10 @@ async def test_what_the_background_tells_is_all_there_and_no_vector_moves(
     opening: Opening, planted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vectors = await _kept(planted)
-    monkeypatch.setattr("server.services.CHORES", (reindexing.RECUT,))
-    async with opening() as services, services.pool.lease(services.roster.entry("main")) as vault:
+    monkeypatch.setattr("server.services.BACKGROUND_JOBS", (reindexing.RECHUNK,))
+    async with opening() as services, services.pool.lease(services.registry_cache.entry("main")) as vault:
         await _finished(vault)
-        assert not await vault.db.read(reindexing.is_recut_owed)
+        assert not await vault.db.read(reindexing.is_rechunk_pending)
         report = await verify(vault)
         assert report.agrees, report.findings
         assert report.owed == 0
@@ -194,9 +194,9 @@ async def test_a_vault_without_its_model_is_cut_anew_and_owes_nothing_more(
     opening: Opening, planted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vectors = await _kept(planted)
-    monkeypatch.setattr("server.services.CHORES", (reindexing.RECUT,))
+    monkeypatch.setattr("server.services.BACKGROUND_JOBS", (reindexing.RECHUNK,))
     async with opening({"embedding.engine": "off"}) as services:
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             await _finished(vault)
             assert await vault.db.read(_vectors) == vectors
             owed = await vault.db.read(lambda tx: tx.all("SELECT passage FROM embedding_queue"))
@@ -209,28 +209,28 @@ async def test_cutting_anew_that_was_cut_off_goes_on_at_the_next_opening(
 ) -> None:
     vectors = await _kept(planted)
     monkeypatch.setattr(reindexing, "PAGE", 2)
-    rebuild, pages = reindexing._rebuild, iter(range(3))
+    rebuild, pages = reindexing._rebuild_page, iter(range(3))
 
     def dying(vault: Vault, tx: Writer, after: int) -> tuple[int, int] | None:
         if next(pages, None) is None:
             raise KeyError("killed")
         return rebuild(vault, tx, after)
 
-    async with opening() as services, services.pool.lease(services.roster.entry("main")) as vault:
+    async with opening() as services, services.pool.lease(services.registry_cache.entry("main")) as vault:
         with monkeypatch.context() as patched:
-            patched.setattr(reindexing, "_rebuild", dying)
+            patched.setattr(reindexing, "_rebuild_page", dying)
             with pytest.raises(KeyError):
-                await reindexing.recut(vault)
-        assert await vault.db.read(reindexing.is_recut_owed)
+                await reindexing.rechunk(vault)
+        assert await vault.db.read(reindexing.is_rechunk_pending)
         told = await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM passages WHERE author IS NOT NULL"))
         assert told == 6, "three pages of two"
         assert 4 not in await _seen(services, "bob", "harbour")
         await asker(services)("remember", content="Stored in between", parent="talk", position=1)
         await asker(services)("memory_forget", ids=["m2"])
-    monkeypatch.setattr("server.services.CHORES", (reindexing.RECUT,))
-    async with opening() as services, services.pool.lease(services.roster.entry("main")) as vault:
+    monkeypatch.setattr("server.services.BACKGROUND_JOBS", (reindexing.RECHUNK,))
+    async with opening() as services, services.pool.lease(services.registry_cache.entry("main")) as vault:
         await _finished(vault)
-        assert not await vault.db.read(reindexing.is_recut_owed)
+        assert not await vault.db.read(reindexing.is_rechunk_pending)
         report = await verify(vault)
         assert report.agrees, report.findings
         assert set(vectors) <= set(await vault.db.read(_vectors))
@@ -239,8 +239,8 @@ async def test_cutting_anew_that_was_cut_off_goes_on_at_the_next_opening(
 async def test_a_vault_that_holds_nothing_owes_nothing(tmp_path: Path) -> None:
     db = Database(tmp_path / "empty.db", StorageSettings())
     try:
-        await migrate(db, "vault", steps("vault")[:1])
+        await migrate(db, "vault", load_migrations("vault")[:1])
         await migrate(db, "vault")
-        assert not await db.read(reindexing.is_recut_owed)
+        assert not await db.read(reindexing.is_rechunk_pending)
     finally:
         await db.close()

@@ -89,21 +89,21 @@ async def test_what_is_no_full_commit_is_refused(ask: Asking, commit: str) -> No
 async def test_orphans_are_told_by_the_repository(services: Services, project: Path) -> None:
     first = committed(project, "first")
     second = committed(project, "second")
-    async with services.pool.lease(services.roster.entry("project")) as vault:
-        assert await commit_anchors.orphans(vault, [first, second, FULL], first) == {second, FULL}
-        assert await commit_anchors.orphans(vault, [first], FULL) is None
-        assert await commit_anchors.orphans(vault, [first] * 300 + [FULL], first) == {FULL}
-        beyond = [first, *(f"{number:040x}" for number in range(commit_anchors.ASKED - 1)), FULL]
-        found = await commit_anchors.orphans(vault, beyond, first)
+    async with services.pool.lease(services.registry_cache.entry("project")) as vault:
+        assert await commit_anchors.find_orphans(vault, [first, second, FULL], first) == {second, FULL}
+        assert await commit_anchors.find_orphans(vault, [first], FULL) is None
+        assert await commit_anchors.find_orphans(vault, [first] * 300 + [FULL], first) == {FULL}
+        beyond = [first, *(f"{number:040x}" for number in range(commit_anchors.MAX_COMMITS_CHECKED - 1)), FULL]
+        found = await commit_anchors.find_orphans(vault, beyond, first)
         assert found is not None
         assert FULL not in found
 
 
 async def test_a_vault_without_a_repository_has_no_orphans(services: Services, tmp_path: Path) -> None:
     committed(tmp_path, "a repository around the server's data is nobody's")
-    async with services.pool.lease(services.roster.entry("main")) as vault:
-        assert await commit_anchors.present(vault) is None
-        assert await commit_anchors.orphans(vault, [FULL], FULL) is None
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+        assert await commit_anchors.find_current_commit(vault) is None
+        assert await commit_anchors.find_orphans(vault, [FULL], FULL) is None
 
 
 async def test_the_settings_may_name_a_repository(opening: Opening, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -112,8 +112,8 @@ async def test_the_settings_may_name_a_repository(opening: Opening, tmp_path_fac
     async with opening({"notes.repository": str(code)}) as services:
         ask = asking(services, "main")
         assert await _anchor(ask, await _stored(ask, "of the code beside")) == first
-        async with services.pool.lease(services.roster.entry("main")) as vault:
-            assert await commit_anchors.orphans(vault, [first, FULL], first) == {FULL}
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+            assert await commit_anchors.find_orphans(vault, [first, FULL], first) == {FULL}
 
 
 async def test_a_damaged_repository_hinders_no_memory(services: Services, project: Path) -> None:
@@ -131,13 +131,13 @@ async def test_anchors_are_exported_and_imported(services: Services, project: Pa
     ask = asking(services, "main")
     await _stored(ask, "speaks of a commit", anchor_commit=FULL)
     await _stored(ask, "speaks of none")
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         await export(vault, tmp_path / "out", ("jsonl", "markdown"))
     lines = [json.loads(line) for line in (tmp_path / "out" / "memories.jsonl").read_text().splitlines()]
     assert [line.get("anchor_commit") for line in lines] == [FULL, None]
     assert any(f'anchor_commit: "{FULL}"' in path.read_text() for path in (tmp_path / "out" / "memories").iterdir())
     committed(project, "what is imported does not speak of it")
-    async with services.pool.lease(services.roster.entry("project")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("project")) as vault:
         await import_jsonl(vault, Actor("owner", "owner"), tmp_path / "out" / "memories.jsonl")
     listed = (await asking(services, "project")("memory_list", order="oldest")).content["memories"]
     assert [memory.get("anchor_commit") for memory in listed] == [FULL, None]

@@ -40,7 +40,7 @@ async def test_everything_derived_is_rebuilt_the_same(opening: Opening) -> None:
                 "remember", content=f"ship number {n} in the harbour\n\n" + "a paragraph in the middle " * n, tags=["t"]
             )
         before = [(await ask("recall", query=query, limit=20)).content["hits"] for query in QUERIES]
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
 
             def drop(tx: object) -> None:
                 for table in [*sorted(_derived_tables() - _FOLLOWING), "passages"]:

@@ -8,7 +8,7 @@ from server.services import Services
 from tests.conftest import Asking
 from vaults.domain.memories.memory_model import Actor
 from vaults.domain.retrieval import full_texts
-from vaults.domain.retrieval.full_texts import Portion
+from vaults.domain.retrieval.full_texts import FetchLimits
 
 LINES = "".join(f"line {number} of it\n" for number in range(100))
 
@@ -17,15 +17,15 @@ LINES = "".join(f"line {number} of it\n" for number in range(100))
 @pytest.mark.parametrize(
     ("portion", "cut_by"),
     [
-        (Portion(), None),
-        (Portion(max_lines=10), "max_lines"),
-        (Portion(from_line=95, max_lines=50), None),
-        (Portion(max_bytes=200), "max_bytes"),
-        (Portion(max_lines=50, max_bytes=200), "max_bytes"),
+        (FetchLimits(), None),
+        (FetchLimits(max_lines=10), "max_lines"),
+        (FetchLimits(from_line=95, max_lines=50), None),
+        (FetchLimits(max_bytes=200), "max_bytes"),
+        (FetchLimits(max_lines=50, max_bytes=200), "max_bytes"),
     ],
 )
 async def test_what_cut_a_text_is_told(
-    services: Services, ask: Asking, kind: str, portion: Portion, cut_by: str | None
+    services: Services, ask: Asking, kind: str, portion: FetchLimits, cut_by: str | None
 ) -> None:
     if kind == "note":
         await ask("note_write", path="long", content=LINES)
@@ -34,6 +34,6 @@ async def test_what_cut_a_text_is_told(
         ref = (await ask("remember", content=LINES)).content["id"]
         if portion.from_line > 1:
             pytest.skip("of a memory the lines before are told as missing")
-    async with services.pool.lease(services.roster.entry("main")) as vault:
-        found = await full_texts.one(vault, Actor("local:cli", "cli"), ref, portion)
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+        found = await full_texts.fetch_one(vault, Actor("local:cli", "cli"), ref, portion)
     assert found.cut_by == cut_by

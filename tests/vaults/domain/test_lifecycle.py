@@ -73,7 +73,7 @@ async def test_a_purge_leaves_nothing_in_any_file(ask: Asking, services: Service
 
 async def test_purging_needs_an_admin(services: Services, ask: Asking) -> None:
     one = await _id(ask, "Dear to the writer")
-    await services.board.write(
+    await services.access_cache.write(
         lambda tx: tx.run("INSERT INTO grants VALUES ('w', 'local', 'main', 'writer', '2026-01-01T00:00:00Z')")
     )
     writer = asker(services, Caller(local("w"), "main", Role.WRITER, "http"))
@@ -107,7 +107,7 @@ async def test_a_link_shows_on_both_and_only_once(ask: Asking) -> None:
 async def test_private_memories_exist_for_their_owner_alone(services: Services, ask: Asking) -> None:
     for name in ("ann", "bob"):
         row = (name, "local", "main", "admin", "2026-01-01T00:00:00Z")
-        await services.board.write(lambda tx, row=row: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+        await services.access_cache.write(lambda tx, row=row: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
     ann = asker(services, Caller(local("ann"), "main", Role.ADMIN, "http"))
     bob = asker(services, Caller(local("bob"), "main", Role.ADMIN, "http"))
     one = await _id(ann, "My birthday is in May", visibility="private", external_id="bday")
@@ -133,7 +133,7 @@ async def test_reading_counts_as_use(ask: Asking, services: Services) -> None:
     one = await _id(ask, "Often read")
     for _ in range(3):
         await ask("memory_get", ids=[one])
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         await vault.settle()
         assert await vault.db.read(lambda tx: tx.value("SELECT times FROM memory_accesses")) == 3
 
@@ -179,7 +179,7 @@ async def test_purging_the_newer_one_brings_the_older_one_back(ask: Asking) -> N
 async def test_a_long_name_may_store_and_supersede(services: Services) -> None:
     name = "n" * 255
     row = (name, "local", "main", "writer", "2026-01-01T00:00:00Z")
-    await services.board.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
     ask = asker(services, Caller(local(name), "main", Role.WRITER, "http"))
     one = await _id(ask, "Mine")
     assert (await ask("memory_supersede", id=one, content="Still mine")).ok
@@ -193,7 +193,7 @@ async def test_a_purge_says_what_it_did_when_the_disk_has_no_room_to_tidy_up(
     async def full() -> None:
         raise StorageFull("the disk is full; nothing was written")
 
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         monkeypatch.setattr(vault.db, "checkpoint", full)
     assert (await ask("memory_forget", ids=[one], purge=True)).content["forgotten"] == [one]
     assert (await ask("memory_get", ids=[one])).content["missing"] == [one]

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, Field, ValidationError
 
 from vaults.domain.memories.memory_model import Label, Text
-from vaults.domain.text.validation_messages import plain
+from vaults.domain.text.validation_messages import simplify
 
 
 class _Given(BaseModel):
@@ -28,4 +28,4 @@ class _Given(BaseModel):
 def test_a_length_is_told_in_what_it_is_counted_in(given: dict[str, object], told: str) -> None:
     with pytest.raises(ValidationError) as refused:
         _Given.model_validate(given)
-    assert plain(refused.value.errors()[0]["msg"]) == told
+    assert simplify(refused.value.errors()[0]["msg"]) == told

@@ -24,7 +24,7 @@ class Two:
 async def two(services: Services) -> Two:
     for name in ("ann", "bob"):
         row = (name, "local", "main", "admin", "2026-01-01T00:00:00Z")
-        await services.board.write(lambda tx, row=row: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+        await services.access_cache.write(lambda tx, row=row: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
     ann, bob = (asker(services, Caller(local(name), "main", Role.ADMIN, "http")) for name in ("ann", "bob"))
     return Two(ann, bob)
 

@@ -105,10 +105,10 @@ async def test_the_text_survives_a_model_that_is_down_and_gets_its_vector_later(
 
 async def _settled(services: Services) -> None:
     """Wait for the background work of vault main, which the sweep after a start began."""
-    async with asyncio.timeout(PATIENCE_S), services.pool.lease(services.roster.entry("main")) as vault:
-        vault.nudge()
+    async with asyncio.timeout(PATIENCE_S), services.pool.lease(services.registry_cache.entry("main")) as vault:
+        vault.start_background_work()
         while vault.busy:
-            await asyncio.wait({vault._paying})  # type: ignore[arg-type]
+            await asyncio.wait({vault._background_work})  # type: ignore[arg-type]
 
 
 async def test_a_changed_model_is_noticed_and_everything_embedded_anew(opening: Opening) -> None:

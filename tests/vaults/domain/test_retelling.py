@@ -33,7 +33,7 @@ async def _count(ask: Asking) -> int:
 
 
 async def _writer(services: Services, name: str = "w") -> Asking:
-    await services.board.write(
+    await services.access_cache.write(
         lambda tx: tx.run(
             "INSERT INTO grants VALUES (:name, 'local', 'main', 'writer', '2026-01-01T00:00:00Z')", {"name": name}
         )
@@ -228,7 +228,7 @@ async def test_superseding_twice_by_the_same_memory_survives_an_export(
         await ask("memory_supersede", id=old["id"], content="Package manager: pnpm")
     folder = tmp_path / "out"
     folder.mkdir()
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         await exports.export(vault, folder, ["jsonl"])
         for one in (await ask("memory_list", include_archived=True)).content["memories"]:
             await ask("memory_forget", ids=[one["id"]], purge=True)
@@ -237,9 +237,9 @@ async def test_superseding_twice_by_the_same_memory_survives_an_export(
     assert [memory["content"] for memory in alive] == ["Package manager: pnpm"]
 
 
-async def _imported(services: Services, path: Path, lines: list[dict[str, Any]]) -> imports.Tally:
+async def _imported(services: Services, path: Path, lines: list[dict[str, Any]]) -> imports.ImportTally:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         return await imports.import_jsonl(vault, Actor("owner", "owner"), path)
 
 
@@ -282,8 +282,8 @@ async def test_a_memory_of_an_older_vault_is_known_by_its_former_key(services: S
     from vaults.domain.memories.memory_model import MemoryFields
 
     one = await _told(ask)
-    async with services.pool.lease(services.roster.entry("main")) as vault:
-        former = storage._former_key(Actor("owner", "owner"), MemoryFields(content=TEXT), "global")
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+        former = storage._former_duplicate_key(Actor("owner", "owner"), MemoryFields(content=TEXT), "global")
         await vault.db.write(lambda tx: tx.run("UPDATE memories SET duplicate_key = ?", (former,)))
     again = await _told(ask, tags=["x"])
     assert again["id"] == one["id"]

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaults.domain.continuity.checkpoints import SHOWN, Difference, difference
+from vaults.domain.continuity.checkpoints import MAX_PATHS_SHOWN, StateDiff, diff_states
 
 LEAF = st.none() | st.booleans() | st.integers(-3, 3) | st.floats(allow_nan=False) | st.text("ab/~", max_size=2)
 JSON = st.recursive(
@@ -25,7 +25,7 @@ def _at(state: Any, pointer: str) -> Any:
 
 @given(STATE, STATE)
 def test_every_path_leads_to_what_it_says(before: dict[str, Any], after: dict[str, Any]) -> None:
-    found = difference(before, after)
+    found = diff_states(before, after)
     mended = copy.deepcopy(before)
     for path in (*found.added, *found.changed, *found.removed):
         *parents, _ = path.split("/")
@@ -35,19 +35,19 @@ def test_every_path_leads_to_what_it_says(before: dict[str, Any], after: dict[st
             del inside[name]
         else:
             inside[name] = copy.deepcopy(_at(after, path))
-    assert difference(mended, after) == Difference()
+    assert diff_states(mended, after) == StateDiff()
     assert repr(mended) == repr(after) or mended == after
 
 
 @given(STATE)
 def test_a_state_does_not_differ_from_itself(state: dict[str, Any]) -> None:
-    assert difference(state, copy.deepcopy(state)) == Difference()
+    assert diff_states(state, copy.deepcopy(state)) == StateDiff()
 
 
 def test_one_and_true_are_two_things() -> None:
-    assert difference({"a": [1]}, {"a": [True]}).changed == ["/a"]
+    assert diff_states({"a": [1]}, {"a": [True]}).changed == ["/a"]
 
 
 def test_a_difference_is_bounded() -> None:
-    found = difference({}, {str(number): 0 for number in range(SHOWN + 1)})
-    assert (len(found.added), found.truncated) == (SHOWN, True)
+    found = diff_states({}, {str(number): 0 for number in range(MAX_PATHS_SHOWN + 1)})
+    assert (len(found.added), found.truncated) == (MAX_PATHS_SHOWN, True)

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
-from vaults.domain.import_export.exports import STAGE, export, staged
-from vaults.domain.import_export.imports import Tally, import_jsonl
+from vaults.domain.import_export.exports import STAGE_FOLDER, export, open_stage
+from vaults.domain.import_export.imports import ImportTally, import_jsonl
 from vaults.domain.memories.memory_model import Actor
 from vaults.errors import Conflict, EmbeddingUnavailable, InvalidArgument
 from vaults.vault import Vault
@@ -29,7 +29,7 @@ OWNER = Actor("owner", "owner")
 
 @pytest.fixture
 async def vault(services: Services) -> AsyncIterator[Vault]:
-    async with services.pool.lease(services.roster.entry("main")) as held:
+    async with services.pool.lease(services.registry_cache.entry("main")) as held:
         yield held
 
 
@@ -97,8 +97,8 @@ def test_import_of_an_export_is_the_same(
         folder = tmp_path_factory.mktemp("data")
         async with opening(vaults=("a", "b"), data=folder / "data") as services:
             async with (
-                services.pool.lease(services.roster.entry("a")) as first,
-                services.pool.lease(services.roster.entry("b")) as second,
+                services.pool.lease(services.registry_cache.entry("a")) as first,
+                services.pool.lease(services.registry_cache.entry("b")) as second,
             ):
                 tally = await import_jsonl(first, OWNER, written(folder / "in.jsonl", lines))
                 assert (tally.stored, tally.rejected) == (len(lines), 0), rejected(folder / "in.jsonl")
@@ -216,7 +216,7 @@ async def test_archived_and_superseded_memories_come_back_as_such(
     out = await everything(vault, tmp_path / "out")
     assert {json.loads(line)["external_id"] for line in out.splitlines()} == {first, second, gone}
     async with opening(data=tmp_path / "other") as services:
-        async with services.pool.lease(services.roster.entry("main")) as other:
+        async with services.pool.lease(services.registry_cache.entry("main")) as other:
             await import_jsonl(other, OWNER, tmp_path / "out" / "memories.jsonl")
             assert await everything(other, tmp_path / "out2") == out
         there = asker(services)
@@ -234,7 +234,7 @@ async def test_links_between_memories_come_back(vault: Vault, tmp_path: Path, as
     links = [json.loads(line).get("links") for line in out.splitlines()]
     assert links == [None, [[first, "causes", second], [second, "part of", first]]]
     async with opening(data=tmp_path / "other") as services:
-        async with services.pool.lease(services.roster.entry("main")) as other:
+        async with services.pool.lease(services.registry_cache.entry("main")) as other:
             await import_jsonl(other, OWNER, tmp_path / "out" / "memories.jsonl")
             assert await everything(other, tmp_path / "out2") == out
             dangling = {"content": "x", "links": [["a", "to", "nobody"], [first, "to", first]]}
@@ -245,7 +245,7 @@ async def test_imported_memories_have_their_vectors_at_once(vault: Vault, tmp_pa
     lines = [{"content": f"memory {n} of the blue safe", "external_id": str(n)} for n in range(600)]
     seen: list[tuple[int, int]] = []
 
-    def progress(tally: Tally) -> None:
+    def progress(tally: ImportTally) -> None:
         seen.append((tally.read, tally.stored))
 
     tally = await import_jsonl(vault, OWNER, written(tmp_path / "in.jsonl", lines), progress)
@@ -261,7 +261,7 @@ async def test_without_a_model_everything_is_stored_and_the_vectors_owed(tmp_pat
         raise EmbeddingUnavailable("no model today")
 
     async with opening(load_model=broken) as services:
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             tally = await import_jsonl(vault, OWNER, written(tmp_path / "in.jsonl", [{"content": "kept anyway"}]))
         assert (tally.stored, tally.owed) == (1, 1)
         assert (await asker(services)("recall", query="kept")).content["hits"]
@@ -298,12 +298,12 @@ async def test_a_failed_export_leaves_the_former_one(vault: Vault, tmp_path: Pat
     with pytest.raises(RuntimeError):
         await export(vault, tmp_path, ["jsonl", "markdown"], fail)
     assert (tmp_path / "memories.jsonl").read_bytes() == before
-    assert not (tmp_path / STAGE).exists()
+    assert not (tmp_path / STAGE_FOLDER).exists()
 
 
 async def test_two_exports_into_one_folder_do_not_mix(vault: Vault, tmp_path: Path, ask: Asking) -> None:
     await ask("remember", content="first")
-    with staged(tmp_path, ["jsonl"]):
+    with open_stage(tmp_path, ["jsonl"]):
         with pytest.raises(Conflict):
             await export(vault, tmp_path, ["jsonl"])
     assert await export(vault, tmp_path, ["jsonl"]) == 1

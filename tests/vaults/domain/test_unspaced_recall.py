@@ -11,13 +11,13 @@ from server.services import Services
 from tests.conftest import Asking
 from vaults.db.sql import Reader
 from vaults.domain.maintenance.reindexing import reindex
-from vaults.index.unspaced_scripts import grams
+from vaults.index.unspaced_scripts import to_pairs
 from vaults.vault import Vault
 
 
 @pytest.fixture
 async def vault(services: Services) -> AsyncIterator[Vault]:
-    async with services.pool.lease(services.roster.entry("main")) as held:
+    async with services.pool.lease(services.registry_cache.entry("main")) as held:
         yield held
 
 
@@ -35,7 +35,7 @@ def _pairs(tx: Reader) -> dict[int, str]:
 
 def _due(tx: Reader) -> dict[int, str]:
     rows = tx.all("SELECT seq, title, body, labels FROM passages")
-    due = {int(row[0]): grams(f"{row[1]}\n{row[2]}\n{row[3]}") for row in rows}
+    due = {int(row[0]): to_pairs(f"{row[1]}\n{row[2]}\n{row[3]}") for row in rows}
     return {seq: pairs for seq, pairs in due.items() if pairs}
 
 

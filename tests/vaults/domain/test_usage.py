@@ -19,7 +19,7 @@ from tests.work import sqlite_steps
 from vaults import clock
 from vaults.db.sql import Reader, Writer
 from vaults.domain.continuity import feedback, usage_report
-from vaults.domain.continuity.usage_report import Spent, ToolUse
+from vaults.domain.continuity.usage_report import ToolUsage, UsageReport
 from vaults.domain.maintenance import growth
 from vaults.vault import Vault
 
@@ -50,20 +50,22 @@ def write(tx: Writer, events: Iterable[Event]) -> None:
 
 @pytest.fixture
 async def vault(services: Services) -> AsyncIterator[Vault]:
-    async with services.pool.lease(services.roster.entry("main")) as held:
+    async with services.pool.lease(services.registry_cache.entry("main")) as held:
         yield held
 
 
-async def counted(vault: Vault, events: Iterable[Event], since: str = LONG_AGO, *, by_caller: bool = False) -> Spent:
+async def counted(
+    vault: Vault, events: Iterable[Event], since: str = LONG_AGO, *, by_caller: bool = False
+) -> UsageReport:
     await vault.db.write(lambda tx: write(tx, events))
-    return await usage_report.spent(vault, since, by_caller=by_caller)
+    return await usage_report.read_usage(vault, since, by_caller=by_caller)
 
 
 async def test_a_vault_nobody_called_cost_nothing(vault: Vault) -> None:
     found = await counted(vault, [])
     assert (found.sessions, found.tools, found.resumed, found.saved) == (0, [], 0, 0)
-    assert usage_report.savings(found, 4000).net == 0
-    assert usage_report.savings(found, 4000).percent is None
+    assert usage_report.estimate_savings(found, 4000).net == 0
+    assert usage_report.estimate_savings(found, 4000).percent is None
 
 
 async def test_calls_are_counted_by_tool_busiest_first(vault: Vault) -> None:
@@ -72,8 +74,8 @@ async def test_calls_are_counted_by_tool_busiest_first(vault: Vault) -> None:
     aside = [Event("claims", type="claim", resource="src/db.ts"), Event("claims", type="release", resource="x")]
     found = await counted(vault, [*failed, *aside, *recalls])
     assert found.tools == [
-        ToolUse("recall", 100, 0, 50.0, 95.0, 200, 2000),
-        ToolUse("remember", 2, 1, 3.2, 250.0, 2, 20),
+        ToolUsage("recall", 100, 0, 50.0, 95.0, 200, 2000),
+        ToolUsage("remember", 2, 1, 3.2, 250.0, 2, 20),
     ]
     assert not found.truncated
 
@@ -82,7 +84,7 @@ async def test_only_what_came_since_is_counted(vault: Vault) -> None:
     old, new = Event(at="2026-11-01T00:00:00.000Z"), Event(at="2026-11-02T00:00:00.000Z")
     found = await counted(vault, [old, old, new], "2026-11-02T00:00:00.000Z")
     assert [use.calls for use in found.tools] == [1]
-    assert (await usage_report.spent(vault, "2026-11-03T00:00:00.000Z", by_caller=True)).tools == []
+    assert (await usage_report.read_usage(vault, "2026-11-03T00:00:00.000Z", by_caller=True)).tools == []
 
 
 async def test_sessions_that_opened_something_are_what_is_spared(vault: Vault) -> None:
@@ -92,7 +94,7 @@ async def test_sessions_that_opened_something_are_what_is_spared(vault: Vault) -
     failed = replace(taken, type="tool_call", outcome="not_found", tokens_out=0)
     pack = Event("context", saved=12_000, tokens_out=2400)
     found = await counted(vault, [resumed, taken, nothing_there, failed, pack])
-    saved = usage_report.savings(replace(found, sessions=2), schemas=4000)
+    saved = usage_report.estimate_savings(replace(found, sessions=2), schemas=4000)
     assert (saved.cold_starts_avoided, saved.estimated, saved.overhead, saved.responses) == (2, 15_350, 8000, 3300)
     assert saved.net == 15_350 - 8000 - 3300
     assert saved.percent == round(100 * saved.net / 16_000, 1)
@@ -100,14 +102,14 @@ async def test_sessions_that_opened_something_are_what_is_spared(vault: Vault) -
 
 
 async def test_callers_are_named_as_people_know_them(services: Services, vault: Vault) -> None:
-    await services.board.write(
+    await services.access_cache.write(
         lambda tx: tx.run("INSERT INTO grants VALUES ('alice', 'local', 'main', 'writer', '2026-01-01T00:00:00Z')")
     )
     assert (await asker(services, Caller(local("alice"), "main", Role.WRITER, "http"))("status")).ok
     assert (await asker(services, Caller(owner("cli"), "main", Role.ADMIN, "cli"))("status")).ok
     found = await counted(vault, [Event(owner="local|gone")], by_caller=True)
     assert {use.who: use.calls for use in found.callers} == {"alice": 1, "owner": 1, "local|gone": 1}
-    assert (await usage_report.spent(vault, LONG_AGO, by_caller=False)).callers == []
+    assert (await usage_report.read_usage(vault, LONG_AGO, by_caller=False)).callers == []
 
 
 async def test_a_long_log_is_counted_in_steps_that_grow_with_its_length(vault: Vault) -> None:
@@ -118,11 +120,11 @@ async def test_a_long_log_is_counted_in_steps_that_grow_with_its_length(vault: V
         await vault.db.write(lambda tx, events=events: write(tx, events))  # type: ignore[misc]
         steps.append(
             await vault.db.read(
-                lambda tx: sqlite_steps(tx, lambda: usage_report.counted(tx, LONG_AGO, by_caller=True))  # type: ignore[misc]
+                lambda tx: sqlite_steps(tx, lambda: usage_report.count_usage(tx, LONG_AGO, by_caller=True))  # type: ignore[misc]
             )
         )
     assert steps[1] < 1.2 * 8 * steps[0]
-    found = await usage_report.spent(vault, LONG_AGO, by_caller=True)
+    found = await usage_report.read_usage(vault, LONG_AGO, by_caller=True)
     assert sum(use.calls for use in found.tools) == 50_000
     assert found.tools[0].p50_ms == pytest.approx(250, rel=0.02)
     assert found.tools[0].p95_ms == pytest.approx(475, rel=0.02)
@@ -131,11 +133,11 @@ async def test_a_long_log_is_counted_in_steps_that_grow_with_its_length(vault: V
 async def test_of_a_longer_log_the_newest_are_counted_and_it_says_since_when(
     vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(usage_report, "MOST", 10)
+    monkeypatch.setattr(usage_report, "MAX_EVENTS", 10)
     days = [f"2026-11-{day:02}T00:00:00.000Z" for day in range(1, 16)]
     found = await counted(vault, [Event(at=day) for day in days])
     assert (found.truncated, found.since, found.tools[0].calls) == (True, days[5], 10)
-    exact = await usage_report.spent(vault, days[5], by_caller=False)
+    exact = await usage_report.read_usage(vault, days[5], by_caller=False)
     assert (exact.truncated, exact.since, exact.tools[0].calls) == (False, days[5], 10)
 
 
@@ -182,7 +184,7 @@ async def test_growth_is_counted_by_the_day_things_came_whatever_they_say_of_the
             (f"{digits[:8]}-{digits[8:]}-7000-8000-000000000000",),
         )
     )
-    grown = await vault.db.read(lambda tx: growth.grown(tx, "owner"))
+    grown = await vault.db.read(lambda tx: growth.count_growth(tx, "owner"))
     assert [(day.memories, day.notes, day.size) for day in grown] == [(1, 0, 10)]
     assert grown[0].day in {clock.ago(120)[:10], clock.now()[:10]}  # to 66 s
 
@@ -193,8 +195,8 @@ async def test_growth_counts_no_private_memory_of_another(services: Services, va
     def of(viewer: str) -> int:
         return len(grown[viewer])
 
-    def read(tx: Reader) -> dict[str, list[growth.Day]]:
-        return {viewer: growth.grown(tx, viewer) for viewer in ("owner", "local|bob")}
+    def read(tx: Reader) -> dict[str, list[growth.DayGrowth]]:
+        return {viewer: growth.count_growth(tx, viewer) for viewer in ("owner", "local|bob")}
 
     grown = await vault.db.read(read)
     assert (of("owner"), of("local|bob")) == (1, 0)

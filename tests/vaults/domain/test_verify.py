@@ -15,7 +15,7 @@ from vaults.domain.maintenance.reindexing import reindex
 from vaults.domain.maintenance.verification import verify
 from vaults.errors import EmbeddingUnavailable
 from vaults.index.projection import SNAPSHOT
-from vaults.index.vector_index import Stamp, VectorChange
+from vaults.index.vector_index import SnapshotStamp, VectorChange
 from vaults.vault import Vault
 
 LONG = "\n\n".join(f"Paragraph {n} about the harbour, its tides and the {n} ships." for n in range(60))
@@ -25,7 +25,7 @@ LONG = "\n\n".join(f"Paragraph {n} about the harbour, its tides and the {n} ship
 async def vault(services: Services, ask: Asking) -> AsyncIterator[Vault]:
     for content in ("tea at four", "the blue safe holds the key", LONG):
         assert (await ask("remember", content=content, tags=["a", "b"], title=content[:20])).ok
-    async with services.pool.lease(services.roster.entry("main")) as held:
+    async with services.pool.lease(services.registry_cache.entry("main")) as held:
         yield held
 
 
@@ -94,7 +94,7 @@ async def test_dangling_rows_are_found(vault: Vault) -> None:
         raw.execute("INSERT INTO embeddings VALUES (999, 'm', 't', x'00', 99)")
         raw.execute("PRAGMA foreign_keys=ON")
 
-    await vault.db.exclusively(plant)
+    await vault.db.run_on_writer(plant)
     assert "rows_dangling" in await codes(vault)
     await reindex(vault)
     assert await codes(vault) == set()
@@ -105,7 +105,7 @@ async def test_a_saved_index_that_holds_something_else_is_found(vault: Vault) ->
     assert model is not None
     last = await vault.db.read(lambda tx: tx.value("SELECT last FROM vector_clock"))
     index = await vault.projection.current(model, last)
-    stamp = Stamp(vault.entry.vault_id, model.key, model.width, 0)
+    stamp = SnapshotStamp(vault.entry.vault_id, model.key, model.width, 0)
     index.save(vault.folder / SNAPSHOT, stamp)
     assert await codes(vault) == set()
     index.apply([VectorChange(1, None)], last)
@@ -129,7 +129,7 @@ async def test_vectors_that_are_owed_are_no_disagreement(opening: Opening) -> No
 
     async with opening(load_model=broken) as services:
         assert (await asker(services)("remember", content="kept")).ok
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             report = await verify(vault)
             assert report.agrees
             assert [found.code for found in report.findings] == ["vectors_owed"]

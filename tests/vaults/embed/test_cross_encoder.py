@@ -16,10 +16,10 @@ from tests.vaults.embed import tiny_cross
 from tests.vaults.embed.tiny_cross import TOKENS
 from vaults.embed import bundled
 from vaults.embed.cross_encoder import CrossEncoderService
-from vaults.embed.cross_encoder_model import CrossOptions, load_cross
+from vaults.embed.cross_encoder_model import CrossEncoderOptions, load_cross_encoder
 from vaults.errors import EmbeddingUnavailable
 
-OPTIONS = CrossOptions(model=None, device="cpu", threads=1, max_tokens=512, timeout_s=60, cache=100)
+OPTIONS = CrossEncoderOptions(model=None, device="cpu", threads=1, max_tokens=512, timeout_s=60, cache=100)
 TEXTS = ["a dog sat on the mat", "cat", "", "the red house " * 30, "東京 🙂", "a blue cat ran far away"]
 
 
@@ -28,7 +28,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_cross.build(tmp_path_factory.mktemp("cross") / "tiny-cross")
 
 
-def options(folder: Path | str, **changes: Any) -> CrossOptions:
+def options(folder: Path | str, **changes: Any) -> CrossEncoderOptions:
     return dataclasses.replace(OPTIONS, model=str(folder), **changes)
 
 
@@ -64,19 +64,19 @@ def test_a_score_is_one_sigmoid_of_the_models_logit_whatever_its_files_say(
     if activation == "Identity":
         more = {"sbert_ce_default_activation_function": "torch.nn.modules.linear.Identity"}  # as old models say it
     folder = copied(tiny, tmp_path, **(more if activation else {}))
-    scores = load_cross(options(folder)).score("the cat", TEXTS)
+    scores = load_cross_encoder(options(folder)).score("the cat", TEXTS)
     np.testing.assert_allclose(scores, by_hand(tiny, "the cat", TEXTS), atol=1e-5)
     assert max(scores) - min(scores) > 0.1
 
 
 def test_a_score_does_not_depend_on_the_other_texts(tiny: Path) -> None:
-    model = load_cross(options(tiny))
+    model = load_cross_encoder(options(tiny))
     alone = [model.score("the cat", [text])[0] for text in TEXTS]
     np.testing.assert_allclose(model.score("the cat", TEXTS), alone, atol=1e-5)
 
 
 def test_no_more_is_read_than_the_model_can_and_the_setting_allows(tiny: Path) -> None:
-    wide, narrow = load_cross(options(tiny)), load_cross(options(tiny, max_tokens=16))
+    wide, narrow = load_cross_encoder(options(tiny)), load_cross_encoder(options(tiny, max_tokens=16))
     start = "the cat sat on the mat "
     assert wide.score("a dog", [start * 100]) == pytest.approx(wide.score("a dog", [start * 9]), abs=1e-6)
     assert narrow.score("a dog", [start * 9]) == pytest.approx(narrow.score("a dog", [start * 3]), abs=1e-6)
@@ -85,7 +85,7 @@ def test_no_more_is_read_than_the_model_can_and_the_setting_allows(tiny: Path) -
 
 
 def test_texts_no_tokenizer_takes_get_a_score(tiny: Path) -> None:
-    scores = load_cross(options(tiny)).score("lone \ud800 surrogate", ["lone \udfff surrogate", "\x00", ""])
+    scores = load_cross_encoder(options(tiny)).score("lone \ud800 surrogate", ["lone \udfff surrogate", "\x00", ""])
     assert all(0 < score < 1 for score in scores)
 
 
@@ -143,5 +143,5 @@ async def test_the_librarys_own_format_is_accepted(tiny: Path, tmp_path: Path) -
     from sentence_transformers import CrossEncoder
 
     CrossEncoder(str(tiny), device="cpu", local_files_only=True).save_pretrained(str(tmp_path / "saved"))
-    saved = load_cross(options(tmp_path / "saved")).score("the cat", TEXTS)
-    np.testing.assert_allclose(saved, load_cross(options(tiny)).score("the cat", TEXTS), atol=1e-6)
+    saved = load_cross_encoder(options(tmp_path / "saved")).score("the cat", TEXTS)
+    np.testing.assert_allclose(saved, load_cross_encoder(options(tiny)).score("the cat", TEXTS), atol=1e-6)

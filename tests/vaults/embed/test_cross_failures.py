@@ -14,7 +14,7 @@ import pytest
 from tests.vaults.embed.scripted import Clock
 from tests.work import PATIENCE_S
 from vaults.embed.cross_encoder import CrossEncoderService
-from vaults.embed.cross_encoder_model import CrossOptions, Scorer
+from vaults.embed.cross_encoder_model import CrossEncoderOptions, Scorer
 from vaults.embed.cross_encoder_thread import PAUSE_S
 from vaults.errors import EmbeddingUnavailable
 
@@ -51,7 +51,7 @@ class Gate:
 
 def service_with(load: Callable[[], Scorer], clock: Clock | None = None, **more: Any) -> CrossEncoderService:
     values = {"model": "m", "device": "cpu", "threads": 1, "max_tokens": 64, "timeout_s": 30, "cache": 100} | more
-    return CrossEncoderService(CrossOptions(**values), load, clock=clock or time.monotonic)
+    return CrossEncoderService(CrossEncoderOptions(**values), load, clock=clock or time.monotonic)
 
 
 async def reached(service: CrossEncoderService, status: str) -> None:

@@ -15,9 +15,9 @@ import pytest
 from vaults.embed import bundled
 from vaults.embed.backend import Embedder
 from vaults.embed.engines import load_embedder
-from vaults.embed.preparation import TOLERANCE, prepare
+from vaults.embed.preparation import TOLERANCE, prepare_model
 from vaults.embed.prepared_model import TOKENIZER, find_prepared
-from vaults.embed.torch_engine import load_original
+from vaults.embed.torch_engine import load_sentence_transformer
 from vaults.errors import InvalidArgument
 from vaults.observer import NullObserver
 from vaults.settings import EmbeddingSettings
@@ -42,7 +42,7 @@ def prepared_settings() -> EmbeddingSettings:
     settings = EmbeddingSettings()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what torch says while it is imported is not ours
-        prepare(settings)
+        prepare_model(settings)
     return settings
 
 
@@ -141,28 +141,28 @@ def tiny(original: Embedder, tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_preparing_makes_a_verified_copy_once_and_again_when_the_original_changes(tiny: Any, tmp_path: Path) -> None:
     folder = tiny("mean", 40)
     settings = EmbeddingSettings(model=str(folder), models_dir=str(tmp_path))
-    threads = [threading.Thread(target=prepare, args=(settings,)) for _ in range(2)]
+    threads = [threading.Thread(target=prepare_model, args=(settings,)) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    first = prepare(settings)
+    first = prepare_model(settings)
     made = (first.folder / TOKENIZER).stat().st_mtime_ns
-    assert (prepare(settings).folder / TOKENIZER).stat().st_mtime_ns == made
+    assert (prepare_model(settings).folder / TOKENIZER).stat().st_mtime_ns == made
     assert (first.identity.width, first.manifest.max_tokens) == (32, 40)
     assert {path.name for path in tmp_path.iterdir()} <= {".lock", first.identity.revision}
-    expected = load_original(folder, device="cpu", threads=1).encode(TEXTS, normalize_embeddings=True)
+    expected = load_sentence_transformer(folder, device="cpu", threads=1).encode(TEXTS, normalize_embeddings=True)
     assert np.abs(load_embedder(settings).embed(TEXTS) - expected).max() <= TOLERANCE
 
     (first.folder / TOKENIZER).write_text("{}")
     assert find_prepared(settings) is None
-    assert prepare(settings).is_intact()
+    assert prepare_model(settings).is_intact()
 
 
 def test_a_model_with_other_pooling_is_refused_and_leaves_nothing(tiny: Any, tmp_path: Path) -> None:
     settings = EmbeddingSettings(model=str(tiny("cls", 40)), models_dir=str(tmp_path))
     with pytest.raises(InvalidArgument, match="can only be served by sentence-transformers"):
-        prepare(settings)
+        prepare_model(settings)
     assert {path.name for path in tmp_path.iterdir()} <= {".lock"}
     found = load_embedder(settings)
     assert found.embed(["still served"]).shape == (1, 32)
@@ -173,10 +173,10 @@ def test_a_copy_that_gives_other_vectors_is_not_put_in_place(
 ) -> None:
     from vaults.embed import onnx_engine
 
-    pool = onnx_engine._pool
-    monkeypatch.setattr(onnx_engine, "_pool", lambda hidden, mask: pool(hidden, mask) + 2e-5)
+    pool = onnx_engine._pool_mean
+    monkeypatch.setattr(onnx_engine, "_pool_mean", lambda hidden, mask: pool(hidden, mask) + 2e-5)
     with pytest.raises(InvalidArgument, match="other vectors"):
-        prepare(EmbeddingSettings(model=str(tiny("mean", 32)), models_dir=str(tmp_path)))
+        prepare_model(EmbeddingSettings(model=str(tiny("mean", 32)), models_dir=str(tmp_path)))
     assert {path.name for path in tmp_path.iterdir()} <= {".lock"}
 
 

@@ -7,13 +7,13 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaults.embed.batches import cut
-from vaults.embed.priority_queue import Lane, Lanes, Ticket
+from vaults.embed.batches import split_into_batches
+from vaults.embed.priority_queue import EmbeddingRequest, Priority, PriorityQueue
 
 
 @given(st.lists(st.integers(0, 900), max_size=80), st.integers(1, 600), st.integers(1, 40))
 def test_slices_hold_every_text_once_and_stay_within_their_budget(lengths: list[int], budget: int, most: int) -> None:
-    groups = cut(lengths, budget=budget, most=most)
+    groups = split_into_batches(lengths, budget=budget, most=most)
     assert sorted(place for group in groups for place in group) == list(range(len(lengths)))
     for group in groups:
         assert 1 <= len(group) <= most
@@ -22,33 +22,33 @@ def test_slices_hold_every_text_once_and_stay_within_their_budget(lengths: list[
     assert flat == sorted(flat)
 
 
-def _put(lanes: Lanes, lane: Lane, texts: list[str]) -> Ticket:
+def _put(lanes: PriorityQueue, lane: Priority, texts: list[str]) -> EmbeddingRequest:
     loop = asyncio.get_running_loop()
-    ticket = Ticket(loop.create_future(), loop, [None] * len(texts), len(texts))
+    ticket = EmbeddingRequest(loop.create_future(), loop, [None] * len(texts), len(texts))
     lanes.put(lane, texts, ticket, retry_after_s=1.0)
     return ticket
 
 
 async def test_a_lane_passed_over_eight_times_gets_a_slice() -> None:
-    lanes = Lanes(limit=100, batch=1)
-    _put(lanes, Lane.IMPORT, ["import"])
-    _put(lanes, Lane.QUERY, [f"query {n}" for n in range(20)])
+    lanes = PriorityQueue(limit=100, batch=1)
+    _put(lanes, Priority.IMPORT, ["import"])
+    _put(lanes, Priority.QUERY, [f"query {n}" for n in range(20)])
     taken = [lanes.take()[0].text for _ in range(10)]
     assert taken.index("import") == 8
 
 
 async def test_a_long_text_is_served_with_its_window_however_many_short_ones_follow() -> None:
-    lanes = Lanes(limit=1000, batch=4)
-    _put(lanes, Lane.WRITE, ["long " * 500, "a", "b", "c"])
-    _put(lanes, Lane.WRITE, [f"short {n}" for n in range(50)])
+    lanes = PriorityQueue(limit=1000, batch=4)
+    _put(lanes, Priority.WRITE, ["long " * 500, "a", "b", "c"])
+    _put(lanes, Priority.WRITE, [f"short {n}" for n in range(50)])
     taken = [item.text for _ in range(2) for item in lanes.take()]
     assert taken == ["a", "b", "c", "long " * 500]
 
 
 async def test_the_count_of_waiting_texts_comes_back_to_zero() -> None:
-    lanes = Lanes(limit=1000, batch=8)
-    gone = _put(lanes, Lane.WRITE, [f"text {n % 30}" for n in range(60)])
-    _put(lanes, Lane.WRITE, ["text 3", "other"])
+    lanes = PriorityQueue(limit=1000, batch=8)
+    gone = _put(lanes, Priority.WRITE, [f"text {n % 30}" for n in range(60)])
+    _put(lanes, Priority.WRITE, ["text 3", "other"])
     lanes.take()
     lanes.drop(gone)
     while lanes.queued:

@@ -11,29 +11,29 @@ from vaults.embed import bundled
 from vaults.embed.digests import sha256_of
 from vaults.embed.engines import load_embedder, model_info
 from vaults.embed.model_source import ModelSource, find_source, revision_of
-from vaults.embed.preparation import prepare
+from vaults.embed.preparation import prepare_model
 from vaults.embed.prepared_model import (
     FORMAT,
     MANIFEST,
     Manifest,
     find_prepared,
+    fingerprint_file,
+    fingerprint_originals,
     manifest_bytes,
-    mark_of,
     models_folder,
-    original_marks,
 )
 from vaults.errors import EmbeddingUnavailable
 from vaults.settings import EmbeddingSettings
 
 
 def copy_of(models: Path, model: str = bundled.NAME, original: ModelSource | None = None) -> Path:
-    """A copy as ``prepare`` leaves it, with small files in place of a model."""
+    """A copy as ``prepare_model`` leaves it, with small files in place of a model."""
     revision = revision_of(original) if original else bundled.DIGEST
     folder = models / revision
     folder.mkdir(parents=True)
     (folder / "model.onnx").write_bytes(b"graph")
-    files = (mark_of(folder / "model.onnx", "model.onnx", sha256_of(folder / "model.onnx")),)
-    marks = original_marks(original) if original else ()
+    files = (fingerprint_file(folder / "model.onnx", "model.onnx", sha256_of(folder / "model.onnx")),)
+    marks = fingerprint_originals(original) if original else ()
     manifest = Manifest(FORMAT, model, Path(model).name, revision, 384, 256, 0, "mean", files, marks)
     (folder / MANIFEST).write_bytes(manifest_bytes(manifest))
     return folder
@@ -134,7 +134,7 @@ def test_a_model_that_is_not_here_is_never_fetched(settings: EmbeddingSettings) 
     with pytest.raises(EmbeddingUnavailable, match="not on this machine"):
         load_embedder(absent)
     with pytest.raises(EmbeddingUnavailable, match="not on this machine"):
-        prepare(absent)
+        prepare_model(absent)
     assert model_info(absent).source is None
 
 

@@ -74,7 +74,7 @@ def test_disk_failures_are_typed_and_clean(
 
 def test_a_disk_that_is_really_full_is_storage_full() -> None:
     def write() -> None:
-        with Path("/dev/full").open("wb", buffering=0) as full, atomic._typed():
+        with Path("/dev/full").open("wb", buffering=0) as full, atomic._translate_os_errors():
             atomic.write_all(full.fileno(), memoryview(b"x"))
 
     with pytest.raises(StorageFull):

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from tests.work import PATIENCE_S
 from vaults.errors import InvalidArgument, StrongroomError
-from vaults.files.tree import Stamp, Tree
-from vaults.files.writes.renames import Place, exchange
+from vaults.files.tree import FileStamp, Tree
+from vaults.files.writes.renames import FolderEntry, exchange
 
 SECRET = b"canary 7f3a"
-NOBODY = Stamp(len(SECRET), 0, 0, 0)
+NOBODY = FileStamp(len(SECRET), 0, 0, 0)
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def outside_of(vault: Path) -> dict[str, tuple[bytes | None, int]]:
     }
 
 
-def operations(tree: Tree, path: str, stamp: Stamp = NOBODY) -> dict[str, Callable[[], object]]:
+def operations(tree: Tree, path: str, stamp: FileStamp = NOBODY) -> dict[str, Callable[[], object]]:
     return {
         "read": lambda: tree.read(path, 100),
         "create": lambda: tree.create(path, b"planted"),
@@ -108,7 +108,7 @@ def test_links_are_never_followed(vault: Path, link: str) -> None:
     (vault / "through").symlink_to("../outside")
     (vault / "chain").symlink_to("through")
     target = (vault / link).stat()
-    stamp = Stamp(target.st_size, target.st_mtime_ns, target.st_ino, target.st_dev)
+    stamp = FileStamp(target.st_size, target.st_mtime_ns, target.st_ino, target.st_dev)
     with untouched(vault):
         for name, operation in operations(tree, link, stamp).items():
             if name != "move to":
@@ -165,7 +165,7 @@ def test_a_folder_swapped_for_a_link_under_a_call_leads_nowhere_else(vault: Path
         descriptor = os.open(vault, os.O_RDONLY)
         try:
             while not over.is_set():
-                assert exchange(Place(descriptor, "folder"), Place(descriptor, ".link"))
+                assert exchange(FolderEntry(descriptor, "folder"), FolderEntry(descriptor, ".link"))
                 swaps += 1
         finally:
             os.close(descriptor)
@@ -190,8 +190,8 @@ def test_a_folder_swapped_for_a_link_under_a_call_leads_nowhere_else(vault: Path
 def _exchanges(vault: Path) -> bool:
     descriptor = os.open(vault, os.O_RDONLY)
     try:
-        return exchange(Place(descriptor, "folder"), Place(descriptor, ".link")) and exchange(
-            Place(descriptor, "folder"), Place(descriptor, ".link")
+        return exchange(FolderEntry(descriptor, "folder"), FolderEntry(descriptor, ".link")) and exchange(
+            FolderEntry(descriptor, "folder"), FolderEntry(descriptor, ".link")
         )
     finally:
         os.close(descriptor)
@@ -218,5 +218,5 @@ def _try_all(tree: Tree, done: dict[str, int]) -> None:
         attempt("replace", lambda: tree.replace("folder/note.md", b"again", content.stamp))  # type: ignore[attr-defined]
     stamp = attempt("create", lambda: tree.create("folder/deep/new.md", b"planted"))
     stamp = stamp or tree.stamp("folder/deep/new.md")
-    if isinstance(stamp, Stamp):
+    if isinstance(stamp, FileStamp):
         attempt("remove", lambda: tree.remove("folder/deep/new.md", stamp))

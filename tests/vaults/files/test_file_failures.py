@@ -98,7 +98,7 @@ def test_the_bytes_are_durable_before_the_exchange_and_the_name_after(
         steps.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
         real_sync(descriptor)
 
-    def rename(source: renames.Place, target: renames.Place, flags: int) -> bool:
+    def rename(source: renames.FolderEntry, target: renames.FolderEntry, flags: int) -> bool:
         steps.append("rename")
         return real_rename(source, target, flags)
 

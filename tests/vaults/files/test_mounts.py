@@ -40,9 +40,9 @@ def test_a_disk_is_known_by_its_innermost_mount(
     table = tmp_path / "mountinfo"
     table.write_text(TABLE)
     monkeypatch.setattr(mounts, "_MOUNTS", table)
-    assert mounts.network_disk(Path(folder)) == disk
+    assert mounts.find_network_disk(Path(folder)) == disk
 
 
 def test_a_system_without_a_table_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mounts, "_MOUNTS", tmp_path / "none")
-    assert mounts.network_disk(tmp_path) is None
+    assert mounts.find_network_disk(tmp_path) is None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaults.errors import InvalidArgument
-from vaults.files.paths import check_creatable, conflict_path, is_note, key, located, note_path
+from vaults.files.paths import check_creatable, collision_key, conflict_path, is_note, normalize_path, to_note_path
 
 CLIMBING = [
     "..",
@@ -135,7 +135,7 @@ CREATABLE = [
 
 @pytest.mark.parametrize("text", CLIMBING, ids=ascii)
 def test_a_path_that_could_mean_another_place_is_refused(text: str) -> None:
-    for rule in (located, note_path, check_creatable):
+    for rule in (normalize_path, to_note_path, check_creatable):
         with pytest.raises(InvalidArgument) as caught:
             rule(text)
         assert caught.value.details["field"] == "path"
@@ -143,7 +143,7 @@ def test_a_path_that_could_mean_another_place_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ODD_BUT_READABLE, ids=ascii)
 def test_names_that_exist_elsewhere_can_be_read_but_not_made(text: str) -> None:
-    assert located(text) == text
+    assert normalize_path(text) == text
 
 
 @pytest.mark.parametrize("text", UNCREATABLE, ids=ascii)
@@ -155,19 +155,19 @@ def test_a_name_that_some_system_refuses_or_hides_is_not_creatable(text: str) ->
 @pytest.mark.parametrize("text", CREATABLE, ids=ascii)
 def test_ordinary_names_of_any_language_are_creatable(text: str) -> None:
     check_creatable(text)
-    assert note_path(text) == text
+    assert to_note_path(text) == text
 
 
 def test_a_notes_suffix_is_appended_once() -> None:
-    assert note_path("a/b") == "a/b.md"
-    assert note_path("2024.10") == "2024.10.md"
-    assert note_path("a.MD") == "a.MD"
-    assert note_path("a.markdown") == "a.markdown"
-    assert located("folder/") == "folder"
+    assert to_note_path("a/b") == "a/b.md"
+    assert to_note_path("2024.10") == "2024.10.md"
+    assert to_note_path("a.MD") == "a.MD"
+    assert to_note_path("a.markdown") == "a.markdown"
+    assert normalize_path("folder/") == "folder"
     with pytest.raises(InvalidArgument):
-        note_path("folder/")
+        to_note_path("folder/")
     with pytest.raises(InvalidArgument):
-        note_path("x" * 1023)
+        to_note_path("x" * 1023)
     assert is_note("a.Md")
     assert not is_note("a.mdx")
 
@@ -188,24 +188,24 @@ def test_a_notes_suffix_is_appended_once() -> None:
     ],
 )
 def test_names_are_one_whatever_their_case_and_normal_form(one: str, other: str, same: bool) -> None:
-    assert (key(one) == key(other)) is same
+    assert (collision_key(one) == collision_key(other)) is same
 
 
 @given(st.text())
 def test_identity_is_stable(text: str) -> None:
-    assert key(key(text)) == key(text)
+    assert collision_key(collision_key(text)) == collision_key(text)
     for form in ("NFC", "NFD"):
-        assert key(unicodedata.normalize(form, text)) == key(text)
-    assert key(text.casefold()) == key(text)
+        assert collision_key(unicodedata.normalize(form, text)) == collision_key(text)
+    assert collision_key(text.casefold()) == collision_key(text)
 
 
 @given(st.text(alphabet=st.sampled_from("./\\~%2eEfF5cC aé\x00\n\u202e-"), max_size=30))
 def test_whatever_is_let_through_stays_inside(text: str) -> None:
     try:
-        path = located(text)
+        path = normalize_path(text)
     except InvalidArgument:
         return
-    assert path == located(path)
+    assert path == normalize_path(path)
     assert not set(path.split("/")) & {"", ".", ".."}
     assert "\\" not in path
 

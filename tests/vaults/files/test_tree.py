@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from vaults.errors import AlreadyExists, Conflict, InvalidArgument, NotFound, ReadOnly, TooLarge, VaultUnavailable
-from vaults.files.tree import Stamp, Tree
+from vaults.files.tree import FileStamp, Tree
 from vaults.files.writes import replacement
 from vaults.files.writes.late_writes import LateWrites
 
@@ -118,7 +118,7 @@ def test_two_saves_during_the_exchange_are_both_kept(tree: Tree, vault: Path, mo
     prepared = tree.prepare("note.md", b"new", stamp)
     real, calls = replacement.exchange, 0
 
-    def exchange(one: replacement.Place, other: replacement.Place) -> bool:
+    def exchange(one: replacement.FolderEntry, other: replacement.FolderEntry) -> bool:
         nonlocal calls
         calls += 1
         if calls <= 2:
@@ -312,5 +312,5 @@ def test_only_so_many_taken_files_are_kept_open(vault: Path) -> None:
 
 
 def test_a_stamp_survives_a_remount() -> None:
-    assert Stamp(1, 2, 3, 4).same(Stamp(1, 2, 3, 5))
-    assert not Stamp(1, 2, 3, 4).same(Stamp(1, 3, 3, 4))
+    assert FileStamp(1, 2, 3, 4).same(FileStamp(1, 2, 3, 5))
+    assert not FileStamp(1, 2, 3, 4).same(FileStamp(1, 3, 3, 4))

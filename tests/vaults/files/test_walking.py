@@ -10,8 +10,8 @@ import pytest
 
 from vaults.errors import InvalidArgument
 from vaults.files import note_walk
-from vaults.files.paths import located
-from vaults.files.tree import Reason, Tree, Walk
+from vaults.files.paths import normalize_path
+from vaults.files.tree import SkipReason, Tree, WalkResult
 
 
 @pytest.fixture
@@ -27,11 +27,11 @@ def plant(vault: Path, *paths: str) -> None:
         (vault / path).write_bytes(path.encode())
 
 
-def found(walk: Walk) -> set[str]:
+def found(walk: WalkResult) -> set[str]:
     return {note.path for note in walk.found}
 
 
-def skipped(walk: Walk) -> dict[str, str]:
+def skipped(walk: WalkResult) -> dict[str, str]:
     return {entry.path: entry.reason for entry in walk.skipped}
 
 
@@ -43,7 +43,7 @@ def test_notes_are_found_in_every_folder_and_other_files_are_not(vault: Path) ->
     assert (walk.skipped, walk.unread) == ([], [])
     for note in walk.found:
         assert note.stamp == Tree(vault).stamp(note.path)
-        assert located(note.path) == note.path
+        assert normalize_path(note.path) == note.path
 
 
 def test_hidden_names_and_folders_of_programs_are_left_out(vault: Path) -> None:
@@ -58,7 +58,7 @@ def test_excluded_patterns_and_the_ignore_file_are_gitignores(vault: Path) -> No
     tree = Tree(vault, exclude=["drafts/"])
     walk = tree.walk()
     assert found(walk) == {"a.md", "x/d.md", "kept/private.md", "kept/e.md"}
-    assert skipped(walk) == {".strongroomignore": Reason.BAD_PATTERN}
+    assert skipped(walk) == {".strongroomignore": SkipReason.BAD_PATTERN}
     for path, covered in (
         ("a.md", True),
         ("private.md", False),
@@ -114,10 +114,10 @@ def test_odd_files_are_passed_over_with_a_reason(vault: Path, tmp_path: Path) ->
         "loop": "symbolic link",
         "pipe.md": "not a regular file",
         "socket.md": "not a regular file",
-        "back\\slash.md": Reason.UNUSABLE,
-        "new\nline.md": Reason.UNUSABLE,
-        "~folder": Reason.UNUSABLE,
-        "%2e%2e": Reason.UNUSABLE,
+        "back\\slash.md": SkipReason.UNUSABLE,
+        "new\nline.md": SkipReason.UNUSABLE,
+        "~folder": SkipReason.UNUSABLE,
+        "%2e%2e": SkipReason.UNUSABLE,
     }
 
 
@@ -129,7 +129,7 @@ def test_names_that_are_not_utf8_are_passed_over_and_can_be_shown(vault: Path) -
     Path(os.fsdecode(os.fsencode(vault) + b"/caf\xe9.md")).write_bytes(b"")
     walk = Tree(vault).walk()
     assert found(walk) == set()
-    assert skipped(walk) == {"caf\ufffd.md": Reason.NOT_UTF8, "f\ufffd": Reason.NOT_UTF8}
+    assert skipped(walk) == {"caf\ufffd.md": SkipReason.NOT_UTF8, "f\ufffd": SkipReason.NOT_UTF8}
 
 
 def test_depth_has_an_end(vault: Path) -> None:
@@ -161,14 +161,14 @@ def test_a_folder_that_cannot_be_listed_is_unread_and_the_others_are_found(
     vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(vault, "a/x.md", "b/y.md", "c/z.md")
-    real = note_walk.enter
+    real = note_walk.open_subfolder
 
     def enter(folder: int, name: str) -> int:
         if name == "b":
             raise PermissionError(13, "no")
         return real(folder, name)
 
-    monkeypatch.setattr(note_walk, "enter", enter)
+    monkeypatch.setattr(note_walk, "open_subfolder", enter)
     walk = Tree(vault).walk()
     assert found(walk) == {"a/x.md", "c/z.md"}
     assert walk.unread == ["b"]

@@ -13,9 +13,9 @@ import pytest
 
 from tests.work import PATIENCE_S
 from vaults.files.atomic import write_atomic
-from vaults.files.watch.folder_watcher import Changed, Watcher
+from vaults.files.watch.folder_watcher import ChangedPaths, Watcher
 
-EVERYTHING = Changed(frozenset(), rescan=True)
+EVERYTHING = ChangedPaths(frozenset(), rescan=True)
 
 
 class Consumer:
@@ -25,10 +25,10 @@ class Consumer:
         self.watcher = watcher
         self._items = watcher.changes()
 
-    async def next(self) -> Changed:
+    async def next(self) -> ChangedPaths:
         return await asyncio.wait_for(anext(self._items), PATIENCE_S)
 
-    async def named(self, note: Path) -> Changed:
+    async def named(self, note: Path) -> ChangedPaths:
         """The first item that names what changed, while a note is saved again for each look at everything: on a slow
         machine a storm may not be over yet, and such a look may see the note before it is told."""
         async with asyncio.timeout(PATIENCE_S):
@@ -57,8 +57,8 @@ async def watching(root: Path, **settings: Any) -> AsyncIterator[Consumer]:
         await watcher.close()
 
 
-def paths(*names: str) -> Changed:
-    return Changed(frozenset(names), rescan=False)
+def paths(*names: str) -> ChangedPaths:
+    return ChangedPaths(frozenset(names), rescan=False)
 
 
 @pytest.fixture

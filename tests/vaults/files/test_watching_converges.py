@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.work import PATIENCE_S
-from vaults.files.watch.folder_watcher import Changed, Watcher
+from vaults.files.watch.folder_watcher import ChangedPaths, Watcher
 
 # Another process, so that it runs between any two steps of the watcher.
 CHURN = """
@@ -71,7 +71,7 @@ class Reader:
         self.known: dict[str, int] = {}
         self.rescans = 0
 
-    def look(self, changed: Changed) -> None:
+    def look(self, changed: ChangedPaths) -> None:
         self.rescans += changed.rescan
         for path in [""] if changed.rescan else changed.paths:
             inside = f"{path}/" if path else ""

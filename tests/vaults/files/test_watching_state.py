@@ -18,9 +18,9 @@ import pytest
 
 from tests.work import PATIENCE_S
 from vaults.files.watch import folder_watcher, watchfiles_source
-from vaults.files.watch.folder_watcher import Changed, Watcher
+from vaults.files.watch.folder_watcher import ChangedPaths, Watcher
 
-EVERYTHING = Changed(frozenset(), rescan=True)
+EVERYTHING = ChangedPaths(frozenset(), rescan=True)
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 
@@ -32,14 +32,14 @@ def root(tmp_path: Path) -> Path:
 
 
 @asynccontextmanager
-async def closing(watcher: Watcher) -> AsyncIterator[AsyncIterator[Changed]]:
+async def closing(watcher: Watcher) -> AsyncIterator[AsyncIterator[ChangedPaths]]:
     try:
         yield watcher.changes()
     finally:
         await watcher.close()
 
 
-async def following(items: AsyncIterator[Changed]) -> Changed:
+async def following(items: AsyncIterator[ChangedPaths]) -> ChangedPaths:
     return await asyncio.wait_for(anext(items), PATIENCE_S)
 
 
@@ -115,7 +115,7 @@ async def test_everything_is_looked_at_from_time_to_time(root: Path) -> None:
     async with closing(watcher) as items:
         for _ in range(3):
             assert await following(items) == EVERYTHING
-        watcher.scanned(10.0)  # the next in 1,000 s
+        watcher.record_full_look(10.0)  # the next in 1,000 s
         await asyncio.sleep(0.15)
         (root / "note.md").write_text("x")
         assert (await following(items)).paths == {"note.md"}
@@ -127,7 +127,7 @@ async def test_polling_is_a_look_at_everything_at_intervals(root: Path) -> None:
         assert await following(items) == EVERYTHING
         assert watcher.state.mode == "polling"
         assert await following(items) == EVERYTHING
-        watcher.scanned(0.03)  # a look may take a tenth of the time: the next in 0.3 s
+        watcher.record_full_look(0.03)  # a look may take a tenth of the time: the next in 0.3 s
         start = time.monotonic()
         assert await following(items) == EVERYTHING
         assert time.monotonic() - start > 0.25
@@ -136,7 +136,7 @@ async def test_polling_is_a_look_at_everything_at_intervals(root: Path) -> None:
 async def test_a_network_disk_is_polled_unless_events_are_asked_for(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folder_watcher, "network_disk", lambda _: "nfs4")
+    monkeypatch.setattr(folder_watcher, "find_network_disk", lambda _: "nfs4")
     for mode, chosen in (("auto", "polling"), ("events", "events")):
         watcher = Watcher(root, mode)  # type: ignore[arg-type]
         async with closing(watcher) as items:
@@ -221,7 +221,7 @@ async def test_nothing_is_left_after_close(root: Path, mode: str) -> None:
     await eventually(lambda: resources() == before)
 
 
-async def _consume(items: AsyncIterator[Changed]) -> None:
+async def _consume(items: AsyncIterator[ChangedPaths]) -> None:
     async for _ in items:
         pass
 
@@ -261,7 +261,7 @@ def _watched_folders() -> int:
 
 
 async def test_the_source_of_other_systems_tells_the_same(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder_watcher, "_source", lambda: watchfiles_source.follow)
+    monkeypatch.setattr(folder_watcher, "_choose_source", lambda: watchfiles_source.follow)
     before = resources()
     (root / ".git").mkdir()
     watcher = Watcher(root, check_s=0.05)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from vaults.db.engine import sqlite
-from vaults.db.migration import steps
+from vaults.db.migration import load_migrations
 from vaults.db.sql import Writer
 from vaults.graph.links import link_index
 from vaults.graph.names import note_names
 from vaults.markdown.link_resolution import name_key
-from vaults.markdown.links import links
+from vaults.markdown.links import find_links
 from vaults.markdown.scan import scan
 
 AT = "2026-11-01T00:00:00.000Z"
@@ -20,7 +20,7 @@ def tables() -> Writer:
     """Every table of a vault, empty."""
     raw = sqlite.connect(":memory:", isolation_level=None)
     raw.execute("PRAGMA foreign_keys=ON")
-    for step in steps("vault"):
+    for step in load_migrations("vault"):
         raw.executescript(step.sql)
     return Writer(raw)
 
@@ -30,9 +30,9 @@ def note(tx: Writer, path: str, text: str = "", aliases: Iterable[str] = ()) -> 
     stem = path.rpartition("/")[2].removesuffix(".md")
     held = tx.value("SELECT seq FROM notes WHERE path = ?", (path,))
     number = int(held) if held is not None else _made(tx, path, stem)
-    names = note_names.store(tx, number, (stem, *aliases))
-    link_index.store(tx, number, path, links(scan(text), text), elsewhere=False)
-    link_index.names_changed(tx, number, names)
+    names = note_names.store_names(tx, number, (stem, *aliases))
+    link_index.store_links(tx, number, path, find_links(scan(text), text), elsewhere=False)
+    link_index.update_names(tx, number, names)
     return number
 
 
@@ -48,6 +48,6 @@ def _made(tx: Writer, path: str, stem: str) -> int:
 def drop(tx: Writer, path: str) -> None:
     """A note is gone."""
     number = int(tx.value("SELECT seq FROM notes WHERE path = ?", (path,)))
-    keys = link_index.keys_of(tx, [number])
+    keys = link_index.read_name_keys(tx, [number])
     tx.run("DELETE FROM notes WHERE seq = ?", (number,))
-    link_index.gone(tx, keys)
+    link_index.forget_names(tx, keys)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from vaults.graph.names.gazetteer import Gazetteer, gazetteer_of
+from vaults.graph.names.gazetteer import Gazetteer, update_gazetteer
 from vaults.graph.note_graph import Graph, Node
 
 Called = tuple[str, str, tuple[str, ...]]
@@ -18,7 +18,7 @@ def graph_of(notes: Iterable[Called], named: int = 1) -> Graph:
 
 def gazetteer(*notes: Called) -> Gazetteer:
     """Their names."""
-    return gazetteer_of(graph_of(notes), Gazetteer())
+    return update_gazetteer(graph_of(notes), Gazetteer())
 
 
 def note(path: str, *aliases: str) -> Called:

@@ -7,7 +7,7 @@ import pytest
 from tests.vaults.graph.bare import AT, drop, note, tables
 from vaults.db.sql import Writer
 from vaults.graph.link_feedback import link_applications, link_trust
-from vaults.graph.link_feedback.link_applications import Application, Source
+from vaults.graph.link_feedback.link_applications import LinkApplication, LinkSource
 from vaults.graph.links import link_history
 
 LINKED = "about [[Mercury]]"
@@ -20,14 +20,14 @@ def tx() -> Writer:
     return tx
 
 
-def set_link(tx: Writer, source: Source = "auto", change: str | None = "change", text: str = LINKED) -> None:
+def set_link(tx: Writer, source: LinkSource = "auto", change: str | None = "change", text: str = LINKED) -> None:
     note(tx, "day.md", text)
-    link_applications.keep(tx, [Application("day.md", "Mercury", "mercury", source, "ann", change)])
+    link_applications.record_applications(tx, [LinkApplication("day.md", "Mercury", "mercury", source, "ann", change)])
 
 
 def edit(tx: Writer, text: str) -> None:
     number = note(tx, "day.md", text)
-    link_applications.look(tx, number, "day.md", link_history.edited(tx, "day.md"))
+    link_applications.update_states(tx, number, "day.md", link_history.count_edit(tx, "day.md"))
 
 
 def later(tx: Writer) -> None:
@@ -48,10 +48,10 @@ def verdicts(tx: Writer) -> list[str]:
 def test_a_link_that_is_taken_out_counts_against_its_entity(tx: Writer) -> None:
     set_link(tx)
     edit(tx, "about mercury")
-    assert (state(tx), link_applications.owed(tx), verdicts(tx)) == ("missing", True, [])
+    assert (state(tx), link_applications.has_pending(tx), verdicts(tx)) == ("missing", True, [])
     later(tx)
-    assert (state(tx), link_applications.owed(tx), verdicts(tx)) == ("removed", False, ["removed"])
-    assert link_trust.trust(tx, "").points["mercury"] < 0
+    assert (state(tx), link_applications.has_pending(tx), verdicts(tx)) == ("removed", False, ["removed"])
+    assert link_trust.read_trust(tx, "").points["mercury"] < 0
 
 
 def test_a_link_that_is_cut_and_put_elsewhere_is_no_refusal(tx: Writer) -> None:
@@ -87,13 +87,13 @@ def test_a_link_nobody_asked_for_counts_against_its_entity_when_it_is_undone(tx:
     edit(tx, "about mercury")
     later(tx)
     assert (state(tx), verdicts(tx)) == ("undone", ["removed"])
-    assert link_applications.untouchable(tx, ["day.md", "planets/Mercury.md"]) == {"day.md"}
+    assert link_applications.find_untouchable(tx, ["day.md", "planets/Mercury.md"]) == {"day.md"}
 
 
 def test_a_link_follows_its_note_by_another_name_and_is_no_refusal(tx: Writer) -> None:
     set_link(tx)
     number = note(tx, "planets/Mercury.md")
-    link_history.moved(tx, [("planets/Mercury.md", "planets/Hermes.md")])
+    link_history.move_paths(tx, [("planets/Mercury.md", "planets/Hermes.md")])
     tx.run("UPDATE notes SET path = 'planets/Hermes.md', title = 'Hermes' WHERE seq = ?", (number,))
     note(tx, "planets/Hermes.md")
     edit(tx, "about [[Hermes]]")
@@ -123,7 +123,7 @@ def test_a_link_that_outlasts_edits_and_a_day_counts_for_its_entity(tx: Writer) 
     edit(tx, f"{LINKED} at last")
     later(tx)
     assert (state(tx), verdicts(tx)) == ("kept", ["kept"])
-    assert link_trust.trust(tx, "").points["mercury"] > 0
+    assert link_trust.read_trust(tx, "").points["mercury"] > 0
 
 
 def test_what_somebody_agreed_to_counts_at_once_and_only_once(tx: Writer) -> None:
@@ -136,14 +136,16 @@ def test_what_somebody_agreed_to_counts_at_once_and_only_once(tx: Writer) -> Non
 def test_another_note_at_the_same_path_is_no_refusal(tx: Writer) -> None:
     set_link(tx)
     drop(tx, "day.md")
-    link_applications.look(tx, note(tx, "day.md", "another"), "day.md", None)
+    link_applications.update_states(tx, note(tx, "day.md", "another"), "day.md", None)
     later(tx)
     assert (state(tx), verdicts(tx)) == ("undone", [])
 
 
 def test_many_links_are_judged_in_steps(tx: Writer) -> None:
     note(tx, "day.md", " ".join(f"[[e{n}]]" for n in range(250)))
-    link_applications.keep(tx, [Application("day.md", f"e{n}", f"e{n}", "auto", "ann") for n in range(250)])
+    link_applications.record_applications(
+        tx, [LinkApplication("day.md", f"e{n}", f"e{n}", "auto", "ann") for n in range(250)]
+    )
     edit(tx, "nothing")
     tx.run("UPDATE link_applications SET gone = ?", (AT,))
     assert link_applications.judge(tx)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.vaults.graph.named import gazetteer, note
 from tests.work import assert_linear
-from vaults.graph.names.autolinks import Chosen, Wish, autolinked, linked_at
+from vaults.graph.names.autolinks import AutolinkOptions, ChosenLink, add_chosen_links, add_links
 from vaults.graph.names.gazetteer import Gazetteer
 
 KNOWN = gazetteer(
@@ -23,7 +23,7 @@ KNOWN = gazetteer(
 
 
 def done(text: str, path: str = "new.md") -> str:
-    return autolinked(text, KNOWN, Wish(path)).text
+    return add_links(text, KNOWN, AutolinkOptions(path)).text
 
 
 @pytest.mark.parametrize(
@@ -73,21 +73,21 @@ def test_what_is_linked_by_any_of_its_names_is_linked_already() -> None:
 def test_chosen_places_are_linked_once_each_and_only_where_they_may() -> None:
     text = "pods run in kube and `kube`, kube"
     wanted = [
-        Chosen(12, 16, "Kubernetes.md"),
-        Chosen(22, 26, "Kubernetes.md"),
-        Chosen(29, 33, "Kubernetes.md"),
-        Chosen(0, 4, "x/Kube Pod.md"),
-        Chosen(2, 7, "slug-of-it.md"),
-        Chosen(5, 8, "gone.md"),
+        ChosenLink(12, 16, "Kubernetes.md"),
+        ChosenLink(22, 26, "Kubernetes.md"),
+        ChosenLink(29, 33, "Kubernetes.md"),
+        ChosenLink(0, 4, "x/Kube Pod.md"),
+        ChosenLink(2, 7, "slug-of-it.md"),
+        ChosenLink(5, 8, "gone.md"),
     ]
-    made = linked_at(text, KNOWN, Wish("new.md"), wanted)
+    made = add_chosen_links(text, KNOWN, AutolinkOptions("new.md"), wanted)
     assert made.text == "[[x/Kube Pod|pods]] run in [[Kubernetes|kube]] and `kube`, kube"
     assert [each.target for each in made.linked] == ["x/Kube Pod.md", "Kubernetes.md"]
 
 
 def test_suppressed_names_get_no_link() -> None:
-    wish = Wish("new.md", suppressed=frozenset({"alice smith"}))
-    assert autolinked("Ali, Kubernetes", KNOWN, wish).text == "Ali, [[Kubernetes]]"
+    wish = AutolinkOptions("new.md", suppressed=frozenset({"alice smith"}))
+    assert add_links("Ali, Kubernetes", KNOWN, wish).text == "Ali, [[Kubernetes]]"
 
 
 SHAPES = {
@@ -107,8 +107,8 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_hostile_texts_take_linear_time(shape: str) -> None:
-    wish = Wish("new.md", every=True, implicit=("proper-nouns", "quoted-terms", "single-caps"))
-    assert_linear(lambda text: autolinked(text, KNOWN, wish), SHAPES[shape], 2_000)
+    wish = AutolinkOptions("new.md", every=True, implicit=("proper-nouns", "quoted-terms", "single-caps"))
+    assert_linear(lambda text: add_links(text, KNOWN, wish), SHAPES[shape], 2_000)
 
 
 def test_many_notes_of_one_name_are_linked_by_their_paths_in_linear_time() -> None:
@@ -119,8 +119,8 @@ def test_many_notes_of_one_name_are_linked_by_their_paths_in_linear_time() -> No
         return ", ".join(f"Chapter {n}x" for n in range(0, chapters, 10))
 
     few, many = text(400), known(3_200)
-    assert_linear(lambda names: autolinked(few, names, Wish("new.md")), known, 400)
-    assert_linear(lambda of: autolinked(of, many, Wish("new.md")), text, 400)
-    made = autolinked(text(3_000), many, Wish("new.md"))
+    assert_linear(lambda names: add_links(few, names, AutolinkOptions("new.md")), known, 400)
+    assert_linear(lambda of: add_links(of, many, AutolinkOptions("new.md")), text, 400)
+    made = add_links(text(3_000), many, AutolinkOptions("new.md"))
     assert made.text.startswith("[[0/index|Chapter 0x]], [[10/index|Chapter 10x]]")
     assert len(made.linked) == 300

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.vaults.graph.named import Called, gazetteer, graph_of, note
 from tests.work import assert_linear, python_steps
-from vaults.graph.names.gazetteer import Gazetteer, gazetteer_of
+from vaults.graph.names.gazetteer import Gazetteer, update_gazetteer
 from vaults.graph.note_graph import Graph
 
 ODD = gazetteer(
@@ -101,8 +101,8 @@ def test_names_kept_from_before_are_as_names_read_anew(steps: list[list[Called]]
         made = graph_of([*filler, *step], named)
         nodes = {n: graph.nodes[n] if graph.nodes.get(n) == each else each for n, each in made.nodes.items()}
         graph = replace(made, nodes=nodes)
-        kept = gazetteer_of(graph, kept)
-    anew = gazetteer_of(graph, Gazetteer())
+        kept = update_gazetteer(graph, kept)
+    anew = update_gazetteer(graph, Gazetteer())
     for of_it, of_all in ((kept.names, anew.names), (kept.keys, anew.keys)):
         assert {key: set(each) for key, each in of_it.items()} == {key: set(each) for key, each in of_all.items()}
     text = "Foo Bar, foo x/y C++ 東京 the Plan plan Bär"
@@ -112,13 +112,14 @@ def test_names_kept_from_before_are_as_names_read_anew(steps: list[list[Called]]
 def test_a_save_that_changes_no_name_builds_nothing_and_another_little() -> None:
     many = [note(f"f/Some name {number}.md", f"alias of {number}") for number in range(5000)]
     graph = graph_of(many)
-    known = gazetteer_of(graph, Gazetteer())
-    assert gazetteer_of(replace(graph, change=2), known) is known
+    known = update_gazetteer(graph, Gazetteer())
+    assert update_gazetteer(replace(graph, change=2), known) is known
     more = graph_of([note("Newton.md")], 2).nodes[1]
     graph = Graph(3, 3, {**graph.nodes, 5001: replace(more, number=5001)})
-    again = gazetteer_of(graph, known)
+    again = update_gazetteer(graph, known)
     assert (
-        python_steps(lambda: gazetteer_of(graph, known)) < python_steps(lambda: gazetteer_of(graph, Gazetteer())) / 20
+        python_steps(lambda: update_gazetteer(graph, known))
+        < python_steps(lambda: update_gazetteer(graph, Gazetteer())) / 20
     )
     assert found(again, "see Newton, some NAME 17") == ["Newton", "some NAME 17"]
     assert found(again, "alias of 4999") == ["alias of 4999"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.vaults.graph.bare import note, tables
-from vaults.graph.names.lexicon import compiled
-from vaults.graph.note_graph import Graph, Node, caught_up
-from vaults.graph.suggestions.link_habits import Habits, counted, sample
+from vaults.graph.names.lexicon import compile_lexicon
+from vaults.graph.note_graph import Graph, Node, catch_up
+from vaults.graph.suggestions.link_habits import LinkHabits, count_habits, read_sample
 
 
 def graph_of(*names: str, out: dict[int, set[int]]) -> Graph:
@@ -17,7 +17,7 @@ def graph_of(*names: str, out: dict[int, set[int]]) -> Graph:
 
 def test_what_is_linked_wherever_it_is_named_outweighs_what_is_only_said() -> None:
     graph = graph_of("Lua", "Page", *"abcd", out={number: {1} for number in (3, 4, 5, 6)})
-    found = counted(graph, compiled(graph), dict.fromkeys((3, 4, 5, 6), "[[Lua]] on pages, a page of it"))
+    found = count_habits(graph, compile_lexicon(graph), dict.fromkeys((3, 4, 5, 6), "[[Lua]] on pages, a page of it"))
     assert (found.named[1], found.linked[1]) == (4, 4)
     assert (found.named[2], found.linked.get(2, 0)) == (4, 0)
     assert found.of(1) > 1 > -1 > found.of(2)
@@ -28,14 +28,14 @@ def test_a_category_has_habits_of_its_own() -> None:
     graph = graph_of("Ann", "Page", *"abcd", out={number: {1} for number in (3, 4, 5, 6)})
     nodes = {**graph.nodes, 1: replace(graph.nodes[1], category="person"), 2: replace(graph.nodes[2], category="word")}
     graph = replace(graph, nodes=nodes)
-    found = counted(graph, compiled(graph), dict.fromkeys((3, 4, 5, 6), "Ann and a page"))
+    found = count_habits(graph, compile_lexicon(graph), dict.fromkeys((3, 4, 5, 6), "Ann and a page"))
     assert found.of_category("person") > 0 > found.of_category("word")
     assert found.of_category("") == found.of_category("unheard of") == 0
 
 
 def test_a_word_of_one_note_alone_may_be_a_slip() -> None:
     graph = graph_of("Lua", "a", "b", out={2: {1}, 3: {1}})
-    found = counted(graph, compiled(graph), {2: "shared Kuberntes", 3: "shared word"})
+    found = count_habits(graph, compile_lexicon(graph), {2: "shared Kuberntes", 3: "shared word"})
     assert "shared" in found.words
     assert "kuberntes" not in found.words
 
@@ -45,13 +45,13 @@ def test_notes_without_a_link_tell_nothing_of_habits() -> None:
     linking = note(tx, "linking.md", "[[Lua]]")
     note(tx, "bare.md", "Lua")
     note(tx, "Lua.md")
-    graph = caught_up(tx, Graph())
-    assert set(sample(tx, graph)) == {linking}
+    graph = catch_up(tx, Graph())
+    assert set(read_sample(tx, graph)) == {linking}
 
 
 def test_what_was_learned_is_used_until_a_twentieth_has_changed() -> None:
     graph = Graph(10, 10, {number: Node(number, f"{number}.md", str(number), (), "") for number in range(100)})
-    assert Habits().stale(graph)
-    assert not Habits(change=10).stale(graph)
-    assert not Habits(change=5).stale(graph)
-    assert Habits(change=4).stale(graph)
+    assert LinkHabits().stale(graph)
+    assert not LinkHabits(change=10).stale(graph)
+    assert not LinkHabits(change=5).stale(graph)
+    assert LinkHabits(change=4).stale(graph)

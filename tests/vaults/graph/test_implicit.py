@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.work import assert_linear
-from vaults.graph.names.implicit_names import PATTERNS, PROSE, found
-from vaults.markdown.protected_spans import overlapping, protected
+from vaults.graph.names.implicit_names import MAX_WORDS, PATTERNS, find_implicit_names
+from vaults.markdown.protected_spans import find_protected, overlaps_any
 
 
 def terms(text: str) -> list[tuple[str, str]]:
-    return [(each.term, each.pattern) for each in found(text, protected(text))]
+    return [(each.term, each.pattern) for each in find_implicit_names(text, find_protected(text))]
 
 
 @pytest.mark.parametrize(
@@ -65,13 +65,13 @@ def test_common_words_beginnings_and_terms_of_the_trade_are_no_names(text: str) 
 
 def test_patterns_are_chosen_and_the_longer_name_counts() -> None:
     text = 'with "Turbo Pump Mark" at NASA'
-    assert [each.pattern for each in found(text, (), ("acronyms",))] == ["acronyms"]
-    assert [each.term for each in found(text, ())] == ["Turbo Pump Mark", "NASA"]
+    assert [each.pattern for each in find_implicit_names(text, (), ("acronyms",))] == ["acronyms"]
+    assert [each.term for each in find_implicit_names(text, ())] == ["Turbo Pump Mark", "NASA"]
 
 
 def test_long_prose_is_left_alone_and_code_does_not_make_it_long() -> None:
-    assert len(found("we asked NASA " * (PROSE // 3), ())) == PROSE // 3
-    assert found("we asked NASA " * (PROSE // 3 + 1), ()) == []
+    assert len(find_implicit_names("we asked NASA " * (MAX_WORDS // 3), ())) == MAX_WORDS // 3
+    assert find_implicit_names("we asked NASA " * (MAX_WORDS // 3 + 1), ()) == []
     text = "we asked NASA\n\n```\n" + "word " * 600 + "\n```\n"
     assert terms(text) == [("NASA", "acronyms")]
 
@@ -103,16 +103,16 @@ WORDS = st.sampled_from(
 
 @given(st.lists(WORDS, max_size=40).map("".join))
 def test_what_is_found_in_any_text_is_in_order_apart_and_outside_of_zones(text: str) -> None:
-    zones = protected(text)
+    zones = find_protected(text)
     at = 0
-    for each in found(text, zones):
+    for each in find_implicit_names(text, zones):
         assert at <= each.start < each.end
         assert text[each.start : each.end] == each.term
         assert each.pattern in PATTERNS
-        assert not overlapping(zones, each.start, each.end)
+        assert not overlaps_any(zones, each.start, each.end)
         at = each.end
 
 
 @pytest.mark.parametrize("piece", ['"', "A", "Aa ", "Aa", "AA-1", "“a", ",", "é"])
 def test_hostile_texts_take_linear_time(piece: str) -> None:
-    assert_linear(lambda text: found(text, [(1, 2)]), lambda times: piece * times, 5_000)
+    assert_linear(lambda text: find_implicit_names(text, [(1, 2)]), lambda times: piece * times, 5_000)

@@ -9,24 +9,26 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vaults.domain.graph.links.link_suggestions import Ask, Suggestion, chosen
+from vaults.domain.graph.links.link_suggestions import LinkSuggestion, SuggestionOptions, choose_suggestions
 from vaults.graph.names.lexicon import Sighting
 from vaults.graph.note_graph import Node
 from vaults.graph.suggestions import scoring_layers
-from vaults.graph.suggestions.evidence import Evidence, Saying
-from vaults.graph.suggestions.link_candidates import Candidate
-from vaults.graph.suggestions.name_positions import standing
-from vaults.graph.suggestions.scoring_layers import LAYERS, points
+from vaults.graph.suggestions.evidence import LinkEvidence, MentionEvidence
+from vaults.graph.suggestions.link_candidates import LinkCandidate
+from vaults.graph.suggestions.name_positions import read_position
+from vaults.graph.suggestions.scoring_layers import LAYERS, score_layers
 
-PLAIN = Saying("exact", 1.0, 1, 1, spelled=False, capital=False, alone=False, item=False, pointed=False, density=6.0)
-NAMED = Evidence(PLAIN, linked=5)
-
-
-def given_by(layer: str, evidence: Evidence) -> float:
-    return (points(evidence) or {}).get(layer, 0.0)
+PLAIN = MentionEvidence(
+    "exact", 1.0, 1, 1, spelled=False, capital=False, alone=False, item=False, pointed=False, density=6.0
+)
+NAMED = LinkEvidence(PLAIN, linked=5)
 
 
-def said(**how: object) -> Evidence:
+def given_by(layer: str, evidence: LinkEvidence) -> float:
+    return (score_layers(evidence) or {}).get(layer, 0.0)
+
+
+def said(**how: object) -> LinkEvidence:
     return replace(NAMED, saying=replace(PLAIN, **how))  # type: ignore[arg-type]
 
 
@@ -58,24 +60,24 @@ def said(**how: object) -> Evidence:
         ("edge", replace(NAMED, pair=3.0), NAMED),
     ],
 )
-def test_a_layer_says_its_own_and_no_other_does(layer: str, better: Evidence, worse: Evidence) -> None:
+def test_a_layer_says_its_own_and_no_other_does(layer: str, better: LinkEvidence, worse: LinkEvidence) -> None:
     assert given_by(layer, better) > given_by(layer, worse)
     others = [name for name in LAYERS if name != layer]
     assert [given_by(name, better) for name in others] == [given_by(name, worse) for name in others]
-    if layer not in scoring_layers.OF_KIND.values():
-        assert layer not in (points(better, frozenset([layer])) or {})
+    if layer not in scoring_layers.LAYER_OF_MATCH.values():
+        assert layer not in (score_layers(better, frozenset([layer])) or {})
 
 
 def test_who_finds_a_name_is_the_only_one_to_weigh_how() -> None:
-    for kind, layer in scoring_layers.OF_KIND.items():
-        found = points(said(kind=kind)) or {}
+    for kind, layer in scoring_layers.LAYER_OF_MATCH.items():
+        found = score_layers(said(kind=kind)) or {}
         assert [name for name in ("exact", "stem", "fuzzy") if name in found] == [layer]
-        assert points(said(kind=kind), frozenset([layer])) is None
+        assert score_layers(said(kind=kind), frozenset([layer])) is None
 
 
 def test_a_note_that_is_not_named_counts_by_nearness_alone() -> None:
-    near = Evidence(None, habit=3.0, category=1.0, company=0.5, linked=50, likeness=0.7, backlink=True)
-    assert set(points(near) or {}) == {"cooccurrence", "semantic", "edge"}
+    near = LinkEvidence(None, habit=3.0, category=1.0, company=0.5, linked=50, likeness=0.7, backlink=True)
+    assert set(score_layers(near) or {}) == {"cooccurrence", "semantic", "edge"}
 
 
 @pytest.mark.parametrize(
@@ -96,16 +98,16 @@ def test_a_note_that_is_not_named_counts_by_nearness_alone() -> None:
 )
 def test_how_a_name_stands(text: str, capital: bool, alone: bool, item: bool, pointed: bool) -> None:
     before, words, after = text.split("|")
-    found = standing(before + words + after, len(before), len(before) + len(words))
+    found = read_position(before + words + after, len(before), len(before) + len(words))
     assert (found.capital, found.alone, found.item, found.pointed) == (capital, alone, item, pointed)
 
 
 def test_a_name_in_an_endless_line_is_looked_at_no_further_than_around_it() -> None:
-    assert not standing("*" * 1000 + "Space" + "*" * 1000, 1000, 1005).alone
+    assert not read_position("*" * 1000 + "Space" + "*" * 1000, 1000, 1005).alone
 
 
 sayings = st.builds(
-    Saying,
+    MentionEvidence,
     st.sampled_from(["exact", "stem", "collapsed", "fuzzy"]),
     st.floats(0.8, 1),
     st.integers(1, 5),
@@ -114,7 +116,7 @@ sayings = st.builds(
     st.floats(0, 100),
 )
 evidences = st.builds(
-    Evidence,
+    LinkEvidence,
     st.none() | sayings,
     habit=st.floats(-5, 5),
     category=st.floats(-5, 5),
@@ -130,22 +132,25 @@ evidences = st.builds(
 )
 
 
-def candidate(number: int, evidence: Evidence) -> Candidate:
+def candidate(number: int, evidence: LinkEvidence) -> LinkCandidate:
     saying = evidence.saying
     start = number // 2 * 10  # every two go by the same words
     place = Sighting(start, start + 4, (number,), saying.kind, saying.words, saying.alike) if saying else None
-    return Candidate(Node(number, f"{number}.md", str(number), (), ""), evidence, place)
+    return LinkCandidate(Node(number, f"{number}.md", str(number), (), ""), evidence, place)
 
 
-def paths(found: Sequence[Suggestion]) -> set[str]:
+def paths(found: Sequence[LinkSuggestion]) -> set[str]:
     return {each.path for each in found}
 
 
 @settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(evidences, max_size=8))
-def test_a_stricter_mode_finds_nothing_a_laxer_one_does_not(several: list[Evidence]) -> None:
+def test_a_stricter_mode_finds_nothing_a_laxer_one_does_not(several: list[LinkEvidence]) -> None:
     candidates = [candidate(number, each) for number, each in enumerate(several)]
-    found = {mode: chosen(candidates, "x" * 1000, Ask(limit=100), mode)[0] for mode in scoring_layers.MODES}
+    found = {
+        mode: choose_suggestions(candidates, "x" * 1000, SuggestionOptions(limit=100), mode)[0]
+        for mode in scoring_layers.STRICTNESS_LEVELS
+    }
     assert paths(found["conservative"]) <= paths(found["balanced"]) <= paths(found["aggressive"])
     for each in found["aggressive"]:
         assert each.score == pytest.approx(sum(each.layers.values()), abs=0.11)
@@ -159,15 +164,17 @@ def test_of_notes_that_go_by_the_same_words_the_likeliest_is_suggested() -> None
         replace(said(spelled=True, namesakes=2), habit=3.0),
         replace(said(spelled=True, namesakes=2), habit=2.0),
     )
-    found, total = chosen([candidate(0, less), candidate(1, sure)], "Word", Ask(), "aggressive")
+    found, total = choose_suggestions(
+        [candidate(0, less), candidate(1, sure)], "Word", SuggestionOptions(), "aggressive"
+    )
     assert [each.path for each in found] == ["1.md"]
     assert total == 1
 
 
 def test_no_more_than_asked_and_those_that_are_named_first() -> None:
-    near = Evidence(None, company=1.0, likeness=0.9, backlink=True)
+    near = LinkEvidence(None, company=1.0, likeness=0.9, backlink=True)
     sure = replace(said(spelled=True), habit=4.0)
     several = [candidate(0, near), candidate(2, sure), candidate(4, near), candidate(6, sure), candidate(8, near)]
-    found, total = chosen(several, "x" * 100, Ask(limit=3, related=2), "balanced")
+    found, total = choose_suggestions(several, "x" * 100, SuggestionOptions(limit=3, related=2), "balanced")
     assert [each.kind for each in found] == ["mention", "mention", "related"]
     assert total == 4

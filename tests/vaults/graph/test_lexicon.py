@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 
 from tests.vaults.graph.named import graph_of, note
 from tests.work import assert_linear
-from vaults.graph.names.lexicon import Lexicon, compiled, read, sightings, words_of
-from vaults.markdown.protected_spans import protected
+from vaults.graph.names.lexicon import Lexicon, compile_lexicon, find_sightings, scan_text, split_words
+from vaults.markdown.protected_spans import find_protected
 
 
 def lexicon(*names: str) -> Lexicon:
-    return compiled(graph_of([note(f"{name}.md") for name in names]))
+    return compile_lexicon(graph_of([note(f"{name}.md") for name in names]))
 
 
 def seen(names: Lexicon, text: str) -> list[tuple[str, str, tuple[int, ...]]]:
-    found = sightings(names, words_of(text, protected(text)))
+    found = find_sightings(names, split_words(text, find_protected(text)))
     return [(text[each.start : each.end], each.kind, each.notes) for each in found]
 
 
@@ -58,9 +58,9 @@ def test_what_is_something_else_is_not_taken_for_a_name(name: str, text: str) ->
 
 
 def test_a_word_that_others_write_too_is_no_slip() -> None:
-    names, said = lexicon("Kubernetes", "Server"), words_of("on Kuberntes we serve and served")
-    assert [(each.notes, each.kind) for each in sightings(names, said)] == [((1,), "fuzzy")]
-    assert sightings(names, said, {"kuberntes"}) == []
+    names, said = lexicon("Kubernetes", "Server"), split_words("on Kuberntes we serve and served")
+    assert [(each.notes, each.kind) for each in find_sightings(names, said)] == [((1,), "fuzzy")]
+    assert find_sightings(names, said, {"kuberntes"}) == []
 
 
 def test_the_longer_name_counts_and_the_one_written_just_so() -> None:
@@ -74,7 +74,7 @@ def test_the_longer_name_counts_and_the_one_written_just_so() -> None:
 
 
 def test_namesakes_are_all_told() -> None:
-    names = compiled(graph_of([note("a/Same.md"), note("b/Same.md"), note("Other.md", "same")]))
+    names = compile_lexicon(graph_of([note("a/Same.md"), note("b/Same.md"), note("Other.md", "same")]))
     assert seen(names, "the same") == [("same", "exact", (1, 2, 3))]
 
 
@@ -99,7 +99,7 @@ NAMES = lexicon("Space Lua", "Page", "Page Template", "turbo-pump", "Straße", "
 @given(st.text(st.sampled_from("Space Lua page template turbo-pump Straße İﬁ東京 都\n.[]|`#é\u0301 "), max_size=200))
 def test_sightings_are_in_order_apart_and_of_the_text(text: str) -> None:
     at = 0
-    for each in sightings(NAMES, words_of(text)):
+    for each in find_sightings(NAMES, split_words(text)):
         assert at <= each.start < each.end <= len(text)
         assert each.notes
         assert 0.8 <= each.alike <= 1
@@ -108,4 +108,4 @@ def test_sightings_are_in_order_apart_and_of_the_text(text: str) -> None:
 
 def test_the_quick_look_finds_the_same_notes() -> None:
     text = "[[Space Lua]] makes pages, a Page Template and Straße."
-    assert read(NAMES, text, {})[1] == {1, 2, 3, 5}
+    assert scan_text(NAMES, text, {})[1] == {1, 2, 3, 5}

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from tests.vaults.graph.bare import tables
 from vaults.db.sql import Writer
 from vaults.domain.notes.index import note_rows
-from vaults.domain.notes.index.extraction import Intake, taken
-from vaults.files.tree import Content, Stamp
-from vaults.graph.note_graph import Graph, caught_up
+from vaults.domain.notes.index.extraction import NoteExtract, extract_note
+from vaults.files.tree import FileContent, FileStamp
+from vaults.graph.note_graph import Graph, catch_up
 from vaults.markdown.link import Link
-from vaults.markdown.link_resolution import Candidate, resolve_link
+from vaults.markdown.link_resolution import LinkTarget, resolve_link
 from vaults.markdown.parser import parse
 
 PATHS = ("a.md", "A.md", "b.md", "x/a.md", "x/b.md", "x/y/c.md", "y/a.md")
@@ -52,7 +52,7 @@ class Model:
 
     def put(self, path: str, text: str, before: str | None = None) -> None:
         seq = self.number(before) if before is not None else None
-        note_rows.put(self.tx, _intake(path, text), None, 200, seq)
+        note_rows.write_note(self.tx, _intake(path, text), None, 200, seq)
         if before is not None:
             del self.texts[before]
         self.texts[path] = text
@@ -67,25 +67,25 @@ class Model:
     def check(self) -> None:
         numbers = {path: self.number(path) for path in self.texts}
         parsed = {path: _intake(path, text) for path, text in self.texts.items()}
-        known = [Candidate(path, each.title, tuple(each.aliases)) for path, each in parsed.items()]
+        known = [LinkTarget(path, each.title, tuple(each.aliases)) for path, each in parsed.items()]
         for path in self.texts:
             links = parse(self.texts[path]).links
             wanted = [_meant(link, path, known) for link in links]
             held = self.tx.all("SELECT meant FROM note_links WHERE note = ? ORDER BY ordinal", (numbers[path],))
             assert [row[0] for row in held] == [None if each is None else numbers[each] for each in wanted], path
-        self.graph = caught_up(self.tx, self.graph)
-        fresh = caught_up(self.tx, Graph())
+        self.graph = catch_up(self.tx, self.graph)
+        fresh = catch_up(self.tx, Graph())
         assert (self.graph.nodes, self.graph.out, self.graph.into) == (fresh.nodes, fresh.out, fresh.into)
         assert {node.path for node in fresh.nodes.values()} == self.texts.keys()
 
 
-def _meant(link: Link, source: str, known: Sequence[Candidate]) -> str | None:
+def _meant(link: Link, source: str, known: Sequence[LinkTarget]) -> str | None:
     return resolve_link(link, source, known) if link.target else source
 
 
-def _intake(path: str, text: str) -> Intake:
+def _intake(path: str, text: str) -> NoteExtract:
     data = text.encode()
-    return taken(path, Content(data, Stamp(len(data), 1, 1, 1)), 2)
+    return extract_note(path, FileContent(data, FileStamp(len(data), 1, 1, 1)), 2)
 
 
 def _step(model: Model, step: tuple[object, ...]) -> None:
@@ -121,7 +121,7 @@ def test_links_and_graph_are_as_if_worked_out_from_scratch(
         for number, step in enumerate(steps):
             _step(model, step)
             if number in looks:
-                model.graph = caught_up(tx, model.graph)
+                model.graph = catch_up(tx, model.graph)
         model.check()
     finally:
         tx.run("ROLLBACK TO example")

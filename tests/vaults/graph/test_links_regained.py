@@ -9,12 +9,12 @@ from tests import noted
 from tests.conftest import Opening
 from vaults.db.connection import Database
 from vaults.db.engine import sqlite
-from vaults.db.migration import migrate, steps
+from vaults.db.migration import load_migrations, migrate
 from vaults.db.sql import Reader, Row, Writer
 from vaults.domain.maintenance.reindexing import reindex
 from vaults.graph import co_access_pairs
 from vaults.graph.links import link_index
-from vaults.graph.note_graph import Graph, caught_up
+from vaults.graph.note_graph import Graph, catch_up
 from vaults.settings import StorageSettings
 from vaults.vault import Vault
 
@@ -52,17 +52,17 @@ async def test_links_and_graph_dropped_and_rebuilt_are_the_same(opening: Opening
     async with opening() as services:
         noted.put(noted.folder(services.data), NOTES)
         await noted.indexed(services, len(NOTES))
-        async with services.pool.lease(services.roster.entry("main")) as vault:
-            links, graph = await vault.db.read(lambda tx: (_links(tx), _graph(tx, vault.atlas.at(tx))))
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+            links, graph = await vault.db.read(lambda tx: (_links(tx), _graph(tx, vault.graph_cache.at(tx))))
             assert graph["a.md"] == {"b.md", "x/c.md"}
             assert graph["x/c.md"] == {"x/same.md"}
-            await vault.db.write_aside(
-                lambda tx: co_access_pairs.note(tx, "found", ["a.md", "b.md"], "2026-11-01T00:00:00.000Z")
+            await vault.db.write_uncounted(
+                lambda tx: co_access_pairs.record_access(tx, "found", ["a.md", "b.md"], "2026-11-01T00:00:00.000Z")
             )
             await vault.db.write(_drop)
-            assert (await vault.db.read(vault.atlas.at)).nodes == {}
+            assert (await vault.db.read(vault.graph_cache.at)).nodes == {}
             await reindex(vault)
-            again = await vault.db.read(lambda tx: (_links(tx), _graph(tx, vault.atlas.at(tx))))
+            again = await vault.db.read(lambda tx: (_links(tx), _graph(tx, vault.graph_cache.at(tx))))
             assert again == (links, graph)
             # Nothing that no file tells is lost with what is derived.
             assert await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM note_pairs")) == 1
@@ -73,15 +73,15 @@ async def test_links_of_an_earlier_version_are_understood_in_the_background(open
         root = noted.folder(services.data)
         noted.put(root, NOTES)
         await noted.indexed(services, len(NOTES))
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             path = vault.db.path
             links = await vault.db.read(_links)
             # So long after they were written that nothing is to be read again.
             await vault.db.write(lambda tx: tx.run("UPDATE notes SET read_ns = ?", (time.time_ns() + 10**9,)))
     await _migrated_to_the_fifth(path)
     async with opening() as services:
-        await noted.until(services, lambda tx: not link_index.owed(tx))
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        await noted.until(services, lambda tx: not link_index.is_due(tx))
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             assert await vault.db.read(_links) == links
             assert await vault.db.read(lambda tx: _consistent(tx, vault))
 
@@ -90,7 +90,7 @@ async def _migrated_to_the_fifth(path: Path) -> None:
     new = path.with_name("new.db")
     path.rename(new)
     db = Database(path, StorageSettings())
-    await migrate(db, "vault", steps("vault")[:5])
+    await migrate(db, "vault", load_migrations("vault")[:5])
 
     def copy(raw: sqlite.Connection) -> None:
         raw.execute("ATTACH ? AS new", (str(new),))
@@ -99,10 +99,10 @@ async def _migrated_to_the_fifth(path: Path) -> None:
             raw.execute(f"INSERT OR IGNORE INTO main.{table} ({columns}) SELECT {columns} FROM new.{table}")
         raw.execute("DETACH new")
 
-    await db.exclusively(copy)
+    await db.run_on_writer(copy)
     await db.close()
 
 
 def _consistent(tx: Reader, vault: Vault) -> bool:
-    graph = vault.atlas.at(tx)
-    return _graph(tx, graph) == _graph(tx, caught_up(tx, Graph()))
+    graph = vault.graph_cache.at(tx)
+    return _graph(tx, graph) == _graph(tx, catch_up(tx, Graph()))

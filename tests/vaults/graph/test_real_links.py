@@ -50,14 +50,14 @@ async def test_links_backlinks_orphans_and_dead_ends_are_those_of_the_table(open
                 " LEFT JOIN notes t ON t.seq = l.meant WHERE l.kind <> 'markdown'"
             )
 
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             assert Counter(await vault.db.read(links)) == Counter(tuple(row) for row in table)
             numbers = dict(await vault.db.read(lambda tx: tx.all("SELECT path, seq FROM notes")))
             named = defaultdict(Counter)
             for source, line, target, page, *_ in table:
                 named[target][source, int(line), page] += page != ""
             for path in paths:
-                rows = await vault.db.read(lambda tx, path=path: link_index.backlinks(tx, numbers[path]))
+                rows = await vault.db.read(lambda tx, path=path: link_index.read_backlinks(tx, numbers[path]))
                 found = Counter((row.source, row.line, row.target) for row in rows if row.kind != "markdown")
                 assert found == +named[path], path
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.vaults.graph.bare import AT, tables
 from vaults.db.sql import Writer
 from vaults.graph.link_feedback import link_trust
-from vaults.graph.link_feedback.link_trust import Observation, Verdict
+from vaults.graph.link_feedback.link_trust import LinkVerdict, Observation
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def tx() -> Writer:
 
 
 def said(
-    tx: Writer, who: str, verdict: Verdict, path: str = "work/a.md", entity: str = "mercury", days: int = 1
+    tx: Writer, who: str, verdict: LinkVerdict, path: str = "work/a.md", entity: str = "mercury", days: int = 1
 ) -> int:
     """The same on so many days; how often it counted."""
     counted = 0
@@ -29,22 +29,22 @@ def said(
 
 
 def is_suppressed(tx: Writer, folder: str, entity: str = "mercury") -> bool:
-    return entity in link_trust.trust(tx, folder).suppressed
+    return entity in link_trust.read_trust(tx, folder).suppressed
 
 
 def worth(tx: Writer, folder: str, entity: str = "mercury") -> float:
-    return link_trust.trust(tx, folder).points.get(entity, 0.0)
+    return link_trust.read_trust(tx, folder).points.get(entity, 0.0)
 
 
 def test_nothing_is_known_of_what_nobody_spoke_of(tx: Writer) -> None:
-    assert link_trust.trust(tx, "work") == link_trust.Trust(frozenset(), {})
+    assert link_trust.read_trust(tx, "work") == link_trust.FolderTrust(frozenset(), {})
 
 
 def test_agreement_raises_and_refusal_lowers_the_points_within_bounds(tx: Writer) -> None:
     said(tx, "ann", "accepted", days=50)
     said(tx, "ann", "rejected", entity="venus", days=50)
-    assert 4 < worth(tx, "work") <= link_trust.MOST
-    assert worth(tx, "work", "venus") == -link_trust.MOST
+    assert 4 < worth(tx, "work") <= link_trust.MAX_POINTS
+    assert worth(tx, "work", "venus") == -link_trust.MAX_POINTS
 
 
 def test_who_is_alone_in_a_vault_suppresses_by_refusing_on_four_days(tx: Writer) -> None:
@@ -54,7 +54,7 @@ def test_who_is_alone_in_a_vault_suppresses_by_refusing_on_four_days(tx: Writer)
     assert is_suppressed(tx, "work")
     assert is_suppressed(tx, "work/deep/down")
     assert not is_suppressed(tx, "home")
-    assert -link_trust.MOST < worth(tx, "home") < 0  # elsewhere it only counts for less
+    assert -link_trust.MAX_POINTS < worth(tx, "home") < 0  # elsewhere it only counts for less
 
 
 def test_a_flood_in_one_day_counts_once_and_fills_no_table(tx: Writer) -> None:
@@ -109,7 +109,7 @@ def test_an_entity_suggested_again_starts_anew_and_can_be_learned_again(tx: Writ
     assert link_trust.unsuppress(tx, "bob", "mercury", "work")
     assert not is_suppressed(tx, "work")
     assert worth(tx, "work") == 0
-    assert not link_trust.owed(tx)
+    assert not link_trust.needs_relearning(tx)
     assert not link_trust.unsuppress(tx, "bob", "mercury", "work")
     said(tx, "ann", "rejected", days=4)
     said(tx, "bob", "rejected", days=4)
@@ -127,15 +127,15 @@ def test_what_a_person_suppressed_is_not_lifted_by_what_is_learned(tx: Writer) -
 
 def test_what_is_derived_is_worked_out_anew(tx: Writer) -> None:
     said(tx, "ann", "rejected", days=4)
-    before = link_trust.trust(tx, "work")
-    assert not link_trust.owed(tx)
+    before = link_trust.read_trust(tx, "work")
+    assert not link_trust.needs_relearning(tx)
     tx.run("DELETE FROM link_trust")
-    assert link_trust.owed(tx)
+    assert link_trust.needs_relearning(tx)
     link_trust.relearn(tx)
-    assert link_trust.trust(tx, "work") == before
+    assert link_trust.read_trust(tx, "work") == before
 
 
 @given(st.floats(0, 1))
 def test_points_rise_with_the_posterior_and_stay_within_five(mean: float) -> None:
-    assert -link_trust.MOST <= link_trust.points(mean) <= link_trust.MOST
-    assert link_trust.points(mean) <= link_trust.points(min(1.0, mean + 0.1))
+    assert -link_trust.MAX_POINTS <= link_trust.to_points(mean) <= link_trust.MAX_POINTS
+    assert link_trust.to_points(mean) <= link_trust.to_points(min(1.0, mean + 0.1))

@@ -48,16 +48,16 @@ def test_a_way_is_as_short_as_another_program_says(
 ) -> None:
     graph, lengths = graph_of(links), _lengths(links, direction)
     for start in range(12):
-        rings = traversal.rings(graph, start, depth, direction)
+        rings = traversal.find_rings(graph, start, depth, direction)
         assert {note: step for step, ring in enumerate(rings) for note in ring} == {
             note: steps for note, steps in lengths[start].items() if steps <= depth
         }
         for end in range(12):
-            way = traversal.shortest(graph, start, end, depth, direction)
+            way = traversal.find_shortest_path(graph, start, end, depth, direction)
             steps = lengths[start].get(end, 99)
             assert (len(way) - 1 if way else None) == (steps if steps <= depth else None)
             for one, other in zip(way or [], (way or [])[1:], strict=False):
-                assert other in traversal.beside(graph, one, direction)
+                assert other in traversal.find_neighbours(graph, one, direction)
 
 
 @settings(max_examples=60, deadline=None)
@@ -65,7 +65,7 @@ def test_a_way_is_as_short_as_another_program_says(
 def test_a_circle_leads_back_by_the_fewest_links(links: set[tuple[int, int]]) -> None:
     graph, lengths = graph_of(links), _lengths(links, "out")
     for start in range(12):
-        way = traversal.circle(graph, start, frozenset(range(12)))
+        way = traversal.find_cycle(graph, start, frozenset(range(12)))
         back = [1 + lengths[other][start] for other in graph.out.get(start, ()) if start in lengths[other]]
         assert (len(way) if way else None) == min(back, default=None)
         if way:
@@ -77,21 +77,22 @@ def test_a_circle_leads_back_by_the_fewest_links(links: set[tuple[int, int]]) ->
 def test_all_near_pairs_are_those_found_one_by_one(links: set[tuple[int, int]]) -> None:
     graph = graph_of(links)
     expected = {
-        (one, other): sum(shared_neighbours.shared(graph, one, other).values())
+        (one, other): sum(shared_neighbours.find_shared_neighbours(graph, one, other).values())
         for one in range(12)
         for other in range(one + 1, 12)
-        if other not in traversal.beside(graph, one) and shared_neighbours.shared(graph, one, other)
+        if other not in traversal.find_neighbours(graph, one)
+        and shared_neighbours.find_shared_neighbours(graph, one, other)
     }
-    found = {(one, other): score for one, other, score in shared_neighbours.nearest(graph, range(12), 1_000)}
+    found = {(one, other): score for one, other, score in shared_neighbours.find_nearest_pairs(graph, range(12), 1_000)}
     assert found.keys() == expected.keys()
     for pair, score in expected.items():
         assert abs(found[pair] - score) < 1e-9
-        assert abs(shared_neighbours.near(graph, pair[0])[pair[1]] - score) < 1e-9
+        assert abs(shared_neighbours.score_near_notes(graph, pair[0])[pair[1]] - score) < 1e-9
 
 
 def test_a_hub_of_ten_thousand_says_nothing_of_any_two_and_takes_no_time() -> None:
     graph = graph_of([(0, ray) for ray in range(1, 10_001)], 10_001)
-    assert shared_neighbours.near(graph, 1) == {}
-    assert shared_neighbours.nearest(graph, range(10_001), 100) == []
-    assert traversal.shortest(graph, 1, 2, 10, "both") == [1, 0, 2]
-    assert traversal.shortest(graph, 1, 2, 10, "out") is None
+    assert shared_neighbours.score_near_notes(graph, 1) == {}
+    assert shared_neighbours.find_nearest_pairs(graph, range(10_001), 100) == []
+    assert traversal.find_shortest_path(graph, 1, 2, 10, "both") == [1, 0, 2]
+    assert traversal.find_shortest_path(graph, 1, 2, 10, "out") is None

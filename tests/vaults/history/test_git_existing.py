@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from vaults.errors import InvalidArgument
-from vaults.history.commit_walk import Bounds
+from vaults.history.commit_walk import WalkBounds
 from vaults.history.errors import HistoryUnavailable
 from vaults.history.git import GitHistory
 
@@ -219,7 +219,7 @@ def test_the_walk_ends_when_its_bounds_do(vault, repository) -> None:
     history = vault.open()
     for number in range(5):
         history.commit({"b.md": b"%d" % number}, "b", "ann", 1_800_000_000 + number)
-    bounded = GitHistory(history._kept, history._branch, history._ref, Bounds(commits=3))
+    bounded = GitHistory(history._kept, history._branch, history._ref, WalkBounds(commits=3))
     log = bounded.log("a.md", 10)
     assert (log.commits, log.complete) == ([], False)
     assert bounded.content(repository("rev-parse", "HEAD").strip(), "a.md") is None

@@ -10,7 +10,7 @@ import pytest
 
 from tests.work import assert_linear
 from vaults.history import diffs
-from vaults.history.diffs import unified
+from vaults.history.diffs import unified_diff
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@\n")
 
@@ -53,7 +53,7 @@ def test_a_diff_makes_the_second_text_of_the_first(words: int) -> None:
             at = pick.randrange(len(lines) + 1)
             lines[at : at + pick.randrange(4)] = [pick.choice(vocabulary) for _ in range(pick.randrange(4))]
         after = "\n".join(lines) + pick.choice(["", "\n"])
-        diff = unified(before, after, "a.md", context=pick.randrange(4), limit_lines=10_000)
+        diff = unified_diff(before, after, "a.md", context=pick.randrange(4), limit_lines=10_000)
         assert applied(before, diff) == after
         assert (diff == "") == (before == after)
 
@@ -61,8 +61,8 @@ def test_a_diff_makes_the_second_text_of_the_first(words: int) -> None:
 def test_scattered_edits_of_a_large_text_stay_small() -> None:
     before = "".join(f"line {number}\n" for number in range(20_000))
     after = before.replace("line 5\n", "five\n").replace("line 19000\n", "").replace("line 777\n", "777\n777\n")
-    assert len(unified(before, after, "a.md").splitlines()) == 29
-    assert applied(before, unified(before, after, "a.md")) == after
+    assert len(unified_diff(before, after, "a.md").splitlines()) == 29
+    assert applied(before, unified_diff(before, after, "a.md")) == after
 
 
 @pytest.mark.parametrize(
@@ -80,35 +80,35 @@ def test_scattered_edits_of_a_large_text_stay_small() -> None:
     ids=["a line", "two lines", "turned round", "between anchors", "one line"],
 )
 def test_texts_made_to_be_slow_are_not(before: Callable[[int], str], after: Callable[[int], str]) -> None:
-    assert_linear(lambda texts: unified(*texts, "a.md"), lambda n: (before(n), after(n)), 250)
-    diff = unified(before(250), after(250), "a.md")
+    assert_linear(lambda texts: unified_diff(*texts, "a.md"), lambda n: (before(n), after(n)), 250)
+    diff = unified_diff(before(250), after(250), "a.md")
     assert 0 < len(diff) < 2_000_000
     assert len(diff.splitlines()) <= 402
 
 
 def test_gaps_beyond_the_budget_are_shown_as_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     before, after = "u\na\nb\na\nv\n", "u\nb\na\nb\nv\n"
-    assert unified(before, after, "a.md").count("\n-") == 1
+    assert unified_diff(before, after, "a.md").count("\n-") == 1
     monkeypatch.setattr(diffs, "_ALL_GAPS", 8)
-    spent = unified(before, after, "a.md")
+    spent = unified_diff(before, after, "a.md")
     assert spent.count("\n-") == 3
     assert applied(before, spent) == after
 
 
 def test_a_long_diff_says_what_it_leaves_out() -> None:
-    diff = unified("", "x\n" * 1000, "a.md", limit_lines=10)
+    diff = unified_diff("", "x\n" * 1000, "a.md", limit_lines=10)
     assert len(diff.splitlines()) == 11
     assert diff.endswith("\\ 993 more lines of this diff are left out\n")
 
 
 def test_a_long_line_is_shortened() -> None:
-    assert "+" + "x" * 2000 + " […500 more characters]\n" in unified("", "x" * 2500 + "\n", "a.md")
+    assert "+" + "x" * 2000 + " […500 more characters]\n" in unified_diff("", "x" * 2500 + "\n", "a.md")
 
 
 def test_a_path_cannot_start_a_line_of_its_own() -> None:
-    assert unified("a\n", "b\n", "x\n+++ b/evil").startswith("--- a/x?+++ b/evil\n+++ b/x?+++ b/evil\n@@")
+    assert unified_diff("a\n", "b\n", "x\n+++ b/evil").startswith("--- a/x?+++ b/evil\n+++ b/x?+++ b/evil\n@@")
 
 
 def test_a_missing_last_newline_is_said() -> None:
     expected = "@@ -1 +1 @@\n-a\n+a\n\\ No newline at end of file\n"
-    assert unified("a\n", "a", "n.md").endswith(expected)
+    assert unified_diff("a\n", "a", "n.md").endswith(expected)

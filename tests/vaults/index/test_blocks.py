@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaults.domain.notes.index.extraction import marks
-from vaults.index.blocks import LONG, SEPARATOR, SHORT, SHORTEST, TINY, Block, Mark, blocks
+from vaults.domain.notes.index.extraction import heading_marks
+from vaults.index.blocks import LONG, SEPARATOR, SHORT, SHORTEST, TINY, HeadingBorder, IndexBlock, split_blocks
 from vaults.markdown import parser as markdown
 
 LINES = st.one_of(
@@ -24,10 +24,10 @@ LINES = st.one_of(
 TEXTS = st.lists(LINES, max_size=40).map("\n".join)
 
 
-def blocks_of(text: str, title: str = "Title") -> list[Block]:
+def blocks_of(text: str, title: str = "Title") -> list[IndexBlock]:
     """As indexing calls it."""
     note = markdown.parse(text)
-    return blocks(text, title, marks(note.headings), note.body_start)
+    return split_blocks(text, title, heading_marks(note.headings), note.body_start)
 
 
 def visible(text: str) -> str:
@@ -112,7 +112,7 @@ def test_blocks_of_long_texts_are_of_bounded_size(headings: int, width: int) -> 
         assert all(len(block.text) >= SHORTEST - 1 for block in found[:-1])
 
 
-def _differ(old: Sequence[Block], new: Sequence[Block]) -> int:
+def _differ(old: Sequence[IndexBlock], new: Sequence[IndexBlock]) -> int:
     before, after = (Counter(block.digest for block in each) for each in (old, new))
     return (after - before).total() + (before - after).total()
 
@@ -148,8 +148,8 @@ def test_a_line_at_the_top_of_a_text_without_headings_moves_few_borders_below_it
 def test_the_digest_is_of_title_headings_and_text(title: str, other: str, heading: str, further: str) -> None:
     body = "w" * (SHORT + 1)
 
-    def one(title: str, heading: str) -> Block:
-        return blocks(body, title, [Mark(1, heading, 0)], 0)[0]
+    def one(title: str, heading: str) -> IndexBlock:
+        return split_blocks(body, title, [HeadingBorder(1, heading, 0)], 0)[0]
 
     same = one(title, heading).title == one(other, further).title
     assert (one(title, heading).digest == one(other, further).digest) is same

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.work import assert_linear
-from vaults.index.chunker import Piece, cut, estimate
+from vaults.index.chunker import TextPiece, estimate_tokens, split_passages
 
 WORDS = "the quick brown fox jumps over the lazy dog and goes home "
 LINES = st.sampled_from(
@@ -39,7 +39,7 @@ LINES = st.sampled_from(
 TEXTS = st.one_of(st.text(max_size=400), st.lists(LINES, max_size=60).map("\n".join))
 
 
-def check(text: str, pieces: list[Piece]) -> None:
+def check(text: str, pieces: list[TextPiece]) -> None:
     end = 0
     for piece in pieces:
         assert text[piece.start : piece.end] == piece.text
@@ -51,28 +51,28 @@ def check(text: str, pieces: list[Piece]) -> None:
 
 @given(TEXTS, st.integers(min_value=3, max_value=60))
 def test_pieces_hold_the_whole_text_in_order_and_within_the_limit(text: str, limit: int) -> None:
-    pieces = cut(text, limit)
+    pieces = split_passages(text, limit)
     check(text, pieces)
-    assert all(estimate(piece.text) <= limit for piece in pieces)
-    assert len(pieces) <= 1 or estimate(text) > limit
+    assert all(estimate_tokens(piece.text) <= limit for piece in pieces)
+    assert len(pieces) <= 1 or estimate_tokens(text) > limit
 
 
 @given(TEXTS, st.integers(min_value=1, max_value=60))
 def test_an_exact_counter_is_obeyed(text: str, limit: int) -> None:
-    pieces = cut(text, limit, count=lambda piece: 2 * sum(not char.isspace() for char in piece) // 3)
+    pieces = split_passages(text, limit, count=lambda piece: 2 * sum(not char.isspace() for char in piece) // 3)
     check(text, pieces)
     for piece in pieces:
         counted = 2 * sum(not char.isspace() for char in piece.text) // 3
-        assert counted <= limit or estimate(piece.text) <= 3  # one atom cannot be cut
+        assert counted <= limit or estimate_tokens(piece.text) <= 3  # one atom cannot be cut
 
 
 @pytest.mark.parametrize("text", ["", " \n\t ", "\n" * 1000])
 def test_nothing_visible_is_no_piece(text: str) -> None:
-    assert cut(text, 32) == []
+    assert split_passages(text, 32) == []
 
 
 def test_a_text_that_fits_is_one_piece_without_its_margins() -> None:
-    assert cut("  # Title\n\nText.\n", 50) == [Piece("# Title\n\nText.", 2, 16)]
+    assert split_passages("  # Title\n\nText.\n", 50) == [TextPiece("# Title\n\nText.", 2, 16)]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,9 @@ def test_a_text_that_fits_is_one_piece_without_its_margins() -> None:
     ids=["heading", "heading over blank", "underlined", "fence", "after fence", "rule", "blank", "item", "sentence"],
 )
 def test_cuts_at_the_best_place_near_the_limit(before: str, after: str) -> None:
-    first, second, *_ = cut(f"{before.strip()}\n{after}" if "ends here" not in before else f"{before} {after}", 80)
+    first, second, *_ = split_passages(
+        f"{before.strip()}\n{after}" if "ends here" not in before else f"{before} {after}", 80
+    )
     assert first.text == before.strip()
     assert after.strip().startswith(second.text[:10])
 
@@ -99,32 +101,32 @@ def test_cuts_at_the_best_place_near_the_limit(before: str, after: str) -> None:
 def test_a_fence_that_fits_is_never_cut() -> None:
     fence = "```python\n# not a heading\n\n" + "value = compute(1, 2)\n" * 6 + "```"
     for lead in range(0, 90, 7):
-        pieces = cut("word " * lead + "\n\n" + fence + "\n\n" + WORDS * 8, 100)
+        pieces = split_passages("word " * lead + "\n\n" + fence + "\n\n" + WORDS * 8, 100)
         assert sum(fence in piece.text for piece in pieces) == 1
 
 
 def test_a_fence_too_long_alone_is_cut_between_its_lines() -> None:
-    pieces = cut("```\n" + "value = compute(1, 2)\n" * 60 + "```", 100)
+    pieces = split_passages("```\n" + "value = compute(1, 2)\n" * 60 + "```", 100)
     assert len(pieces) > 3
     assert all(piece.text.startswith(("```", "value")) for piece in pieces)
 
 
 def test_a_closing_fence_must_be_as_long_and_of_the_same_mark() -> None:
     fence = "````\n~~~\n```\n# inside\n" + WORDS * 3 + "\n````"
-    pieces = cut(WORDS * 3 + "\n" + fence + "\n" + WORDS * 6, 80)
+    pieces = split_passages(WORDS * 3 + "\n" + fence + "\n" + WORDS * 6, 80)
     assert sum(fence in piece.text for piece in pieces) == 1
 
 
 @pytest.mark.parametrize("text", ["x" * 50_000, "語" * 50_000, "한" * 50_000, "0" * 50_000, "🎉" * 10_000])
 def test_text_without_spaces_is_bounded(text: str) -> None:
-    pieces = cut(text, 200)
+    pieces = split_passages(text, 200)
     check(text, pieces)
     assert all(len(piece.text) <= 1200 for piece in pieces)
 
 
 @pytest.mark.parametrize("unit", ["[", "> ", "a ", "x", "`", "- ", "a\n===\n", "- - - x\n", "```\n", "\n", "*a "])
 def test_time_is_linear(unit: str) -> None:
-    assert_linear(lambda text: cut(text, 200), lambda count: unit * count, 5_000)
+    assert_linear(lambda text: split_passages(text, 200), lambda count: unit * count, 5_000)
 
 
 def test_pieces_of_200_stay_inside_the_bundled_models_window() -> None:
@@ -145,7 +147,7 @@ def test_pieces_of_200_stay_inside_the_bundled_models_window() -> None:
     english += "\n\n".join(
         str(thing.__doc__) for module in (decimal, logging, subprocess) for thing in vars(module).values()
     )
-    pieces = cut(english, 200)
+    pieces = split_passages(english, 200)
     assert len(pieces) > 20
     assert max(len(tokenizer.encode(piece.text).ids) for piece in pieces) <= 256
 

@@ -18,12 +18,12 @@ from tests.conftest import Asking, Opening
 from vaults.db.sql import Reader, Row
 from vaults.domain.maintenance.verification import verify
 from vaults.domain.memories import creation, lifecycle
-from vaults.domain.memories.lifecycle import Change, Replacement
+from vaults.domain.memories.lifecycle import MemoryChange, MemoryReplacement
 from vaults.domain.memories.memory_model import Actor, MemoryFields
 from vaults.index import neighbours
-from vaults.index.items import Item
-from vaults.index.neighbours import SIDE, Member, surroundings
-from vaults.index.passages import WORDS
+from vaults.index.items import SearchItem
+from vaults.index.neighbours import MAX_SIDE, SequenceMember, surroundings_of
+from vaults.index.passages import WORD_TABLES
 from vaults.vault import Vault
 
 PEOPLE = {name: Actor(f"local|{name}", name) for name in ("ann", "bob")}
@@ -73,7 +73,7 @@ class World:
 
     async def _update(self, chosen: str, actor: Actor, fields: dict[str, Any], archived: bool | None = None) -> None:
         given = {name: value for name, value in fields.items() if value is not None}
-        await lifecycle.update(self.vault, actor, chosen, Change(given, archived=archived))
+        await lifecycle.update(self.vault, actor, chosen, MemoryChange(given, archived=archived))
 
     async def _content(self, chosen: str, actor: Actor, length: int) -> None:
         self.words[chosen], content = self.told(length)
@@ -99,7 +99,7 @@ class World:
         memory = (await lifecycle.get(self.vault, actor, [chosen])).memories[0]
         if memory.superseded_by is None:
             word, content = self.told(length)
-            stored = await lifecycle.supersede(self.vault, actor, chosen, Replacement(content))
+            stored = await lifecycle.supersede(self.vault, actor, chosen, MemoryReplacement(content))
             self.owners[stored.id], self.words[stored.id] = actor, word
 
 
@@ -124,12 +124,12 @@ def _expected(rows: list[Row]) -> dict[int, tuple[str, str, str | None]]:
             near = [0] * (2 - len(before)) + [each[6] for each in (*before, *after)] + [0] * (2 - len(after))
             texts = ["\n".join(each[8] for each in side) for side in (before, after)]
             numbers = " ".join(map(str, near))
-            found[row[6]] = (texts[0][-SIDE:], texts[1][:SIDE], numbers if any(near) else None)
+            found[row[6]] = (texts[0][-MAX_SIDE:], texts[1][:MAX_SIDE], numbers if any(near) else None)
     return found
 
 
 def _matching(tx: Reader, word: str) -> set[int]:
-    return {passage for table in WORDS for passage in _within(tx, table, word)}
+    return {passage for table in WORD_TABLES for passage in _within(tx, table, word)}
 
 
 def _within(tx: Reader, table: str, word: str) -> set[int]:
@@ -139,7 +139,7 @@ def _within(tx: Reader, table: str, word: str) -> set[int]:
 def _check(tx: Reader, world: World) -> None:
     rows = tx.all(ROWS)
     assert {row[6]: row[9:12] for row in rows} == _expected(rows)
-    assert neighbours.disagreeing(tx) == 0
+    assert neighbours.count_disagreeing(tx) == 0
     owner, hidden = {row[0]: row[4] for row in rows}, {row[0]: row[5] for row in rows}
     whose = {word: memory for memory, word in world.words.items()}
     for memory, *_, before, after, _ in rows:
@@ -150,11 +150,11 @@ def _check(tx: Reader, world: World) -> None:
     assert not any(_matching(tx, word) for word in gone), "a word that is gone is found"
     for word, memory in whose.items():
         own = {row[6] for row in rows if row[0] == memory}
-        assert own <= _within(tx, WORDS[bool(owner[memory])], word), "in the index of the other kind"
+        assert own <= _within(tx, WORD_TABLES[bool(owner[memory])], word), "in the index of the other kind"
 
 
 async def _played(services: Services, steps: list[tuple[Any, ...]]) -> None:
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         world = World(vault)
         for step in steps:
             await world.play(*step)
@@ -183,7 +183,7 @@ async def test_a_neighbour_is_found_by_its_words_but_never_shows_them(ask: Askin
 
 def _sequence(owner: str | None, parent: str | None) -> str | None:
     position = None if parent is None else 0
-    item = Item("memory", 7, "", "", "", "global", owner=owner, parent=parent, position=position)
+    item = SearchItem("memory", 7, "", "", "", "global", owner=owner, parent=parent, position=position)
     return item.sequence(2)
 
 
@@ -194,9 +194,9 @@ def test_owners_and_parents_cannot_be_named_so_that_rows_run_together() -> None:
 
 
 def test_a_side_is_the_nearest_text_and_no_longer_than_it_may_be() -> None:
-    row = [Member(seq, letter * 700) for seq, letter in enumerate("abcd", 1)]
-    told = surroundings(row, 2)
+    row = [SequenceMember(seq, letter * 700) for seq, letter in enumerate("abcd", 1)]
+    told = surroundings_of(row, 2)
     assert told.near == "1 2 4 0"
     assert told.before == "a" * 99 + "\n" + "b" * 700
-    assert surroundings(row, 0).after == "b" * 700 + "\n" + "c" * 99
-    assert SIDE == 800
+    assert surroundings_of(row, 0).after == "b" * 700 + "\n" + "c" * 99
+    assert MAX_SIDE == 800

@@ -21,7 +21,7 @@ COUNT = 200
 
 @asynccontextmanager
 async def main_of(services: Services) -> AsyncIterator[Vault]:
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         yield vault
 
 
@@ -78,12 +78,14 @@ def replayed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows each replay took from the database."""
     counts: list[int] = []
 
-    def since(tx: Reader, seen: int, model: str, real: Callable[..., embeddings.Delta] = embeddings.since) -> object:
+    def since(
+        tx: Reader, seen: int, model: str, real: Callable[..., embeddings.VectorDelta] = embeddings.changes_since
+    ) -> object:
         delta = real(tx, seen, model)
         counts.append(len(delta.changes))
         return delta
 
-    monkeypatch.setattr(embeddings, "since", since)
+    monkeypatch.setattr(embeddings, "changes_since", since)
     monkeypatch.setattr(projection, "SNAPSHOT_FROM", 1)
     return counts
 

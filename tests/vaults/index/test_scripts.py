@@ -29,14 +29,14 @@ def fts() -> Iterator[sqlite.Connection]:
     raw = sqlite.connect(":memory:")
     raw.execute(f'CREATE VIRTUAL TABLE f USING fts5 (body, tokenize = "{unspaced_scripts.TOKENIZER}")')
     raw.executemany(
-        "INSERT INTO f (rowid, body) VALUES (?, ?)", [(n, unspaced_scripts.grams(t)) for n, t in SENTENCES.items()]
+        "INSERT INTO f (rowid, body) VALUES (?, ?)", [(n, unspaced_scripts.to_pairs(t)) for n, t in SENTENCES.items()]
     )
     yield raw
     raw.close()
 
 
 def ranked(fts: sqlite.Connection, text: str) -> list[int]:
-    expression = unspaced_scripts.match(unspaced_scripts.runs(text))
+    expression = unspaced_scripts.match_expression(unspaced_scripts.find_runs(text))
     assert expression is not None
     return [row[0] for row in fts.execute("SELECT rowid FROM f WHERE f MATCH ? ORDER BY bm25(f)", (expression,))]
 
@@ -72,25 +72,25 @@ def test_a_run_in_one_piece_ranks_above_its_pairs_apart() -> None:
     raw = sqlite.connect(":memory:")
     raw.execute(f'CREATE VIRTUAL TABLE f USING fts5 (body, tokenize = "{unspaced_scripts.TOKENIZER}")')
     texts = ["机器和器学的学习", "我们用机器学习做了很多别的事情", "别的事情在这里"]
-    raw.executemany("INSERT INTO f VALUES (?)", [(unspaced_scripts.grams(text),) for text in texts])
+    raw.executemany("INSERT INTO f VALUES (?)", [(unspaced_scripts.to_pairs(text),) for text in texts])
     assert ranked(raw, "机器学习") == [2, 1]
     raw.close()
 
 
 def test_other_scripts_are_left_to_the_word_index() -> None:
-    assert unspaced_scripts.grams(SENTENCES[8]) == ""
-    assert unspaced_scripts.runs("٣٤ हिन्दी עברית 한국어 ε 🙂") == ()
-    assert unspaced_scripts.match(()) is None
+    assert unspaced_scripts.to_pairs(SENTENCES[8]) == ""
+    assert unspaced_scripts.find_runs("٣٤ हिन्दी עברית 한국어 ε 🙂") == ()
+    assert unspaced_scripts.match_expression(()) is None
 
 
 def test_runs_are_normalised_and_invisible_marks_do_not_part_them() -> None:
-    assert unspaced_scripts.runs("ﾊﾟｿｺﾝ・葛\U000e0100城、ภา\u200bษา") == ("パソコン", "葛城", "ภาษา")
-    assert unspaced_scripts.grams("猫。令牌预") == "猫 令牌 牌预 预"
+    assert unspaced_scripts.find_runs("ﾊﾟｿｺﾝ・葛\U000e0100城、ภา\u200bษา") == ("パソコン", "葛城", "ภาษา")
+    assert unspaced_scripts.to_pairs("猫。令牌预") == "猫 令牌 牌预 预"
 
 
 def test_what_is_asked_of_the_table_is_bounded() -> None:
     for text in ("令牌预算" * 3000, "令 " * 3000, "令牌 预算 " * 3000, "".join(map(chr, range(0x4E00, 0x9000)))):
-        expression = unspaced_scripts.match(unspaced_scripts.runs(text))
+        expression = unspaced_scripts.match_expression(unspaced_scripts.find_runs(text))
         assert expression is not None
         assert expression.count('"') <= 4 * unspaced_scripts.MAX_GRAMS
 
@@ -98,9 +98,9 @@ def test_what_is_asked_of_the_table_is_bounded() -> None:
 @settings(deadline=None)
 @given(st.text(st.characters(), max_size=200), st.text(st.characters(min_codepoint=0xE00, max_codepoint=0xA000)))
 def test_any_text_is_indexed_and_asked_for_without_error(fts: sqlite.Connection, some: str, more: str) -> None:
-    runs = unspaced_scripts.runs(some + more)
-    expression = unspaced_scripts.match(runs)
-    assert (expression is None) == (not runs) == (unspaced_scripts.grams(some + more) == "")
+    runs = unspaced_scripts.find_runs(some + more)
+    expression = unspaced_scripts.match_expression(runs)
+    assert (expression is None) == (not runs) == (unspaced_scripts.to_pairs(some + more) == "")
     if expression:
         fts.execute("SELECT rowid FROM f WHERE f MATCH ?", (expression,)).fetchall()
 
@@ -111,6 +111,6 @@ def test_any_piece_of_a_text_finds_it(text: str, data: st.DataObject) -> None:
     piece = text[start : start + data.draw(st.integers(1, 20))]
     raw = sqlite.connect(":memory:")
     raw.execute(f'CREATE VIRTUAL TABLE f USING fts5 (body, tokenize = "{unspaced_scripts.TOKENIZER}")')
-    raw.execute("INSERT INTO f VALUES (?)", (unspaced_scripts.grams(f"before {text} after"),))
+    raw.execute("INSERT INTO f VALUES (?)", (unspaced_scripts.to_pairs(f"before {text} after"),))
     assert ranked(raw, piece) == [1]
     raw.close()

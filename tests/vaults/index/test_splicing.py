@@ -12,17 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vaults.db.engine import sqlite
-from vaults.db.migration import steps
+from vaults.db.migration import load_migrations
 from vaults.db.sql import Writer
-from vaults.domain.notes.index.extraction import marks
+from vaults.domain.notes.index.extraction import heading_marks
 from vaults.index import embeddings, neighbours, passage_updates, passages
-from vaults.index.blocks import Block, blocks
-from vaults.index.items import Item
+from vaults.index.blocks import IndexBlock, split_blocks
+from vaults.index.items import SearchItem
 from vaults.markdown import parser as markdown
 
 MODEL = "m" * 16
 TOKENS = 40
-NOTE = Item("note", 1, "", "2026-01-01", "2026-01-01", "global", folder="")
+NOTE = SearchItem("note", 1, "", "2026-01-01", "2026-01-01", "global", folder="")
 SHARED = (
     "title, body, labels, text_hash, traits, tokens, source_hash, sequence, place, folder, type, at, hidden, owner,"
     " workspace, before, after"
@@ -32,7 +32,7 @@ SHARED = (
 def opened() -> Writer:
     raw = sqlite.connect(":memory:", isolation_level=None)
     raw.execute("PRAGMA foreign_keys=ON")
-    for step in steps("vault"):
+    for step in load_migrations("vault"):
         raw.executescript(step.sql)
     return Writer(raw)
 
@@ -42,17 +42,17 @@ class Index:
     """One note in a database of its own, and what is done to it."""
 
     tx: Writer = field(default_factory=opened)
-    item: Item = NOTE
+    item: SearchItem = NOTE
     labels: str = ""
 
-    def splice(self, found: Sequence[Block]) -> list[int]:
-        new = passage_updates.splice(self.tx, self.item, self.labels, found, TOKENS)
-        passage_updates.owe(self.tx, MODEL, new)
+    def splice(self, found: Sequence[IndexBlock]) -> list[int]:
+        new = passage_updates.update_passages(self.tx, self.item, self.labels, found, TOKENS)
+        passage_updates.embed_or_enqueue(self.tx, MODEL, new)
         return new
 
     def pay(self) -> None:
-        while owed := embeddings.owed(self.tx, 100):
-            embeddings.put(self.tx, MODEL, [(each.passage, each.text_hash, vector(each.text)) for each in owed])
+        while owed := embeddings.next_missing(self.tx, 100):
+            embeddings.store(self.tx, MODEL, [(each.passage, each.text_hash, vector(each.text)) for each in owed])
 
     def numbers(self) -> list[int]:
         return [row[0] for row in self.tx.all("SELECT seq FROM passages ORDER BY ordinal")]
@@ -86,7 +86,7 @@ class Index:
 
 
 def _near(told: str | None) -> list[str]:
-    return (told or neighbours.NOTHING.near).split()
+    return (told or neighbours.NO_SURROUNDINGS.near).split()
 
 
 def vector(text: str) -> bytes:
@@ -125,9 +125,9 @@ class Text:
     sections: list[tuple[str, str]] = field(default_factory=lambda: [("# A", "one line")])
 
     @property
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[IndexBlock]:
         text = "\n".join(f"{heading}\n\n{body}\n" for heading, body in self.sections)
-        return blocks(text, self.title, marks(markdown.parse(text).headings), 0)
+        return split_blocks(text, self.title, heading_marks(markdown.parse(text).headings), 0)
 
     def edit(self, action: str, where: object, what: object) -> None:
         if action == "title":
@@ -159,10 +159,10 @@ def apply(index: Index, text: Text, edit: tuple[str, object, object]) -> list[in
     return index.splice(text.blocks)
 
 
-@pytest.fixture(params=[passage_updates.ROOM, 3], ids=["room", "narrow"])
+@pytest.fixture(params=[passage_updates.ORDINAL_GAP, 3], ids=["room", "narrow"])
 def room(request: pytest.FixtureRequest) -> Iterator[int]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passage_updates, "ROOM", request.param)
+        patch.setattr(passage_updates, "ORDINAL_GAP", request.param)
         yield request.param
 
 
@@ -181,8 +181,8 @@ class TestRows:
             fresh = Index(item=index.item, labels=index.labels)
             fresh.splice(text.blocks)
             assert index.told() == fresh.told()
-            assert not passages.text_disagrees(index.tx)
-            assert neighbours.disagreeing(index.tx) == 0
+            assert not passages.is_text_inconsistent(index.tx)
+            assert neighbours.count_disagreeing(index.tx) == 0
 
     @EDITS
     @given(st.lists(EDIT, min_size=1, max_size=12))
@@ -243,8 +243,8 @@ def _alike(one: Sequence[str], other: Sequence[str]) -> int:
     return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
-def numbered(count: int) -> list[Block]:
-    return [Block("Note", f"block {number} text", f"{number:024x}") for number in range(count)]
+def numbered(count: int) -> list[IndexBlock]:
+    return [IndexBlock("Note", f"block {number} text", f"{number:024x}") for number in range(count)]
 
 
 def test_room_between_two_passages_never_runs_out() -> None:
@@ -259,7 +259,7 @@ def test_room_between_two_passages_never_runs_out() -> None:
         assert len(set(ordinals)) == count + 2
         assert index.sources() == [f"{b.digest}:0" for b in [first, *middle[-count:], last]]
     assert [index.numbers()[0], index.numbers()[-1]] == ends
-    assert neighbours.disagreeing(index.tx) == 0
+    assert neighbours.count_disagreeing(index.tx) == 0
 
 
 @pytest.mark.parametrize(("before", "after"), [(3, 1), (1, 3), (4, 2), (2, 0)])
@@ -271,7 +271,7 @@ def test_equal_blocks_in_a_row_are_counted(before: int, after: int) -> None:
     index.splice(block * after)
     assert len(index.numbers()) == after
     assert index.numbers()[: min(before, after)] == held[: min(before, after)]
-    assert neighbours.disagreeing(index.tx) == 0
+    assert neighbours.count_disagreeing(index.tx) == 0
 
 
 def test_what_trades_places_keeps_its_vector() -> None:
@@ -288,22 +288,22 @@ def test_what_trades_places_keeps_its_vector() -> None:
 def test_a_note_cut_down_to_one_passage_has_nothing_around_it() -> None:
     index = Index()
     first = "alpha words " * 15
-    index.splice([Block("Note", f"{first}\n\n{'beta words ' * 15}", "1" * 24)])
+    index.splice([IndexBlock("Note", f"{first}\n\n{'beta words ' * 15}", "1" * 24)])
     assert len(index.numbers()) > 1
     kept = index.numbers()[0]
     text = index.tx.one("SELECT body FROM passages WHERE seq = ?", (kept,))
     assert text is not None
-    index.splice([Block("Note", text[0], "2" * 24)])
+    index.splice([IndexBlock("Note", text[0], "2" * 24)])
     assert index.numbers() == [kept]
     assert index.told()[0][-1] == [0, 0, 0, 0]
 
 
 def test_without_a_known_model_every_new_passage_is_owed() -> None:
     index = Index()
-    new = passage_updates.splice(index.tx, NOTE, "", numbered(3), TOKENS)
-    assert passage_updates.owe(index.tx, None, new)
+    new = passage_updates.update_passages(index.tx, NOTE, "", numbered(3), TOKENS)
+    assert passage_updates.embed_or_enqueue(index.tx, None, new)
     assert index.queued() == set(new)
-    assert not passage_updates.owe(index.tx, None, [])
+    assert not passage_updates.embed_or_enqueue(index.tx, None, [])
 
 
 def test_a_vector_of_another_model_is_no_vector() -> None:
@@ -311,7 +311,7 @@ def test_a_vector_of_another_model_is_no_vector() -> None:
     index.splice(numbered(2))
     index.pay()
     index.tx.run("UPDATE embeddings SET model = ?", ("n" * 16,))
-    extra = Block("Note", "block 0 text", "f" * 24)
+    extra = IndexBlock("Note", "block 0 text", "f" * 24)
     new = index.splice([*numbered(2), extra])
     assert index.queued() == set(new)
 

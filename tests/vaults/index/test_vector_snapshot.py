@@ -19,13 +19,13 @@ from vaults.errors import StorageFull
 from vaults.files import atomic
 from vaults.index import snapshot
 from vaults.index.engine import faiss
-from vaults.index.snapshot import SnapshotInvalid, Stamp
+from vaults.index.snapshot import SnapshotInvalid, SnapshotStamp
 from vaults.index.vector_index import VectorChange, VectorIndex
-from vaults.index.vector_layers import merge
+from vaults.index.vector_layers import merge_layers
 from vaults.settings import IndexSettings
 
 SMALL = IndexSettings(flat_limit=1000)
-STAMP = Stamp("vault-1", "model-1", 96, 0)
+STAMP = SnapshotStamp("vault-1", "model-1", 96, 0)
 
 
 def unit(count: int, seed: int) -> np.ndarray:
@@ -49,7 +49,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def reason(path: Path, expected: Stamp = STAMP) -> str:
+def reason(path: Path, expected: SnapshotStamp = STAMP) -> str:
     with pytest.raises(SnapshotInvalid) as caught:
         VectorIndex.load(path, expected, SMALL)
     return caught.value.reason
@@ -95,7 +95,7 @@ def test_a_vector_removed_during_a_rebuild_is_not_saved_after_it(tmp_path: Path)
     index = VectorIndex(96, SMALL)
     index.apply([VectorChange(passage, row.tobytes()) for passage, row in enumerate(unit(2500, 1))], 1)
     frozen = index._seal()
-    merged = merge(frozen, 96, SMALL.flat_limit, SMALL.refine_factor, lambda: False)
+    merged = merge_layers(frozen, 96, SMALL.flat_limit, SMALL.refine_factor, lambda: False)
     index.apply([VectorChange(5, None)], 2)
     assert merged is not None
     index._swap(frozen, merged)
@@ -152,7 +152,7 @@ def test_bytes_behind_the_end_are_noticed(saved: Path, tmp_path: Path) -> None:
         (replace(STAMP, width=48), "width"),
     ],
 )
-def test_a_snapshot_of_something_else_is_refused(saved: Path, expected: Stamp, why: str) -> None:
+def test_a_snapshot_of_something_else_is_refused(saved: Path, expected: SnapshotStamp, why: str) -> None:
     assert reason(saved, expected) == why
     assert VectorIndex.load(saved, replace(STAMP, seen=10**9), SMALL).seen == 42
 
@@ -189,7 +189,7 @@ def test_a_kill_between_writing_and_renaming_keeps_the_old_snapshot(saved: Path,
     path = tmp_path / "vectors.idx"
     shutil.copy(saved, path)
     script = (
-        "import os, signal, sys, numpy; from pathlib import Path; from vaults.index.snapshot import Stamp\n"
+        "import os, signal, sys, numpy; from pathlib import Path; from vaults.index.snapshot import SnapshotStamp\n"
         "from vaults.index.vector_index import VectorIndex; from vaults.settings import IndexSettings\n"
         "Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "VectorIndex(96, IndexSettings()).save(Path(sys.argv[1]), Stamp('vault-1', 'model-1', 96, 0))"

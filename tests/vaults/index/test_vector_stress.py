@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.work import PATIENCE_S
-from vaults.index.vector_index import Stamp, VectorChange, VectorIndex
+from vaults.index.vector_index import SnapshotStamp, VectorChange, VectorIndex
 from vaults.settings import IndexSettings
 
 WIDTH = 32
@@ -74,7 +74,7 @@ class Storm:
         self.never.wait(0.02)
 
     def save(self, random: np.random.Generator) -> None:
-        stamp = Stamp("v", "m", WIDTH, 0)
+        stamp = SnapshotStamp("v", "m", WIDTH, 0)
         self.index.save(self.path, stamp)
         VectorIndex.load(self.path, stamp, self.settings)
         self.never.wait(0.1)

@@ -100,7 +100,7 @@ def test_any_sequence_of_changes_answers_like_a_dictionary_of_vectors(steps: lis
         elif action == "seal":
             frozen = index._seal()
         elif action == "merge" and frozen:
-            merged = vector_layers.merge(frozen, 8, 1000, 30, lambda: False)
+            merged = vector_layers.merge_layers(frozen, 8, 1000, 30, lambda: False)
             index._swap(frozen, merged)
             frozen = []
         else:
@@ -272,7 +272,7 @@ def test_changes_and_searches_during_a_rebuild_are_neither_lost_nor_blocked(monk
     matrix, moved = clustered(3000, 96), clustered(300, 96, seed=9)
     index = VectorIndex(96, SMALL)
     index.apply(puts(range(3000), matrix), 1)
-    real = vector_index.merge
+    real = vector_index.merge_layers
 
     def interrupted(*arguments):
         merged = real(*arguments)
@@ -285,7 +285,7 @@ def test_changes_and_searches_during_a_rebuild_are_neither_lost_nor_blocked(monk
         assert index.search(moved[0], 1)[0][0] == 50
         return merged
 
-    monkeypatch.setattr(vector_index, "merge", interrupted)
+    monkeypatch.setattr(vector_index, "merge_layers", interrupted)
     assert index.rebuild()
     assert len(index) == 3000 - 50 + 9
     assert index.search(matrix[0], 1)[0][0] != 0
@@ -305,7 +305,7 @@ def test_a_failed_or_stopped_rebuild_changes_nothing(monkeypatch: pytest.MonkeyP
     def fail(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(vector_index, "merge", fail)
+    monkeypatch.setattr(vector_index, "merge_layers", fail)
     with pytest.raises(MemoryError):
         index.rebuild()
     monkeypatch.undo()

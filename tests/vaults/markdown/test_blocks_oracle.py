@@ -10,8 +10,8 @@ from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from vaults.markdown.blocks import blocks
-from vaults.markdown.encoding import unified
+from vaults.markdown.blocks import find_blocks
+from vaults.markdown.encoding import to_lf_same_length
 from vaults.markdown.parser import parse
 
 NOTES = Path(__file__).resolve().parents[4] / "shared/vaults/silverbullet-docs/notes"
@@ -84,8 +84,8 @@ QUOTE_IN_CODE = re.compile(r"^[ \t>]*(?: {4}|\t)[ \t]*>", re.M)
 
 
 def ours(text):
-    lines = f"\n{unified(text)}\n"
-    found = blocks(lines, 0)
+    lines = f"\n{to_lf_same_length(text)}\n"
+    found = find_blocks(lines, 0)
     count = lines.count
     headings = [(level, count("\n", 0, start), count("\n", 0, end)) for level, start, end in found.headings]
     return headings, [count("\n", 0, start) - 1 for start, end in found.fences if lines[start] != "<"]

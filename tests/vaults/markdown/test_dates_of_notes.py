@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaults.errors import InvalidArgument
-from vaults.markdown.date_formats import formatted, literal, parsed
+from vaults.markdown.date_formats import format_date, parse_date, to_literal_pattern
 
 SATURDAY = datetime(2026, 11, 21, 9, 5, 7)  # noqa: DTZ001
 
@@ -31,7 +31,7 @@ SATURDAY = datetime(2026, 11, 21, 9, 5, 7)  # noqa: DTZ001
     ],
 )
 def test_a_pattern_is_spelt_as_moment_spells_it(pattern: str, text: str) -> None:
-    assert formatted(pattern, SATURDAY) == text
+    assert format_date(pattern, SATURDAY) == text
 
 
 @pytest.mark.parametrize(
@@ -39,14 +39,14 @@ def test_a_pattern_is_spelt_as_moment_spells_it(pattern: str, text: str) -> None
     [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (12, "12th"), (13, "13th"), (22, "22nd")],
 )
 def test_ordinals_follow_english(day: int, text: str) -> None:
-    assert formatted("Do", date(2026, 1, day)) == text
+    assert format_date("Do", date(2026, 1, day)) == text
 
 
 def test_a_week_brings_its_own_year_along() -> None:
-    assert formatted("YYYY-[W]ww", date(2027, 1, 1)) == "2026-W53"
-    assert formatted("YYYY-MM-DD [W]ww", date(2027, 1, 1)) == "2027-01-01 W53"
-    assert parsed("YYYY-[W]ww", "2026-W53") == date(2026, 12, 28)
-    assert parsed("gggg-[W]w", "2026-W1") == date(2025, 12, 29)
+    assert format_date("YYYY-[W]ww", date(2027, 1, 1)) == "2026-W53"
+    assert format_date("YYYY-MM-DD [W]ww", date(2027, 1, 1)) == "2027-01-01 W53"
+    assert parse_date("YYYY-[W]ww", "2026-W53") == date(2026, 12, 28)
+    assert parse_date("gggg-[W]w", "2026-W1") == date(2025, 12, 29)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_week_brings_its_own_year_along() -> None:
     ],
 )
 def test_a_name_is_read_back(pattern: str, text: str, day: date) -> None:
-    assert parsed(pattern, text) == day
+    assert parse_date(pattern, text) == day
 
 
 @pytest.mark.parametrize(
@@ -85,12 +85,12 @@ def test_a_name_is_read_back(pattern: str, text: str, day: date) -> None:
     ],
 )
 def test_what_is_no_such_date_is_none(pattern: str, text: str) -> None:
-    assert parsed(pattern, text) is None
+    assert parse_date(pattern, text) is None
 
 
 @pytest.mark.parametrize("pattern", ["", "Y" * 201, "YYYY-MM-DD Z", "x", "DDDD", "LT", "YYYYYY"])
 def test_a_pattern_that_cannot_be_honoured_is_refused(pattern: str) -> None:
-    for use in (lambda: formatted(pattern, SATURDAY), lambda: parsed(pattern, "2026")):
+    for use in (lambda: format_date(pattern, SATURDAY), lambda: parse_date(pattern, "2026")):
         with pytest.raises(InvalidArgument) as refusal:
             use()
         assert refusal.value.details["field"] == "format"
@@ -98,7 +98,7 @@ def test_a_pattern_that_cannot_be_honoured_is_refused(pattern: str) -> None:
 
 @given(st.text(alphabet=st.characters(exclude_categories=("Cs",)), min_size=1, max_size=40))
 def test_a_literal_spells_itself(text: str) -> None:
-    assert formatted(literal(text), SATURDAY) == text
+    assert format_date(to_literal_pattern(text), SATURDAY) == text
 
 
 DAILY = [
@@ -114,18 +114,18 @@ DAILY = [
 
 @given(st.dates(), st.sampled_from(DAILY))
 def test_a_day_that_is_spelt_is_read_back(day: date, pattern: str) -> None:
-    assert parsed(pattern, formatted(pattern, day)) == day
+    assert parse_date(pattern, format_date(pattern, day)) == day
 
 
 @given(st.dates(min_value=date(1, 1, 8)), st.sampled_from(["YYYY-[W]ww", "gggg-w", "GGGG[W]WW", "[W]W GGGG"]))
 def test_a_week_that_is_spelt_is_read_back_as_its_monday(day: date, pattern: str) -> None:
-    assert parsed(pattern, formatted(pattern, day)) == day - timedelta(days=day.weekday())
+    assert parse_date(pattern, format_date(pattern, day)) == day - timedelta(days=day.weekday())
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_no_pattern_and_no_text_break_the_reader(pattern: str, text: str) -> None:
     try:
-        found = parsed(pattern, text)
+        found = parse_date(pattern, text)
     except InvalidArgument:
         return
     assert found is None or isinstance(found, date)

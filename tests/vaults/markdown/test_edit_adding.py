@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from vaults.errors import InvalidArgument, NotFound
-from vaults.markdown.edit.draft import Edit, Edited
-from vaults.markdown.edit.pipeline import apply
+from vaults.markdown.edit.draft import EditedText, TextEdit
+from vaults.markdown.edit.pipeline import apply_edit
 
 NOW = datetime(2026, 11, 22, 14, 5)  # noqa: DTZ001
 
 
-def add(text: str, content: str, section: str | None = "Log", **options: Any) -> Edited:
-    return apply(text, Edit("add", section, content, **options), NOW)
+def add(text: str, content: str, section: str | None = "Log", **options: Any) -> EditedText:
+    return apply_edit(text, TextEdit("add", section, content, **options), NOW)
 
 
 @pytest.mark.parametrize(

@@ -9,18 +9,18 @@ import pytest
 
 from vaults.errors import InvalidArgument, NotFound, TooLarge
 from vaults.markdown.edit import text_search
-from vaults.markdown.edit.draft import Edit, Edited
-from vaults.markdown.edit.pipeline import apply
+from vaults.markdown.edit.draft import EditedText, TextEdit
+from vaults.markdown.edit.pipeline import apply_edit
 
 NOW = datetime(2026, 11, 22, 14, 5)  # noqa: DTZ001
 
 
-def remove(text: str, search: str | None = None, section: str | None = None, **options: Any) -> Edited:
-    return apply(text, Edit("remove", section, None, search=search, **options), NOW)
+def remove(text: str, search: str | None = None, section: str | None = None, **options: Any) -> EditedText:
+    return apply_edit(text, TextEdit("remove", section, None, search=search, **options), NOW)
 
 
-def swap(text: str, search: str | None, new: str | None, section: str | None = None, **options: Any) -> Edited:
-    return apply(text, Edit("replace", section, None, search=search, replacement=new, **options), NOW)
+def swap(text: str, search: str | None, new: str | None, section: str | None = None, **options: Any) -> EditedText:
+    return apply_edit(text, TextEdit("replace", section, None, search=search, replacement=new, **options), NOW)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_lines_are_removed_whole(text: str, search: str, options: dict[str, Any]
 
 
 def test_content_stands_for_search_when_something_is_removed() -> None:
-    assert apply("- a\n- b\n", Edit("remove", None, "- b"), NOW).text == "- a\n"
+    assert apply_edit("- a\n- b\n", TextEdit("remove", None, "- b"), NOW).text == "- a\n"
 
 
 def test_patterns_remove_lines_too() -> None:
@@ -85,7 +85,7 @@ def test_a_replacement_is_exact(text: str, search: str, new: str, options: dict[
 
 
 def test_content_stands_for_the_replacement() -> None:
-    assert apply("a\n", Edit("replace", None, "b", search="a"), NOW).text == "b\n"
+    assert apply_edit("a\n", TextEdit("replace", None, "b", search="a"), NOW).text == "b\n"
 
 
 def test_a_pattern_fills_its_groups_in() -> None:
@@ -181,24 +181,24 @@ def test_a_search_like_nothing_says_so() -> None:
 @pytest.mark.parametrize(
     ("edit", "field"),
     [
-        (Edit("add", None, None), "content"),
-        (Edit("add", None, " \n"), "content"),
-        (Edit("add", None, "x", search="y"), "search"),
-        (Edit("add", "", "x"), "section"),
-        (Edit("add", None, "a\0b"), "content"),
-        (Edit("add", None, "\ud800"), "content"),
-        (Edit("remove", None, None), "search"),
-        (Edit("remove", None, None, search=""), "search"),
-        (Edit("remove", "A", None, search=" "), "search"),
-        (Edit("remove", "A", None, search="x", replacement="y"), "replacement"),
-        (Edit("remove", "A", "y", search="x"), "content"),
-        (Edit("replace", None, "x"), "search"),
-        (Edit("replace", "A", None), "replacement"),
-        (Edit("replace", None, "y", search="x", replacement="z"), "content"),
-        (Edit("replace", None, "y", search="x", pattern="z"), "pattern"),
+        (TextEdit("add", None, None), "content"),
+        (TextEdit("add", None, " \n"), "content"),
+        (TextEdit("add", None, "x", search="y"), "search"),
+        (TextEdit("add", "", "x"), "section"),
+        (TextEdit("add", None, "a\0b"), "content"),
+        (TextEdit("add", None, "\ud800"), "content"),
+        (TextEdit("remove", None, None), "search"),
+        (TextEdit("remove", None, None, search=""), "search"),
+        (TextEdit("remove", "A", None, search=" "), "search"),
+        (TextEdit("remove", "A", None, search="x", replacement="y"), "replacement"),
+        (TextEdit("remove", "A", "y", search="x"), "content"),
+        (TextEdit("replace", None, "x"), "search"),
+        (TextEdit("replace", "A", None), "replacement"),
+        (TextEdit("replace", None, "y", search="x", replacement="z"), "content"),
+        (TextEdit("replace", None, "y", search="x", pattern="z"), "pattern"),
     ],
 )
-def test_arguments_that_do_not_go_together(edit: Edit, field: str) -> None:
+def test_arguments_that_do_not_go_together(edit: TextEdit, field: str) -> None:
     with pytest.raises(InvalidArgument) as error:
-        apply("# A\nx\n", edit, NOW)
+        apply_edit("# A\nx\n", edit, NOW)
     assert error.value.details["field"] == field

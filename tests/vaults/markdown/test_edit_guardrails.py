@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 
 from vaults.errors import InvalidArgument
-from vaults.markdown.edit.draft import Edit, Edited
-from vaults.markdown.edit.pipeline import apply
+from vaults.markdown.edit.draft import EditedText, TextEdit
+from vaults.markdown.edit.pipeline import apply_edit
 
 NOW = datetime(2026, 11, 22, 14, 5)  # noqa: DTZ001
 
 
-def edit(text: str, content: str | None, **options: Any) -> Edited:
-    return apply(text, Edit(options.pop("action", "add"), options.pop("section", "Log"), content, **options), NOW)
+def edit(text: str, content: str | None, **options: Any) -> EditedText:
+    return apply_edit(
+        text, TextEdit(options.pop("action", "add"), options.pop("section", "Log"), content, **options), NOW
+    )
 
 
 @pytest.mark.parametrize(

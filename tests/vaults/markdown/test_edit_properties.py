@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from tests.work import assert_linear
 from vaults.errors import InvalidArgument, NotFound, TooLarge
-from vaults.markdown.edit.draft import Draft, Edit
-from vaults.markdown.edit.outline import outline
-from vaults.markdown.edit.pipeline import STEPS, apply
+from vaults.markdown.edit.draft import EditDraft, TextEdit
+from vaults.markdown.edit.outline import read_outline
+from vaults.markdown.edit.pipeline import STEPS, apply_edit
 from vaults.markdown.parser import parse
 
 NOW = datetime(2026, 11, 22, 14, 5)  # noqa: DTZ001
@@ -54,7 +54,7 @@ def contents() -> st.SearchStrategy[str]:
 
 
 @st.composite
-def edits(draw: st.DrawFn) -> Edit:
+def edits(draw: st.DrawFn) -> TextEdit:
     action = draw(st.sampled_from(("add", "add", "remove", "replace")))
     options: dict[str, Any] = {
         "format": draw(st.sampled_from(("plain", "bullet", "task", "numbered", "timestamp-bullet"))),
@@ -73,19 +73,19 @@ def edits(draw: st.DrawFn) -> Edit:
             )
     section = draw(st.one_of(st.none(), st.sampled_from((*NAMES, "## Log", "log", "Missing"))))
     content = draw(contents()) if action != "remove" else None
-    return Edit(action, section, content, **options)
+    return TextEdit(action, section, content, **options)
 
 
 @given(notes(), edits())
 @settings(max_examples=600, deadline=None)
-@example("", Edit("add", None, "x"))
-@example("# Log\n\n# Log\n\n# Log", Edit("remove", None, None, pattern="^#+ .*", occurrence="all"))
-def test_nothing_but_the_region_changes(text: str, edit: Edit) -> None:
+@example("", TextEdit("add", None, "x"))
+@example("# Log\n\n# Log\n\n# Log", TextEdit("remove", None, None, pattern="^#+ .*", occurrence="all"))
+def test_nothing_but_the_region_changes(text: str, edit: TextEdit) -> None:
     try:
-        edited = apply(text, edit, NOW)
+        edited = apply_edit(text, edit, NOW)
     except (InvalidArgument, NotFound, TooLarge):
         return
-    body = outline(text).body_start
+    body = read_outline(text).body_start
     assert edited.text[:body].rstrip("\r\n") == text[:body].rstrip("\r\n")
     old, new = _lines(text), _lines(edited.text)
     before, behind = edited.first_line - 1, len(new) - edited.last_line
@@ -103,8 +103,8 @@ def _lines(text: str) -> list[str]:
 
 @given(notes(), edits())
 @settings(max_examples=300, deadline=None)
-def test_the_result_is_the_old_text_but_for_the_splices(text: str, edit: Edit) -> None:
-    draft = Draft(edit, NOW, text)
+def test_the_result_is_the_old_text_but_for_the_splices(text: str, edit: TextEdit) -> None:
+    draft = EditDraft(edit, NOW, text)
     try:
         for step in STEPS:
             draft = step(draft)
@@ -132,11 +132,11 @@ def test_the_result_is_the_old_text_but_for_the_splices(text: str, edit: Edit) -
 def test_an_item_added_to_a_list_and_removed_again_leaves_no_trace(text: str, shape: Any, section: str | None) -> None:
     text = f"{text}\n\n- item\n"
     try:
-        added = apply(text, Edit("add", section, "unique7", format=shape, guardrails="off"), NOW)
+        added = apply_edit(text, TextEdit("add", section, "unique7", format=shape, guardrails="off"), NOW)
     except (InvalidArgument, NotFound):
         return
     if added.region.count("\n") == 0 and added.text.count("\n") + added.text.count("\r") == _endings(text) + 1:
-        removed = apply(added.text, Edit("remove", None, None, search="unique7", guardrails="off"), NOW)
+        removed = apply_edit(added.text, TextEdit("remove", None, None, search="unique7", guardrails="off"), NOW)
         assert removed.text == text
 
 
@@ -147,22 +147,22 @@ def _endings(text: str) -> int:
 @given(notes(), st.sampled_from(("plain", "bullet", "numbered")), st.sampled_from(("append", "prepend")))
 @settings(max_examples=300, deadline=None)
 def test_a_line_added_leaves_the_headings_as_they_are(text: str, shape: Any, position: Any) -> None:
-    before = outline(text)
+    before = read_outline(text)
     for section in (None, *NAMES):
         try:
-            edited = apply(text, Edit("add", section, "unique7", format=shape, position=position), NOW)
+            edited = apply_edit(text, TextEdit("add", section, "unique7", format=shape, position=position), NOW)
         except (InvalidArgument, NotFound):
             continue
         if edited.warnings:
             continue
-        after = outline(edited.text)
+        after = read_outline(edited.text)
         assert [(mark.level, mark.text) for mark in after.marks] == [(mark.level, mark.text) for mark in before.marks]
 
 
 @given(notes())
 @settings(max_examples=300, deadline=None)
 def test_the_outline_is_that_of_the_whole_parse(text: str) -> None:
-    note, quick = parse(text), outline(text)
+    note, quick = parse(text), read_outline(text)
     assert quick.body_start == note.body_start
     assert [(mark.level, mark.text, mark.start) for mark in quick.marks] == [
         (heading.level, heading.text, heading.start) for heading in note.headings
@@ -175,11 +175,11 @@ def test_the_outline_is_that_of_the_whole_parse(text: str) -> None:
 def test_time_stays_linear_in_odd_notes(line: str, section: str | None) -> None:
     def edited(text: str) -> None:
         for edit in (
-            Edit("add", section, "x"),
-            Edit("replace", section, "y", search="missing words"),
-            Edit("remove", None, "a"),
+            TextEdit("add", section, "x"),
+            TextEdit("replace", section, "y", search="missing words"),
+            TextEdit("remove", None, "a"),
         ):
             with suppress(InvalidArgument, NotFound):
-                apply(text, edit, NOW)
+                apply_edit(text, edit, NOW)
 
     assert_linear(edited, lambda lines: line * (lines | 1), 2_500)

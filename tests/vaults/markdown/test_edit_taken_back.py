@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from vaults.markdown.edit.draft import Edit
-from vaults.markdown.edit.pipeline import apply
+from vaults.markdown.edit.draft import TextEdit
+from vaults.markdown.edit.pipeline import apply_edit
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 NEW = "Entirely new words."
@@ -28,9 +28,9 @@ NOTES = st.builds(
 
 
 def taken_back(text: str, **options: object) -> str:
-    added = apply(text, Edit("add", **{"section": None, "content": NEW, **options}), NOW).text  # type: ignore[arg-type]
+    added = apply_edit(text, TextEdit("add", **{"section": None, "content": NEW, **options}), NOW).text  # type: ignore[arg-type]
     assert NEW in added
-    return apply(added, Edit("remove", None, None, search=NEW), NOW).text
+    return apply_edit(added, TextEdit("remove", None, None, search=NEW), NOW).text
 
 
 @given(NOTES, st.sampled_from(["append", "prepend"]), st.sampled_from(["\n", "\r\n"]))
@@ -69,4 +69,4 @@ def test_and_what_was_added_to_a_section(above: str, gap: str, below: str, posit
     ],
 )
 def test_a_paragraph_takes_one_blank_line_with_it(text: str, expected: str) -> None:
-    assert apply(text, Edit("remove", None, None, search="X", occurrence="all"), NOW).text == expected
+    assert apply_edit(text, TextEdit("remove", None, None, search="X", occurrence="all"), NOW).text == expected

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.work import python_steps
-from vaults.markdown.frontmatter.parser import MAX_CHARACTERS, _simple, load
+from vaults.markdown.frontmatter.parser import MAX_CHARACTERS, _parse_flat, parse_frontmatter
 from vaults.markdown.frontmatter.yaml_reader import load_yaml
 from vaults.markdown.parser import parse
 
 
 def values(inner):
-    loaded = load(f"---\n{inner}\n---\n")
+    loaded = parse_frontmatter(f"---\n{inner}\n---\n")
     assert loaded.error is None
     return loaded.values
 
@@ -97,7 +97,7 @@ def test_keys_are_text():
     ],
 )
 def test_what_is_refused_says_why_and_the_body_is_read(inner):
-    loaded = load(f"---\n{inner}\n...\n")
+    loaded = parse_frontmatter(f"---\n{inner}\n...\n")
     assert loaded.values == {}
     assert loaded.error
     note = parse(f"---\n{inner.replace('--- ', '-- -')}\n---\n# Body\n[[Link]]\n")
@@ -110,8 +110,8 @@ def test_an_alias_bomb_costs_nothing():
         lines = (f"{chr(98 + i)}: &{chr(98 + i)} [*{chr(97 + i)}, *{chr(97 + i)}]\n" for i in range(levels))
         return f"---\na: &a [x, x]\n{''.join(lines)}---\n"
 
-    assert python_steps(lambda: load(bomb(20))) < 5 * python_steps(lambda: load(bomb(4)))
-    loaded = load(bomb(20))
+    assert python_steps(lambda: parse_frontmatter(bomb(20))) < 5 * python_steps(lambda: parse_frontmatter(bomb(4)))
+    loaded = parse_frontmatter(bomb(20))
     assert loaded.error == "line 3: an alias (`*name`); write the value out"
 
 
@@ -123,7 +123,7 @@ def test_more_than_the_cap_is_not_read():
 
 
 def test_the_last_of_two_equal_keys_counts_and_is_told():
-    loaded = load("---\na: 1\nb: 2\na: 3\n---\n")
+    loaded = parse_frontmatter("---\na: 1\nb: 2\na: 3\n---\n")
     assert loaded.values == {"a": 3, "b": 2}
     assert loaded.error == "repeated: a; the last one counts"
 
@@ -191,7 +191,7 @@ LINE = st.one_of(
 @settings(max_examples=1500, deadline=None)
 @given(st.lists(LINE, max_size=5).map(lambda lines: "".join(f"{line}\n" for line in lines)))
 def test_the_quick_reading_is_that_of_yaml(inner):
-    quick = _simple(inner)
+    quick = _parse_flat(inner)
     if quick is not None:
         whole = load_yaml(inner)
         assert whole.error is None
@@ -201,4 +201,4 @@ def test_the_quick_reading_is_that_of_yaml(inner):
 @settings(max_examples=300, deadline=None)
 @given(st.text(max_size=60))
 def test_whatever_stands_there_json_can_hold_it(inner):
-    json.dumps(load(f"---\n{inner}\n---\n").values, allow_nan=False).encode()
+    json.dumps(parse_frontmatter(f"---\n{inner}\n---\n").values, allow_nan=False).encode()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vaults.markdown.encoding import decode, encode
-from vaults.markdown.link_resolution import Candidate, name_key, resolve
+from vaults.markdown.link_resolution import LinkTarget, name_key, resolve_target
 from vaults.markdown.parser import parse
 
 DATA = Path(__file__).resolve().parents[4] / "shared/vaults/silverbullet-docs"
@@ -42,10 +42,10 @@ def test_every_link_means_the_note_the_table_names(notes, rows):
     parsed = {path: parse(decode(data).text) for path, data in notes.items()}
     known = defaultdict(list)
     for path, note in parsed.items():
-        candidate = Candidate(path, note.title, note.aliases)
+        candidate = LinkTarget(path, note.title, note.aliases)
         for key in {name_key(name) for name in (path, note.title or path, *note.aliases)}:
             known[key].append(candidate)
-    wrong = [row for row in rows if (resolve(row[3], row[0], known[name_key(row[3])]) or "") != row[2]]
+    wrong = [row for row in rows if (resolve_target(row[3], row[0], known[name_key(row[3])]) or "") != row[2]]
     assert wrong == []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vaults.markdown.link_resolution import Candidate, name_key, resolve, resolve_link
+from vaults.markdown.link_resolution import LinkTarget, name_key, resolve_link, resolve_target
 from vaults.markdown.parser import parse
 
 
@@ -126,11 +126,11 @@ def test_several_in_order_with_their_lines():
 
 
 PATHS = ["A.md", "dir/A.md", "dir/B.md", "dir/sub/C.md", "other/D.md", "x/D.md", "Café.md", "Odd.markdown"]
-NOTES = [Candidate(path) for path in PATHS] + [
-    Candidate("t/one.md", "Title", ("Nick", "Twice")),
-    Candidate("t/two.md", "B", ("Twice",)),
-    Candidate("t/three.md", "Same"),
-    Candidate("t/four.md", "same"),
+NOTES = [LinkTarget(path) for path in PATHS] + [
+    LinkTarget("t/one.md", "Title", ("Nick", "Twice")),
+    LinkTarget("t/two.md", "B", ("Twice",)),
+    LinkTarget("t/three.md", "Same"),
+    LinkTarget("t/four.md", "same"),
 ]
 
 
@@ -164,13 +164,13 @@ NOTES = [Candidate(path) for path in PATHS] + [
     ],
 )
 def test_which_note_a_wiki_link_means(target, source, path):
-    assert resolve(target, source, NOTES) == path
+    assert resolve_target(target, source, NOTES) == path
     keyed = [
         note
         for note in NOTES
         if name_key(target) in {name_key(name) for name in (note.path, note.title or note.path, *note.aliases)}
     ]
-    assert resolve(target, source, keyed) == path
+    assert resolve_target(target, source, keyed) == path
 
 
 @pytest.mark.parametrize(
@@ -195,6 +195,6 @@ def test_which_note_a_link_means(text, source, path):
 
 
 def test_of_two_spellings_the_exact_one_is_meant():
-    assert resolve("note", "x.md", [Candidate("Note.md"), Candidate("note.md")]) == "note.md"
-    assert resolve("Note", "x.md", [Candidate("Note.md"), Candidate("note.md")]) == "Note.md"
-    assert resolve("a", "x.md", [Candidate("a.markdown"), Candidate("a.md")]) == "a.md"
+    assert resolve_target("note", "x.md", [LinkTarget("Note.md"), LinkTarget("note.md")]) == "note.md"
+    assert resolve_target("Note", "x.md", [LinkTarget("Note.md"), LinkTarget("note.md")]) == "Note.md"
+    assert resolve_target("a", "x.md", [LinkTarget("a.markdown"), LinkTarget("a.md")]) == "a.md"

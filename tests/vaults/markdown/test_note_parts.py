@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaults.errors import InvalidArgument, NotFound
-from vaults.markdown.encoding import NotText, Source, decode, dominant_newline, encode
+from vaults.markdown.encoding import NoteSource, NotText, decode, dominant_newline, encode
 from vaults.markdown.parser import parse
 from vaults.markdown.scan import scan
-from vaults.markdown.sections import all_matching, find, find_one, outline, sections
+from vaults.markdown.sections import find_only_section, find_section, find_sections, list_outline, list_sections
 
 
 @given(
@@ -34,10 +34,10 @@ def test_other_bytes_are_refused(data):
 
 
 def test_the_byte_order_mark_is_no_text():
-    assert decode(b"\xef\xbb\xbf---\na: b\n---\n") == Source("---\na: b\n---\n", bom=True)
+    assert decode(b"\xef\xbb\xbf---\na: b\n---\n") == NoteSource("---\na: b\n---\n", bom=True)
     assert parse(decode(b"\xef\xbb\xbf---\na: b\n---\n").text).frontmatter == {"a": "b"}
     with pytest.raises(NotText):
-        encode(Source("\ud800", bom=False))
+        encode(NoteSource("\ud800", bom=False))
 
 
 @pytest.mark.parametrize(
@@ -138,11 +138,18 @@ NESTED = "intro\n# A\na\n## Log\none\n### Deep\nd\n# B *bold*\n## Log\ntwo\n## S
 
 def test_sections_end_before_the_next_heading_as_high():
     note = parse(NESTED)
-    read = [(s.heading.text, NESTED[s.body_start : s.end]) for s in sections(NESTED, note)]
+    read = [(s.heading.text, NESTED[s.body_start : s.end]) for s in list_sections(NESTED, note)]
     assert read[0] == ("A", "a\n## Log\none\n### Deep\nd\n")
     assert read[1] == ("Log", "one\n### Deep\nd\n")
     assert read[-1] == ("Same > name", "x")
-    assert [entry.parents for entry in outline(note)] == [(), ("A",), ("A", "Log"), (), ("B *bold*",), ("B *bold*",)]
+    assert [entry.parents for entry in list_outline(note)] == [
+        (),
+        ("A",),
+        ("A", "Log"),
+        (),
+        ("B *bold*",),
+        ("B *bold*",),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -170,24 +177,24 @@ def test_finding_a_section(wanted, line):
     note = parse(NESTED)
     if line is None:
         with pytest.raises(NotFound):
-            find(NESTED, note, wanted)
+            find_section(NESTED, note, wanted)
     else:
-        assert find(NESTED, note, wanted).heading.line == line
+        assert find_section(NESTED, note, wanted).heading.line == line
 
 
 def test_a_write_wants_one_section_only():
     note = parse(NESTED)
-    assert len(all_matching(NESTED, note, "Log")) == 2
+    assert len(find_sections(NESTED, note, "Log")) == 2
     with pytest.raises(InvalidArgument, match="names 2 headings, at lines 4, 9"):
-        find_one(NESTED, note, "Log")
-    assert find_one(NESTED, note, "B bold > Log").heading.line == 9
+        find_only_section(NESTED, note, "Log")
+    assert find_only_section(NESTED, note, "B bold > Log").heading.line == 9
 
 
 def test_a_missing_section_names_the_closest():
     with pytest.raises(NotFound) as missing:
-        find(NESTED, parse(NESTED), "Logs")
+        find_section(NESTED, parse(NESTED), "Logs")
     assert missing.value.details["closest"][0] == "Log"
     assert missing.value.details["headings"][0] == "# A"
     assert "'Log'" in (missing.value.hint or "")
     with pytest.raises(NotFound, match="no headings"):
-        find("text", parse("text"), "A")
+        find_section("text", parse("text"), "A")

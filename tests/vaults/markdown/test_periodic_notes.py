@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaults.errors import InvalidArgument
-from vaults.markdown.periodic_notes import DEFAULTS, Kind, Pattern, alias, inferred, path_for
+from vaults.markdown.periodic_notes import (
+    DEFAULTS,
+    PeriodicPattern,
+    PeriodKind,
+    infer_patterns,
+    parse_alias,
+    periodic_path,
+)
 
 TODAY = date(2026, 11, 21)
 
@@ -39,50 +46,50 @@ TODAY = date(2026, 11, 21)
         ("Years/2026.md", "yearly", date(2027, 1, 2), "Years/2027.md"),
     ],
 )
-def test_one_note_shows_where_the_next_goes(path: str, kind: Kind, tomorrow: date, following: str) -> None:
-    pattern = inferred([path, "Projects/Plan.md", "2026-11-20 Meeting.md"])[kind]
+def test_one_note_shows_where_the_next_goes(path: str, kind: PeriodKind, tomorrow: date, following: str) -> None:
+    pattern = infer_patterns([path, "Projects/Plan.md", "2026-11-20 Meeting.md"])[kind]
     assert pattern.notes == 1
-    assert path_for(kind, tomorrow, pattern) == following
+    assert periodic_path(kind, tomorrow, pattern) == following
 
 
 def test_the_habit_of_most_notes_wins() -> None:
     paths = [f"old/2026-11-{day:02}.md" for day in range(1, 4)] + ["new/2026-11-20.md", "new/2026-11-21.md"]
-    assert inferred(paths)["daily"] == Pattern("[old]/YYYY-MM-DD", notes=3)
+    assert infer_patterns(paths)["daily"] == PeriodicPattern("[old]/YYYY-MM-DD", notes=3)
 
 
 def test_between_equals_the_latest_note_decides() -> None:
-    assert inferred(["new/2026-11-20.md", "old/2025-11-20.md"])["daily"].format == "[new]/YYYY-MM-DD"
+    assert infer_patterns(["new/2026-11-20.md", "old/2025-11-20.md"])["daily"].format == "[new]/YYYY-MM-DD"
 
 
 def test_day_and_month_are_told_apart_by_the_notes_that_can_only_be_one() -> None:
     paths = ["03-04-2026.md", "04-05-2026.md", "05-13-2026.md"]
-    assert inferred(paths)["daily"].format == "MM-DD-YYYY"
+    assert infer_patterns(paths)["daily"].format == "MM-DD-YYYY"
 
 
 def test_without_periodic_notes_there_are_defaults() -> None:
-    patterns = inferred(["Plan.md", "2026/Plan.md", "2026-13-40.md", "12.md"])
+    patterns = infer_patterns(["Plan.md", "2026/Plan.md", "2026-13-40.md", "12.md"])
     assert patterns == DEFAULTS
-    assert path_for("daily", TODAY) == "memory/2026-11-21.md"
-    assert path_for("weekly", TODAY) == "memory/2026-W47.md"
-    assert path_for("monthly", TODAY) == "memory/2026-11.md"
-    assert path_for("memory", TODAY) == "MEMORY.md"
+    assert periodic_path("daily", TODAY) == "memory/2026-11-21.md"
+    assert periodic_path("weekly", TODAY) == "memory/2026-W47.md"
+    assert periodic_path("monthly", TODAY) == "memory/2026-11.md"
+    assert periodic_path("memory", TODAY) == "MEMORY.md"
 
 
 def test_the_memory_note_is_taken_as_the_vault_spells_it() -> None:
-    assert path_for("memory", TODAY, inferred(["Memory.md"])["memory"]) == "Memory.md"
-    assert inferred(["sub/MEMORY.md"])["memory"] == DEFAULTS["memory"]
+    assert periodic_path("memory", TODAY, infer_patterns(["Memory.md"])["memory"]) == "Memory.md"
+    assert infer_patterns(["sub/MEMORY.md"])["memory"] == DEFAULTS["memory"]
 
 
 def test_obsidians_settings_win() -> None:
     settings = {"folder": "/Daily notes/", "format": "YYYY/MM-MMMM/YYYY-MM-DD-dddd", "template": "Templates/Day"}
-    pattern = inferred(["j/2026-11-20.md"], json.dumps(settings))["daily"]
+    pattern = infer_patterns(["j/2026-11-20.md"], json.dumps(settings))["daily"]
     assert pattern.template == "Templates/Day"
-    assert path_for("daily", TODAY, pattern) == "Daily notes/2026/11-November/2026-11-21-Saturday.md"
+    assert periodic_path("daily", TODAY, pattern) == "Daily notes/2026/11-November/2026-11-21-Saturday.md"
 
 
 def test_obsidians_settings_may_leave_things_out() -> None:
-    assert path_for("daily", TODAY, inferred([], "{}")["daily"]) == "2026-11-21.md"
-    assert path_for("daily", TODAY, inferred([], '{"folder": "d"}')["daily"]) == "d/2026-11-21.md"
+    assert periodic_path("daily", TODAY, infer_patterns([], "{}")["daily"]) == "2026-11-21.md"
+    assert periodic_path("daily", TODAY, infer_patterns([], '{"folder": "d"}')["daily"]) == "d/2026-11-21.md"
 
 
 @pytest.mark.parametrize(
@@ -100,7 +107,7 @@ def test_obsidians_settings_may_leave_things_out() -> None:
     ],
 )
 def test_nonsense_in_obsidians_settings_is_passed_over(settings: str) -> None:
-    assert inferred(["j/2026-11-20.md"], settings)["daily"].format == "[j]/YYYY-MM-DD"
+    assert infer_patterns(["j/2026-11-20.md"], settings)["daily"].format == "[j]/YYYY-MM-DD"
 
 
 @pytest.mark.parametrize(
@@ -123,15 +130,15 @@ def test_nonsense_in_obsidians_settings_is_passed_over(settings: str) -> None:
         ("@yearly:2025", ("yearly", date(2025, 1, 1))),
     ],
 )
-def test_a_word_means_a_note(text: str, meant: tuple[Kind, date]) -> None:
-    assert alias(text, TODAY) == meant
+def test_a_word_means_a_note(text: str, meant: tuple[PeriodKind, date]) -> None:
+    assert parse_alias(text, TODAY) == meant
 
 
 @pytest.mark.parametrize(
     "text", ["daily", "@", "@dail", "Notes/@daily", "@daily.md", "@bob", "@bob:2026-11-20", "@dailynote"]
 )
 def test_other_words_mean_no_periodic_note(text: str) -> None:
-    assert alias(text, TODAY) is None
+    assert parse_alias(text, TODAY) is None
 
 
 @pytest.mark.parametrize(
@@ -139,10 +146,10 @@ def test_other_words_mean_no_periodic_note(text: str) -> None:
 )
 def test_a_date_that_cannot_be_read_is_said(text: str) -> None:
     with pytest.raises(InvalidArgument, match="must be @"):
-        alias(text, TODAY)
+        parse_alias(text, TODAY)
 
 
 @given(st.lists(st.text(alphabet="2016-/W.QmdaNovember ", max_size=30), max_size=20), st.dates())
 def test_any_names_give_patterns_that_spell_paths(paths: list[str], day: date) -> None:
-    for kind, pattern in inferred(paths).items():
-        assert path_for(kind, day, pattern).endswith(".md")
+    for kind, pattern in infer_patterns(paths).items():
+        assert periodic_path(kind, day, pattern).endswith(".md")

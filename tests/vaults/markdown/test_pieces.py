@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaults.markdown import lines
-from vaults.markdown.lines import matches
+from vaults.markdown.lines import iter_matches
 from vaults.markdown.parser import parse
 
 TEXTS = st.text(alphabet="[]|#ab \n`%<!->", max_size=200)
@@ -24,27 +24,27 @@ PATTERNS = [
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "PIECE", 7)
-    monkeypatch.setattr(lines, "OVERLAP", 210)  # no construct is longer
+    monkeypatch.setattr(lines, "CHUNK_SIZE", 7)
+    monkeypatch.setattr(lines, "CHUNK_OVERLAP", 210)  # no construct is longer
 
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "PIECE", 5)
-    monkeypatch.setattr(lines, "OVERLAP", 3)
+    monkeypatch.setattr(lines, "CHUNK_SIZE", 5)
+    monkeypatch.setattr(lines, "CHUNK_OVERLAP", 3)
 
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda each: each.pattern)
 def test_pieces_find_what_one_search_finds(pattern: re.Pattern[str], small: None) -> None:
     @given(TEXTS.map(lambda text: text * 3))
     def check(text: str) -> None:
-        assert [each.span() for each in matches(pattern, text)] == [each.span() for each in pattern.finditer(text)]
+        assert [each.span() for each in iter_matches(pattern, text)] == [each.span() for each in pattern.finditer(text)]
 
     check()
 
 
 def test_what_a_piece_cuts_off_is_read_to_its_end(tiny: None) -> None:
-    found = matches(re.compile(r"a++"), "b" * 4 + "a" * 100 + "b" * 10 + "aa")
+    found = iter_matches(re.compile(r"a++"), "b" * 4 + "a" * 100 + "b" * 10 + "aa")
     assert [each.span() for each in found] == [(4, 104), (114, 116)]
 
 
@@ -55,8 +55,8 @@ def test_a_note_is_read_the_same_in_pieces_of_any_size(monkeypatch: pytest.Monke
     )
     whole = parse(text)
     for size in (50, 333, 1000):
-        monkeypatch.setattr(lines, "PIECE", size)
-        monkeypatch.setattr(lines, "OVERLAP", 200)
+        monkeypatch.setattr(lines, "CHUNK_SIZE", size)
+        monkeypatch.setattr(lines, "CHUNK_OVERLAP", 200)
         assert parse(text) == whole
 
 
@@ -74,6 +74,6 @@ class _Counted:
 def test_no_search_is_given_more_than_a_piece() -> None:
     most: list[int] = []
     pattern = _Counted(re.compile("#"), most)
-    assert list(matches(pattern, "x" * 2_000_000)) == []  # type: ignore[arg-type]
-    assert max(most) <= lines.PIECE + lines.OVERLAP
+    assert list(iter_matches(pattern, "x" * 2_000_000)) == []  # type: ignore[arg-type]
+    assert max(most) <= lines.CHUNK_SIZE + lines.CHUNK_OVERLAP
     assert sum(most) <= 2 * 2_000_000

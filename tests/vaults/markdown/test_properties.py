@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from vaults.errors import Conflict, InvalidArgument, TooLarge
-from vaults.markdown.frontmatter.edits import updated
+from vaults.markdown.frontmatter.edits import update_properties
 
 NOTE = """---
 # made by hand
@@ -44,7 +44,7 @@ def changed(set_: dict[str, Any], unset: tuple[str, ...] = (), note: str = NOTE)
     """Lines that went and lines that came, block by block."""
     import difflib
 
-    text, warnings = updated(note, set_, unset)
+    text, warnings = update_properties(note, set_, unset)
     assert warnings == []
     before, after = note.splitlines(keepends=True), text.splitlines(keepends=True)
     blocks = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
@@ -111,12 +111,12 @@ def test_a_value_that_is_there_is_not_written_again() -> None:
         "title": "A: b", "date": "2026-01-02", "tags": ["a", "b", "c"], "flow": ["a", "b", "c"], "text": "one\ntwo\n",
         "count": 1, "nested": {"l": [1], "k": "v"}, "odd": "pair", "empty": None,
     }  # fmt: skip
-    assert updated(NOTE, same, ("absent",)) == (NOTE, ["'absent' was not there."])
+    assert update_properties(NOTE, same, ("absent",)) == (NOTE, ["'absent' was not there."])
 
 
 def test_one_and_true_and_text_are_not_the_same() -> None:
     for value in (True, 1.0, "1"):
-        assert updated("---\na: 1\n---\n", {"a": value})[0] != "---\na: 1\n---\n"
+        assert update_properties("---\na: 1\n---\n", {"a": value})[0] != "---\na: 1\n---\n"
 
 
 @pytest.mark.parametrize(
@@ -136,9 +136,9 @@ def test_one_and_true_and_text_are_not_the_same() -> None:
     ],
 )
 def test_a_new_key_goes_to_the_end_of_the_block_and_comes_off_again(note: str, after: str) -> None:
-    assert updated(note, {"k": "v"})[0] == after
+    assert update_properties(note, {"k": "v"})[0] == after
     if note != "---\n---":
-        assert updated(after, {}, ("k",))[0] == note
+        assert update_properties(after, {}, ("k",))[0] == note
 
 
 @pytest.mark.parametrize(
@@ -151,53 +151,53 @@ def test_a_new_key_goes_to_the_end_of_the_block_and_comes_off_again(note: str, a
     ],
 )
 def test_a_new_list_is_written_as_the_blocks_first_one(note: str, lines: str) -> None:
-    assert updated(note, {"k": ["v"]})[0] == note.removesuffix("---\n") + lines + "---\n"
+    assert update_properties(note, {"k": ["v"]})[0] == note.removesuffix("---\n") + lines + "---\n"
 
 
 def test_a_list_keeps_the_quotes_of_its_items() -> None:
     note = '---\na:\n- "[[x]]"\n- "y"\n---\n'
-    assert updated(note, {"a": ["[[x]]", "z"]})[0] == '---\na:\n- "[[x]]"\n- "z"\n---\n'
-    assert updated("---\na: 'x'\n---\n", {"a": "it's"})[0] == "---\na: 'it''s'\n---\n"
+    assert update_properties(note, {"a": ["[[x]]", "z"]})[0] == '---\na:\n- "[[x]]"\n- "z"\n---\n'
+    assert update_properties("---\na: 'x'\n---\n", {"a": "it's"})[0] == "---\na: 'it''s'\n---\n"
 
 
 def test_a_comment_above_a_value_that_stands_below_its_key_is_kept() -> None:
-    assert updated("---\na: # c\n  below\nb: 1\n---\n", {"a": "x"})[0] == "---\na: x # c\nb: 1\n---\n"
+    assert update_properties("---\na: # c\n  below\nb: 1\n---\n", {"a": "x"})[0] == "---\na: x # c\nb: 1\n---\n"
 
 
 def test_a_list_may_lose_one_of_two_equal_items() -> None:
     note = "---\na:\n- x\n- y # 1\n- y # 2\n---\n"
-    assert updated(note, {"a": ["x", "y"]})[0] == "---\na:\n- x\n- y # 1\n---\n"
+    assert update_properties(note, {"a": ["x", "y"]})[0] == "---\na:\n- x\n- y # 1\n---\n"
 
 
 def test_a_line_that_changes_keeps_its_own_ending() -> None:
-    assert updated("---\na: 1\r\nb: 2\n---\n", {"a": 3, "b": 3})[0] == "---\na: 3\r\nb: 3\n---\n"
+    assert update_properties("---\na: 1\r\nb: 2\n---\n", {"a": 3, "b": 3})[0] == "---\na: 3\r\nb: 3\n---\n"
 
 
 def test_the_last_key_takes_the_block_along_unless_something_is_left_in_it() -> None:
-    assert updated("---\na: 1\n\n---\nx", {}, ("a",))[0] == "x"
-    assert updated("---\n# why\na: 1\n---\nx", {}, ("a",))[0] == "---\n# why\n---\nx"
-    assert updated("---\na: 1\n---\n---\nb: 1\n---\n", {}, ("a",))[0] == "---\n---\n---\nb: 1\n---\n"
+    assert update_properties("---\na: 1\n\n---\nx", {}, ("a",))[0] == "x"
+    assert update_properties("---\n# why\na: 1\n---\nx", {}, ("a",))[0] == "---\n# why\n---\nx"
+    assert update_properties("---\na: 1\n---\n---\nb: 1\n---\n", {}, ("a",))[0] == "---\n---\n---\nb: 1\n---\n"
 
 
 def test_keys_that_are_there_stay_when_only_missing_ones_are_set() -> None:
-    text, warnings = updated("---\na: 1\nb:\n---\n", {"a": 2, "b": 2, "c": 3}, only_if_missing=True)
+    text, warnings = update_properties("---\na: 1\nb:\n---\n", {"a": 2, "b": 2, "c": 3}, only_if_missing=True)
     assert text == "---\na: 1\nb:\nc: 3\n---\n"
     assert warnings == ["'a' was there and was kept.", "'b' was there and was kept."]
 
 
 def test_a_key_that_differs_in_case_alone_is_warned_of() -> None:
-    assert updated("---\ntags: x\n---\n", {"Tags": "y"})[1] == ["'Tags' was added beside 'tags'."]
-    assert updated("---\ntags: x\n---\n", {"Tags": "y"}, ("tags",))[1] == []
+    assert update_properties("---\ntags: x\n---\n", {"Tags": "y"})[1] == ["'Tags' was added beside 'tags'."]
+    assert update_properties("---\ntags: x\n---\n", {"Tags": "y"}, ("tags",))[1] == []
 
 
 def test_text_of_several_lines_does_not_take_in_the_comment_below_it() -> None:
     note = "---\na: x\n\n  # comment\nb: 1\n---\n"
-    assert updated(note, {"a": "1\n2"})[0] == note.replace("a: x", 'a: "1\\n2"')
+    assert update_properties(note, {"a": "1\n2"})[0] == note.replace("a: x", 'a: "1\\n2"')
 
 
 def test_what_would_change_another_value_is_refused() -> None:
     with pytest.raises(Conflict, match="other values"):
-        updated("---\na: |\n  x\nb: 1\n  # would be text of a\n---\n", {}, ("b",))
+        update_properties("---\na: |\n  x\nb: 1\n  # would be text of a\n---\n", {}, ("b",))
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_what_would_change_another_value_is_refused() -> None:
 )
 def test_frontmatter_that_is_not_safe_to_edit_is_left_alone(inner: str, reason: str) -> None:
     with pytest.raises(Conflict, match="cannot be edited by key") as refusal:
-        updated(f"---\n{inner}\n---\nbody", {"k": "v"})
+        update_properties(f"---\n{inner}\n---\nbody", {"k": "v"})
     assert reason in refusal.value.message
 
 
@@ -259,20 +259,20 @@ def nested(depth: int) -> Any:
 )
 def test_what_frontmatter_cannot_hold_is_refused(values: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgument) as refusal:
-        updated(NOTE, values)
+        update_properties(NOTE, values)
     assert refusal.value.details["field"] == "set"
 
 
 def test_the_deepest_value_that_is_allowed_can_be_read() -> None:
-    assert "x" in updated("", {"a": nested(31)})[0]
+    assert "x" in update_properties("", {"a": nested(31)})[0]
 
 
 def test_a_key_cannot_be_set_and_unset_at_once() -> None:
     with pytest.raises(InvalidArgument, match="'title'"):
-        updated(NOTE, {"title": 1}, ("title",))
+        update_properties(NOTE, {"title": 1}, ("title",))
 
 
 def test_frontmatter_does_not_grow_beyond_what_is_read() -> None:
-    note = updated("", {f"k{number}": "x" * 10_000 for number in range(6)})[0]
+    note = update_properties("", {f"k{number}": "x" * 10_000 for number in range(6)})[0]
     with pytest.raises(TooLarge):
-        updated(note, {"more": "x" * 10_000})
+        update_properties(note, {"more": "x" * 10_000})

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from vaults.errors import Conflict
-from vaults.markdown.encoding import decode, unified
-from vaults.markdown.frontmatter.edits import updated
-from vaults.markdown.frontmatter.parser import fenced, load
+from vaults.markdown.encoding import decode, to_lf_same_length
+from vaults.markdown.frontmatter.edits import update_properties
+from vaults.markdown.frontmatter.parser import find_body_start, parse_frontmatter
 
 AWKWARD = (
     "", " ", "no", "Yes", "on", "null", "~", "1", "-1", "1e3", "0x1f", "0o17", "017", "1:30", "1_000", ".5",
@@ -63,8 +63,8 @@ def notes(draw: st.DrawFn) -> tuple[list[tuple[str | None, str]], str]:
 
 
 def values(text: str) -> dict[str, Any]:
-    body = fenced(text, f"\n{unified(text)}\n")
-    loaded = load(text[:body]) if body else None
+    body = find_body_start(text, f"\n{to_lf_same_length(text)}\n")
+    loaded = parse_frontmatter(text[:body]) if body else None
     assert loaded is None or loaded.error is None
     return loaded.values if loaded else {}
 
@@ -85,11 +85,11 @@ def test_what_was_asked_changes_and_nothing_else(
     unset = [key for key in unset if key not in set_]
     text = f"---\n{''.join(piece for _, piece in pieces)}---\n{body}".replace("\n", newline)
     before = values(text)
-    after, _ = updated(text, set_, unset)
+    after, _ = update_properties(text, set_, unset)
 
     wanted = {key: value for key, value in {**before, **set_}.items() if key not in unset}
     assert same(values(after), wanted)
-    assert updated(after, set_, unset)[0] == after
+    assert update_properties(after, set_, unset)[0] == after
     assert not set(after.replace(newline, "")) & {"\r", "\n"}
 
     changed = {key for key, value in set_.items() if key not in before or not same(before[key], value)}
@@ -113,18 +113,18 @@ def test_what_was_asked_changes_and_nothing_else(
 @settings(max_examples=300)
 @given(st.text(alphabet="-ab: \n\r#", max_size=30), st.dictionaries(ANY_NAME, VALUE, min_size=1, max_size=3))
 def test_frontmatter_that_is_put_on_any_text_comes_off_again(body: str, set_: dict[str, Any]) -> None:
-    assume(not fenced(body, f"\n{unified(body)}\n"))
-    text, warnings = updated(body, set_)
+    assume(not find_body_start(body, f"\n{to_lf_same_length(body)}\n"))
+    text, warnings = update_properties(body, set_)
     assert warnings == []
     assert text.endswith(body)
     assert same(values(text), set_)
-    assert updated(text, {}, list(set_))[0] == body
+    assert update_properties(text, {}, list(set_))[0] == body
 
 
 @settings(max_examples=300)
 @given(st.dictionaries(st.sampled_from(["a", "on", "1"]), VALUE, min_size=1, max_size=2))
 def test_other_readers_of_yaml_read_the_same(set_: dict[str, Any]) -> None:
-    inner = updated("", set_)[0].removeprefix("---\n").removesuffix("---\n")
+    inner = update_properties("", set_)[0].removeprefix("---\n").removesuffix("---\n")
     for read in (yaml.safe_load, YAML(typ="safe", pure=True).load):
         assert same(_undated(read(inner)), set_)
 
@@ -133,7 +133,7 @@ def test_other_readers_of_yaml_read_the_same(set_: dict[str, Any]) -> None:
 @pytest.mark.parametrize("note", ["", "---\nx: 'q'\n---\n", "---\nx: [q]\n---\n", "---\nx:\n- q\n---\n"])
 def test_awkward_text_is_text_for_every_reader(text: str, note: str) -> None:
     set_ = {"x": text, "y": [text, {"k": text}], "z": {"k": [text]}}
-    inner = updated(note, set_)[0].removeprefix("---\n").removesuffix("---\n")
+    inner = update_properties(note, set_)[0].removeprefix("---\n").removesuffix("---\n")
     for read in (yaml.safe_load, YAML(typ="safe", pure=True).load):
         assert same(_undated(read(inner)), set_)
 
@@ -150,7 +150,7 @@ def _undated(value: Any) -> Any:
 def test_no_frontmatter_breaks_the_editor(inner: str, set_: dict[str, Any]) -> None:
     text = f"---\n{inner}\n---\nbody"
     try:
-        after, _ = updated(text, set_, ["a"])
+        after, _ = update_properties(text, set_, ["a"])
     except Conflict:
         return
     wanted = {key: value for key, value in {**values(text), **set_}.items() if key != "a"}
@@ -166,6 +166,6 @@ def test_real_notes_come_back_as_they_were() -> None:
         for name in names:
             text = decode((Path(folder) / name).read_bytes()).text
             now = values(text)
-            assert updated(text, now, ["absent"])[0] == text
-            with_key, _ = updated(text, {"zz": ["x"]})
-            assert updated(with_key, {}, ["zz"])[0] == text
+            assert update_properties(text, now, ["absent"])[0] == text
+            with_key, _ = update_properties(text, {"zz": ["x"]})
+            assert update_properties(with_key, {}, ["zz"])[0] == text

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from vaults.errors import Conflict, InvalidArgument, NotFound
 from vaults.markdown.parser import parse
-from vaults.markdown.task_edits import toggled
+from vaults.markdown.task_edits import set_task_status
 
 NOTE = """---
 todo: |
@@ -53,7 +53,7 @@ def at(line: int) -> str:
     ],
 )
 def test_only_the_status_of_the_line_changes(line: int, status: str | None, now: str) -> None:
-    text, where = toggled(NOTE, line=line, status=status)
+    text, where = set_task_status(NOTE, line=line, status=status)
     assert where == line
     assert text.split("\n") == [*NOTE.split("\n")[: line - 1], now, *NOTE.split("\n")[line:]]
 
@@ -72,19 +72,19 @@ def test_only_the_status_of_the_line_changes(line: int, status: str | None, now:
 )
 def test_a_task_is_found_by_its_words(match: str, line: int, newline: str) -> None:
     note = NOTE.replace("\n", newline)
-    text, where = toggled(note, match=match)
+    text, where = set_task_status(note, match=match)
     assert where == line
     assert text == note.replace(at(line) + newline, at(line).replace("[ ]", "[x]") + newline, 1)
 
 
 def test_a_capital_x_is_done() -> None:
-    assert toggled("- [X] a", line=1) == ("- [ ] a", 1)
-    assert toggled("- [X] a", line=1, status="done") == ("- [X] a", 1)
+    assert set_task_status("- [X] a", line=1) == ("- [ ] a", 1)
+    assert set_task_status("- [X] a", line=1, status="done") == ("- [X] a", 1)
 
 
 def test_words_that_several_tasks_share_are_a_conflict_that_lists_them() -> None:
     with pytest.raises(Conflict) as conflict:
-        toggled(NOTE, match="buy")
+        set_task_status(NOTE, match="buy")
     assert conflict.value.details["lines"] == [6, 7, 20]
     assert "line 7: Buy bread" in (conflict.value.hint or "")
 
@@ -92,58 +92,58 @@ def test_words_that_several_tasks_share_are_a_conflict_that_lists_them() -> None
 @pytest.mark.parametrize("match", ["Buy milkk", "In code", "In the frontmatter", "no blank"])
 def test_words_no_task_has_are_not_found(match: str) -> None:
     with pytest.raises(NotFound):
-        toggled(NOTE, match=match)
+        set_task_status(NOTE, match=match)
 
 
 def test_the_closest_tasks_are_named() -> None:
     with pytest.raises(NotFound) as missing:
-        toggled(NOTE, match="Buy mlik")
+        set_task_status(NOTE, match="Buy mlik")
     assert missing.value.details["closest"][0] == {"line": 6, "text": "Buy milk"}
 
 
 @pytest.mark.parametrize("line", [0, -1, 1, 3, 5, 16, 18, 99])
 def test_a_line_without_a_task_is_not_found_but_its_neighbours_are_named(line: int) -> None:
     with pytest.raises(NotFound) as missing:
-        toggled(NOTE, line=line)
+        set_task_status(NOTE, line=line)
     assert missing.value.details["closest"]
 
 
 def test_line_and_words_must_agree() -> None:
-    assert toggled(NOTE, line=20, match="milk")[1] == 20
+    assert set_task_status(NOTE, line=20, match="milk")[1] == 20
     with pytest.raises(Conflict) as conflict:
-        toggled(NOTE, line=7, match="Buy milk")
+        set_task_status(NOTE, line=7, match="Buy milk")
     assert [task["line"] for task in conflict.value.details["closest"]] == [6, 20]
 
 
 @pytest.mark.parametrize("status", ["", "xy", "\n", "\t", "]", "[", "\ud800", "finished"])
 def test_a_status_is_one_character_or_a_name(status: str) -> None:
     with pytest.raises(InvalidArgument, match="status"):
-        toggled(NOTE, line=6, status=status)
+        set_task_status(NOTE, line=6, status=status)
 
 
 @pytest.mark.parametrize("match", [None, "", "  "])
 def test_some_task_must_be_meant(match: str | None) -> None:
     with pytest.raises(InvalidArgument):
-        toggled(NOTE, match=match)
+        set_task_status(NOTE, match=match)
 
 
 def test_a_fence_that_nothing_closes_hides_the_rest() -> None:
     with pytest.raises(NotFound):
-        toggled("- ```\n- [ ] a\n```x\n- [ ] b\n", line=4)
+        set_task_status("- ```\n- [ ] a\n```x\n- [ ] b\n", line=4)
 
 
 def test_a_fence_ends_with_the_quote_it_stands_in() -> None:
-    assert toggled("> ```\n> - [ ] code\n\n- [ ] task\n", match="task")[1] == 4
+    assert set_task_status("> ```\n> - [ ] code\n\n- [ ] task\n", match="task")[1] == 4
 
 
 def test_a_line_with_backticks_on_both_sides_is_no_fence() -> None:
-    assert toggled("```code```\n- [ ] task", line=2)[0] == "```code```\n- [x] task"
+    assert set_task_status("```code```\n- [ ] task", line=2)[0] == "```code```\n- [x] task"
 
 
 def test_a_shorter_fence_does_not_close_a_longer_one() -> None:
     with pytest.raises(NotFound):
-        toggled("````\n```\n- [ ] code\n````\n", line=3)
-    assert toggled("```\n````\n- [ ] task\n", line=3)[1] == 3
+        set_task_status("````\n```\n- [ ] code\n````\n", line=3)
+    assert set_task_status("```\n````\n- [ ] task\n", line=3)[1] == 3
 
 
 LINES = st.sampled_from(
@@ -152,25 +152,25 @@ LINES = st.sampled_from(
 
 
 def test_markup_within_the_words_is_part_of_them() -> None:
-    assert toggled("- [ ] see - [ ] below\n- [ ] see below", match="see below")[1] == 2
+    assert set_task_status("- [ ] see - [ ] below\n- [ ] see below", match="see below")[1] == 2
     with pytest.raises(NotFound):
-        toggled("- [ ] see - [ ] below", match="see below")
+        set_task_status("- [ ] see - [ ] below", match="see below")
 
 
 def test_what_the_list_of_tasks_leaves_out_is_not_found() -> None:
     with pytest.raises(NotFound):
-        toggled("%%\n- [ ] hidden\n%%\n", match="hidden")
+        set_task_status("%%\n- [ ] hidden\n%%\n", match="hidden")
 
 
 @given(st.lists(LINES, max_size=25), st.sampled_from(["\n", "\r\n", "\r"]), st.integers(1, 25))
 def test_one_character_changes_or_nothing(lines: list[str], newline: str, line: int) -> None:
     note = newline.join(lines)
     try:
-        text, where = toggled(note, line=line)
+        text, where = set_task_status(note, line=line)
     except NotFound:
         return
     assert line in {task.line for task in parse(note).tasks}
     changed = [place for place, pair in enumerate(zip(note, text, strict=True)) if pair[0] != pair[1]]
     assert len(changed) == 1
     assert where == line == len(note[: changed[0]].replace("\r\n", "\n").replace("\r", "\n").split("\n"))
-    assert toggled(text, line=line, status="open")[0] == toggled(note, line=line, status="open")[0]
+    assert set_task_status(text, line=line, status="open")[0] == set_task_status(note, line=line, status="open")[0]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.work import assert_linear
-from vaults.markdown.protected_spans import overlapping, protected, tables
+from vaults.markdown.protected_spans import find_protected, find_tables, overlaps_any
 from vaults.markdown.scan import scan
 
 FREE = """---
@@ -78,8 +78,8 @@ X
 
 def seen(text: str) -> list[bool]:
     """Whether each X of a text is protected."""
-    zones = protected(text)
-    return [overlapping(zones, at, at + 1) for at, each in enumerate(text) if each == "X"]
+    zones = find_protected(text)
+    return [overlaps_any(zones, at, at + 1) for at, each in enumerate(text) if each == "X"]
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
@@ -90,18 +90,18 @@ def test_prose_in_lists_quotes_tables_and_emphasis_is_free(ending: str) -> None:
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_everything_else_is_protected(ending: str) -> None:
     text = HELD.replace("\n", ending)
-    zones = protected(text)
+    zones = find_protected(text)
     free = [
         text[max(0, at - 15) : at + 10]
         for at, each in enumerate(text)
-        if each == "X" and not overlapping(zones, at, at + 1)
+        if each == "X" and not overlaps_any(zones, at, at + 1)
     ]
     assert free == []
 
 
 def test_tables_are_told_from_lines_with_bars() -> None:
     text = "a | b\n\n| a | b |\n|:--|--:|\n| c | d |\n\nx | y\n> |a|\n> |-|\n> |b|\n"
-    spans = tables(scan(text))
+    spans = find_tables(scan(text))
     inside = [text[start:end].strip() for start, end in spans]
     assert inside == ["| a | b |\n|:--|--:|\n| c | d |", "> |a|\n> |-|\n> |b|"]
 
@@ -113,13 +113,13 @@ PIECES = st.sampled_from(
 
 @given(st.lists(PIECES, max_size=60).map("".join))
 def test_zones_of_any_text_are_in_order_and_apart(text: str) -> None:
-    zones = protected(text)
+    zones = find_protected(text)
     assert all(0 <= start < end <= len(text) for start, end in zones)
     assert all(one[1] < other[0] for one, other in pairwise(zones))
     for start, end in zones:
-        assert overlapping(zones, start, start + 1)
-        assert overlapping(zones, end - 1, end)
-        assert end == len(text) or not overlapping(zones, end, end + 1)
+        assert overlaps_any(zones, start, start + 1)
+        assert overlaps_any(zones, end - 1, end)
+        assert end == len(text) or not overlaps_any(zones, end, end + 1)
 
 
 SHAPES = {
@@ -164,7 +164,7 @@ SHAPES = {
 @pytest.mark.parametrize("shape", SHAPES)
 def test_hostile_texts_are_read_in_linear_time(shape: str) -> None:
     def read(text: str) -> None:
-        protected(text)
-        tables(scan(text))
+        find_protected(text)
+        find_tables(scan(text))
 
     assert_linear(read, SHAPES[shape], 5_000)

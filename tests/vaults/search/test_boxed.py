@@ -11,15 +11,15 @@ from tests.conftest import Asking
 from vaults.db import sql
 from vaults.db.sql import Reader
 from vaults.search import interpretation, time_limited, vocabulary
-from vaults.search.candidates import Found, by_word
-from vaults.search.filters import Filter
-from vaults.search.query import parse
-from vaults.search.time_limited import NONE_CAME, by_word_in_time
+from vaults.search.candidates import SearchCandidates, find_by_word
+from vaults.search.filters import SearchFilter
+from vaults.search.query import parse_query
+from vaults.search.time_limited import TIMED_OUT_WARNING, find_by_word_in_time
 from vaults.search.vocabulary import Vocabulary
 from vaults.settings import SearchSettings
 from vaults.vault import Vault
 
-ONLY = Filter("nobody", "2026-01-01T00:00:00.000Z", kinds=("memory",))
+ONLY = SearchFilter("nobody", "2026-01-01T00:00:00.000Z", kinds=("memory",))
 NO_TIME = SearchSettings.model_construct(keyword_ms=0)
 
 
@@ -27,28 +27,28 @@ NO_TIME = SearchSettings.model_construct(keyword_ms=0)
 async def vault(services: Services, ask: Asking, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Vault]:
     for number in range(60):
         await ask("remember", content=f"the common harbour of number{number}, with {'rare' if number == 7 else 'many'}")
-    monkeypatch.setattr(time_limited, "BIG", 0)
-    monkeypatch.setattr(sql, "STEPS", 1)
-    async with services.pool.lease(services.roster.entry("main")) as held:
+    monkeypatch.setattr(time_limited, "BIG_VAULT", 0)
+    monkeypatch.setattr(sql, "CLOCK_CHECK_STEPS", 1)
+    async with services.pool.lease(services.registry_cache.entry("main")) as held:
         yield held
 
 
-def _searched(tx: Reader, text: str, settings: SearchSettings) -> tuple[Found, str | None]:
-    meant, known = interpretation.look(Vocabulary(), tx, parse(text), SearchSettings())
-    return by_word_in_time(tx, meant, known, 10, ONLY, settings)
+def _searched(tx: Reader, text: str, settings: SearchSettings) -> tuple[SearchCandidates, str | None]:
+    meant, known = interpretation.interpret(Vocabulary(), tx, parse_query(text), SearchSettings())
+    return find_by_word_in_time(tx, meant, known, 10, ONLY, settings)
 
 
 async def test_what_takes_too_long_is_left_out_and_the_read_goes_on(vault: Vault) -> None:
-    def read(tx: Reader) -> tuple[Found, str | None, int]:
+    def read(tx: Reader) -> tuple[SearchCandidates, str | None, int]:
         found, late = _searched(tx, "common harbour rare", NO_TIME)
         return found, late, int(tx.value("SELECT COUNT(*) FROM passages"))
 
     found, late, passages = await vault.db.read(read)
-    assert (found.scores, late, passages) == ({}, NONE_CAME, 60)
+    assert (found.scores, late, passages) == ({}, TIMED_OUT_WARNING, 60)
 
 
 async def test_the_rarest_words_are_tried_alone(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, real = [], by_word
+    asked, real = [], find_by_word
 
     def slow(tx: Reader, query, *rest):  # type: ignore[no-untyped-def]
         asked.append(query.terms)
@@ -56,7 +56,7 @@ async def test_the_rarest_words_are_tried_alone(vault: Vault, monkeypatch: pytes
             raise TimeoutError
         return real(tx, query, *rest)
 
-    monkeypatch.setattr(time_limited, "by_word", slow)
+    monkeypatch.setattr(time_limited, "find_by_word", slow)
     found, late = await vault.db.read(lambda tx: _searched(tx, "common harbour rare number9", SearchSettings()))
     assert asked[1] == ("rare", "number9")
     assert len(found.scores) == 2
@@ -74,13 +74,13 @@ async def test_in_time_nothing_is_said(vault: Vault) -> None:
 async def test_an_answer_without_words_is_no_error(
     vault: Vault, ask: Asking, monkeypatch: pytest.MonkeyPatch, mode: str, query: str
 ) -> None:
-    def late(*_: object) -> Found:
+    def late(*_: object) -> SearchCandidates:
         raise TimeoutError
 
-    monkeypatch.setattr(time_limited, "by_word", late)
+    monkeypatch.setattr(time_limited, "find_by_word", late)
     outcome = await ask("recall", query=query, mode=mode)
     assert outcome.ok
-    assert (NONE_CAME in outcome.content.get("warnings", ())) == (mode != "semantic")
+    assert (TIMED_OUT_WARNING in outcome.content.get("warnings", ())) == (mode != "semantic")
     assert bool(outcome.content["hits"]) == (mode != "keyword")
 
 

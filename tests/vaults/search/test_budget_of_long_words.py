@@ -9,11 +9,15 @@ from vaults.search import tokenizer
 
 @pytest.mark.parametrize("text", ["QUJD" * 100_000, "語" * 90_000, "🎉" * 60_000, "|a" * 100_000, "[a](" * 80_000])
 def test_a_text_without_an_end_of_word_is_counted(text: str) -> None:
-    assert len(text) / 20 < tokenizer.count(text) <= len(text.encode())
+    assert len(text) / 20 < tokenizer.count_tokens(text) <= len(text.encode())
 
 
 def test_pieces_count_as_the_whole_does_but_for_their_borders() -> None:
     text = "The quick brown fox jumps over the lazy dog. " * 2_000
     assert (
-        abs(tokenizer.count(text) - 2_000 * tokenizer.count("The quick brown fox jumps over the lazy dog. ")) <= 2_010
+        abs(
+            tokenizer.count_tokens(text)
+            - 2_000 * tokenizer.count_tokens("The quick brown fox jumps over the lazy dog. ")
+        )
+        <= 2_010
     )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vaults.search.date_phrases import EARLIEST, LATEST, MAX_TEXT, understood
+from vaults.search.date_phrases import EARLIEST, LATEST, MAX_TEXT, find_time_span
 
 NOW = datetime(2024, 5, 8, 15, 30, tzinfo=UTC)  # a Wednesday
 
@@ -72,7 +72,7 @@ def day(text: str) -> datetime:
 )
 def test_a_time_is_understood_and_taken_out(text: str, since: str, until: str) -> None:
     for asked, left in ((text, ""), (f"What changed {text}?", "What changed?"), (f"{text}, what broke", "what broke")):
-        found = understood(asked, NOW)
+        found = find_time_span(asked, NOW)
         assert found is not None, asked
         assert (found[0].since, found[0].until, found[1]) == (day(since), day(until), left)
 
@@ -92,7 +92,7 @@ def test_a_time_is_understood_and_taken_out(text: str, since: str, until: str) -
     ],
 )
 def test_open_ranges_reach_as_far_as_time_does(text: str, since: datetime, until: datetime) -> None:
-    found = understood(f"deploys {text} that failed", NOW)
+    found = find_time_span(f"deploys {text} that failed", NOW)
     assert found is not None
     assert (found[0].since, found[0].until, found[1]) == (since, until, "deploys that failed")
 
@@ -130,25 +130,25 @@ def test_open_ranges_reach_as_far_as_time_does(text: str, since: datetime, until
     ],
 )
 def test_what_could_be_something_else_is_no_date(text: str) -> None:
-    assert understood(text, NOW) is None
+    assert find_time_span(text, NOW) is None
 
 
 def test_the_first_time_counts_and_the_rest_stays() -> None:
-    found = understood("yesterday's notes (in March 2024) , please", NOW)
+    found = find_time_span("yesterday's notes (in March 2024) , please", NOW)
     assert found is not None
     assert (found[0].since, found[1]) == (day("2024-05-07"), "notes (in March 2024), please")
 
 
 def test_the_day_is_that_of_utc() -> None:
     late = datetime(2024, 5, 8, 23, 30, tzinfo=timezone(timedelta(hours=-8)))
-    found = understood("today", late)
+    found = find_time_span("today", late)
     assert found is not None
     assert found[0].since == day("2024-05-09")
 
 
 def test_a_pasted_text_is_looked_at_as_far_as_a_question_goes() -> None:
-    assert understood("x " * MAX_TEXT + "yesterday", NOW) is None
-    found = understood("yesterday " + "x " * MAX_TEXT, NOW)
+    assert find_time_span("x " * MAX_TEXT + "yesterday", NOW) is None
+    found = find_time_span("yesterday " + "x " * MAX_TEXT, NOW)
     assert found is not None
     assert found[1] == ("x " * MAX_TEXT).strip()
 
@@ -167,7 +167,7 @@ WORDS = (
     st.integers(366, 3_651_000).map(lambda days: EARLIEST + timedelta(days=days, hours=days % 24)),
 )
 def test_any_text_at_any_time_gives_a_span_that_is_one(text: str, now: datetime) -> None:
-    found = understood(text, now)
+    found = find_time_span(text, now)
     if found is not None:
         assert found[0].since < found[0].until
         assert len(found[1]) < len(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaults.search.diversity import Dropped, spread
+from vaults.search.diversity import DroppedResult, drop_repeats
 
 ranking = st.dictionaries(st.integers(1, 60), st.sampled_from(["", "a", "b", "c", "d"]), max_size=30)
 
@@ -15,28 +15,28 @@ def _ranked(items: dict[int, str]) -> list[tuple[int, float]]:
 
 
 def test_a_repeat_goes_and_names_what_it_repeats() -> None:
-    kept, dropped = spread([(1, 0.9), (2, 0.8), (3, 0.7)], {1: "x", 2: "y", 3: "x"}.__getitem__)
+    kept, dropped = drop_repeats([(1, 0.9), (2, 0.8), (3, 0.7)], {1: "x", 2: "y", 3: "x"}.__getitem__)
     assert kept == [(1, 0.9), (2, 0.8)]
-    assert dropped == [Dropped(3, 0.7, of=1, why="repeats")]
+    assert dropped == [DroppedResult(3, 0.7, of=1, why="repeats")]
 
 
 def test_a_parent_may_be_held_to_a_share() -> None:
     ranked = [(1, 0.9), (2, 0.8), (3, 0.7), (4, 0.6)]
-    kept, dropped = spread(ranked, str, {1: "p", 2: "p", 3: "p", 4: None}.__getitem__, share=2)
+    kept, dropped = drop_repeats(ranked, str, {1: "p", 2: "p", 3: "p", 4: None}.__getitem__, share=2)
     assert kept == [(1, 0.9), (2, 0.8), (4, 0.6)]
-    assert dropped == [Dropped(3, 0.7, of=1, why="crowded")]
+    assert dropped == [DroppedResult(3, 0.7, of=1, why="crowded")]
 
 
 def test_what_repeats_takes_no_part_of_its_parents_share() -> None:
     ranked = [(1, 0.9), (2, 0.8), (3, 0.7)]
-    kept, _ = spread(ranked, {1: "x", 2: "x", 3: "y"}.__getitem__, lambda _: "p", share=2)
+    kept, _ = drop_repeats(ranked, {1: "x", 2: "x", 3: "y"}.__getitem__, lambda _: "p", share=2)
     assert kept == [(1, 0.9), (3, 0.7)]
 
 
 @given(ranking)
 def test_nothing_is_lost_or_moved(texts: dict[int, str]) -> None:
     ranked = _ranked(texts)
-    kept, dropped = spread(ranked, texts.__getitem__)
+    kept, dropped = drop_repeats(ranked, texts.__getitem__)
     assert kept == [pair for pair in ranked if pair in kept]
     assert sorted([*kept, *((gone.item, gone.score) for gone in dropped)]) == sorted(ranked)
     told = [texts[item] for item, _ in kept if texts[item]]
@@ -50,4 +50,4 @@ def test_nothing_is_lost_or_moved(texts: dict[int, str]) -> None:
 @given(ranking)
 def test_without_equal_texts_nothing_changes(texts: dict[int, str]) -> None:
     ranked = _ranked(texts)
-    assert spread(ranked, str) == (ranked, [])
+    assert drop_repeats(ranked, str) == (ranked, [])

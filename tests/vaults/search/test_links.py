@@ -13,8 +13,8 @@ from server.services import Services
 from tests.conftest import Asking, asker, local
 from vaults import clock
 from vaults.search import passage_facts
-from vaults.search.filters import Filter
-from vaults.search.graph_lifts import BACKWARD, SEEDS, linked
+from vaults.search.filters import SearchFilter
+from vaults.search.graph_lifts import BACKWARD_WEIGHT, MAX_SEEDS, lift_linked
 from vaults.vault import Vault
 
 TITLES = {1: "Kestrel Bridge", 2: "Mary's Garden", 3: None, 4: None, 5: "Port", 6: "Old Mill"}
@@ -30,7 +30,7 @@ TEXTS = {
 
 @pytest.fixture
 async def vault(services: Services) -> AsyncIterator[Vault]:
-    async with services.pool.lease(services.roster.entry("main")) as held:
+    async with services.pool.lease(services.registry_cache.entry("main")) as held:
         yield held
 
 
@@ -44,15 +44,17 @@ async def ids(ask: Asking) -> dict[int, str]:
 
 
 async def _lift(vault: Vault, order: list[tuple[int, float]], **more: Any) -> dict[int, float]:
-    only = Filter("nobody", clock.now())
+    only = SearchFilter("nobody", clock.now())
     weight, hub, numbers = more.get("weight", 0.5), more.get("hub", 50), range(1, 50)
-    return await vault.db.read(lambda tx: linked(tx, passage_facts.of(tx, numbers, only), order, weight, hub))
+    return await vault.db.read(
+        lambda tx: lift_linked(tx, passage_facts.read_facts(tx, numbers, only), order, weight, hub)
+    )
 
 
 async def test_a_title_in_a_text_links_both_ways(vault: Vault, ids: dict[int, str]) -> None:
     lifted = await _lift(vault, [(1, 0.8)])
-    assert lifted == pytest.approx({2: 0.5 * 0.8, 4: 0.5 * 0.8 * BACKWARD})
-    assert await _lift(vault, [(2, 0.6)]) == pytest.approx({1: 0.5 * 0.6 * BACKWARD})
+    assert lifted == pytest.approx({2: 0.5 * 0.8, 4: 0.5 * 0.8 * BACKWARD_WEIGHT})
+    assert await _lift(vault, [(2, 0.6)]) == pytest.approx({1: 0.5 * 0.6 * BACKWARD_WEIGHT})
 
 
 async def test_a_common_word_names_nothing(vault: Vault, ids: dict[int, str], ask: Asking) -> None:
@@ -74,7 +76,7 @@ async def test_the_best_seed_counts_and_only_the_first_items_are_seeds(
     for one, other in ((3, 5), (5, 3)):
         assert (await _lift(vault, [(one, 0.8), (other, 0.4)]))[6] == pytest.approx(0.4)
     others = [(2, 0.9), (6, 0.8), (5, 0.7), (4, 0.6)]
-    assert len(others) == SEEDS
+    assert len(others) == MAX_SEEDS
     assert 3 in await _lift(vault, others), "links to 6, which is a seed"
     assert 2 not in await _lift(vault, [(3, 0.9), (4, 0.8), (5, 0.7), (6, 0.6), (1, 0.5)]), "1 is the fifth"
 
@@ -101,7 +103,7 @@ async def test_what_is_private_is_neither_lifted_nor_told_of(
     vault: Vault, ids: dict[int, str], ask: Asking, services: Services
 ) -> None:
     row = ("bob", "local", "main", "admin", "2026-01-01T00:00:00Z")
-    await services.board.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
     bob = asker(services, Caller(local("bob"), "main", Role.ADMIN, "http"))
 
     async def seen() -> list[Any]:

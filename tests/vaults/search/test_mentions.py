@@ -7,19 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.work import assert_linear
-from vaults.search.title_mentions import mentioned, names_of, normal, words_of
+from vaults.search.title_mentions import derive_names, find_mentioned, normalize_title, read_mention_text
 
 
 def _found(text: str, *titles: str) -> set[str]:
-    called = {name: title for title in titles for name in names_of(title)}
-    return {called[name] for name in mentioned(words_of(text), called)}
+    called = {name: title for title in titles for name in derive_names(title)}
+    return {called[name] for name in find_mentioned(read_mention_text(text), called)}
 
 
 def test_titles_are_compared_by_their_words() -> None:
-    assert normal("  The Great_Escape: Part-2 ") == "the great escape part 2"
-    assert normal("&quot;Q&quot; Is for Quarry") == "q is for quarry"
-    assert normal("Cafe\u0301") == normal("CAFÉ") == "café"
-    assert normal("İstanbul") == normal("İSTANBUL")
+    assert normalize_title("  The Great_Escape: Part-2 ") == "the great escape part 2"
+    assert normalize_title("&quot;Q&quot; Is for Quarry") == "q is for quarry"
+    assert normalize_title("Cafe\u0301") == normalize_title("CAFÉ") == "café"
+    assert normalize_title("İstanbul") == normalize_title("İSTANBUL")
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_titles_are_compared_by_their_words() -> None:
     ],
 )
 def test_a_qualifier_may_be_left_out(title: str, names: tuple[str, ...]) -> None:
-    assert names_of(title) == names
+    assert derive_names(title) == names
 
 
 def test_a_title_of_several_words_counts_in_any_case() -> None:
@@ -86,14 +86,14 @@ def test_titles_that_begin_with_an_article_are_found() -> None:
 
 @given(st.text(max_size=300))
 def test_any_text_will_do(text: str) -> None:
-    assert normal(normal(text)) == normal(text)
-    mentioned(words_of(text), names_of(text))
+    assert normalize_title(normalize_title(text)) == normalize_title(text)
+    find_mentioned(read_mention_text(text), derive_names(text))
 
 
 @pytest.mark.parametrize("unit", ["[[", "[[a|", "\n ", "A ", "Ab.", "( ", "Word word ", "東"])
 def test_hostile_texts_cost_little(unit: str) -> None:
     def looked_for(text: str) -> None:
-        mentioned(words_of(text), [*names_of(text[:80]), "old mill", "mill"])
-        names_of(text)
+        find_mentioned(read_mention_text(text), [*derive_names(text[:80]), "old mill", "mill"])
+        derive_names(text)
 
     assert_linear(looked_for, lambda size: (unit * size)[:size], 2_500)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import Asking
 from vaults.errors import InvalidArgument
-from vaults.search.page_cursors import MOST, TEXT, Cursor, following, read
+from vaults.search.page_cursors import MAX_CURSOR_CHARACTERS, MAX_SHOWN, SearchCursor, next_cursor, parse_cursor
 
 KEYS = st.frozensets(st.tuples(st.sampled_from(["memory", "note"]), st.integers(0, 2**63 - 1)), max_size=30)
 
@@ -26,22 +26,22 @@ def packed(value: Any) -> str:
 
 @given(st.text(max_size=20), st.integers(0, 2**63 - 1), KEYS)
 def test_a_cursor_goes_round(question: str, as_of: int, shown: frozenset[tuple[str, int]]) -> None:
-    cursor = Cursor(question, as_of, shown)
-    assert read(cursor.text(), question) == cursor
+    cursor = SearchCursor(question, as_of, shown)
+    assert parse_cursor(cursor.text(), question) == cursor
 
 
 def test_pages_add_up_and_keep_their_moment() -> None:
-    first = following("q", 7, None, [("memory", 1)])
-    second = following("q", 99, first, [("memory", 2)])
-    assert second == Cursor("q", 7, frozenset({("memory", 1), ("memory", 2)}))
-    assert following("q", 7, second, [("memory", n) for n in range(MOST)]) is None
+    first = next_cursor("q", 7, None, [("memory", 1)])
+    second = next_cursor("q", 99, first, [("memory", 2)])
+    assert second == SearchCursor("q", 7, frozenset({("memory", 1), ("memory", 2)}))
+    assert next_cursor("q", 7, second, [("memory", n) for n in range(MAX_SHOWN)]) is None
 
 
 def test_the_longest_cursor_may_be_given_back() -> None:
-    numbers = [("memory", 37 * n * n % 1_000_003) for n in range(1, MOST)]
-    cursor = following("0123456789abcdef", 1 << 40, None, numbers)
+    numbers = [("memory", 37 * n * n % 1_000_003) for n in range(1, MAX_SHOWN)]
+    cursor = next_cursor("0123456789abcdef", 1 << 40, None, numbers)
     assert cursor is not None
-    assert len(cursor.text()) < TEXT
+    assert len(cursor.text()) < MAX_CURSOR_CHARACTERS
 
 
 FORGED = [
@@ -59,13 +59,13 @@ FORGED = [
 @pytest.mark.parametrize("text", FORGED, ids=range(len(FORGED)))
 def test_what_is_no_cursor_is_refused(text: str) -> None:
     with pytest.raises(InvalidArgument):
-        read(text, "q")
+        parse_cursor(text, "q")
 
 
 @given(st.text(max_size=60) | st.binary(max_size=60).map(packed))
 def test_anything_at_all_is_refused(text: str) -> None:
     with pytest.raises(InvalidArgument):
-        read(text, "a question nobody asked")
+        parse_cursor(text, "a question nobody asked")
 
 
 def test_a_bomb_is_neither_unpacked_nor_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +73,7 @@ def test_a_bomb_is_neither_unpacked_nor_read(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("vaults.search.page_cursors.json", None)
     tracemalloc.start()
     with pytest.raises(InvalidArgument):
-        read(bomb, "q")
+        parse_cursor(bomb, "q")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4 << 20
@@ -84,7 +84,7 @@ async def test_the_tool_refuses_and_goes_on(ask: Asking) -> None:
         await ask("remember", content=f"harbour number {n}")
     first = await ask("search", query="harbour", limit=2)
     cursor = first.content["cursor"]
-    for text in (*FORGED, packed(b"[" + b"1," * 5_000_000), "A" * (TEXT + 1)):
+    for text in (*FORGED, packed(b"[" + b"1," * 5_000_000), "A" * (MAX_CURSOR_CHARACTERS + 1)):
         if text:
             assert (await ask("search", query="harbour", limit=2, cursor=text)).code == "invalid_argument", text[:40]
     assert (await ask("search", query="another", cursor=cursor)).code == "invalid_argument"

@@ -15,8 +15,8 @@ from tests.conftest import Asking, asker, local
 from vaults import clock
 from vaults.db.engine import sqlite
 from vaults.search import candidates
-from vaults.search.filters import Filter
-from vaults.search.query import parse
+from vaults.search.filters import SearchFilter
+from vaults.search.query import parse_query
 from vaults.settings import SearchSettings
 from vaults.vault import Vault
 
@@ -25,13 +25,13 @@ WORDS = ("harbour", "tide", "pilot", "crane", "quay", "anchor", "storm", "light"
 
 @pytest.fixture
 async def vault(services: Services) -> AsyncIterator[Vault]:
-    async with services.pool.lease(services.roster.entry("main")) as held:
+    async with services.pool.lease(services.registry_cache.entry("main")) as held:
         yield held
 
 
 async def _person(services: Services, name: str) -> Asking:
     row = (name, "local", "main", "admin", "2026-01-01T00:00:00Z")
-    await services.board.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
     return asker(services, Caller(local(name), "main", Role.ADMIN, "http"))
 
 
@@ -41,10 +41,10 @@ def _text(order: random.Random, number: int) -> str:
 
 async def _by_word(vault: Vault, viewer: str, query: str) -> dict[str, float]:
     """Text to keyword score, as the viewer is told."""
-    only, read = Filter(viewer, clock.now()), parse(query)
+    only, read = SearchFilter(viewer, clock.now()), parse_query(query)
 
     def look(tx: object) -> dict[str, float]:
-        found = candidates.by_word(tx, read, 1000, only, SearchSettings())  # type: ignore[arg-type]
+        found = candidates.find_by_word(tx, read, 1000, only, SearchSettings())  # type: ignore[arg-type]
         rows = tx.all("SELECT seq, body FROM passages")  # type: ignore[attr-defined]
         return {body: found.scores[seq] for seq, body in rows if seq in found.scores}
 
@@ -53,8 +53,8 @@ async def _by_word(vault: Vault, viewer: str, query: str) -> dict[str, float]:
 
 def _expected(texts: list[tuple[str, str]], query: str) -> dict[str, float]:
     """The same by SQLite's own bm25 over a table that holds nothing but ``texts``, each with its author."""
-    read = parse(query)
-    match = f"({candidates.OWN} : ({read.must})) AND ({read.match})" if read.must else str(read.match)
+    read = parse_query(query)
+    match = f"({candidates.OWN_COLUMNS} : ({read.must})) AND ({read.match})" if read.must else str(read.match)
     with closing(sqlite.connect(":memory:")) as raw:
         columns = "title, body, labels, before, after"
         raw.execute(f'CREATE VIRTUAL TABLE f USING fts5 ({columns}, tokenize = "porter unicode61 remove_diacritics 2")')

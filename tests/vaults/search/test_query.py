@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vaults.db.engine import sqlite
-from vaults.search.query import MAX_QUERY, MAX_TERMS, Query, literal, parse
+from vaults.search.query import MAX_QUERY, MAX_TERMS, Query, parse_literal, parse_query
 
 SYNTAX = [
     '"',
@@ -45,7 +45,7 @@ def found(fts: sqlite.Connection, query: Query) -> set[int]:
 
 @pytest.mark.parametrize("text", SYNTAX)
 def test_nothing_is_an_operator_in_a_literal_query(fts: sqlite.Connection, text: str) -> None:
-    query = literal(text)
+    query = parse_literal(text)
     assert (query.must, query.prefixes, query.warnings) == (None, frozenset(), ())
     if query.match:
         assert " AND " not in query.match
@@ -55,7 +55,7 @@ def test_nothing_is_an_operator_in_a_literal_query(fts: sqlite.Connection, text:
 @settings(deadline=None)
 @given(st.text(st.characters(), max_size=300))
 def test_any_text_is_a_valid_query(fts: sqlite.Connection, text: str) -> None:
-    for query in (literal(text), parse(text)):
+    for query in (parse_literal(text), parse_query(text)):
         assert query.text == text
         assert len(query.terms) <= MAX_TERMS
         if query.match:
@@ -64,36 +64,36 @@ def test_any_text_is_a_valid_query(fts: sqlite.Connection, text: str) -> None:
 
 def test_words_without_operators_read_the_same_both_ways() -> None:
     text = "What did Alice say about the state-of-the-art harbour_plan, 'next' year?"
-    assert parse(text) == literal(text)
+    assert parse_query(text) == parse_literal(text)
 
 
 def test_stop_words_are_dropped_unless_there_is_nothing_else() -> None:
-    assert parse("What is the plan for the harbour?").terms == ("plan", "harbour")
-    assert parse("to be or not to be").terms == ("to", "be", "or", "not")
-    assert parse("her*").terms == ("her",)
+    assert parse_query("What is the plan for the harbour?").terms == ("plan", "harbour")
+    assert parse_query("to be or not to be").terms == ("to", "be", "or", "not")
+    assert parse_query("her*").terms == ("her",)
 
 
 @pytest.mark.parametrize("text", ["", " \n\t", "?!… 🙂", "__ _", "\0"])
 def test_text_without_words_looks_for_nothing(text: str) -> None:
-    query = parse(text)
+    query = parse_query(text)
     assert (query.terms, query.match, query.must, query.unspaced) == ((), None, None, ())
 
 
 def test_long_text_is_bounded() -> None:
     pasted = " ".join(f"word{number}" for number in range(20_000))
-    for query in (parse(pasted), literal(pasted)):
+    for query in (parse_query(pasted), parse_literal(pasted)):
         assert query.terms == tuple(f"word{number}" for number in range(MAX_TERMS))
-    assert parse("word " * MAX_QUERY + " last").terms == ("word",)
+    assert parse_query("word " * MAX_QUERY + " last").terms == ("word",)
 
 
 @pytest.mark.parametrize("text", ["हिन्दी", "café", "CAFE\u0301", "snake_case", "case"])
 def test_words_are_found_in_any_spelling_of_their_accents(fts: sqlite.Connection, text: str) -> None:
-    assert found(fts, parse(text)) == {2}
-    assert len(parse(text).terms) == 1
+    assert found(fts, parse_query(text)) == {2}
+    assert len(parse_query(text).terms) == 1
 
 
 def test_text_in_scripts_without_spaces_is_kept_apart_as_well() -> None:
-    query = parse("deploy 令牌预算 と ﾄｰｸﾝ NOT 星期五")
+    query = parse_query("deploy 令牌预算 と ﾄｰｸﾝ NOT 星期五")
     assert query.unspaced == ("令牌预算", "と", "トークン")
     assert query.terms[0] == "deploy"
-    assert parse("harbour plan").unspaced == ()
+    assert parse_query("harbour plan").unspaced == ()

@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vaults.db.engine import sqlite
-from vaults.search.fts_expression import beginning
-from vaults.search.query import corrected, parse
+from vaults.search.fts_expression import prefix_expression
+from vaults.search.query import correct_terms, parse_query
 from vaults.search.spelling import stem
 from vaults.search.syntax import COLUMNS, MAX_DEPTH, MAX_TOKENS
 
@@ -68,7 +68,7 @@ def rows_of(fts: sqlite.Connection, expression: str | None) -> set[int]:
     ],
 )
 def test_operators_say_what_is_required(text: str, must: str, terms: tuple[str, ...]) -> None:
-    query = parse(text)
+    query = parse_query(text)
     assert (query.must, query.terms, query.warnings) == (must, terms, ())
 
 
@@ -100,18 +100,18 @@ def test_operators_say_what_is_required(text: str, must: str, terms: tuple[str, 
     ],
 )
 def test_everything_else_is_literal(text: str) -> None:
-    query = parse(text)
+    query = parse_query(text)
     assert query.must is None
     assert query.warnings == ()
 
 
 def test_a_literal_query_ranks_by_the_same_terms_as_ever() -> None:
-    assert parse("NEAR(one two, 3) AND").match == '"near" OR "one" OR "two" OR "3"'
+    assert parse_query("NEAR(one two, 3) AND").match == '"near" OR "one" OR "two" OR "3"'
 
 
 @pytest.mark.parametrize("text", ["path:src api", 'path:"src api"', "Path:src OR api"])
 def test_an_unknown_field_is_text_and_named_with_the_known_ones(text: str) -> None:
-    query = parse(text)
+    query = parse_query(text)
     assert query.terms == ("path", "src", "api")
     assert len(query.warnings) == 1
     assert "path:" in query.warnings[0]
@@ -119,25 +119,25 @@ def test_an_unknown_field_is_text_and_named_with_the_known_ones(text: str) -> No
 
 
 def test_what_cannot_be_required_is_not_and_said_so() -> None:
-    only_not = parse("令牌 NOT friday")
+    only_not = parse_query("令牌 NOT friday")
     assert only_not.must is None
     assert only_not.terms == ("令牌",)
     assert any("NOT was not applied" in warning for warning in only_not.warnings)
-    either = parse("deploy OR 令牌")
+    either = parse_query("deploy OR 令牌")
     assert either.must is None, "requiring the other word would hide what was asked for"
     assert either.warnings
-    both = parse("deploy AND 令牌")
+    both = parse_query("deploy AND 令牌")
     assert both.must == '"deploy"'
     assert both.warnings
-    negated = parse("deploy NOT (friday AND 令牌)")
+    negated = parse_query("deploy NOT (friday AND 令牌)")
     assert negated.must is None, "no more than was asked for must be taken away"
     assert negated.warnings
     assert negated.unspaced == ()
-    assert parse("deploy NOT (friday NOT 令牌)").must is None, "not every friday was to be taken away"
+    assert parse_query("deploy NOT (friday NOT 令牌)").must is None, "not every friday was to be taken away"
 
 
 def test_a_phrase_in_a_sentence_ranks_and_is_not_required() -> None:
-    query = parse('who sang "All Join Hands" first')
+    query = parse_query('who sang "All Join Hands" first')
     assert query.must is None
     assert query.phrases == ("all join hands",)
     assert '"all join hands"' in (query.match or "")
@@ -156,13 +156,13 @@ def test_columns_phrases_and_prefixes_find_the_rows_they_name(fts: sqlite.Connec
         "body:generat*": {103},
         "body:hook NOT body:packs": {104},
     }
-    assert {text: rows_of(fts, parse(text).must) for text in found} == found
+    assert {text: rows_of(fts, parse_query(text).must) for text in found} == found
 
 
 def test_a_prefix_longer_than_the_stem_of_its_words_still_finds_them(fts: sqlite.Connection) -> None:
     assert stem("generated") == "gener"
-    assert rows_of(fts, beginning("generat")) == {103}
-    assert rows_of(fts, beginning("authenticat")) == {103}
+    assert rows_of(fts, prefix_expression("generat")) == {103}
+    assert rows_of(fts, prefix_expression("authenticat")) == {103}
 
 
 # An independent meaning of boolean text: a set of documents for each word.
@@ -189,7 +189,7 @@ TREES = st.recursive(
 def test_boolean_text_means_what_sets_mean(fts: sqlite.Connection, tree: tuple[str, set[int]]) -> None:
     text, rows = tree
     depth = max((text[:end].count("(") - text[:end].count(")") for end in range(len(text))), default=0)
-    must = parse(text).must
+    must = parse_query(text).must
     if must is None:
         assert text in LETTERS or depth > MAX_DEPTH
     elif depth <= MAX_DEPTH:
@@ -209,7 +209,7 @@ PIECES = st.sampled_from([*WORDS, *(f" {word} " for word in WORDS), *"\"()*:'^+-
 @example('title:"' * 1500)
 @example("x:y " * 2500)
 def test_any_text_at_all_gives_expressions_that_run(fts: sqlite.Connection, text: str) -> None:
-    query = parse(text)
+    query = parse_query(text)
     for expression in (query.match, query.must):
         if expression is not None:
             rows_of(fts, expression)
@@ -223,18 +223,18 @@ def test_operators_beyond_the_bounds_are_not_applied_by_half() -> None:
     def nested(depth: int) -> str:
         return "a1 NOT (" * depth + "b1 c1" + ")" * depth
 
-    assert parse(nested(MAX_DEPTH)).must is not None
-    assert parse("((((((((((( a1 AND b1").must == '"a1" AND "b1"', "what is never closed is not nested"
+    assert parse_query(nested(MAX_DEPTH)).must is not None
+    assert parse_query("((((((((((( a1 AND b1").must == '"a1" AND "b1"', "what is never closed is not nested"
     for text in (nested(MAX_DEPTH + 1), "a1 AND (b1 OR " + "c1 " * MAX_TOKENS + ")"):
-        query = parse(text)
+        query = parse_query(text)
         assert query.must is None
         assert len(query.warnings) == 1
-    pasted = parse("so many f(plain) words " * MAX_TOKENS)
+    pasted = parse_query("so many f(plain) words " * MAX_TOKENS)
     assert pasted.warnings == ()
 
 
 def test_corrections_stand_beside_what_was_typed_and_are_said() -> None:
-    query = corrected(parse("retreival agreeed plan"), {"retreival": "Retrieval", "agreeed": "agreed"})
+    query = correct_terms(parse_query("retreival agreeed plan"), {"retreival": "Retrieval", "agreeed": "agreed"})
     assert query.terms == ("retreival", "retrieval", "agreeed", "agreed", "plan")
     assert query.warnings == ('taken for a slip: "retreival" (searched: "Retrieval"), "agreeed" (searched: "agreed")',)
-    assert corrected(query, {"other": "word"}) is query
+    assert correct_terms(query, {"other": "word"}) is query

@@ -14,7 +14,7 @@ import pytest
 
 from tests.vaults.search.rephraser import Rephraser
 from tests.work import PATIENCE_S
-from vaults.search.expansion_endpoint import PAUSE_S, QUERY_LIMIT, SIZE_LIMIT, Expander, ExpansionUnavailable
+from vaults.search.expansion_endpoint import PAUSE_S, QUERY_LIMIT, SIZE_LIMIT, ExpansionUnavailable, QueryExpander
 
 
 class Clock:
@@ -34,7 +34,7 @@ def rephraser() -> Iterator[Rephraser]:
 
 @contextlib.asynccontextmanager
 async def expanding(url: str | None, timeout_s: float = 5.0, **more: Any) -> Any:
-    expander = Expander(url, timeout_s, **more)
+    expander = QueryExpander(url, timeout_s, **more)
     try:
         yield expander
     finally:
@@ -162,7 +162,7 @@ async def test_a_caller_who_leaves_is_no_failure(rephraser: Rephraser) -> None:
 
 
 async def test_what_is_known_is_answered_after_closing_and_nothing_else_is_asked(rephraser: Rephraser) -> None:
-    expander = Expander(rephraser.url, 5.0)
+    expander = QueryExpander(rephraser.url, 5.0)
     known = await expander.variants("which way")
     await expander.close()
     await expander.close()

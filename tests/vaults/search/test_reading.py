@@ -7,43 +7,53 @@ from typing import Any
 import pytest
 
 from vaults.search import interpretation
-from vaults.search.query import parse
-from vaults.search.question import Meant
-from vaults.search.vocabulary import Word
+from vaults.search.query import parse_query
+from vaults.search.question import InterpretedQuestion
+from vaults.search.vocabulary import VocabularyWord
 from vaults.settings import SearchSettings
 
 SETTINGS = SearchSettings(common_from=1000)
 
 
-def meant(text: str, passages: int = 100, **words: Word) -> Meant:
-    return interpretation.meant(parse(text), words, passages, SETTINGS)
+def meant(text: str, passages: int = 100, **words: VocabularyWord) -> InterpretedQuestion:
+    return interpretation.interpret_known(parse_query(text), words, passages, SETTINGS)
 
 
 def test_words_that_stand_everywhere_are_kept_from_the_model_not_from_the_index() -> None:
-    read = meant("Where does the project keep its keys?", project=Word(0.31), keys=Word(0.3), the=Word(0.9))
+    read = meant(
+        "Where does the project keep its keys?",
+        project=VocabularyWord(0.31),
+        keys=VocabularyWord(0.3),
+        the=VocabularyWord(0.9),
+    )
     assert read.told == "Where does the  keep its keys?"
     assert read.query.terms == ("project", "keep", "keys")
 
 
 def test_names_are_kept_from_the_model_and_lift() -> None:
-    words: dict[str, Any] = {"mary": Word(0.01, ("mary jane",)), "ann": Word(0.01, ("ann",))}
+    words: dict[str, Any] = {"mary": VocabularyWord(0.01, ("mary jane",)), "ann": VocabularyWord(0.01, ("ann",))}
     read = meant("Which book did Mary lend to ann?", **words)
     assert read.names == {"mary jane", "ann"}
     assert read.told == "Which book did  lend to ?"
     assert meant("which book did mary lend?", **words).names == frozenset(), "her first name needs its capital"
-    assert meant("Which book has Mary jane?", jane=Word(0.01), **words).names == {"mary jane"}
+    assert meant("Which book has Mary jane?", jane=VocabularyWord(0.01), **words).names == {"mary jane"}
 
 
 @pytest.mark.parametrize("text", ["Project?", "Who is Ann?", "what is the project"])
 def test_a_question_of_nothing_else_is_told_whole(text: str) -> None:
-    assert meant(text, project=Word(0.5), ann=Word(0.1, ("ann",))).told == text
+    assert meant(text, project=VocabularyWord(0.5), ann=VocabularyWord(0.1, ("ann",))).told == text
 
 
 def test_the_first_word_is_no_name_for_its_capital() -> None:
-    assert meant("Mary said what?", mary=Word(0.01, ("mary jane",))).names == frozenset()
+    assert meant("Mary said what?", mary=VocabularyWord(0.01, ("mary jane",))).names == frozenset()
 
 
-COMMON = {"harbour": Word(0.5), "tide": Word(0.03), "quay": Word(0.01), "ship": Word(0.021)}
+COMMON = {
+    "harbour": VocabularyWord(0.5),
+    "tide": VocabularyWord(0.03),
+    "quay": VocabularyWord(0.01),
+    "ship": VocabularyWord(0.021),
+}
 
 
 @pytest.mark.parametrize(
@@ -66,19 +76,19 @@ def test_common_words_are_dropped_in_a_big_vault_but_never_all(
 
 
 def test_slips_are_corrected_in_the_index_and_said() -> None:
-    read = meant("where is the harbuor", harbuor=Word(0, meant="harbour"))
+    read = meant("where is the harbuor", harbuor=VocabularyWord(0, meant="harbour"))
     assert read.query.terms == ("harbuor", "harbour")
     assert read.told == "where is the harbuor"
     assert '"harbuor"' in read.query.warnings[0]
 
 
 def test_beginnings_of_words_are_not_looked_up_and_names_are() -> None:
-    assert interpretation.words_of(parse("config* of Will Smith")) == ("smith", "will")
+    assert interpretation.words_to_look_up(parse_query("config* of Will Smith")) == ("smith", "will")
 
 
 def test_loosened_is_the_same_words_without_what_operators_ask_for() -> None:
     strict = meant('"north harbour" AND tide')
-    loose = interpretation.loosened(strict)
+    loose = interpretation.drop_operators(strict)
     assert strict.query.must is not None
     assert loose.query.must is None
     assert set(loose.query.terms) >= {"north", "harbour", "tide"}

@@ -53,7 +53,7 @@ SLIPS = {
 
 @pytest.fixture
 async def vault(services: Services) -> AsyncIterator[Vault]:
-    async with services.pool.lease(services.roster.entry("main")) as held:
+    async with services.pool.lease(services.registry_cache.entry("main")) as held:
         yield held
 
 

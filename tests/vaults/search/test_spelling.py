@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vaults.db.engine import sqlite
-from vaults.search.spelling import correct, stem
+from vaults.search.spelling import correct_word, stem
 
 WORDS = (
     "database retrieval configuration deployment language receive memory vector embedding kubernetes harbour token "
@@ -51,29 +51,29 @@ def test_stems_are_those_of_the_index(vocabulary: list[str]) -> None:
     ],
 )
 def test_slips_find_the_word_that_was_meant(vocabulary: list[str], typed: str, meant: str) -> None:
-    assert correct(typed, vocabulary) == stem(meant)
-    assert correct(typed, iter(vocabulary)) == stem(meant)
+    assert correct_word(typed, vocabulary) == stem(meant)
+    assert correct_word(typed, iter(vocabulary)) == stem(meant)
 
 
 @pytest.mark.parametrize(
     "typed", ["", "plm", "tok", "toke2n", "harböur", "zanzibar", "tokens", "databases", "hrbr", "embed-ding", "令牌"]
 )
 def test_no_guess_where_it_would_be_one(vocabulary: list[str], typed: str) -> None:
-    assert correct(typed, vocabulary) is None
+    assert correct_word(typed, vocabulary) is None
 
 
 def test_the_more_similar_of_two_as_near_wins_and_then_the_first() -> None:
-    assert correct("cart", ["dart", "card", "cort"]) == "card"
-    assert correct("cart", ["cort", "cert"]) == correct("cart", ["cert", "cort"]) == "cert"
+    assert correct_word("cart", ["dart", "card", "cort"]) == "card"
+    assert correct_word("cart", ["cort", "cert"]) == correct_word("cart", ["cert", "cort"]) == "cert"
 
 
 def test_what_is_no_plain_word_is_never_proposed() -> None:
-    assert correct("token", ["t0ken", "tökn", "tok-n"]) is None
+    assert correct_word("token", ["t0ken", "tökn", "tok-n"]) is None
 
 
 @settings(deadline=None)
 @given(st.text(max_size=40), st.lists(st.text(string.ascii_lowercase + "é1", max_size=12), max_size=20))
 def test_any_word_is_answered_from_the_vocabulary_in_any_order(word: str, words: list[str]) -> None:
-    found = correct(word, words)
+    found = correct_word(word, words)
     assert found is None or found in words
-    assert correct(word, reversed(words)) == found
+    assert correct_word(word, reversed(words)) == found

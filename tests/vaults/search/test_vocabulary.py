@@ -11,19 +11,19 @@ from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, asker, local
-from vaults.search.vocabulary import Vocabulary, Word, named_in
+from vaults.search.vocabulary import Vocabulary, VocabularyWord, find_named
 from vaults.vault import Vault
 
 
 @pytest.fixture
 async def vault(services: Services) -> AsyncIterator[Vault]:
-    async with services.pool.lease(services.roster.entry("main")) as held:
+    async with services.pool.lease(services.registry_cache.entry("main")) as held:
         yield held
 
 
 async def _look(
     vault: Vault, *words: str, vocabulary: Vocabulary | None = None, correct: bool = True
-) -> dict[str, Word]:
+) -> dict[str, VocabularyWord]:
     kept = vocabulary or Vocabulary()
     return await vault.db.read(lambda tx: kept.look(tx, words, correct=correct))
 
@@ -55,11 +55,11 @@ async def test_names_are_those_of_authors_and_entities_from_their_first_word(vau
 
 
 def test_a_question_names_by_all_words_or_by_a_first_one_with_a_capital() -> None:
-    words = {"mary": Word(0.1, ("mary jane", "mary")), "bo": Word(0.1, ("bo diddley",))}
-    assert named_in(words, ["mary", "likes"], []) == {"mary": frozenset(["mary"])}
-    assert named_in(words, ["mary", "jane"], []).keys() == {"mary", "mary jane"}
-    assert named_in(words, ["mary", "likes"], ["mary"])["mary jane"] == frozenset(["mary"])
-    assert named_in(words, ["bo"], ["bo"]) == {}, "two letters call nobody"
+    words = {"mary": VocabularyWord(0.1, ("mary jane", "mary")), "bo": VocabularyWord(0.1, ("bo diddley",))}
+    assert find_named(words, ["mary", "likes"], []) == {"mary": frozenset(["mary"])}
+    assert find_named(words, ["mary", "jane"], []).keys() == {"mary", "mary jane"}
+    assert find_named(words, ["mary", "likes"], ["mary"])["mary jane"] == frozenset(["mary"])
+    assert find_named(words, ["bo"], ["bo"]) == {}, "two letters call nobody"
 
 
 async def test_a_slip_is_taken_for_the_nearest_word_only_where_nothing_holds_it(vault: Vault, ask: Asking) -> None:
@@ -74,7 +74,7 @@ async def test_a_slip_is_taken_for_the_nearest_word_only_where_nothing_holds_it(
 async def test_a_word_stored_after_it_was_taken_for_a_slip_is_found(
     ask: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vaults.search.vocabulary.EXACT", -1)
+    monkeypatch.setattr("vaults.search.vocabulary.EXACT_UP_TO", -1)
     await _store(ask, *(f"the quota of month {n}" for n in range(30)))
     assert "taken for a slip" in (await _found(ask, "quotta"))[1]
     await _store(ask, "Quotta is a village")
@@ -96,7 +96,7 @@ async def test_a_text_that_changed_in_place_counts(vault: Vault, ask: Asking, ag
 async def test_a_big_vault_counts_again_after_a_twentieth_has_come(
     vault: Vault, ask: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vaults.search.vocabulary.EXACT", 10)
+    monkeypatch.setattr("vaults.search.vocabulary.EXACT_UP_TO", 10)
     vocabulary = Vocabulary()
     await _store(ask, *(f"tea number {n}" for n in range(40)))
     await _look(vault, "tea", vocabulary=vocabulary)
@@ -110,7 +110,7 @@ async def test_a_big_vault_counts_again_after_a_twentieth_has_come(
 
 async def test_no_correction_names_a_word_that_is_private(services: Services, ask: Asking) -> None:
     row = ("bob", "local", "main", "admin", "2026-01-01T00:00:00Z")
-    await services.board.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
     bob = asker(services, Caller(local("bob"), "main", Role.ADMIN, "http"))
     await _store(ask, "the xylophones of Ann", visibility="private")
     await _store(ask, "tea at four")
@@ -118,7 +118,7 @@ async def test_no_correction_names_a_word_that_is_private(services: Services, as
 
 
 async def test_no_correction_names_a_word_that_was_purged(ask: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vaults.search.vocabulary.EXACT", -1)
+    monkeypatch.setattr("vaults.search.vocabulary.EXACT_UP_TO", -1)
     await _store(ask, *(f"tea number {n}" for n in range(60)))
     (gone,) = await _store(ask, "A marimba plays")
     assert 'searched: "marimba"' in (await _found(ask, "marimbba"))[1]

@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vaults import clock
-from vaults.activity_log.stale_sessions import STALE, Cutoffs
+from vaults.activity_log.stale_sessions import IS_STALE, SessionCutoffs
 from vaults.db.sql import Reader
-from vaults.domain.continuity.session_events import SEEN
+from vaults.domain.continuity.session_events import VISIBLE_EVENT
 from vaults.domain.memories.memory_model import Actor
 from vaults.durations import parse_duration
 from vaults.vault import Vault
 
-LOOKED_AT = 20_000
+MAX_ROWS_READ = 20_000
 """Events looked through at most for those that are asked for."""
 
-LATE_S = 2 * 86_400
+OVERDUE_S = 2 * 86_400
 """Seconds that old events may be kept beyond their time: they are deleted about hourly, while the vault is open."""
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class LoggedCall:
     """One call. ``resource`` is an id, path or name; of a failure inside the server the reference its log line has.
     ``context`` is what was asked for, where telemetry.query_context is on."""
 
@@ -36,19 +36,19 @@ class Event:
     context: str | None = None
 
 
-async def latest(vault: Vault, actor: Actor, limit: int, *, failed: bool) -> list[Event]:
+async def list_recent_calls(vault: Vault, actor: Actor, limit: int, *, failed: bool) -> list[LoggedCall]:
     """The newest events ``actor`` may see, newest first; only those of calls that failed, if so asked."""
     await vault.ledger.flush()
     which = "e.outcome <> 'ok'" if failed else "e.outcome <> ''"
 
-    def read(tx: Reader) -> list[Event]:
+    def read(tx: Reader) -> list[LoggedCall]:
         rows = tx.all(
             "SELECT e.at, s.who, e.tool, e.summary, e.outcome, e.ms, e.tokens_in, e.tokens_out, e.resource, e.context"
             " FROM (SELECT * FROM events ORDER BY seq DESC LIMIT :looked_at) AS e LEFT JOIN sessions s ON s.seq ="
-            f" e.session WHERE {which} AND {SEEN} ORDER BY e.seq DESC LIMIT :limit",
-            {"viewer": actor.identity, "looked_at": LOOKED_AT, "limit": limit},
+            f" e.session WHERE {which} AND {VISIBLE_EVENT} ORDER BY e.seq DESC LIMIT :limit",
+            {"viewer": actor.identity, "looked_at": MAX_ROWS_READ, "limit": limit},
         )
-        return [Event(*row) for row in rows]
+        return [LoggedCall(*row) for row in rows]
 
     return await vault.db.read(read)
 
@@ -56,7 +56,7 @@ async def latest(vault: Vault, actor: Actor, limit: int, *, failed: bool) -> lis
 TABLES = ("sessions", "events", "handoffs", "checkpoints", "claims", "feedback")
 
 
-def rows(tx: Reader) -> dict[str, int]:
+def count_rows(tx: Reader) -> dict[str, int]:
     """How many rows each table of work has."""
     return {table: int(tx.value(f"SELECT COUNT(*) FROM {table}")) for table in TABLES}
 
@@ -71,10 +71,10 @@ class LooseEnds:
     expired: str | None
 
 
-def loose_ends(tx: Reader, cutoffs: Cutoffs, keep: str) -> LooseEnds:
+def find_loose_ends(tx: Reader, cutoffs: SessionCutoffs, keep: str) -> LooseEnds:
     """As of now. ``keep`` is ``telemetry.keep``."""
-    stale = tx.value(f"SELECT COUNT(*) FROM sessions WHERE {STALE}", cutoffs.params)
+    stale = tx.value(f"SELECT COUNT(*) FROM sessions WHERE {IS_STALE}", cutoffs.params)
     orphans = tx.value("SELECT COUNT(*) FROM claims c JOIN sessions s ON s.seq = c.session WHERE s.status <> 'active'")
     oldest = tx.value("SELECT at FROM events ORDER BY seq LIMIT 1")
-    late = oldest is not None and oldest < clock.ago(parse_duration(keep) + LATE_S)
+    late = oldest is not None and oldest < clock.ago(parse_duration(keep) + OVERDUE_S)
     return LooseEnds(int(stale), int(orphans), str(oldest) if late else None)

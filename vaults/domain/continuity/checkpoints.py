@@ -17,13 +17,13 @@ from vaults.domain.continuity import claims
 from vaults.search import tokenizer
 from vaults.vault import Vault
 
-KEPT = 50
+MAX_VERSIONS_KEPT = 50
 """Versions kept for each workspace and thread."""
 
-STATE_KB = 64
+MAX_STATE_KB = 64
 """Kilobytes of a state as JSON."""
 
-SHOWN = 50
+MAX_PATHS_SHOWN = 50
 """Paths a difference names at most, of each kind."""
 
 EMPTY_TOKENS = 1
@@ -45,7 +45,7 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class CheckpointVersion:
     """A checkpoint without its state."""
 
     id: str
@@ -57,7 +57,7 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class StateDiff:
     """Paths (JSON Pointer) that one state has and the one before had not, and so on; ``truncated``: there are more."""
 
     added: list[str] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedCheckpoint:
     """A state that was stored. ``changed``: from the version before, None where it is the first. ``warnings``: secrets
     that were taken out."""
 
@@ -77,12 +77,12 @@ class Saved:
     reason: str
     tokens: int
     created_at: str
-    changed: Difference | None = None
+    changed: StateDiff | None = None
     warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class CheckpointDraft:
     """A state to store, for a workspace (its key) and a thread."""
 
     workspace: str
@@ -91,30 +91,30 @@ class Draft:
     state: dict[str, Any]
 
 
-async def save(vault: Vault, session: Session, draft: Draft) -> Saved:
+async def save(vault: Vault, session: Session, draft: CheckpointDraft) -> SavedCheckpoint:
     """Make a state the current one of its workspace and thread. The present one again, for the same reason, stores
     nothing new."""
     vault.check_writable()
     text = json.dumps(draft.state, ensure_ascii=False, separators=(",", ":"))
-    tokens = await run_in(vault.shared.pool, tokenizer.count, text) if draft.state else EMPTY_TOKENS
-    row = await claims.entered(vault, session)
+    tokens = await run_in(vault.shared.pool, tokenizer.count_tokens, text) if draft.state else EMPTY_TOKENS
+    row = await claims.refresh_session_row(vault, session)
 
-    def write(tx: Writer) -> Saved:
-        last = current(tx, draft.workspace, draft.thread)
-        changed = difference(last.state, draft.state) if last else None
-        if last is not None and changed == Difference() and last.reason == draft.reason:
-            return _saved(last, changed)
+    def write(tx: Writer) -> SavedCheckpoint:
+        last = find_current(tx, draft.workspace, draft.thread)
+        changed = diff_states(last.state, draft.state) if last else None
+        if last is not None and changed == StateDiff() and last.reason == draft.reason:
+            return _to_saved(last, changed)
         new = Checkpoint(
             str(uuid7()), draft.workspace, draft.thread, draft.reason, draft.state, tokens, session.who, clock.now()
         )
         _insert(tx, new, text, row, session.owner)
-        return _saved(new, changed)
+        return _to_saved(new, changed)
 
     return await vault.db.write(write)
 
 
-def _saved(made: Checkpoint, changed: Difference | None) -> Saved:
-    return Saved(made.id, made.workspace, made.thread, made.reason, made.tokens, made.created_at, changed)
+def _to_saved(made: Checkpoint, changed: StateDiff | None) -> SavedCheckpoint:
+    return SavedCheckpoint(made.id, made.workspace, made.thread, made.reason, made.tokens, made.created_at, changed)
 
 
 def _insert(tx: Writer, made: Checkpoint, text: str, row: int, owner: str) -> None:
@@ -130,50 +130,50 @@ def _insert(tx: Writer, made: Checkpoint, text: str, row: int, owner: str) -> No
     tx.run(
         "DELETE FROM checkpoints WHERE workspace = :workspace AND thread = :thread AND seq <= (SELECT seq FROM"
         " checkpoints WHERE workspace = :workspace AND thread = :thread ORDER BY seq DESC LIMIT 1 OFFSET :kept)",
-        {**place, "kept": KEPT},
+        {**place, "kept": MAX_VERSIONS_KEPT},
     )
 
 
 _COLUMNS = "id, workspace, thread, reason, state, tokens, who, created_at"
 
 
-def current(tx: Reader, workspace: str, thread: str | None) -> Checkpoint | None:
+def find_current(tx: Reader, workspace: str, thread: str | None) -> Checkpoint | None:
     """The state of a workspace (its key) and a thread, or of no thread."""
     row = tx.one(
         f"SELECT {_COLUMNS} FROM checkpoints WHERE workspace = ? AND thread = ? ORDER BY seq DESC LIMIT 1",
         (workspace, thread or ""),
     )
-    return _read(row) if row is not None else None
+    return _from_row(row) if row is not None else None
 
 
-def latest(tx: Reader, workspaces: tuple[str, ...], thread: str | None = None) -> Checkpoint | None:
+def find_latest(tx: Reader, workspaces: tuple[str, ...], thread: str | None = None) -> Checkpoint | None:
     """The newest state in any of the workspaces, none named: in all; of a thread, or of whichever."""
-    found = newest(tx, workspaces, thread, 1)
+    found = find_newest(tx, workspaces, thread, 1)
     return found[0] if found else None
 
 
-def newest(tx: Reader, workspaces: tuple[str, ...], thread: str | None, limit: int) -> list[Checkpoint]:
-    """As ``latest``, several of them, newest first."""
-    where, params = placed(workspaces, thread)
+def find_newest(tx: Reader, workspaces: tuple[str, ...], thread: str | None, limit: int) -> list[Checkpoint]:
+    """As ``find_latest``, several of them, newest first."""
+    where, params = scope_condition(workspaces, thread)
     rows = tx.all(
         f"SELECT {_COLUMNS} FROM checkpoints c WHERE {where} ORDER BY c.seq DESC LIMIT :limit",
         {**params, "limit": limit},
     )
-    return [_read(row) for row in rows]
+    return [_from_row(row) for row in rows]
 
 
-def versions(tx: Reader, workspaces: tuple[str, ...], thread: str, limit: int) -> list[Version]:
+def list_versions(tx: Reader, workspaces: tuple[str, ...], thread: str, limit: int) -> list[CheckpointVersion]:
     """What is kept of a thread, newest first, without the states."""
-    where, params = placed(workspaces, thread)
+    where, params = scope_condition(workspaces, thread)
     rows = tx.all(
         "SELECT c.id, c.workspace, c.reason, c.tokens, c.who, c.created_at FROM checkpoints c"
         f" WHERE {where} ORDER BY c.seq DESC LIMIT :limit",
         {**params, "limit": limit},
     )
-    return [Version(*row) for row in rows]
+    return [CheckpointVersion(*row) for row in rows]
 
 
-def placed(workspaces: tuple[str, ...], thread: str | None) -> tuple[str, dict[str, Any]]:
+def scope_condition(workspaces: tuple[str, ...], thread: str | None) -> tuple[str, dict[str, Any]]:
     """A condition over alias ``c`` of checkpoints, and its parameters."""
     params: dict[str, Any] = {f"workspace{number}": each for number, each in enumerate(workspaces)}
     clauses = [f"c.workspace IN ({', '.join(f':{name}' for name in params)})"] if workspaces else []
@@ -183,23 +183,23 @@ def placed(workspaces: tuple[str, ...], thread: str | None) -> tuple[str, dict[s
     return " AND ".join(clauses) or "1 = 1", params
 
 
-def _read(row: Row) -> Checkpoint:
+def _from_row(row: Row) -> Checkpoint:
     identity, workspace, thread, reason, state, *rest = row
     return Checkpoint(identity, workspace, thread or None, reason, json.loads(state), *rest)
 
 
-def difference(before: dict[str, Any], after: dict[str, Any]) -> Difference:
+def diff_states(before: dict[str, Any], after: dict[str, Any]) -> StateDiff:
     """What changed between two states: objects are compared key by key, everything else as a whole. Pure."""
     found: dict[str, list[str]] = {"added": [], "removed": [], "changed": []}
     for kind, path in _changes(before, after, ""):
         found[kind].append(path)
-    cut = any(len(paths) > SHOWN for paths in found.values())
-    return Difference(**{kind: sorted(paths)[:SHOWN] for kind, paths in found.items()}, truncated=cut)
+    cut = any(len(paths) > MAX_PATHS_SHOWN for paths in found.values())
+    return StateDiff(**{kind: sorted(paths)[:MAX_PATHS_SHOWN] for kind, paths in found.items()}, truncated=cut)
 
 
 def _changes(before: dict[str, Any], after: dict[str, Any], at: str) -> Iterator[tuple[str, str]]:
     for key in before.keys() | after.keys():
-        path = f"{at}/{_escaped(key)}"
+        path = f"{at}/{_escape_pointer(key)}"
         if key not in before:
             yield "added", path
         elif key not in after:
@@ -215,5 +215,5 @@ def _canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def _escaped(key: str) -> str:
+def _escape_pointer(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")

@@ -15,31 +15,31 @@ from pydantic import AfterValidator, Field
 
 from vaults import clock
 from vaults.activity_log import stale_sessions
-from vaults.activity_log.entries import Entry, Noted
+from vaults.activity_log.entries import ActivityEntry, ActivityRecord
 from vaults.activity_log.sessions import Session
-from vaults.activity_log.stale_sessions import LIVE, Cutoffs
+from vaults.activity_log.stale_sessions import IS_LIVE, SessionCutoffs
 from vaults.db.sql import Reader, Row, Writer
 from vaults.errors import Conflict, QuotaExceeded
 from vaults.vault import Vault
 
-LIMIT = 500
+MAX_CLAIMS = 500
 """Claims of one session at most."""
 
-LISTED = 200
+MAX_LISTED = 200
 """Claims shown at most."""
 
-NAMED = 3
+MAX_NAMED = 3
 """Holders an error names in words; its details have them all."""
 
 
-def one_line(text: str) -> str:
+def validate_one_line(text: str) -> str:
     """A name people and agents can read in one line. Raises ``ValueError`` for what holds controls or is blank."""
     if not text.strip() or not text.isprintable():
         raise ValueError("must be one line of printable characters")
     return text.strip()
 
 
-Resource = Annotated[str, AfterValidator(one_line), Field(max_length=300)]
+Resource = Annotated[str, AfterValidator(validate_one_line), Field(max_length=300)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ClaimList:
     """Claims, of ``total``; ``released``: resources that were given back."""
 
     claims: list[Claim]
@@ -63,88 +63,96 @@ class Held:
     released: list[str] | None = None
 
 
-async def claim(vault: Vault, session: Session, resources: Sequence[str], description: str | None) -> Held:
+async def claim(vault: Vault, session: Session, resources: Sequence[str], description: str | None) -> ClaimList:
     """Claim every one of ``resources`` for the session, or none: raises ``Conflict`` with ``held_by`` when another
     session holds one. What the session holds already stays its own since then."""
     vault.check_writable()
-    row, wanted = await entered(vault, session), tuple(dict.fromkeys(resources))
+    row, wanted = await refresh_session_row(vault, session), tuple(dict.fromkeys(resources))
 
-    def write(tx: Writer) -> Held:
-        stale_sessions.sweep(tx, vault.ledger.cutoffs())
+    def write(tx: Writer) -> ClaimList:
+        stale_sessions.pause_stale(tx, vault.ledger.cutoffs())
         check_active(tx, row)
         check_free(tx, wanted, row)
-        take(tx, row, wanted, description)
-        if int(tx.value("SELECT COUNT(*) FROM claims WHERE session = ?", (row,))) > LIMIT:
-            raise QuotaExceeded(f"a session holds at most {LIMIT} claims", hint="release what you are done with")
-        claims = _among(tx, wanted, row)
-        return Held(claims, len(claims))
+        insert_claims(tx, row, wanted, description)
+        if int(tx.value("SELECT COUNT(*) FROM claims WHERE session = ?", (row,))) > MAX_CLAIMS:
+            raise QuotaExceeded(f"a session holds at most {MAX_CLAIMS} claims", hint="release what you are done with")
+        claims = _find_claims(tx, wanted, row)
+        return ClaimList(claims, len(claims))
 
     done = await vault.db.write(write)
-    note(vault, session, "claim", wanted)
+    record_claim_events(vault, session, "claim", wanted)
     return done
 
 
-async def release(vault: Vault, session: Session, resources: Sequence[str] | None) -> Held:
+async def release(vault: Vault, session: Session, resources: Sequence[str] | None) -> ClaimList:
     """Give back ``resources``, or everything the session holds. Those of the same principal's other sessions may be
     named too: one that was killed cannot do it itself. Raises ``Conflict`` for one that somebody else holds, and then
     gives back none."""
-    vault.check_there()
-    row = await entered(vault, session)
+    vault.check_in_place()
+    row = await refresh_session_row(vault, session)
 
-    def write(tx: Writer) -> Held:
-        stale_sessions.sweep(tx, vault.ledger.cutoffs())
-        mine = f"SELECT {_COLUMNS} {_HELD} WHERE c.session = ?"
-        found = _among(tx, resources, row) if resources is not None else [_claim(r, row) for r in tx.all(mine, (row,))]
+    def write(tx: Writer) -> ClaimList:
+        stale_sessions.pause_stale(tx, vault.ledger.cutoffs())
+        mine = f"SELECT {_COLUMNS} {_FROM_CLAIMS} WHERE c.session = ?"
+        found = (
+            _find_claims(tx, resources, row)
+            if resources is not None
+            else [_from_row(r, row) for r in tx.all(mine, (row,))]
+        )
         foreign = [each for each in found if not each.yours and not _is_owned(tx, each.resource, session.owner)]
         if foreign:
             raise _conflict(foreign, "only who holds a claim can give it back")
         released = [each.resource for each in found]
         tx.many("DELETE FROM claims WHERE resource = ?", [(resource,) for resource in released])
-        left = [_claim(each, row) for each in tx.all(f"{mine} ORDER BY c.resource", (row,))]
-        return Held(left[:LISTED], len(left), released)
+        left = [_from_row(each, row) for each in tx.all(f"{mine} ORDER BY c.resource", (row,))]
+        return ClaimList(left[:MAX_LISTED], len(left), released)
 
     done = await vault.db.write(write)
-    note(vault, session, "release", done.released or ())
+    record_claim_events(vault, session, "release", done.released or ())
     return done
 
 
-async def listed(vault: Vault, session: Session, resources: Sequence[str]) -> Held:
+async def list_claims(vault: Vault, session: Session, resources: Sequence[str]) -> ClaimList:
     """Claims that count now, the session's own first; only those of ``resources`` where some are named."""
     await vault.ledger.flush()
     cutoffs = vault.ledger.cutoffs()
 
-    def read(tx: Reader) -> Held:
-        total = int(tx.value(f"SELECT COUNT(*) {_COUNTING}{_named(resources)}", _params(cutoffs, resources)))
-        return Held(current(tx, cutoffs, session.seq, resources), total)
+    def read(tx: Reader) -> ClaimList:
+        total = int(
+            tx.value(
+                f"SELECT COUNT(*) {_FROM_LIVE_CLAIMS}{_resource_condition(resources)}", _params(cutoffs, resources)
+            )
+        )
+        return ClaimList(find_current(tx, cutoffs, session.seq, resources), total)
 
     return await vault.db.read(read)
 
 
-def current(tx: Reader, cutoffs: Cutoffs, row: int | None, resources: Sequence[str] = ()) -> list[Claim]:
-    """The first ``LISTED`` claims that count, those of session ``row`` before others; only those of ``resources`` where
-    some are named. Claims of sessions that were left do not count, whether or not somebody has swept since."""
+def find_current(tx: Reader, cutoffs: SessionCutoffs, row: int | None, resources: Sequence[str] = ()) -> list[Claim]:
+    """The first ``MAX_LISTED`` claims that count, those of session ``row`` before others; only those of ``resources``
+    where some are named. Claims of sessions that were left do not count, whether or not somebody has swept since."""
     rows = tx.all(
-        f"SELECT {_COLUMNS} {_COUNTING}{_named(resources)}"
+        f"SELECT {_COLUMNS} {_FROM_LIVE_CLAIMS}{_resource_condition(resources)}"
         " ORDER BY CASE WHEN c.session = :row THEN 0 ELSE 1 END, c.resource LIMIT :listed",
-        {**_params(cutoffs, resources), "row": row or 0, "listed": LISTED},
+        {**_params(cutoffs, resources), "row": row or 0, "listed": MAX_LISTED},
     )
-    return [_claim(each, row) for each in rows]
+    return [_from_row(each, row) for each in rows]
 
 
 _COLUMNS = "c.resource, s.who, c.claimed_at, s.client, c.description, c.session"
-_HELD = "FROM claims c JOIN sessions s ON s.seq = c.session"
-_COUNTING = f"{_HELD} WHERE {LIVE}"
+_FROM_CLAIMS = "FROM claims c JOIN sessions s ON s.seq = c.session"
+_FROM_LIVE_CLAIMS = f"{_FROM_CLAIMS} WHERE {IS_LIVE}"
 
 
-def _named(resources: Sequence[str]) -> str:
+def _resource_condition(resources: Sequence[str]) -> str:
     return f" AND c.resource IN ({', '.join(f':r{number}' for number, _ in enumerate(resources))})" if resources else ""
 
 
-def _params(cutoffs: Cutoffs, resources: Sequence[str]) -> dict[str, str]:
+def _params(cutoffs: SessionCutoffs, resources: Sequence[str]) -> dict[str, str]:
     return cutoffs.params | {f"r{number}": each for number, each in enumerate(resources)}
 
 
-async def entered(vault: Vault, session: Session) -> int:
+async def refresh_session_row(vault: Vault, session: Session) -> int:
     """The session's row, seen just now: a sweep in what follows leaves it alone."""
     await vault.ledger.flush()
     return await vault.ledger.present(session)
@@ -152,12 +160,12 @@ async def entered(vault: Vault, session: Session) -> int:
 
 def check_free(tx: Reader, resources: Iterable[str], row: int) -> None:
     """Raises ``Conflict`` when a session other than ``row`` holds one of them."""
-    others = [each for each in _among(tx, resources, row) if not each.yours]
+    others = [each for each in _find_claims(tx, resources, row) if not each.yours]
     if others:
         raise _conflict(others, "nothing was claimed; choose other work, ask its holder, or try later")
 
 
-def take(tx: Writer, row: int, resources: Iterable[str], description: str | None) -> None:
+def insert_claims(tx: Writer, row: int, resources: Iterable[str], description: str | None) -> None:
     """Have session ``row`` hold resources nobody else holds."""
     now = clock.now()
     tx.many(
@@ -168,7 +176,7 @@ def take(tx: Writer, row: int, resources: Iterable[str], description: str | None
     )
 
 
-def hand_over(tx: Writer, resources: Sequence[str], giver: int | None, row: int) -> None:
+def transfer_claims(tx: Writer, resources: Sequence[str], giver: int | None, row: int) -> None:
     """Have session ``row`` hold what ``giver`` holds of ``resources``, and what nobody does."""
     now = clock.now()
     for resource in resources:
@@ -177,7 +185,7 @@ def hand_over(tx: Writer, resources: Sequence[str], giver: int | None, row: int)
             (row, now, resource, giver, row),
         )
         if not moved:
-            take(tx, row, [resource], None)
+            insert_claims(tx, row, [resource], None)
 
 
 def check_active(tx: Reader, row: int) -> None:
@@ -186,25 +194,27 @@ def check_active(tx: Reader, row: int) -> None:
         raise Conflict("this session has ended", hint="leave out session: a new one begins with your next call")
 
 
-def held(tx: Reader, resources: Iterable[str], row: int) -> list[str]:
+def find_held(tx: Reader, resources: Iterable[str], row: int) -> list[str]:
     """Those of ``resources`` that session ``row`` holds."""
-    return [each.resource for each in _among(tx, resources, row) if each.yours]
+    return [each.resource for each in _find_claims(tx, resources, row) if each.yours]
 
 
-def note(vault: Vault, session: Session, event_type: Literal["claim", "release"], resources: Collection[str]) -> None:
+def record_claim_events(
+    vault: Vault, session: Session, event_type: Literal["claim", "release"], resources: Collection[str]
+) -> None:
     """An event for each resource, beside that of the call."""
     verb = {"claim": "claimed", "release": "released"}[event_type]
     for resource in resources:
-        noted = Noted(event_type, resource, f"{verb} {resource}")
-        vault.ledger.record(Entry(clock.now(), session.id, session.owner, "claims", noted, "ok", 0.0, 0, 0))
+        noted = ActivityEntry(event_type, resource, f"{verb} {resource}")
+        vault.ledger.record(ActivityRecord(clock.now(), session.id, session.owner, "claims", noted, "ok", 0.0, 0, 0))
 
 
-def _among(tx: Reader, resources: Iterable[str], row: int) -> list[Claim]:
-    found = (tx.one(f"SELECT {_COLUMNS} {_HELD} WHERE c.resource = ?", (each,)) for each in resources)
-    return [_claim(each, row) for each in found if each is not None]
+def _find_claims(tx: Reader, resources: Iterable[str], row: int) -> list[Claim]:
+    found = (tx.one(f"SELECT {_COLUMNS} {_FROM_CLAIMS} WHERE c.resource = ?", (each,)) for each in resources)
+    return [_from_row(each, row) for each in found if each is not None]
 
 
-def _claim(row: Row, asking: int | None) -> Claim:
+def _from_row(row: Row, asking: int | None) -> Claim:
     resource, who, since, client, description, session = row
     return Claim(resource, who, since, client, description, yours=session == asking)
 
@@ -212,7 +222,7 @@ def _claim(row: Row, asking: int | None) -> Claim:
 def _is_owned(tx: Reader, resource: str, owner: str) -> bool:
     return (
         tx.one(
-            f"SELECT 1 {_HELD} WHERE c.resource = ? AND s.owner = ?",
+            f"SELECT 1 {_FROM_CLAIMS} WHERE c.resource = ? AND s.owner = ?",
             (resource, owner),
         )
         is not None
@@ -220,18 +230,18 @@ def _is_owned(tx: Reader, resource: str, owner: str) -> bool:
 
 
 def _conflict(others: Sequence[Claim], hint: str) -> Conflict:
-    named = "; ".join(spoken(each) for each in others[:NAMED])
-    more = f"; and {len(others) - NAMED} more" if len(others) > NAMED else ""
-    return Conflict(f"held by others: {named}{more}", hint=hint, held_by=[_told(each) for each in others])
+    named = "; ".join(describe_claim(each) for each in others[:MAX_NAMED])
+    more = f"; and {len(others) - MAX_NAMED} more" if len(others) > MAX_NAMED else ""
+    return Conflict(f"held by others: {named}{more}", hint=hint, held_by=[_to_details(each) for each in others])
 
 
-def _told(each: Claim) -> dict[str, str]:
+def _to_details(each: Claim) -> dict[str, str]:
     values = {name: value for name, value in asdict(each).items() if value is not None}
     del values["yours"]
     return values
 
 
-def spoken(each: Claim) -> str:
+def describe_claim(each: Claim) -> str:
     """One claim in words; what its holder wrote stands in quotation marks."""
     reason = f", for {json.dumps(each.description[:100], ensure_ascii=False)}" if each.description else ""
     return f"{each.resource} ({each.who} since {each.since}{reason})"

@@ -16,15 +16,15 @@ from vaults.domain.memories.memory_model import Actor
 from vaults.errors import InvalidArgument
 from vaults.vault import Vault
 
-Type = Literal["bug", "feature_request", "friction", "right_tool", "wrong_tool"]
+FeedbackType = Literal["bug", "feature_request", "friction", "right_tool", "wrong_tool"]
 
-OBSERVATIONS = 15
+MIN_OBSERVATIONS = 15
 """What fewer say of a tool says nothing."""
 
-EACH = 5
+MAX_PER_PRINCIPAL = 5
 """What one principal says of a tool counts as often at most, where there are enough others."""
 
-CORRECT, TOTAL = 4, 5
+PRIOR_CORRECT, PRIOR_TOTAL = 4, 5
 """What is taken to have been said before anybody did: four of five were right."""
 
 
@@ -32,13 +32,13 @@ CORRECT, TOTAL = 4, 5
 class Feedback:
     """Something said. ``call_id`` is the caller's own name of the call it is about."""
 
-    type: Type
+    type: FeedbackType
     message: str | None = None
     tool: str | None = None
     call_id: str | None = None
 
 
-async def give(vault: Vault, actor: Actor, session: Session, said: Feedback) -> str:
+async def record_feedback(vault: Vault, actor: Actor, session: Session, said: Feedback) -> str:
     """Keep it; returns its id. Raises ``InvalidArgument`` where it does not say which tool, or nothing at all."""
     if said.type in ("right_tool", "wrong_tool"):
         if said.tool is None:
@@ -62,9 +62,12 @@ async def give(vault: Vault, actor: Actor, session: Session, said: Feedback) -> 
 
 def posteriors(tx: Reader) -> dict[str, float]:
     """How likely each tool is the right one where it is used, of those that enough was said of. However often one
-    principal says a thing, it counts for ``EACH``; in a vault of fewer, for as much as makes enough together."""
-    people = int(tx.value(f"SELECT COUNT(*) FROM (SELECT DISTINCT owner FROM sessions LIMIT {OBSERVATIONS}) AS some"))
-    most = max(EACH, ceil(OBSERVATIONS / max(people, 1)))
+    principal says a thing, it counts for ``MAX_PER_PRINCIPAL``; in a vault of fewer, for as much as makes enough
+    together."""
+    people = int(
+        tx.value(f"SELECT COUNT(*) FROM (SELECT DISTINCT owner FROM sessions LIMIT {MIN_OBSERVATIONS}) AS some")
+    )
+    most = max(MAX_PER_PRINCIPAL, ceil(MIN_OBSERVATIONS / max(people, 1)))
     right, said = defaultdict[str, float](float), Counter[str]()
     for tool, correct, total in tx.all(
         "SELECT tool, SUM(CASE type WHEN 'right_tool' THEN 1 ELSE 0 END), COUNT(*) FROM feedback"
@@ -73,9 +76,9 @@ def posteriors(tx: Reader) -> dict[str, float]:
         counted = min(int(total), most)
         right[tool] += int(correct) / int(total) * counted
         said[tool] += counted
-    return {tool: posterior(right[tool], total) for tool, total in said.items() if total >= OBSERVATIONS}
+    return {tool: posterior(right[tool], total) for tool, total in said.items() if total >= MIN_OBSERVATIONS}
 
 
 def posterior(correct: float, total: int) -> float:
     """The share that is right, of what was said and of what is taken for said."""
-    return round((CORRECT + correct) / (TOTAL + total), 3)
+    return round((PRIOR_CORRECT + correct) / (PRIOR_TOTAL + total), 3)

@@ -9,13 +9,13 @@ from vaults.activity_log import stale_sessions
 from vaults.activity_log.sessions import Session
 from vaults.db.sql import Reader, Writer
 from vaults.domain.continuity import claims, handoffs
-from vaults.domain.continuity.handoffs import Draft, Found, Handoff, Taker
+from vaults.domain.continuity.handoffs import Handoff, HandoffDraft, HandoffRecipient, HandoffRow
 from vaults.errors import Conflict, Forbidden, NotFound
 from vaults.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class AcceptedHandoff:
     """A handoff taken over. ``claims``: what the session holds of it now; not ``new``: it had been taken before."""
 
     handoff: Handoff
@@ -23,65 +23,65 @@ class Accepted:
     new: bool
 
 
-async def create(vault: Vault, session: Session, workspace: str, draft: Draft) -> Handoff:
+async def create(vault: Vault, session: Session, workspace: str, draft: HandoffDraft) -> Handoff:
     """Leave a handoff. Raises ``Conflict`` with ``held_by`` when it gives away what another session claimed."""
     vault.check_writable()
-    row = await claims.entered(vault, session)
+    row = await claims.refresh_session_row(vault, session)
 
     def write(tx: Writer) -> Handoff:
-        stale_sessions.sweep(tx, vault.ledger.cutoffs())
+        stale_sessions.pause_stale(tx, vault.ledger.cutoffs())
         claims.check_free(tx, draft.claims, row)
         seq = handoffs.insert(tx, session, row, workspace, draft)
-        found = handoffs.one(tx, "h.seq = :seq", {"seq": seq})
+        found = handoffs.find_one(tx, "h.seq = :seq", {"seq": seq})
         assert found is not None
         return found.handoff
 
     return await vault.db.write(write)
 
 
-async def load(vault: Vault, taker: Taker, handoff_id: str | None) -> Handoff | None:
+async def load(vault: Vault, taker: HandoffRecipient, handoff_id: str | None) -> Handoff | None:
     """The handoff of this id, or the newest open one the caller may take, if there is one. Raises ``NotFound`` for an
     id that is not there, or not for this caller."""
     if handoff_id is None:
-        return await vault.db.read(lambda tx: handoffs.waiting(tx, taker))
-    return (await vault.db.read(lambda tx: handoffs.named(tx, taker, handoff_id))).handoff
+        return await vault.db.read(lambda tx: handoffs.find_open(tx, taker))
+    return (await vault.db.read(lambda tx: handoffs.find_by_id(tx, taker, handoff_id))).handoff
 
 
-async def accept(vault: Vault, taker: Taker, session: Session, handoff_id: str | None) -> Accepted:
+async def accept(vault: Vault, taker: HandoffRecipient, session: Session, handoff_id: str | None) -> AcceptedHandoff:
     """Take a handoff over, the newest open one where none is named; exactly one caller can. The same session may ask
     again. Raises ``NotFound``; ``Forbidden`` when it is addressed to others; ``Conflict`` when it has expired, or
     somebody has taken it: who and when stand in the details."""
     vault.check_writable()
-    row = await claims.entered(vault, session)
+    row = await claims.refresh_session_row(vault, session)
 
-    def write(tx: Writer) -> Accepted:
-        stale_sessions.sweep(tx, vault.ledger.cutoffs())
-        found = handoffs.named(tx, taker, handoff_id) if handoff_id is not None else _next(tx, taker)
+    def write(tx: Writer) -> AcceptedHandoff:
+        stale_sessions.pause_stale(tx, vault.ledger.cutoffs())
+        found = handoffs.find_by_id(tx, taker, handoff_id) if handoff_id is not None else _find_next(tx, taker)
         new = found.handoff.receipt is None
         if new:
-            _take(tx, found, taker, row)
-            claims.hand_over(tx, found.handoff.claims, found.giver, row)
+            _mark_accepted(tx, found, taker, row)
+            claims.transfer_claims(tx, found.handoff.claims, found.giver, row)
         else:
             _check_own(found, taker, row)
-        done = handoffs.one(tx, "h.seq = :seq", {"seq": found.seq})
+        done = handoffs.find_one(tx, "h.seq = :seq", {"seq": found.seq})
         assert done is not None
-        return Accepted(done.handoff, claims.held(tx, found.handoff.claims, row), new)
+        return AcceptedHandoff(done.handoff, claims.find_held(tx, found.handoff.claims, row), new)
 
     done = await vault.db.write(write)
     if done.new:
-        claims.note(vault, session, "claim", done.claims)
+        claims.record_claim_events(vault, session, "claim", done.claims)
     return done
 
 
-def _next(tx: Reader, taker: Taker) -> Found:
+def _find_next(tx: Reader, taker: HandoffRecipient) -> HandoffRow:
     """The newest open one, else the newest of all, so that who comes second hears who came first."""
-    found = handoffs.newest(tx, taker) or handoffs.newest(tx, taker, taken=True)
+    found = handoffs.find_newest(tx, taker) or handoffs.find_newest(tx, taker, taken=True)
     if found is None:
         raise NotFound("no handoff is waiting for you")
     return found
 
 
-def _take(tx: Writer, found: Found, taker: Taker, row: int) -> None:
+def _mark_accepted(tx: Writer, found: HandoffRow, taker: HandoffRecipient, row: int) -> None:
     handoff = found.handoff
     if handoff.to is not None and handoff.to not in taker.addresses:
         raise Forbidden(f"the handoff is addressed to {handoff.to}")
@@ -95,7 +95,7 @@ def _take(tx: Writer, found: Found, taker: Taker, row: int) -> None:
     )
 
 
-def _check_own(found: Found, taker: Taker, row: int) -> None:
+def _check_own(found: HandoffRow, taker: HandoffRecipient, row: int) -> None:
     receipt = found.handoff.receipt
     if receipt is not None and (found.taken_by, found.taken_in) != (taker.identity, row):
         raise Conflict(

@@ -15,11 +15,11 @@ from vaults.db.sql import Params, Reader, Row, Writer
 from vaults.domain.memories.memory_model import GLOBAL
 from vaults.errors import NotFound
 
-Status = Literal["open", "accepted", "expired"]
+HandoffStatus = Literal["open", "accepted", "expired"]
 
 
 @dataclass(frozen=True, slots=True)
-class Taker:
+class HandoffRecipient:
     """Who looks for handoffs. ``addresses``: what one may be addressed to for it to be this caller's, names and roles;
     ``workspace``: where it works, None for nowhere in particular."""
 
@@ -30,7 +30,7 @@ class Taker:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class HandoffDraft:
     """A handoff as it is written. ``to``: a subject or ``role:…``; None: anyone in the vault."""
 
     goal: str
@@ -46,7 +46,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class HandoffReceipt:
     """Who took a handoff over, in which session, and when."""
 
     accepted_by: str
@@ -59,7 +59,7 @@ class Handoff:
     """A handoff. ``author`` left it, in ``session``; ``claims`` go over to whoever accepts it."""
 
     id: str
-    status: Status
+    status: HandoffStatus
     author: str
     session: str | None
     workspace: str = GLOBAL
@@ -74,11 +74,11 @@ class Handoff:
     to: str | None = None
     created_at: str = ""
     expires_at: str | None = None
-    receipt: Receipt | None = None
+    receipt: HandoffReceipt | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class HandoffRow:
     """A handoff with what only storage needs."""
 
     seq: int
@@ -88,7 +88,7 @@ class Found:
     taken_in: int | None
 
 
-def insert(tx: Writer, session: Session, row: int, workspace: str, draft: Draft) -> int:
+def insert(tx: Writer, session: Session, row: int, workspace: str, draft: HandoffDraft) -> int:
     """Write one down, for a session and its row; the number of it."""
     lists = ("constraints", "known_unknowns", "artifacts", "stop_conditions", "claims")
     return tx.insert(
@@ -100,7 +100,7 @@ def insert(tx: Writer, session: Session, row: int, workspace: str, draft: Draft)
             "id": str(uuid7()), "session": row, "owner": session.owner, "who": session.who, "workspace": workspace,
             "goal": draft.goal, "current_state": draft.current_state, "next_action": draft.next_action,
             **{name: json.dumps(list(getattr(draft, name)), ensure_ascii=False) for name in lists},
-            "to": draft.to, "created_at": clock.now(), "expires_at": clock.in_days(draft.ttl_days),
+            "to": draft.to, "created_at": clock.now(), "expires_at": clock.days_from_now(draft.ttl_days),
         },
     )  # fmt: skip
 
@@ -113,10 +113,10 @@ _SELECT = (
 )
 
 
-def named(tx: Reader, taker: Taker, handoff_id: str) -> Found:
+def find_by_id(tx: Reader, taker: HandoffRecipient, handoff_id: str) -> HandoffRow:
     """One by id, for those it is for, its author and who accepted it."""
-    addressed, params = _addressed(taker)
-    found = one(
+    addressed, params = _recipient_condition(taker)
+    found = find_one(
         tx,
         f"h.id = :id AND ({addressed} OR h.owner = :identity OR h.accepted_by = :identity)",
         {**params, "id": handoff_id, "identity": taker.identity},
@@ -126,52 +126,52 @@ def named(tx: Reader, taker: Taker, handoff_id: str) -> Found:
     return found
 
 
-def waiting(tx: Reader, taker: Taker) -> Handoff | None:
+def find_open(tx: Reader, taker: HandoffRecipient) -> Handoff | None:
     """The newest open handoff the caller may take; None when there is none."""
-    found = newest(tx, taker)
+    found = find_newest(tx, taker)
     return found.handoff if found else None
 
 
-def newest(tx: Reader, taker: Taker, *, taken: bool = False) -> Found | None:
+def find_newest(tx: Reader, taker: HandoffRecipient, *, taken: bool = False) -> HandoffRow | None:
     """The newest one the caller may take where it works, open or ``taken`` already; one that expired is neither."""
-    addressed, params = _addressed(taker)
+    addressed, params = _recipient_condition(taker)
     params["now"] = clock.now()
     state = "h.accepted_by IS NOT NULL" if taken else "h.accepted_by IS NULL"
     where = f"{state} AND {addressed} AND (h.expires_at IS NULL OR h.expires_at > :now)"
     if taker.workspace is not None:
         where += " AND h.workspace IN (:workspace, 'global')"
         params["workspace"] = taker.workspace
-    return one(tx, where, params)
+    return find_one(tx, where, params)
 
 
-def within(tx: Reader, taker: Taker, span: tuple[str, str], limit: int) -> list[Handoff]:
+def list_between(tx: Reader, taker: HandoffRecipient, span: tuple[str, str], limit: int) -> list[Handoff]:
     """Those made from a moment on and before another that are for the caller, by it or accepted by it, newest first."""
-    addressed, params = _addressed(taker)
+    addressed, params = _recipient_condition(taker)
     rows = tx.all(
         f"{_SELECT} WHERE h.created_at >= :first AND h.created_at < :end"
         f" AND ({addressed} OR h.owner = :identity OR h.accepted_by = :identity) ORDER BY h.seq DESC LIMIT :limit",
         {**params, "identity": taker.identity, "first": span[0], "end": span[1], "limit": limit},
     )
-    return [_read(row).handoff for row in rows]
+    return [_from_row(row).handoff for row in rows]
 
 
-def _addressed(taker: Taker) -> tuple[str, dict[str, Any]]:
+def _recipient_condition(taker: HandoffRecipient) -> tuple[str, dict[str, Any]]:
     params = {f"to{number}": address for number, address in enumerate(taker.addresses)}
     among = ", ".join(f":{name}" for name in params)
     return f"(h.addressed_to IS NULL OR h.addressed_to IN ({among}))", params
 
 
-def one(tx: Reader, where: str, params: Params) -> Found | None:
+def find_one(tx: Reader, where: str, params: Params) -> HandoffRow | None:
     """The newest for which a condition over alias ``h`` holds."""
     row = tx.one(f"{_SELECT} WHERE {where} ORDER BY h.seq DESC LIMIT 1", params)
-    return _read(row) if row is not None else None
+    return _from_row(row) if row is not None else None
 
 
-def _read(row: Row) -> Found:
+def _from_row(row: Row) -> HandoffRow:
     seq, giver, taken_by, taken_in, *words = row
     lists = [json.loads(each) for each in words[7:12]]
     to, created_at, expires_at, accepted_who, accepted_in, accepted_at = words[12:]
-    receipt = Receipt(accepted_who, accepted_in, accepted_at) if taken_by is not None else None
+    receipt = HandoffReceipt(accepted_who, accepted_in, accepted_at) if taken_by is not None else None
     handoff = Handoff(
         id=words[0],
         status=_status(receipt, expires_at),
@@ -191,10 +191,10 @@ def _read(row: Row) -> Found:
         expires_at=expires_at,
         receipt=receipt,
     )
-    return Found(int(seq), handoff, giver, taken_by, taken_in)
+    return HandoffRow(int(seq), handoff, giver, taken_by, taken_in)
 
 
-def _status(receipt: Receipt | None, expires_at: str | None) -> Status:
+def _status(receipt: HandoffReceipt | None, expires_at: str | None) -> HandoffStatus:
     if receipt is not None:
         return "accepted"
     return "expired" if expires_at is not None and expires_at <= clock.now() else "open"

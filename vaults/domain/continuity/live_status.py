@@ -6,25 +6,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from vaults import clock
-from vaults.activity_log.stale_sessions import LIVE, Cutoffs
+from vaults.activity_log.stale_sessions import IS_LIVE, SessionCutoffs
 from vaults.db.sql import Reader
-from vaults.domain.continuity.session_events import IS_CALL, SEEN, WORTH_TELLING
+from vaults.domain.continuity.session_events import IS_CALL_EVENT, NOTABLE_EVENT, VISIBLE_EVENT
 from vaults.domain.memories.memory_model import Actor
-from vaults.vault import DATABASE, Vault
+from vaults.vault import DATABASE_FILE, Vault
 
-SCORED = 100
+CALLS_SCORED = 100
 """Calls the health score is of."""
 
-TELLING = 20
+MIN_CALLS = 20
 """Calls from which the score is published: before, one mistake would sound an alarm."""
 
 RECENT_S = 300
 """Seconds that count as just now."""
 
-LOOKED_AT = 1000
+MAX_EVENTS_READ = 1000
 """Events looked through for what was done just now: enough for a screen, whatever goes on."""
 
-PRESENT, HELD, LINES = 10, 5, 10
+MAX_PRESENT, MAX_HELD, MAX_LINES = 10, 5, 10
 """Sessions, claims and lines that are shown."""
 
 
@@ -39,7 +39,7 @@ class Presence:
 
 
 @dataclass(frozen=True, slots=True)
-class Sessions:
+class SessionsSummary:
     """Sessions that are active; ``present`` are those with the latest calls."""
 
     active: int
@@ -47,7 +47,7 @@ class Sessions:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class ClaimedResource:
     """A resource somebody has said to be working on."""
 
     resource: str
@@ -57,15 +57,15 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
-class Claims:
+class ClaimsSummary:
     """Resources that are claimed; ``first`` are the newest of them."""
 
     held: int
-    first: list[Holding] = field(default_factory=list)
+    first: list[ClaimedResource] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Doing:
+class RecentAction:
     """What somebody did in the last five minutes, so many times; ``at`` is the last time."""
 
     who: str
@@ -75,79 +75,82 @@ class Doing:
 
 
 @dataclass(frozen=True, slots=True)
-class Pulse:
+class LiveStatus:
     """``health`` is the share of the last 100 calls that went well, 0.0 to 1.0; None before the first."""
 
     health: float | None
-    sessions: Sessions
-    claims: Claims
-    recent: list[Doing]
+    sessions: SessionsSummary
+    claims: ClaimsSummary
+    recent: list[RecentAction]
 
 
-async def pulse(vault: Vault, actor: Actor) -> Pulse:
+async def read_live_status(vault: Vault, actor: Actor) -> LiveStatus:
     """As of now, as ``actor`` may see it."""
     await vault.ledger.flush()
     cutoffs, since = vault.ledger.cutoffs(), clock.ago(RECENT_S)
 
-    def read(tx: Reader) -> Pulse:
-        return Pulse(health(tx), _sessions(tx, cutoffs), _claims(tx, cutoffs), _recent(tx, actor.identity, since))
+    def read(tx: Reader) -> LiveStatus:
+        return LiveStatus(
+            measure_health(tx), _sessions(tx, cutoffs), _claims(tx, cutoffs), _recent(tx, actor.identity, since)
+        )
 
     return await vault.db.read(read)
 
 
-def health(tx: Reader, least: int = 1) -> float | None:
+def measure_health(tx: Reader, least: int = 1) -> float | None:
     """The share of the last calls that went well; None where there were fewer than ``least``. A call that a person is
     asked about first has not ended, well or badly."""
     total, well = tx.one(
         "SELECT COUNT(*), SUM(CASE outcome WHEN 'ok' THEN 1 ELSE 0 END) FROM"
-        f" (SELECT outcome FROM events WHERE {IS_CALL} AND outcome <> 'confirmation_required' ORDER BY seq DESC"
+        f" (SELECT outcome FROM events WHERE {IS_CALL_EVENT} AND outcome <> 'confirmation_required' ORDER BY seq DESC"
         " LIMIT :scored) AS latest",
-        {"scored": SCORED},
+        {"scored": CALLS_SCORED},
     ) or (0, 0)
     return round(int(well) / int(total), 3) if total >= least else None
 
 
-def _sessions(tx: Reader, cutoffs: Cutoffs) -> Sessions:
+def _sessions(tx: Reader, cutoffs: SessionCutoffs) -> SessionsSummary:
     rows = tx.all(
-        f"SELECT s.who, s.client, s.started_at, s.seen_at FROM sessions s WHERE {LIVE} ORDER BY s.seen_at DESC, s.seq"
+        f"SELECT s.who, s.client, s.started_at, s.seen_at FROM sessions s WHERE {IS_LIVE}"
+        " ORDER BY s.seen_at DESC, s.seq"
         " DESC LIMIT :most",
-        {**cutoffs.params, "most": PRESENT},
+        {**cutoffs.params, "most": MAX_PRESENT},
     )
-    return Sessions(_active(tx, cutoffs), [Presence(*row) for row in rows])
+    return SessionsSummary(_count_active(tx, cutoffs), [Presence(*row) for row in rows])
 
 
-def _active(tx: Reader, cutoffs: Cutoffs) -> int:
-    return int(tx.value(f"SELECT COUNT(*) FROM sessions s WHERE {LIVE}", cutoffs.params))
+def _count_active(tx: Reader, cutoffs: SessionCutoffs) -> int:
+    return int(tx.value(f"SELECT COUNT(*) FROM sessions s WHERE {IS_LIVE}", cutoffs.params))
 
 
-def _claims(tx: Reader, cutoffs: Cutoffs) -> Claims:
+def _claims(tx: Reader, cutoffs: SessionCutoffs) -> ClaimsSummary:
     rows = tx.all(
         "SELECT c.resource, s.who, c.claimed_at, c.description FROM claims c JOIN sessions s ON s.seq = c.session"
-        f" WHERE {LIVE} ORDER BY c.claimed_at DESC, c.resource LIMIT :most",
-        {**cutoffs.params, "most": HELD},
+        f" WHERE {IS_LIVE} ORDER BY c.claimed_at DESC, c.resource LIMIT :most",
+        {**cutoffs.params, "most": MAX_HELD},
     )
-    return Claims(_held(tx, cutoffs), [Holding(*row) for row in rows])
+    return ClaimsSummary(_count_held(tx, cutoffs), [ClaimedResource(*row) for row in rows])
 
 
-def _held(tx: Reader, cutoffs: Cutoffs) -> int:
+def _count_held(tx: Reader, cutoffs: SessionCutoffs) -> int:
     return int(
-        tx.value(f"SELECT COUNT(*) FROM claims c JOIN sessions s ON s.seq = c.session WHERE {LIVE}", cutoffs.params)
+        tx.value(f"SELECT COUNT(*) FROM claims c JOIN sessions s ON s.seq = c.session WHERE {IS_LIVE}", cutoffs.params)
     )
 
 
-def _recent(tx: Reader, viewer: str, since: str) -> list[Doing]:
+def _recent(tx: Reader, viewer: str, since: str) -> list[RecentAction]:
     rows = tx.all(
         "SELECT COALESCE(s.who, ''), e.summary, COUNT(*), MAX(e.at) FROM"
         " (SELECT * FROM events ORDER BY seq DESC LIMIT :looked_at) AS e LEFT JOIN sessions s ON s.seq = e.session"
-        f" WHERE e.at >= :since AND {SEEN} AND {WORTH_TELLING}"
+        f" WHERE e.at >= :since AND {VISIBLE_EVENT} AND {NOTABLE_EVENT}"
         " GROUP BY COALESCE(s.who, ''), e.summary ORDER BY MAX(e.seq) DESC LIMIT :most",
-        {"viewer": viewer, "since": since, "most": LINES, "looked_at": LOOKED_AT},
+        {"viewer": viewer, "since": since, "most": MAX_LINES, "looked_at": MAX_EVENTS_READ},
     )
-    return [Doing(*row) for row in rows]
+    return [RecentAction(*row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class VaultFigures:
     """What is counted of a vault for its operator, who counts everything. ``size`` in bytes."""
 
     sessions: int = 0
@@ -157,19 +160,25 @@ class Figures:
     health: float | None = None
 
 
-async def figures(vault: Vault) -> Figures:
+async def read_figures(vault: Vault) -> VaultFigures:
     """As of now. What is still to be written of the last half second is left out."""
     cutoffs = vault.ledger.cutoffs()
 
-    def read(tx: Reader) -> Figures:
-        return Figures(_active(tx, cutoffs), _held(tx, cutoffs), _living(tx), size_of(vault), health(tx, TELLING))
+    def read(tx: Reader) -> VaultFigures:
+        return VaultFigures(
+            _count_active(tx, cutoffs),
+            _count_held(tx, cutoffs),
+            _count_living(tx),
+            database_size(vault),
+            measure_health(tx, MIN_CALLS),
+        )
 
     return await vault.db.read(read)
 
 
-def together(each: Sequence[Figures]) -> Figures:
+def combine_figures(each: Sequence[VaultFigures]) -> VaultFigures:
     """Of several vaults: sums, and the worst health."""
-    return Figures(
+    return VaultFigures(
         sum(one.sessions for one in each),
         sum(one.claims for one in each),
         sum(one.memories for one in each),
@@ -178,7 +187,7 @@ def together(each: Sequence[Figures]) -> Figures:
     )
 
 
-def _living(tx: Reader) -> int:
+def _count_living(tx: Reader) -> int:
     # As two: each is what an index is of.
     living = "archived_at IS NULL AND superseded_by IS NULL"
     return sum(
@@ -187,6 +196,6 @@ def _living(tx: Reader) -> int:
     )
 
 
-def size_of(vault: Vault) -> int:
+def database_size(vault: Vault) -> int:
     """Bytes of the database and its log."""
-    return sum(path.stat().st_size for path in vault.folder.glob(f"{DATABASE}*"))
+    return sum(path.stat().st_size for path in vault.folder.glob(f"{DATABASE_FILE}*"))

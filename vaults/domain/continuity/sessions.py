@@ -13,22 +13,22 @@ from vaults.activity_log import stale_sessions
 from vaults.activity_log.sessions import Session
 from vaults.db.sql import Reader, Row, Writer
 from vaults.domain.continuity import handoffs, session_events
-from vaults.domain.continuity.handoffs import Handoff, Taker
-from vaults.domain.continuity.session_events import Event, ToolUse
+from vaults.domain.continuity.handoffs import Handoff, HandoffRecipient
+from vaults.domain.continuity.session_events import SessionEvent, SessionToolUse
 from vaults.domain.memories.memory_model import GLOBAL, Actor
 from vaults.errors import StrongroomError
 from vaults.vault import Vault
 
-Ending = Literal["paused", "completed"]
-Status = Literal["active", "paused", "completed"]
+SessionEnding = Literal["paused", "completed"]
+SessionStatus = Literal["active", "paused", "completed"]
 
-LOGGED = 15
+EVENTS_LOGGED = 15
 """Events shown of a session, the last ones."""
 
-SHOWN = 20
+MAX_SHOWN = 20
 """Others shown at most, and events of others."""
 
-LOOKED_AT = 1_000
+MAX_ROWS_READ = 1_000
 """Last events looked through for who did something last."""
 
 
@@ -53,12 +53,12 @@ class SessionView:
     metadata: dict[str, Any] = field(default_factory=dict)
     threads: list[str] = field(default_factory=list)
     claims: list[str] = field(default_factory=list)
-    activity_log: list[Event] = field(default_factory=list)
-    tools: list[ToolUse] = field(default_factory=list)
+    activity_log: list[SessionEvent] = field(default_factory=list)
+    tools: list[SessionToolUse] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class ResumeContext:
     """What somebody who begins should know: your session, recent ones, those under way beside yours, what those did in
     the last ten minutes, and the newest handoff you may take. ``concurrent_total`` counts those under way."""
 
@@ -66,7 +66,7 @@ class Around:
     sessions: list[SessionView]
     concurrent: list[SessionView]
     concurrent_total: int
-    recent_activity: list[Event]
+    recent_activity: list[SessionEvent]
     handoff: Handoff | None
 
 
@@ -84,7 +84,7 @@ _THREAD_SEEN = (
 """True of a thread that is still there for ``:viewer``: what carried it may have become private since."""
 
 
-def _view(row: Row, viewer: str, **more: Any) -> SessionView:
+def _from_row(row: Row, viewer: str, **more: Any) -> SessionView:
     handle, who, client, status, workspace, started_at, seen_at, goal, summary, left, ended_at = row[:11]
     actions, outcomes, metadata = (json.loads(text) for text in row[11:14])
     return SessionView(
@@ -93,13 +93,18 @@ def _view(row: Row, viewer: str, **more: Any) -> SessionView:
     )  # fmt: skip
 
 
-def _told(tx: Reader, row: Row, viewer: str) -> SessionView:
+def _with_details(tx: Reader, row: Row, viewer: str) -> SessionView:
     """A session with its log, threads and claims."""
     seq = int(row[15])
-    return _view(row, viewer, **_held(tx, seq, viewer), activity_log=session_events.of_session(tx, seq, viewer, LOGGED))
+    return _from_row(
+        row,
+        viewer,
+        **_find_claims_and_threads(tx, seq, viewer),
+        activity_log=session_events.find_session_events(tx, seq, viewer, EVENTS_LOGGED),
+    )
 
 
-def _held(tx: Reader, seq: int, viewer: str) -> dict[str, list[str]]:
+def _find_claims_and_threads(tx: Reader, seq: int, viewer: str) -> dict[str, list[str]]:
     threads = tx.all(
         "SELECT t.thread FROM session_threads t JOIN sessions s ON s.seq = t.session"
         f" WHERE t.session = :seq AND (s.owner = :viewer OR {_THREAD_SEEN}) ORDER BY t.at DESC LIMIT 10",
@@ -109,28 +114,28 @@ def _held(tx: Reader, seq: int, viewer: str) -> dict[str, list[str]]:
     return {"threads": [row[0] for row in threads], "claims": [row[0] for row in claims]}
 
 
-async def refresh(vault: Vault) -> None:
+async def refresh_sessions(vault: Vault) -> None:
     """Before sessions are read: what waits is written, and who is gone counts as gone."""
     await vault.ledger.flush()
     cutoffs = vault.ledger.cutoffs()
     if await vault.db.read(lambda tx: stale_sessions.has_stale(tx, cutoffs)):
         with suppress(StrongroomError):  # who only reads is told as much as there is
-            await vault.db.write(lambda tx: stale_sessions.sweep(tx, cutoffs))
+            await vault.db.write(lambda tx: stale_sessions.pause_stale(tx, cutoffs))
 
 
-async def look_around(vault: Vault, taker: Taker, session: Session, limit: int) -> Around:
+async def read_resume_context(vault: Vault, taker: HandoffRecipient, session: Session, limit: int) -> ResumeContext:
     """The view of somebody who begins. ``limit`` recent sessions. Where nothing can be written, one's own session has
     no row yet, and is told as it is."""
     with suppress(StrongroomError):
         await vault.ledger.row(session)
-    await refresh(vault)
-    return await vault.db.read(lambda tx: _around(tx, taker, session, limit))
+    await refresh_sessions(vault)
+    return await vault.db.read(lambda tx: _read_context(tx, taker, session, limit))
 
 
-def _own(tx: Reader, session: Session, viewer: str) -> SessionView:
+def _own_view(tx: Reader, session: Session, viewer: str) -> SessionView:
     row = tx.one(f"SELECT {_COLUMNS} FROM sessions s WHERE s.seq = ?", (session.seq or 0,))
     if row is not None:
-        return _view(row, viewer, **_held(tx, int(row[15]), viewer))
+        return _from_row(row, viewer, **_find_claims_and_threads(tx, int(row[15]), viewer))
     status = "completed" if session.completed else "active"
     return SessionView(
         session.id, session.who, session.client, status, session.workspace, session.started_at, session.seen_at,
@@ -138,7 +143,7 @@ def _own(tx: Reader, session: Session, viewer: str) -> SessionView:
     )  # fmt: skip
 
 
-def _around(tx: Reader, taker: Taker, session: Session, limit: int) -> Around:
+def _read_context(tx: Reader, taker: HandoffRecipient, session: Session, limit: int) -> ResumeContext:
     viewer, own = taker.identity, session.seq or 0
     # One that did nothing yet has nothing to tell; the caller's own has, when it did something before.
     recent = tx.all(
@@ -149,35 +154,35 @@ def _around(tx: Reader, taker: Taker, session: Session, limit: int) -> Around:
     beside = tx.all(
         f"SELECT {_COLUMNS} FROM sessions s WHERE s.status = 'active' AND s.seq <> ?"
         " ORDER BY s.seen_at DESC, s.seq DESC LIMIT ?",
-        (own, SHOWN),
+        (own, MAX_SHOWN),
     )
     total = int(tx.value("SELECT COUNT(*) FROM sessions WHERE status = 'active' AND seq <> ?", (own,)))
-    return Around(
-        _own(tx, session, viewer),
-        [_told(tx, row, viewer) for row in recent],
-        [_view(row, viewer, **_held(tx, int(row[15]), viewer)) for row in beside],
+    return ResumeContext(
+        _own_view(tx, session, viewer),
+        [_with_details(tx, row, viewer) for row in recent],
+        [_from_row(row, viewer, **_find_claims_and_threads(tx, int(row[15]), viewer)) for row in beside],
         total,
-        session_events.of_others(tx, own, viewer, clock.ago(session_events.RECENT_S), SHOWN),
-        handoffs.waiting(tx, taker),
+        session_events.find_events_of_others(tx, own, viewer, clock.ago(session_events.RECENT_S), MAX_SHOWN),
+        handoffs.find_open(tx, taker),
     )
 
 
-def latest(tx: Reader, viewer: str, workspace: str | None, limit: int) -> list[tuple[int, SessionView]]:
+def list_latest(tx: Reader, viewer: str, workspace: str | None, limit: int) -> list[tuple[int, SessionView]]:
     """The sessions that did something last, with their rows; in a workspace those of it and of none in particular.
     Without logs, threads and claims."""
     rows = tx.all(
         f"SELECT {_COLUMNS} FROM (SELECT session, MAX(seq) AS last FROM (SELECT session, seq FROM events"
         " WHERE session IS NOT NULL AND tool NOT IN ('session_resume', 'context', 'status')"
-        f" ORDER BY seq DESC LIMIT {LOOKED_AT}) AS newest GROUP BY session) AS doing JOIN sessions s"
+        f" ORDER BY seq DESC LIMIT {MAX_ROWS_READ}) AS newest GROUP BY session) AS doing JOIN sessions s"
         " ON s.seq = doing.session WHERE :workspace IS NULL OR s.workspace IN (:workspace, 'global')"
         " ORDER BY doing.last DESC LIMIT :limit",
         {"workspace": workspace, "limit": limit},
     )
-    return [(int(row[15]), _view(row, viewer)) for row in rows]
+    return [(int(row[15]), _from_row(row, viewer)) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SessionSummary:
     """What somebody says of a session; None leaves a field as it is."""
 
     summary: str | None = None
@@ -188,7 +193,9 @@ class Saved:
     metadata: Mapping[str, Any] | None = None
 
 
-async def save(vault: Vault, actor: Actor, session: Session, saved: Saved, status: Ending) -> SessionView:
+async def save(
+    vault: Vault, actor: Actor, session: Session, saved: SessionSummary, status: SessionEnding
+) -> SessionView:
     """Write down where a session stands, end it, and give back what it claimed. The next call of a paused one goes on
     with it."""
     vault.check_writable()
@@ -205,10 +212,10 @@ async def save(vault: Vault, actor: Actor, session: Session, saved: Saved, statu
         tx.run(
             f"UPDATE sessions SET saved_at = :now{sets} WHERE seq = :seq", {**values, "now": clock.now(), "seq": seq}
         )
-        stale_sessions.end(tx, seq, status)
+        stale_sessions.end_session(tx, seq, status)
         row = tx.one(f"SELECT {_COLUMNS} FROM sessions s WHERE s.seq = ?", (seq,))
         assert row is not None
-        return _view(row, actor.identity, **_held(tx, seq, actor.identity))
+        return _from_row(row, actor.identity, **_find_claims_and_threads(tx, seq, actor.identity))
 
     view = await vault.db.write(write)
     vault.ledger.end(session, view.status)
@@ -216,18 +223,18 @@ async def save(vault: Vault, actor: Actor, session: Session, saved: Saved, statu
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class SessionFilter:
     """Which sessions: of a status, begun in a span of time."""
 
-    status: Status | None = None
+    status: SessionStatus | None = None
     since: str | None = None
     until: str | None = None
 
 
-async def history(vault: Vault, actor: Actor, span: Span, limit: int) -> tuple[list[SessionView], int]:
+async def history(vault: Vault, actor: Actor, span: SessionFilter, limit: int) -> tuple[list[SessionView], int]:
     """Sessions, the newest first, with how often each used which tool; and how many there are."""
-    since = clock.parsed(span.since, "since") if span.since else ""
-    until = clock.parsed(span.until, "until") if span.until else ""
+    since = clock.parse(span.since, "since") if span.since else ""
+    until = clock.parse(span.until, "until") if span.until else ""
     where = (
         "(:status = '' OR s.status = :status) AND (:since = '' OR s.started_at >= :since)"
         " AND (:until = '' OR s.started_at <= :until)"
@@ -241,15 +248,15 @@ async def history(vault: Vault, actor: Actor, span: Span, limit: int) -> tuple[l
         )
         total = int(tx.value(f"SELECT COUNT(*) FROM sessions s WHERE {where}", params))
         views = [
-            _view(
+            _from_row(
                 row,
                 actor.identity,
-                **_held(tx, int(row[15]), actor.identity),
-                tools=session_events.tools_of(tx, int(row[15]), actor.identity),
+                **_find_claims_and_threads(tx, int(row[15]), actor.identity),
+                tools=session_events.count_tools_used(tx, int(row[15]), actor.identity),
             )
             for row in found
         ]
         return views, total
 
-    await refresh(vault)
+    await refresh_sessions(vault)
     return await vault.db.read(read)

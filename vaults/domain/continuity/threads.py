@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from vaults.advice import Advice, way
+from vaults.advice import Advice, tool_clause
 from vaults.db.sql import Reader, Row
 from vaults.domain.continuity import checkpoints
-from vaults.domain.continuity.checkpoints import Checkpoint, Difference, Version
+from vaults.domain.continuity.checkpoints import Checkpoint, CheckpointVersion, StateDiff
 from vaults.errors import NotFound
-from vaults.search.filters import Filter
+from vaults.search.filters import SearchFilter
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Thread:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ThreadPage:
     """Threads, the one that changed last first, of ``total``."""
 
     threads: list[Thread]
@@ -38,7 +38,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Filed:
+class ThreadMemory:
     """A memory of a thread, in short."""
 
     id: str
@@ -49,7 +49,7 @@ class Filed:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ThreadItem:
     """Something else with passages of a thread: a note by its path."""
 
     kind: str
@@ -58,7 +58,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class ThreadVisit:
     """A session that touched a thread."""
 
     who: str
@@ -69,49 +69,49 @@ class Visit:
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class ThreadContents:
     """What a thread holds, newest first. ``state``: the current one; ``diff``: to it from the version before."""
 
     thread: Thread
-    memories: list[Filed]
-    parts: list[Part]
-    sessions: list[Visit]
-    versions: list[Version]
+    memories: list[ThreadMemory]
+    parts: list[ThreadItem]
+    sessions: list[ThreadVisit]
+    versions: list[CheckpointVersion]
     state: Checkpoint | None
-    diff: Difference | None
+    diff: StateDiff | None
 
 
-def listed(tx: Reader, only: Filter, limit: int) -> Page:
+def list_threads(tx: Reader, only: SearchFilter, limit: int) -> ThreadPage:
     """Threads the caller may know of, in the workspaces of ``only``."""
-    query, params = _counted(only)
+    query, params = _counting_query(only)
     rows = tx.all(f"{query} ORDER BY MAX(at) DESC, name LIMIT :limit", {**params, "limit": limit})
-    return Page([_thread(tx, row) for row in rows], int(rows[0][5]) if rows else 0)
+    return ThreadPage([_thread(tx, row) for row in rows], int(rows[0][5]) if rows else 0)
 
 
-def shown(tx: Reader, only: Filter, name: str, limit: int) -> Contents:
+def read_thread(tx: Reader, only: SearchFilter, name: str, limit: int) -> ThreadContents:
     """What a thread holds. Raises ``NotFound`` when the caller may see nothing of it."""
-    query, params = _counted(only, name)
+    query, params = _counting_query(only, name)
     row = tx.one(query, params)
     if row is None:
-        raise NotFound(f"no thread {name[:200]}", hint=Advice(way("threads lists those there are", "threads")))
-    last = checkpoints.newest(tx, only.workspaces, name, 2)
+        raise NotFound(f"no thread {name[:200]}", hint=Advice(tool_clause("threads lists those there are", "threads")))
+    last = checkpoints.find_newest(tx, only.workspaces, name, 2)
     same = len(last) == 2 and last[0].workspace == last[1].workspace
-    return Contents(
+    return ThreadContents(
         thread=_thread(tx, row),
         memories=_memories(tx, only, name, limit),
         parts=_parts(tx, only, name, limit),
         sessions=_visits(tx, name, limit),
-        versions=checkpoints.versions(tx, only.workspaces, name, limit),
+        versions=checkpoints.list_versions(tx, only.workspaces, name, limit),
         state=last[0] if last else None,
-        diff=checkpoints.difference(last[1].state, last[0].state) if same else None,
+        diff=checkpoints.diff_states(last[1].state, last[0].state) if same else None,
     )
 
 
-def _counted(only: Filter, name: str | None = None) -> tuple[str, dict[str, Any]]:
+def _counting_query(only: SearchFilter, name: str | None = None) -> tuple[str, dict[str, Any]]:
     """A query of every thread, or of one, with its counts and how many threads there are."""
     memories, params = only.over_memories()
     passages, more = only.over_passages()
-    saved, places = checkpoints.placed(only.workspaces, None)
+    saved, places = checkpoints.scope_condition(only.workspaces, None)
     params |= more | places
     one = ""
     if name is not None:
@@ -135,17 +135,17 @@ def _thread(tx: Reader, row: Row) -> Thread:
     return Thread(name, int(memories), int(passages), int(saved), sessions, at)
 
 
-def _memories(tx: Reader, only: Filter, name: str, limit: int) -> list[Filed]:
+def _memories(tx: Reader, only: SearchFilter, name: str, limit: int) -> list[ThreadMemory]:
     where, params = only.over_memories()
     rows = tx.all(
         "SELECT m.id, m.type, m.title, m.author, m.created_at FROM memories m"
         f" WHERE m.thread = :name AND {where} ORDER BY m.seq DESC LIMIT :limit",
         {**params, "name": name, "limit": limit},
     )
-    return [Filed(*row) for row in rows]
+    return [ThreadMemory(*row) for row in rows]
 
 
-def _parts(tx: Reader, only: Filter, name: str, limit: int) -> list[Part]:
+def _parts(tx: Reader, only: SearchFilter, name: str, limit: int) -> list[ThreadItem]:
     where, params = only.over_passages()
     rows = tx.all(
         "SELECT p.kind, n.path, n.title FROM passages p JOIN notes n ON n.seq = p.item"
@@ -153,13 +153,13 @@ def _parts(tx: Reader, only: Filter, name: str, limit: int) -> list[Part]:
         " GROUP BY p.kind, n.path, n.title ORDER BY MAX(p.seq) DESC LIMIT :limit",
         {**params, "name": name, "limit": limit},
     )
-    return [Part(*row) for row in rows]
+    return [ThreadItem(*row) for row in rows]
 
 
-def _visits(tx: Reader, name: str, limit: int) -> list[Visit]:
+def _visits(tx: Reader, name: str, limit: int) -> list[ThreadVisit]:
     rows = tx.all(
         "SELECT s.who, s.client, s.status, s.goal, t.at FROM session_threads t JOIN sessions s ON s.seq = t.session"
         " WHERE t.thread = ? ORDER BY s.seq DESC LIMIT ?",
         (name, limit),
     )
-    return [Visit(*row) for row in rows]
+    return [ThreadVisit(*row) for row in rows]

@@ -9,22 +9,22 @@ from math import ceil
 
 from vaults.db.sql import Reader, Row
 from vaults.domain.continuity import feedback
-from vaults.domain.continuity.session_events import IS_CALL
+from vaults.domain.continuity.session_events import IS_CALL_EVENT
 from vaults.vault import Vault
 
-MOST = 250_000
+MAX_EVENTS = 250_000
 """Events counted at most, the newest: an answer takes a third of a second however many there are."""
 
-CALLERS = 50
+MAX_CALLERS = 50
 """Callers that are listed."""
 
-COLD_START, RESUME = 8000, 325
+COLD_START, RESUME_TOKENS = 8000, 325
 """Tokens an agent spends finding out what went on before, and those of being told: the measure of what a resumed
 session spares."""
 
 
 @dataclass(frozen=True, slots=True)
-class ToolUse:
+class ToolUsage:
     """One tool's calls. Times are to 0.1 ms, above 100 ms to 1 ms; tokens are estimated from lengths. ``right``: how
     likely it is the right tool, by what callers said of it; None before 15 have."""
 
@@ -39,7 +39,7 @@ class ToolUse:
 
 
 @dataclass(frozen=True, slots=True)
-class CallerUse:
+class CallerUsage:
     """One caller's calls."""
 
     who: str
@@ -50,7 +50,7 @@ class CallerUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class UsageReport:
     """Everything that was called since ``since``, busiest first. ``truncated``: there are more events than are
     counted, so ``since`` is later than was asked. ``resumed``: calls that opened what an earlier session left;
     ``saved``: tokens packs left out of what they were made of."""
@@ -60,32 +60,32 @@ class Spent:
     sessions: int
     resumed: int
     saved: int
-    tools: list[ToolUse] = field(default_factory=list)
-    callers: list[CallerUse] = field(default_factory=list)
+    tools: list[ToolUsage] = field(default_factory=list)
+    callers: list[CallerUsage] = field(default_factory=list)
 
 
-async def spent(vault: Vault, since: str, *, by_caller: bool, owner: str | None = None) -> Spent:
+async def read_usage(vault: Vault, since: str, *, by_caller: bool, owner: str | None = None) -> UsageReport:
     """Since a stored moment, by ``owner``, or by everybody: how long the texts are that others store and find would
     tell of their private ones."""
     await vault.ledger.flush()
-    return await vault.db.read(lambda tx: counted(tx, since, by_caller=by_caller, owner=owner))
+    return await vault.db.read(lambda tx: count_usage(tx, since, by_caller=by_caller, owner=owner))
 
 
-def counted(tx: Reader, since: str, *, by_caller: bool, owner: str | None = None) -> Spent:
-    """As ``spent``, of what is written."""
-    floor = int(tx.value("SELECT COALESCE(MAX(seq), 0) FROM events")) - MOST + 1
+def count_usage(tx: Reader, since: str, *, by_caller: bool, owner: str | None = None) -> UsageReport:
+    """As ``read_usage``, of what is written."""
+    floor = int(tx.value("SELECT COALESCE(MAX(seq), 0) FROM events")) - MAX_EVENTS + 1
     earlier = tx.one("SELECT 1 FROM events WHERE seq < ? AND at >= ? LIMIT 1", (floor, since)) if floor > 1 else None
     if earlier:
         since = max(since, str(tx.value("SELECT at FROM events WHERE seq >= ? ORDER BY seq LIMIT 1", (floor,))))
-    span = {"floor": floor, "since": since, "most": MOST, "owner": owner}
+    span = {"floor": floor, "since": since, "most": MAX_EVENTS, "owner": owner}
     sessions, resumed, saved = tx.one(
         "SELECT COUNT(DISTINCT session), SUM(CASE WHEN type IN ('session_resumed', 'handoff_read', 'handoff_accepted')"
         f" THEN 1 ELSE 0 END), SUM(saved) FROM {_SPAN}",
         span,
     ) or (0, 0, 0)
-    return Spent(
-        since, bool(earlier), int(sessions), int(resumed or 0), int(saved or 0), _tools(tx, span),
-        _callers(tx, span) if by_caller else [],
+    return UsageReport(
+        since, bool(earlier), int(sessions), int(resumed or 0), int(saved or 0), _count_tools(tx, span),
+        _count_callers(tx, span) if by_caller else [],
     )  # fmt: skip
 
 
@@ -101,24 +101,24 @@ _STEP = "CASE WHEN ms < 100 THEN CAST(ms * 10 AS INTEGER) ELSE CAST(ms AS INTEGE
 """A call's time in tenths of a millisecond, in steps: calls are counted by these, and none has to be sorted."""
 
 
-def _tools(tx: Reader, span: Mapping[str, object]) -> list[ToolUse]:
+def _count_tools(tx: Reader, span: Mapping[str, object]) -> list[ToolUsage]:
     rows = tx.all(
         f"SELECT tool, {_STEP}, COUNT(*), SUM(CASE outcome WHEN 'ok' THEN 0 ELSE 1 END), SUM(tokens_in),"
-        f" SUM(tokens_out) FROM {_SPAN} AND {IS_CALL} GROUP BY tool, {_STEP} ORDER BY 1, 2",
+        f" SUM(tokens_out) FROM {_SPAN} AND {IS_CALL_EVENT} GROUP BY tool, {_STEP} ORDER BY 1, 2",
         span,
     )
     by_tool: defaultdict[str, list[Row]] = defaultdict(list)
     for tool, *step in rows:
         by_tool[tool].append(tuple(step))
     right = feedback.posteriors(tx)
-    found = [_tool(tool, steps, right.get(tool)) for tool, steps in by_tool.items()]
+    found = [_to_tool_usage(tool, steps, right.get(tool)) for tool, steps in by_tool.items()]
     return sorted(found, key=lambda use: (-use.calls, use.tool))
 
 
-def _tool(tool: str, steps: list[Row], right: float | None) -> ToolUse:
+def _to_tool_usage(tool: str, steps: list[Row], right: float | None) -> ToolUsage:
     calls, errors, tokens_in, tokens_out = (sum(int(step[part]) for step in steps) for part in range(1, 5))
     p50, p95 = (_quantile(steps, calls, share) for share in (0.50, 0.95))
-    return ToolUse(tool, calls, errors, p50, p95, tokens_in, tokens_out, right)
+    return ToolUsage(tool, calls, errors, p50, p95, tokens_in, tokens_out, right)
 
 
 def _quantile(steps: list[Row], calls: int, share: float) -> float:
@@ -131,14 +131,14 @@ def _quantile(steps: list[Row], calls: int, share: float) -> float:
     return 0.0
 
 
-def _callers(tx: Reader, span: Mapping[str, object]) -> list[CallerUse]:
+def _count_callers(tx: Reader, span: Mapping[str, object]) -> list[CallerUsage]:
     rows = tx.all(
         "SELECT COALESCE((SELECT s.who FROM sessions s WHERE s.owner = e.owner ORDER BY s.seq DESC LIMIT 1), e.owner),"
         " COUNT(*), SUM(CASE e.outcome WHEN 'ok' THEN 0 ELSE 1 END), SUM(e.tokens_in), SUM(e.tokens_out)"
-        f" FROM {_SPAN} AND {IS_CALL} GROUP BY e.owner ORDER BY COUNT(*) DESC, e.owner LIMIT :callers",
-        {**span, "callers": CALLERS},
+        f" FROM {_SPAN} AND {IS_CALL_EVENT} GROUP BY e.owner ORDER BY COUNT(*) DESC, e.owner LIMIT :callers",
+        {**span, "callers": MAX_CALLERS},
     )
-    return [CallerUse(*row) for row in rows]
+    return [CallerUsage(*row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +156,9 @@ class Savings:
     measured: int
 
 
-def savings(found: Spent, schemas: int) -> Savings:
+def estimate_savings(found: UsageReport, schemas: int) -> Savings:
     """Of what was spent, where every session is shown tools of ``schemas`` tokens."""
-    gross = found.resumed * (COLD_START - RESUME)
+    gross = found.resumed * (COLD_START - RESUME_TOKENS)
     overhead, responses = found.sessions * schemas, sum(use.tokens_out for use in found.tools)
     net, cold = gross - overhead - responses, found.resumed * COLD_START
     percent = round(100 * net / cold, 1) if cold else None

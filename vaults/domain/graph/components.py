@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from vaults.graph.note_graph import NONE, Graph
-from vaults.graph.traversal import beside, circle
+from vaults.graph.note_graph import NO_NOTES, Graph
+from vaults.graph.traversal import find_cycle, find_neighbours
 
-THROUGH = 50
+MAX_STARTS = 50
 """Notes of a group that are tried for its shortest circle."""
 
 
-def parts(graph: Graph, inside: Collection[int]) -> list[set[int]]:
+def find_components(graph: Graph, inside: Collection[int]) -> list[set[int]]:
     """The notes that hang together by links within ``inside``, either way; a note alone is a part."""
     left, found = set(inside), []
     while left:
         ring = {left.pop()}
         part = set(ring)
         while ring:
-            ring = {other for number in ring for other in beside(graph, number)} & left
+            ring = {other for number in ring for other in find_neighbours(graph, number)} & left
             left -= ring
             part |= ring
         found.append(part)
     return found
 
 
-def groups(graph: Graph, inside: Collection[int]) -> list[list[int]]:
+def find_strong_components(graph: Graph, inside: Collection[int]) -> list[list[int]]:
     """Notes of which each can be reached from each along links, two at least; the largest group first, by paths."""
     import rustworkx
 
@@ -33,7 +33,7 @@ def groups(graph: Graph, inside: Collection[int]) -> list[list[int]]:
     place = {number: index for index, number in enumerate(numbers)}
     directed = rustworkx.PyDiGraph(multigraph=True)
     directed.add_nodes_from(numbers)
-    links = [(place[a], place[b]) for a in numbers for b in graph.out.get(a, NONE) if b in place]
+    links = [(place[a], place[b]) for a in numbers for b in graph.out.get(a, NO_NOTES) if b in place]
     directed.add_edges_from_no_data(links)
     found = [
         sorted((numbers[index] for index in group), key=lambda number: graph.nodes[number].path)
@@ -43,16 +43,16 @@ def groups(graph: Graph, inside: Collection[int]) -> list[list[int]]:
     return sorted(found, key=lambda group: (-len(group), graph.nodes[group[0]].path))
 
 
-def circles(graph: Graph, several: Sequence[Sequence[int]]) -> list[list[int]]:
+def find_cycles(graph: Graph, several: Sequence[Sequence[int]]) -> list[list[int]]:
     """A short way round in each group: the shortest through one of its first notes."""
-    return [_circle(graph, group) for group in several]
+    return [_find_cycle(graph, group) for group in several]
 
 
-def _circle(graph: Graph, group: Sequence[int]) -> list[int]:
+def _find_cycle(graph: Graph, group: Sequence[int]) -> list[int]:
     within = frozenset(group)
     best: list[int] = []
-    for start in group[:THROUGH]:
-        way = circle(graph, start, within)
+    for start in group[:MAX_STARTS]:
+        way = find_cycle(graph, start, within)
         if way is not None and (not best or len(way) < len(best)):
             best = way
         if len(best) == 2:

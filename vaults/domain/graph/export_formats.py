@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
-from vaults.domain.text.sanitize import visible
+from vaults.domain.text.sanitize import escape_hidden
 
-LABEL = 80
+MAX_LABEL = 80
 """Characters of a name in a picture."""
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -18,7 +18,7 @@ _PLAIN = re.compile(r"[^\w .,:+\-]")
 
 
 @dataclass(frozen=True, slots=True)
-class Dot:
+class ExportNode:
     """A note. ``n``: its place in the document, from 1 on."""
 
     n: int
@@ -29,7 +29,7 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrow:
+class ExportEdge:
     """A note that links to another, so many times."""
 
     source: int
@@ -38,11 +38,11 @@ class Arrow:
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class ExportFormat:
     """How a document is written: each of its parts, and the whole. ``arrows``: as many as its readers take."""
 
-    dot: Callable[[Dot], str]
-    arrow: Callable[[Arrow], str]
+    dot: Callable[[ExportNode], str]
+    arrow: Callable[[ExportEdge], str]
     whole: Callable[[Sequence[str], Sequence[str]], str]
     arrows: int = 1_000_000
 
@@ -55,13 +55,13 @@ def _data(key: str, value: str) -> str:
     return f'<data key="{key}">{_xml(value)}</data>'
 
 
-def _graphml_dot(dot: Dot) -> str:
+def _graphml_dot(dot: ExportNode) -> str:
     said = _data("path", dot.path) + _data("title", dot.title) + _data("hub", f"{dot.hub:g}")
     category = _data("category", dot.category) if dot.category else ""
     return f"<node id={quoteattr(f'n{dot.n}')}>{said}{category}</node>"
 
 
-def _graphml_arrow(arrow: Arrow) -> str:
+def _graphml_arrow(arrow: ExportEdge) -> str:
     return f'<edge source="n{arrow.source}" target="n{arrow.target}">{_data("times", str(arrow.times))}</edge>'
 
 
@@ -85,12 +85,12 @@ def _graphml(dots: Sequence[str], arrows: Sequence[str]) -> str:
     )
 
 
-def _json_dot(dot: Dot) -> str:
+def _json_dot(dot: ExportNode) -> str:
     said = {"id": dot.n, "path": dot.path, "title": dot.title, "category": dot.category or None, "hub": dot.hub}
     return json.dumps({name: value for name, value in said.items() if value is not None}, ensure_ascii=False)
 
 
-def _json_arrow(arrow: Arrow) -> str:
+def _json_arrow(arrow: ExportEdge) -> str:
     return json.dumps({"source": arrow.source, "target": arrow.target, "times": arrow.times})
 
 
@@ -102,18 +102,18 @@ def _rows(parts: Sequence[str]) -> str:
     return ",\n".join(parts)
 
 
-def _mermaid_dot(dot: Dot) -> str:
+def _mermaid_dot(dot: ExportNode) -> str:
     return f'  n{dot.n}["{mermaid_label(dot.title)}"]'
 
 
 def mermaid_label(name: str) -> str:
     """A name between quotes in Mermaid: whatever is no letter or plain sign goes by its number."""
-    line = " ".join(visible(name).split())
-    short = line if len(line) <= LABEL else f"{line[: LABEL - 1]}…"
+    line = " ".join(escape_hidden(name).split())
+    short = line if len(line) <= MAX_LABEL else f"{line[: MAX_LABEL - 1]}…"
     return _PLAIN.sub(lambda sign: f"#{ord(sign[0])};", short) or "#32;"
 
 
-def _mermaid_arrow(arrow: Arrow) -> str:
+def _mermaid_arrow(arrow: ExportEdge) -> str:
     return f"  n{arrow.source} --> n{arrow.target}"
 
 
@@ -121,9 +121,9 @@ def _mermaid(dots: Sequence[str], arrows: Sequence[str]) -> str:
     return "\n".join(["graph LR", *dots, *arrows, ""])
 
 
-FORMATS: Mapping[str, Format] = {
-    "graphml": Format(_graphml_dot, _graphml_arrow, _graphml),
-    "json": Format(_json_dot, _json_arrow, _json),
-    "mermaid": Format(_mermaid_dot, _mermaid_arrow, _mermaid, arrows=500),
+FORMATS: Mapping[str, ExportFormat] = {
+    "graphml": ExportFormat(_graphml_dot, _graphml_arrow, _graphml),
+    "json": ExportFormat(_json_dot, _json_arrow, _json),
+    "mermaid": ExportFormat(_mermaid_dot, _mermaid_arrow, _mermaid, arrows=500),
 }
 """By name. Mermaid draws five hundred links and refuses more."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from vaults.db.sql import Reader
 from vaults.graph import centrality
-from vaults.graph.note_graph import NONE, Graph
+from vaults.graph.note_graph import NO_NOTES, Graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class GraphMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class LinkGap:
     """Two notes that do not link each other although they belong together. ``parts``: by what."""
 
     one: str
@@ -71,7 +71,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class Circle:
+class GraphCycle:
     """Notes that can all be reached from each other: how many, and the shortest way round through one of them."""
 
     size: int
@@ -79,7 +79,7 @@ class Circle:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class GraphPageRequest:
     """How much of a list is wanted. ``cursor``: from the page before."""
 
     limit: int = 50
@@ -88,7 +88,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GraphAnswer:
     """What the graph says: of ``total``, these; ``cursor`` asks for more. ``memories``: those that speak of the note.
     ``score`` with its ``parts``: of two notes. ``summary``: figures. ``export``: a document in ``format``; ``picture``:
     the resource that is it, where it is a picture."""
@@ -101,8 +101,8 @@ class Answer:
     memories: list[GraphMemory] | None = None
     score: float | None = None
     parts: dict[str, float] | None = None
-    gaps: list[Gap] | None = None
-    circles: list[Circle] | None = None
+    gaps: list[LinkGap] | None = None
+    circles: list[GraphCycle] | None = None
     summary: dict[str, float] | None = None
     format: str | None = None
     export: str | None = None
@@ -110,7 +110,7 @@ class Answer:
     note: str | None = None
 
 
-def node(graph: Graph, number: int, hubs: Mapping[int, float]) -> GraphNode:
+def to_graph_node(graph: Graph, number: int, hubs: Mapping[int, float]) -> GraphNode:
     """A note as an answer shows it."""
     found = graph.nodes[number]
     return GraphNode(
@@ -118,13 +118,13 @@ def node(graph: Graph, number: int, hubs: Mapping[int, float]) -> GraphNode:
         path=found.path,
         category=found.category or None,
         hub=hubs.get(number, 0.0),
-        links_in=len(graph.into.get(number, NONE)),
-        links_out=len(graph.out.get(number, NONE)),
+        links_in=len(graph.into.get(number, NO_NOTES)),
+        links_out=len(graph.out.get(number, NO_NOTES)),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class ScoredGraph:
     """The graph as one transaction sees it, with its scores."""
 
     graph: Graph
@@ -132,13 +132,13 @@ class Sight:
 
     def node(self, number: int) -> GraphNode:
         """A note as an answer shows it."""
-        return node(self.graph, number, self.hubs)
+        return to_graph_node(self.graph, number, self.hubs)
 
     def path(self, number: int) -> str:
         """Where a note lies."""
         return self.graph.nodes[number].path
 
 
-def sight(tx: Reader, graph: Graph) -> Sight:
+def read_scored_graph(tx: Reader, graph: Graph) -> ScoredGraph:
     """All of it."""
-    return Sight(graph, centrality.hubs(tx))
+    return ScoredGraph(graph, centrality.read_scores(tx))

@@ -9,37 +9,37 @@ from vaults.context import run_in
 from vaults.db.sql import Reader
 from vaults.graph import centrality, graph_clock
 from vaults.graph.centrality import Edge
-from vaults.vault import Chore, Vault
+from vaults.vault import BackgroundJob, Vault
 
-QUIET_S = 5.0
+IDLE_S = 5.0
 """Seconds without a change before scores are worked out: in the midst of many they would be old at once."""
 
-PAGE = 200
+SCORES_PER_WRITE = 200
 """Scores in one transaction: a save that comes meanwhile waits for no more than that."""
 
 
-async def score(vault: Vault) -> None:
+async def rescore_when_idle(vault: Vault) -> None:
     """A chore: once the graph has been at rest for a while. A save never waits for it."""
-    change = await vault.db.read(graph_clock.last)
-    rested = vault.atlas.rested_s(change, time.monotonic())
-    if rested < QUIET_S:
-        vault.nudge_in(QUIET_S)
+    change = await vault.db.read(graph_clock.read_latest)
+    rested = vault.graph_cache.unchanged_s(change, time.monotonic())
+    if rested < IDLE_S:
+        vault.schedule_background_work(IDLE_S)
         return
     await rescore(vault)
 
 
 async def rescore(vault: Vault) -> None:
     """Work them out now."""
-    change, linked = await vault.db.read(_read)
-    found = await run_in(vault.shared.pool, centrality.centrality, linked)
-    fresh = await vault.db.read(lambda tx: centrality.differing(tx, found))
-    for start in range(0, len(fresh), PAGE):
-        await vault.db.write_aside(partial(centrality.store, fresh=fresh[start : start + PAGE]))
-    await vault.db.write_aside(partial(centrality.settled, change=change))
+    change, linked = await vault.db.read(_read_edges)
+    found = await run_in(vault.shared.pool, centrality.compute_centrality, linked)
+    fresh = await vault.db.read(lambda tx: centrality.find_changed_scores(tx, found))
+    for start in range(0, len(fresh), SCORES_PER_WRITE):
+        await vault.db.write_uncounted(partial(centrality.store_scores, fresh=fresh[start : start + SCORES_PER_WRITE]))
+    await vault.db.write_uncounted(partial(centrality.mark_scored, change=change))
 
 
-def _read(tx: Reader) -> tuple[int, list[Edge]]:
-    return graph_clock.last(tx), centrality.edges(tx)
+def _read_edges(tx: Reader) -> tuple[int, list[Edge]]:
+    return graph_clock.read_latest(tx), centrality.read_edges(tx)
 
 
-SCORE = Chore(centrality.owed, score)
+RESCORE = BackgroundJob(centrality.is_due, rescore_when_idle)

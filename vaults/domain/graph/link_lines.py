@@ -8,57 +8,57 @@ from dataclasses import replace
 
 from vaults.context import run_in
 from vaults.domain.graph.graph_answers import GraphLink
-from vaults.domain.text.sanitize import one_line
+from vaults.domain.text.sanitize import to_one_line
 from vaults.errors import StrongroomError
-from vaults.markdown.encoding import NotText, decode, unified
+from vaults.markdown.encoding import NotText, decode, to_lf_same_length
 from vaults.vault import Vault
 
-LONGEST = 160
+MAX_EXCERPT = 160
 """Characters of a line that are shown, those around the link."""
 
-READ = 32 * 1024 * 1024
+MAX_BYTES = 32 * 1024 * 1024
 """Bytes of files read for one answer; links beyond go without their lines."""
 
-Place = tuple[str, int, str]
+LinePlace = tuple[str, int, str]
 """A note's path, a line, and what is written there."""
 
 
-async def with_lines(vault: Vault, links: Sequence[GraphLink]) -> list[GraphLink]:
+async def add_lines(vault: Vault, links: Sequence[GraphLink]) -> list[GraphLink]:
     """Links with the lines they stand in; one whose file has changed since goes without."""
     if not links:
         return []
     wanted: dict[str, set[tuple[int, str]]] = defaultdict(set)
     for link in links:
         wanted[link.source].add((link.line, link.as_written or link.heading or link.block or ""))
-    found = await run_in(vault.shared.pool, _read, vault, wanted)
+    found = await run_in(vault.shared.pool, _read_lines, vault, wanted)
     return [
         replace(link, context=found.get((link.source, link.line, link.as_written or link.heading or link.block or "")))
         for link in links
     ]
 
 
-def _read(vault: Vault, wanted: Mapping[str, Iterable[tuple[int, str]]]) -> dict[Place, str]:
-    found: dict[Place, str] = {}
-    left = READ
+def _read_lines(vault: Vault, wanted: Mapping[str, Iterable[tuple[int, str]]]) -> dict[LinePlace, str]:
+    found: dict[LinePlace, str] = {}
+    left = MAX_BYTES
     for path, places in wanted.items():
         if left <= 0:
             break
         try:
             data = vault.notes.tree.read(path, vault.notes.settings.max_note).data
-            rows = unified(decode(data).text).split("\n")
+            rows = to_lf_same_length(decode(data).text).split("\n")
         except (StrongroomError, NotText):
             continue
         left -= len(data)
         for line, written in places:
             if line <= len(rows) and written in rows[line - 1]:
-                found[path, line, written] = around(rows[line - 1], written)
+                found[path, line, written] = excerpt_around(rows[line - 1], written)
     return found
 
 
-def around(line: str, written: str) -> str:
+def excerpt_around(line: str, written: str) -> str:
     """As much of a line around what is written there as an answer shows, harmless and in one line."""
-    room = max(0, LONGEST - len(written)) // 2
+    room = max(0, MAX_EXCERPT - len(written)) // 2
     at = line.find(written)
     start, end = max(0, at - room), at + len(written) + room
-    cut = one_line(line[start:end], LONGEST)
+    cut = to_one_line(line[start:end], MAX_EXCERPT)
     return f"{'…' if start else ''}{cut}{'…' if end < len(line) and not cut.endswith('…') else ''}"

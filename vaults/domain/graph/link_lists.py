@@ -8,98 +8,102 @@ from dataclasses import dataclass, replace
 from vaults import clock
 from vaults.db.sql import Reader
 from vaults.domain.graph import link_lines, link_weights, memory_mentions, note_references
-from vaults.domain.graph.graph_answers import Answer, GraphLink, GraphMemory, GraphNode, Page
-from vaults.domain.graph.note_references import Which
+from vaults.domain.graph.graph_answers import GraphAnswer, GraphLink, GraphMemory, GraphNode, GraphPageRequest
+from vaults.domain.graph.note_references import NoteReference
 from vaults.domain.memories.memory_model import Actor
 from vaults.domain.paging import cursors, token_budget
 from vaults.graph import centrality
 from vaults.graph.links import link_queries
-from vaults.graph.links.link_queries import FIRST, After, LinkIn
+from vaults.graph.links.link_queries import FIRST_POSITION, LinkPosition, ResolvedLink
 from vaults.graph.note_graph import Node, read_node
 from vaults.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _LinkPage:
     """A page of links, one more than is wanted if there are more, and what they are of."""
 
     listing: str
     node: GraphNode
-    rows: list[LinkIn]
+    rows: list[ResolvedLink]
     links: list[GraphLink]
     total: int
     memories: list[GraphMemory] | None = None
 
 
-async def backlinks(vault: Vault, actor: Actor, which: Which, page: Page) -> Answer:
+async def backlinks(vault: Vault, actor: Actor, which: NoteReference, page: GraphPageRequest) -> GraphAnswer:
     """Links of other notes to a note, by path and line, or to a name without a note; and the memories that speak of
     it. Raises ``NotFound``, ``Conflict``, and ``InvalidArgument`` for a cursor of another list."""
-    wanted = await note_references.meant(vault, which)
+    wanted = await note_references.resolve_dated_path(vault, which)
 
-    def read(tx: Reader) -> _Found:
-        found = note_references.find(tx, wanted)
+    def read(tx: Reader) -> _LinkPage:
+        found = note_references.find_note_or_name(tx, wanted)
         listing = f"backlinks {found.number or found.key}"
-        after = _after(page.cursor, listing)
+        after = _parse_cursor(page.cursor, listing)
         if found.number is None:
-            rows = link_queries.naming(tx, found.key, after, page.limit + 1)
-            total = link_queries.count_naming(tx, found.key)
-            return _Found(listing, GraphNode(found.name, exists=False), rows, _shown(tx, rows), total)
-        rows = link_queries.into(tx, found.number, after, page.limit + 1)
+            rows = link_queries.read_links_naming(tx, found.key, after, page.limit + 1)
+            total = link_queries.count_links_naming(tx, found.key)
+            return _LinkPage(listing, GraphNode(found.name, exists=False), rows, _to_links(tx, rows), total)
+        rows = link_queries.read_links_to(tx, found.number, after, page.limit + 1)
         about = read_node(tx, found.number)
-        memories = memory_mentions.of(tx, about, actor) if after == FIRST else None
-        total = link_queries.count_into(tx, found.number)
-        return _Found(listing, _node(tx, about), rows, _shown(tx, rows), total, memories)
+        memories = memory_mentions.read_memories_about(tx, about, actor) if after == FIRST_POSITION else None
+        total = link_queries.count_links_to(tx, found.number)
+        return _LinkPage(listing, _read_graph_node(tx, about), rows, _to_links(tx, rows), total, memories)
 
-    return await _answer(vault, await vault.db.read(read), page)
+    return await _to_answer(vault, await vault.db.read(read), page)
 
 
-async def forward_links(vault: Vault, which: Which, page: Page) -> Answer:
+async def forward_links(vault: Vault, which: NoteReference, page: GraphPageRequest) -> GraphAnswer:
     """All links of a note in their order, to notes and to names without one. Raises as ``backlinks``."""
-    wanted = await note_references.meant(vault, which)
+    wanted = await note_references.resolve_dated_path(vault, which)
 
-    def read(tx: Reader) -> _Found:
-        number = note_references.there(tx, wanted)
+    def read(tx: Reader) -> _LinkPage:
+        number = note_references.find_note(tx, wanted)
         listing = f"forward {number}"
-        rows = link_queries.out_of(tx, number, _after(page.cursor, listing), page.limit + 1)
-        total = link_queries.count_out_of(tx, number)
-        return _Found(listing, _node(tx, read_node(tx, number)), rows, _shown(tx, rows), total)
+        rows = link_queries.read_links_from(tx, number, _parse_cursor(page.cursor, listing), page.limit + 1)
+        total = link_queries.count_links_from(tx, number)
+        return _LinkPage(listing, _read_graph_node(tx, read_node(tx, number)), rows, _to_links(tx, rows), total)
 
-    return await _answer(vault, await vault.db.read(read), page)
-
-
-def _shown(tx: Reader, rows: Sequence[LinkIn]) -> list[GraphLink]:
-    return link_weights.shown(tx, rows, clock.now())
+    return await _to_answer(vault, await vault.db.read(read), page)
 
 
-def _after(cursor: str | None, listing: str) -> After:
+def _to_links(tx: Reader, rows: Sequence[ResolvedLink]) -> list[GraphLink]:
+    return link_weights.to_graph_links(tx, rows, clock.now())
+
+
+def _parse_cursor(cursor: str | None, listing: str) -> LinkPosition:
     if cursor is None:
-        return FIRST
-    path, ordinal = cursors.read(cursor, listing)
+        return FIRST_POSITION
+    path, ordinal = cursors.decode(cursor, listing)
     return str(path), ordinal
 
 
-def _node(tx: Reader, about: Node) -> GraphNode:
+def _read_graph_node(tx: Reader, about: Node) -> GraphNode:
     count: Callable[[str], int] = lambda sql: int(tx.value(sql, {"note": about.number}))  # noqa: E731
     return GraphNode(
         title=about.title,
         path=about.path,
         category=about.category or None,
-        hub=centrality.hub(tx, about.number),
+        hub=centrality.read_score(tx, about.number),
         links_in=count("SELECT COUNT(DISTINCT note) FROM note_links WHERE meant = :note AND note <> :note"),
         links_out=count("SELECT COUNT(DISTINCT meant) FROM note_links WHERE note = :note AND meant <> :note"),
     )
 
 
-async def _answer(vault: Vault, found: _Found, page: Page) -> Answer:
-    links = await link_lines.with_lines(vault, found.links[: page.limit])
-    fits = await token_budget.fitting(vault, [told(link) for link in links], page.max_tokens) if links else 0
+async def _to_answer(vault: Vault, found: _LinkPage, page: GraphPageRequest) -> GraphAnswer:
+    links = await link_lines.add_lines(vault, found.links[: page.limit])
+    fits = (
+        await token_budget.count_fitting(vault, [to_sizing_text(link) for link in links], page.max_tokens)
+        if links
+        else 0
+    )
     more = fits < len(found.rows)
     last = found.rows[fits - 1] if fits else None
-    cursor = cursors.written(found.listing, last.path, last.ordinal) if more and last else None
-    answer = Answer([found.node], links[:fits], found.total, more, cursor)
+    cursor = cursors.encode(found.listing, last.path, last.ordinal) if more and last else None
+    answer = GraphAnswer([found.node], links[:fits], found.total, more, cursor)
     return replace(answer, memories=found.memories or None)
 
 
-def told(link: GraphLink) -> str:
+def to_sizing_text(link: GraphLink) -> str:
     """About as long as a model is told of a link."""
     return f"{link.source}:{link.line} {link.target} {link.as_written} {link.heading} {link.alias} {link.context}"

@@ -5,18 +5,18 @@ from __future__ import annotations
 from functools import partial
 
 from vaults.graph.links import link_index
-from vaults.vault import Chore, Vault
+from vaults.vault import BackgroundJob, Vault
 
-PAGE = 200
+NAMES_PER_WRITE = 200
 """Names in one transaction."""
 
 
-async def understand(vault: Vault) -> None:
+async def resolve_links(vault: Vault) -> None:
     """A chore. One that is interrupted is done again: it changes nothing that is right."""
-    keys = await vault.db.read(link_index.keys)
-    for start in range(0, len(keys), PAGE):
-        await vault.db.write(partial(link_index.renew, keys=keys[start : start + PAGE]))
-    await vault.db.write(link_index.paid)
+    keys = await vault.db.read(link_index.read_target_keys)
+    for start in range(0, len(keys), NAMES_PER_WRITE):
+        await vault.db.write(partial(link_index.resolve_names, keys=keys[start : start + NAMES_PER_WRITE]))
+    await vault.db.write(link_index.mark_resolved)
 
 
-UNDERSTAND = Chore(link_index.owed, understand)
+RESOLVE_LINKS = BackgroundJob(link_index.is_due, resolve_links)

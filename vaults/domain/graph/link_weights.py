@@ -13,18 +13,18 @@ from vaults.db.sql import Reader
 from vaults.domain.graph.graph_answers import GraphLink
 from vaults.graph import co_access_pairs
 from vaults.graph.links import link_queries
-from vaults.graph.links.link_queries import LinkIn
+from vaults.graph.links.link_queries import ResolvedLink
 
-FITTING = 5
+MAX_FITTING = 5
 """Notes named that a name without one meaning fits."""
 
 
-def weight(survived: int, together: float) -> float:
+def weigh_link(survived: int, together: float) -> float:
     """Of one link, 1 or more."""
     return round(1.0 + math.log1p(max(0, survived)) + math.log1p(max(0.0, together)), 2)
 
 
-def shown(tx: Reader, links: Sequence[LinkIn], now: str) -> list[GraphLink]:
+def to_graph_links(tx: Reader, links: Sequence[ResolvedLink], now: str) -> list[GraphLink]:
     """Links as an answer shows them, but for the lines they stand in."""
     outlived: dict[tuple[str, str], int] = {}
     together: dict[str, dict[str, float]] = {}
@@ -34,19 +34,19 @@ def shown(tx: Reader, links: Sequence[LinkIn], now: str) -> list[GraphLink]:
     for link in links:
         said = (link.path, link.key)
         if said not in outlived:
-            outlived[said] = link_queries.outlived(tx, *said)
+            outlived[said] = link_queries.count_outlived_edits(tx, *said)
         met = 0.0
         if link.leads is not None and link.leads != link.path:
             one, other = (link.leads, link.path) if by_target else (link.path, link.leads)
             if one not in together:
-                together[one] = co_access_pairs.weights(tx, one, now)
+                together[one] = co_access_pairs.read_weights(tx, one, now)
             met = together[one].get(other, 0.0)
-        found.append(_link(tx, link, weight(outlived[said], met)))
+        found.append(_to_graph_link(tx, link, weigh_link(outlived[said], met)))
     return found
 
 
-def _link(tx: Reader, link: LinkIn, weighs: float) -> GraphLink:
-    could_be = link_queries.fitting(tx, link.key, FITTING) if link.leads is None else []
+def _to_graph_link(tx: Reader, link: ResolvedLink, weighs: float) -> GraphLink:
+    could_be = link_queries.find_fitting_paths(tx, link.key, MAX_FITTING) if link.leads is None else []
     return GraphLink(
         source=link.path,
         target=link.leads,

@@ -12,75 +12,75 @@ from vaults.domain.graph.graph_answers import GraphMemory
 from vaults.domain.memories.memory_model import Actor
 from vaults.graph.note_graph import Node
 from vaults.index import passages
-from vaults.search.filters import Filter
-from vaults.search.fts_expression import quoted, words
+from vaults.search.filters import SearchFilter
+from vaults.search.fts_expression import quote_words, split_words
 from vaults.search.stopwords import STOPWORDS
 
-MOST = 20
+MAX_MEMORIES = 20
 """Memories listed."""
 
-LOOKED_AT = 200
+MAX_PASSAGES = 200
 """Passages that are looked at for a name, newest first."""
 
-SHORTEST = 3
+MIN_NAME_LENGTH = 3
 """Characters of a name that is looked for in memories."""
 
 _COLUMNS = "m.id, m.title, m.type, m.author"
 
 
-def of(tx: Reader, note: Node, actor: Actor) -> list[GraphMemory]:
+def read_memories_about(tx: Reader, note: Node, actor: Actor) -> list[GraphMemory]:
     """The memories that speak of a note, those that are linked to it first, then the newest."""
-    linked = _linked(tx, note, actor)
+    linked = _read_linked(tx, note, actor)
     known = {each.id for each in linked}
-    named = [each for each in _mentioning(tx, note, actor) if each.id not in known]
-    return [*linked, *named][:MOST]
+    named = [each for each in _read_mentioning(tx, note, actor) if each.id not in known]
+    return [*linked, *named][:MAX_MEMORIES]
 
 
-def _linked(tx: Reader, note: Node, actor: Actor) -> list[GraphMemory]:
-    where, params = Filter(actor.identity, clock.now()).over_memories()
-    names = {f"name{number}": _lowered(name) for number, name in enumerate(note.names)}
+def _read_linked(tx: Reader, note: Node, actor: Actor) -> list[GraphMemory]:
+    where, params = SearchFilter(actor.identity, clock.now()).over_memories()
+    names = {f"name{number}": _lower_ascii(name) for number, name in enumerate(note.names)}
     among = ", ".join(f":{name}" for name in names)
     rows = tx.all(
         f"SELECT {_COLUMNS}, s.relation FROM memory_subjects s JOIN memories m ON m.seq = s.from_memory"
         " WHERE (s.kind = 'note' AND s.subject = :path"
         f" OR s.kind = 'entity' AND lower(s.subject) IN ({among})) AND {where}"
         " ORDER BY m.seq DESC, s.relation LIMIT :most",
-        {**params, **names, "path": note.path, "most": MOST},
+        {**params, **names, "path": note.path, "most": MAX_MEMORIES},
     )
     return [GraphMemory(each, title, relation, kind, author) for each, title, kind, author, relation in rows]
 
 
-def _lowered(name: str) -> str:
+def _lower_ascii(name: str) -> str:
     """As the database's ``lower`` does: it knows no capitals but those of ASCII."""
     return re.sub("[A-Z]+", lambda found: found[0].lower(), name)
 
 
-def _mentioning(tx: Reader, note: Node, actor: Actor) -> list[GraphMemory]:
-    names = [name for name in note.names if len(name) >= SHORTEST and _telling(words(name))]
+def _read_mentioning(tx: Reader, note: Node, actor: Actor) -> list[GraphMemory]:
+    names = [name for name in note.names if len(name) >= MIN_NAME_LENGTH and _has_telling_word(split_words(name))]
     if not names:
         return []
-    where, params = Filter(actor.identity, clock.now(), kinds=("memory",)).over_passages()
-    asked = " OR ".join(quoted(" ".join(words(name))) for name in names)
+    where, params = SearchFilter(actor.identity, clock.now(), kinds=("memory",)).over_passages()
+    asked = " OR ".join(quote_words(" ".join(split_words(name))) for name in names)
     rows = []
-    for table in passages.WORDS:
+    for table in passages.WORD_TABLES:
         rows += tx.all(
             f"SELECT f.rowid, {_COLUMNS}, p.title, p.body FROM {table} f JOIN passages p ON p.seq = f.rowid"
             " JOIN memories m ON m.seq = p.item"
             f" WHERE {table} MATCH :asked AND {where} ORDER BY f.rowid DESC LIMIT :most",
-            {**params, "asked": f"{{title body}} : ({asked})", "most": LOOKED_AT},
+            {**params, "asked": f"{{title body}} : ({asked})", "most": MAX_PASSAGES},
         )
     found = {}
-    for _, each, title, kind, author, heading, body in sorted(rows, reverse=True)[:LOOKED_AT]:
+    for _, each, title, kind, author, heading, body in sorted(rows, reverse=True)[:MAX_PASSAGES]:
         # The index knows stems: "plans" is no mention of a note called Planning.
         if each not in found and _stands_in(names, f"{heading}\n{body}"):
             found[each] = GraphMemory(each, title, "mentions", kind, author)
     return list(found.values())
 
 
-def _telling(several: Collection[str]) -> bool:
+def _has_telling_word(several: Collection[str]) -> bool:
     return bool(set(several) - STOPWORDS)
 
 
 def _stands_in(names: Collection[str], text: str) -> bool:
-    said = f" {' '.join(words(text))} "
-    return any(f" {' '.join(words(name))} " in said for name in names)
+    said = f" {' '.join(split_words(text))} "
+    return any(f" {' '.join(split_words(name))} " in said for name in names)

@@ -10,20 +10,20 @@ from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Reader
 from vaults.domain.graph import graph_answers, link_lines, link_weights, note_references
-from vaults.domain.graph.graph_answers import Answer, GraphLink, GraphNode, Sight
-from vaults.domain.graph.note_references import Which
+from vaults.domain.graph.graph_answers import GraphAnswer, GraphLink, GraphNode, ScoredGraph
+from vaults.domain.graph.note_references import NoteReference
 from vaults.graph import traversal
 from vaults.graph.links import link_queries
 from vaults.graph.note_graph import Graph
 from vaults.graph.traversal import Direction
 from vaults.vault import Vault
 
-LINKS = 4
+MAX_LINKS_PER_NOTE = 4
 """Links between neighbours that are shown, for each of their limit."""
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class NeighbourOptions:
     """What is wanted of the notes around one."""
 
     depth: int = 1
@@ -31,35 +31,37 @@ class Around:
     limit: int = 50
 
 
-async def seen(vault: Vault, *several: Which) -> tuple[Sight, list[int]]:
+async def read_graph_and_notes(vault: Vault, *several: NoteReference) -> tuple[ScoredGraph, list[int]]:
     """The graph, and the numbers of notes that must be there. Raises ``NotFound`` and ``Conflict``."""
-    wanted = [await note_references.meant(vault, each) for each in several]
+    wanted = [await note_references.resolve_dated_path(vault, each) for each in several]
 
-    def read(tx: Reader) -> tuple[Sight, list[int]]:
-        numbers = [note_references.there(tx, each) for each in wanted]
-        return graph_answers.sight(tx, vault.atlas.at(tx)), numbers
+    def read(tx: Reader) -> tuple[ScoredGraph, list[int]]:
+        numbers = [note_references.find_note(tx, each) for each in wanted]
+        return graph_answers.read_scored_graph(tx, vault.graph_cache.at(tx)), numbers
 
     return await vault.db.read(read)
 
 
-async def neighbors(vault: Vault, which: Which, around: Around) -> Answer:
+async def find_neighbors(vault: Vault, which: NoteReference, around: NeighbourOptions) -> GraphAnswer:
     """The notes within some steps of one, nearest and most central first, and how they are linked with each other."""
-    sight, (start,) = await seen(vault, which)
-    places = await run_in(vault.shared.pool, _placed, sight, start, around)
+    sight, (start,) = await read_graph_and_notes(vault, which)
+    places = await run_in(vault.shared.pool, _rank_by_distance, sight, start, around)
     kept = places[: around.limit + 1]
     numbers = [number for number, _ in kept]
 
     def read(tx: Reader) -> list[GraphLink]:
-        return link_weights.shown(tx, link_queries.among(tx, numbers, LINKS * around.limit), clock.now())
+        return link_weights.to_graph_links(
+            tx, link_queries.read_links_among(tx, numbers, MAX_LINKS_PER_NOTE * around.limit), clock.now()
+        )
 
     links = await vault.db.read(read)
     nodes = [replace(sight.node(number), depth=depth) for number, depth in kept]
-    return Answer(nodes, links, len(places) - 1, len(kept) < len(places))
+    return GraphAnswer(nodes, links, len(places) - 1, len(kept) < len(places))
 
 
-def _placed(sight: Sight, start: int, around: Around) -> list[tuple[int, int]]:
+def _rank_by_distance(sight: ScoredGraph, start: int, around: NeighbourOptions) -> list[tuple[int, int]]:
     """Notes and their distance; the start first."""
-    rings = traversal.rings(sight.graph, start, around.depth, around.direction)
+    rings = traversal.find_rings(sight.graph, start, around.depth, around.direction)
     return [
         (number, depth)
         for depth, ring in enumerate(rings)
@@ -67,37 +69,43 @@ def _placed(sight: Sight, start: int, around: Around) -> list[tuple[int, int]]:
     ]
 
 
-async def path(vault: Vault, ends: tuple[Which, Which], depth: int, direction: Direction) -> Answer:
+async def trace_path(
+    vault: Vault, ends: tuple[NoteReference, NoteReference], depth: int, direction: Direction
+) -> GraphAnswer:
     """The shortest way from one note to another, and the links it takes. No way is an answer too: ``note`` says so."""
-    sight, (start, end) = await seen(vault, *ends)
-    way = await run_in(vault.shared.pool, traversal.shortest, sight.graph, start, end, depth, direction)
+    sight, (start, end) = await read_graph_and_notes(vault, *ends)
+    way = await run_in(vault.shared.pool, traversal.find_shortest_path, sight.graph, start, end, depth, direction)
     if way is None:
         along = {"out": "along links", "in": "against links", "both": "by links either way"}[direction]
         more = "" if direction == "both" else "; direction both takes links either way"
         said = f"no path from {sight.path(start)} to {sight.path(end)} in {depth} steps {along}{more}"
-        return Answer([sight.node(start), sight.node(end)], total=0, note=said)
-    pairs = [_linked(sight.graph, one, other) for one, other in pairwise(way)]
-    links = await vault.db.read(lambda tx: link_weights.shown(tx, link_queries.between(tx, pairs), clock.now()))
+        return GraphAnswer([sight.node(start), sight.node(end)], total=0, note=said)
+    pairs = [_order_by_link(sight.graph, one, other) for one, other in pairwise(way)]
+    links = await vault.db.read(
+        lambda tx: link_weights.to_graph_links(tx, link_queries.read_links_between(tx, pairs), clock.now())
+    )
     nodes = [replace(sight.node(number), depth=step) for step, number in enumerate(way)]
-    return Answer(nodes, await link_lines.with_lines(vault, links), len(pairs))
+    return GraphAnswer(nodes, await link_lines.add_lines(vault, links), len(pairs))
 
 
-def _linked(graph: Graph, one: int, other: int) -> tuple[int, int]:
+def _order_by_link(graph: Graph, one: int, other: int) -> tuple[int, int]:
     """The two, the one that links first."""
     return (one, other) if other in graph.out.get(one, frozenset()) else (other, one)
 
 
-def ranked(sight: Sight, found: Mapping[int, Mapping[str, float]]) -> list[GraphNode]:
+def rank_nodes(sight: ScoredGraph, found: Mapping[int, Mapping[str, float]]) -> list[GraphNode]:
     """Notes by the sum of what speaks for each."""
-    nodes = [replace(sight.node(number), score=total(parts), parts=rounded(parts)) for number, parts in found.items()]
+    nodes = [
+        replace(sight.node(number), score=sum_parts(parts), parts=round_parts(parts)) for number, parts in found.items()
+    ]
     return sorted(nodes, key=lambda node: (-(node.score or 0.0), node.path or ""))
 
 
-def total(parts: Mapping[str, float]) -> float:
+def sum_parts(parts: Mapping[str, float]) -> float:
     """What parts add up to, as they are told."""
-    return round(sum(rounded(parts).values()), 2)
+    return round(sum(round_parts(parts).values()), 2)
 
 
-def rounded(parts: Mapping[str, float]) -> dict[str, float]:
+def round_parts(parts: Mapping[str, float]) -> dict[str, float]:
     """Figures as they are told; those that are nothing are left out."""
     return {name: round(value, 2) for name, value in parts.items() if value}

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from vaults.db.sql import Reader
 from vaults.domain.notes.read import dated_notes
-from vaults.domain.notes.read.note_lookup import closest, nobody, several
-from vaults.domain.text.sanitize import one_line
+from vaults.domain.notes.read.note_lookup import ambiguous_name, find_closest, no_such_note
+from vaults.domain.text.sanitize import to_one_line
 from vaults.errors import InvalidArgument, NotFound
-from vaults.files.paths import key as path_key
-from vaults.files.paths import note_path
+from vaults.files.paths import collision_key as path_key
+from vaults.files.paths import to_note_path
 from vaults.graph.links import link_queries
 from vaults.graph.names import note_names
 from vaults.markdown.link_resolution import name_key
@@ -18,7 +18,7 @@ from vaults.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class NoteOrName:
     """A note by its number; ``number`` None: a name that is linked to and no note goes by. ``key`` is that of the
     name."""
 
@@ -28,7 +28,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Which:
+class NoteReference:
     """What the caller said: a path, or a name."""
 
     path: str | None = None
@@ -42,48 +42,48 @@ class Which:
         return self.path if self.path is not None else self.entity or ""
 
 
-async def meant(vault: Vault, which: Which) -> Which:
+async def resolve_dated_path(vault: Vault, which: NoteReference) -> NoteReference:
     """With the path behind a word for a dated note, or an address."""
     which.said  # noqa: B018  one of them is there
-    return which if which.path is None else Which(path=await dated_notes.path_of(vault, which.path))
+    return which if which.path is None else NoteReference(path=await dated_notes.resolve_path(vault, which.path))
 
 
-def find(tx: Reader, which: Which) -> Asked:
+def find_note_or_name(tx: Reader, which: NoteReference) -> NoteOrName:
     """The note. Raises ``Conflict`` where several go by the name, ``NotFound`` where none does and none is linked to
     by it."""
     said = which.said
-    number = _at(tx, said) if which.path is not None else None
-    number = _called(tx, said) if number is None else number
+    number = _find_by_path(tx, said) if which.path is not None else None
+    number = _find_by_name(tx, said) if number is None else number
     if number is not None:
-        return Asked(said, "", number)
+        return NoteOrName(said, "", number)
     key = name_key(said)
-    if key and link_queries.count_naming(tx, key):
-        return Asked(said, key)
-    raise nobody(f"no note {one_line(said)}", closest(tx, said))
+    if key and link_queries.count_links_naming(tx, key):
+        return NoteOrName(said, key)
+    raise no_such_note(f"no note {to_one_line(said)}", find_closest(tx, said))
 
 
-def there(tx: Reader, which: Which) -> int:
+def find_note(tx: Reader, which: NoteReference) -> int:
     """The number of a note that is there. Raises ``Conflict`` and ``NotFound``."""
-    found = find(tx, which)
+    found = find_note_or_name(tx, which)
     if found.number is None:
         raise NotFound(
-            f"no note is called {one_line(found.name)}", hint="it is only linked to; action backlinks shows by what"
+            f"no note is called {to_one_line(found.name)}", hint="it is only linked to; action backlinks shows by what"
         )
     return found.number
 
 
-def _at(tx: Reader, said: str) -> int | None:
-    wanted = note_path(said)
+def _find_by_path(tx: Reader, said: str) -> int | None:
+    wanted = to_note_path(said)
     row = tx.one("SELECT seq FROM notes WHERE path = ?", (wanted,))
     rows = [row] if row else tx.all("SELECT seq FROM notes WHERE path_key = ? LIMIT 2", (path_key(wanted),))
     if len(rows) == 1:
         return int(rows[0][0])
-    target = note_names.resolved(tx, said.removesuffix(".md"), "") if not rows else None
+    target = note_names.resolve_to_path(tx, said.removesuffix(".md"), "") if not rows else None
     return int(tx.value("SELECT seq FROM notes WHERE path = ?", (target,))) if target else None
 
 
-def _called(tx: Reader, said: str) -> int | None:
-    found = note_names.called_so(tx, said)
+def _find_by_name(tx: Reader, said: str) -> int | None:
+    found = note_names.find_notes_exactly(tx, said)
     if len(found) > 1:
-        raise several(said, list(found))
+        raise ambiguous_name(said, list(found))
     return next(iter(found.values()), None)

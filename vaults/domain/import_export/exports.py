@@ -17,33 +17,35 @@ from typing import Literal
 
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.import_export.jsonl import Exported, as_line
-from vaults.domain.import_export.markdown_files import as_markdown, file_name
-from vaults.domain.memories.memory_model import COLUMNS, WIDTH, from_row
+from vaults.domain.import_export.jsonl import ExportedMemory, to_line
+from vaults.domain.import_export.markdown_files import to_file_name, to_markdown
+from vaults.domain.memories.memory_model import COLUMN_COUNT, COLUMNS, from_row
 from vaults.errors import Conflict, InvalidArgument, StorageFull
 from vaults.files.atomic import sync_folder
 from vaults.graph.links import memory_subjects
 from vaults.vault import Vault
 
-Format = Literal["jsonl", "markdown"]
+ExportFormat = Literal["jsonl", "markdown"]
 
 JSONL = "memories.jsonl"
 FOLDER = "memories"
-STAGE = ".strongroom-export"
+STAGE_FOLDER = ".strongroom-export"
 PAGE = 500
 
 
-Progress = Callable[[int, int], None]
+OnExported = Callable[[int, int], None]
 """Told after each page: memories written, of how many."""
 
 
-async def export(vault: Vault, folder: Path, formats: Sequence[Format], progress: Progress = lambda *_: None) -> int:
+async def export(
+    vault: Vault, folder: Path, formats: Sequence[ExportFormat], progress: OnExported = lambda *_: None
+) -> int:
     """Write every memory, private, archived and superseded ones included; returns how many. Raises
     ``InvalidArgument``, ``Conflict`` when another export writes there, ``StorageFull``."""
     total = int(await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM memories")))
-    with staged(folder, formats) as stage:
+    with open_stage(folder, formats) as stage:
         done, after = 0, 0
-        while page := await vault.db.read(lambda tx, after=after: _page(tx, after)):  # type: ignore[misc]
+        while page := await vault.db.read(lambda tx, after=after: _read_page(tx, after)):  # type: ignore[misc]
             after, memories = page
             await run_in(vault.shared.pool, stage.write, memories)
             done += len(memories)
@@ -52,7 +54,7 @@ async def export(vault: Vault, folder: Path, formats: Sequence[Format], progress
     return done
 
 
-def _external(memory: str) -> str:
+def _external_id_sql(memory: str) -> str:
     """SQL of the external id to export for an alias: none where it names several, as private memories of several people
     may be called alike."""
     return (
@@ -61,11 +63,11 @@ def _external(memory: str) -> str:
     )
 
 
-def _exported(memory: str) -> str:
-    return f"COALESCE({_external(memory)}, {memory}.id)"
+def _exported_id_sql(memory: str) -> str:
+    return f"COALESCE({_external_id_sql(memory)}, {memory}.id)"
 
 
-def _page(tx: Reader, after: int) -> tuple[int, list[Exported]] | None:
+def _read_page(tx: Reader, after: int) -> tuple[int, list[ExportedMemory]] | None:
     """The memories after a number, and the number of the last one; None at the end."""
     # A memory whose successor was purged, or does not say that it is one, counts as archived: an import must not bring
     # it back to life.
@@ -74,32 +76,32 @@ def _page(tx: Reader, after: int) -> tuple[int, list[Exported]] | None:
         "CASE WHEN m.archived_at IS NULL AND m.superseded_by IS NOT NULL AND NOT EXISTS"
         " (SELECT 1 FROM memories s WHERE s.id = m.superseded_by AND s.supersedes = m.id AND s.seq > m.seq)"
         " THEN m.updated_at ELSE m.archived_at END",
-    ).replace("m.external_id", _external("m"))
+    ).replace("m.external_id", _external_id_sql("m"))
     rows = tx.all(
-        f"SELECT {columns}, m.seq, m.title_derived, {_exported('o')} FROM memories m"
+        f"SELECT {columns}, m.seq, m.title_derived, {_exported_id_sql('o')} FROM memories m"
         " LEFT JOIN memories o ON o.id = m.supersedes AND o.superseded_by = m.id"
         " WHERE m.seq > :after ORDER BY m.seq LIMIT :page",
         {"after": after, "page": PAGE},
     )
     page = [
-        Exported(
+        ExportedMemory(
             from_row(row),
-            bool(row[WIDTH + 1]),
-            row[WIDTH + 2],
-            _links(tx, row[WIDTH]),
-            memory_subjects.all_of(tx, row[WIDTH]),
+            bool(row[COLUMN_COUNT + 1]),
+            row[COLUMN_COUNT + 2],
+            _read_links(tx, row[COLUMN_COUNT]),
+            memory_subjects.read_all_subjects(tx, row[COLUMN_COUNT]),
         )
         for row in rows
     ]
-    return (int(rows[-1][WIDTH]), page) if page else None
+    return (int(rows[-1][COLUMN_COUNT]), page) if page else None
 
 
-def _links(tx: Reader, seq: int) -> tuple[tuple[str, str, str], ...]:
+def _read_links(tx: Reader, seq: int) -> tuple[tuple[str, str, str], ...]:
     """Links between a memory and earlier ones, by their exported ids: an import knows both ends by then."""
     return tuple(
         (row[0], row[1], row[2])
         for row in tx.all(
-            f"SELECT {_exported('a')}, l.relation, {_exported('b')} FROM memory_links l"
+            f"SELECT {_exported_id_sql('a')}, l.relation, {_exported_id_sql('b')} FROM memory_links l"
             " JOIN memories a ON a.seq = l.from_memory JOIN memories b ON b.seq = l.to_memory"
             " WHERE (l.from_memory = :seq AND l.to_memory < :seq) OR (l.to_memory = :seq AND l.from_memory < :seq)"
             " ORDER BY 1, 2, 3",
@@ -108,30 +110,30 @@ def _links(tx: Reader, seq: int) -> tuple[tuple[str, str, str], ...]:
     )
 
 
-class Stage:
+class ExportStage:
     """The hidden folder an export is written to."""
 
-    def __init__(self, target: Path, formats: Sequence[Format]) -> None:
+    def __init__(self, target: Path, formats: Sequence[ExportFormat]) -> None:
         self._target = target
         self._formats = formats
-        self._folder = target / STAGE
+        self._folder = target / STAGE_FOLDER
         shutil.rmtree(self._folder, ignore_errors=True)  # of an export that was killed
         (self._folder / FOLDER).mkdir(mode=0o700, parents=True)
         self._lines = (self._folder / JSONL).open("wb")
 
-    def write(self, page: Sequence[Exported]) -> None:
+    def write(self, page: Sequence[ExportedMemory]) -> None:
         """Write some memories. Blocking."""
-        with _typed():
+        with _typed_failures():
             for one in page:
                 if "jsonl" in self._formats:
-                    self._lines.write(as_line(one))
+                    self._lines.write(to_line(one))
                 if "markdown" in self._formats:
-                    path = self._folder / FOLDER / file_name(one.memory)
-                    path.write_text(as_markdown(one.memory), encoding="utf-8", newline="")
+                    path = self._folder / FOLDER / to_file_name(one.memory)
+                    path.write_text(to_markdown(one.memory), encoding="utf-8", newline="")
 
     def commit(self) -> None:
         """Make it durable and put it in place. Blocking."""
-        with _typed():
+        with _typed_failures():
             self._lines.flush()
             os.fsync(self._lines.fileno())
             if "jsonl" in self._formats:
@@ -152,7 +154,7 @@ class Stage:
 
 
 @contextmanager
-def staged(target: Path, formats: Sequence[Format]) -> Iterator[Stage]:
+def open_stage(target: Path, formats: Sequence[ExportFormat]) -> Iterator[ExportStage]:
     """A stage in ``target``, which is made if need be; one export at a time in one folder. The kernel's lock is on
     the folder itself, so nothing is left behind."""
     try:
@@ -165,8 +167,8 @@ def staged(target: Path, formats: Sequence[Format]) -> Iterator[Stage]:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise Conflict("another export writes to this folder", hint="wait for it, or name another") from None
-        with _typed():
-            stage = Stage(target, formats)
+        with _typed_failures():
+            stage = ExportStage(target, formats)
         try:
             yield stage
         finally:
@@ -176,7 +178,7 @@ def staged(target: Path, formats: Sequence[Format]) -> Iterator[Stage]:
 
 
 @contextmanager
-def _typed() -> Iterator[None]:
+def _typed_failures() -> Iterator[None]:
     try:
         yield
     except OSError as failure:

@@ -20,16 +20,23 @@ from typing import BinaryIO, Literal
 from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Reader, Writer
-from vaults.domain.import_export.jsonl import LineReader, MemoryLine, Rejected, expiry, identified, parse
+from vaults.domain.import_export.jsonl import (
+    LineReader,
+    LineRejected,
+    MemoryLine,
+    compute_expiry,
+    parse,
+    with_external_id,
+)
 from vaults.domain.memories import duplicate_merge, indexing, lifecycle, storage
-from vaults.domain.memories.duplicate_merge import Known
+from vaults.domain.memories.duplicate_merge import KnownMemory
 from vaults.domain.memories.memory_model import Actor
-from vaults.domain.memories.quotas import BOUNDLESS, Quota
-from vaults.domain.memories.storage import Prepared
+from vaults.domain.memories.quotas import UNLIMITED, Quota
+from vaults.domain.memories.storage import PreparedMemory
 from vaults.domain.secrets import redaction
 from vaults.errors import EmbeddingUnavailable, InvalidArgument, Overloaded, StrongroomError
 from vaults.graph.links import memory_subjects
-from vaults.graph.links.memory_subjects import Subject
+from vaults.graph.links.memory_subjects import MemorySubject
 from vaults.index import embeddings
 from vaults.vault import Vault
 
@@ -37,7 +44,7 @@ REPORT_SUFFIX = ".rejected.jsonl"
 
 
 @dataclass(slots=True)
-class Tally:
+class ImportTally:
     """How far an import is. ``known`` lines were in the vault already, ``merged`` of them told something new beside
     their text; ``owed`` memories lack a vector so far; ``unwritten`` are the first rejections where no report can be
     written."""
@@ -49,63 +56,63 @@ class Tally:
     merged: int = 0
     rejected: int = 0
     owed: int = 0
-    unwritten: list[Rejection] = field(default_factory=list)
+    unwritten: list[RejectedLine] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Rejection:
+class RejectedLine:
     """A line that was left out. ``raw``: its bytes; None where they were too many to keep."""
 
     line: int
     reason: str
     raw: bytes | None = None
 
-    def as_line(self) -> bytes:
+    def to_line(self) -> bytes:
         """Its line in the report, with the rejected line itself, to be mended and imported from there; but for a secret
         in it, which shall not lie in one more file."""
         said: dict[str, int | str] = {"line": self.line, "reason": self.reason}
         if self.raw is not None:
             whole = self.raw.rstrip(b"\r\n").removeprefix(codecs.BOM_UTF8)
             try:
-                said["text"], _ = redaction.redacted(whole.decode("utf-8"))
+                said["text"], _ = redaction.redact(whole.decode("utf-8"))
             except UnicodeDecodeError:
                 said["base64"] = base64.b64encode(whole).decode("ascii")
         return json.dumps(said, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
-UNWRITTEN = 100
+MAX_UNWRITTEN = 100
 """Rejections kept where no report can be written."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Ready:
+class _ReadyLine:
     line: MemoryLine
-    prepared: Prepared
+    prepared: PreparedMemory
 
 
 @dataclass(slots=True)
-class _Batch:
-    ready: list[_Ready] = field(default_factory=list)
-    rejections: list[Rejection] = field(default_factory=list)
+class _LineBatch:
+    ready: list[_ReadyLine] = field(default_factory=list)
+    rejections: list[RejectedLine] = field(default_factory=list)
     ended: bool = False
 
 
-Progress = Callable[[Tally], None]
+OnBatch = Callable[[ImportTally], None]
 
 
 async def import_jsonl(
-    vault: Vault, actor: Actor, path: Path, progress: Progress = lambda _: None, quota: Quota = BOUNDLESS
-) -> Tally:
+    vault: Vault, actor: Actor, path: Path, progress: OnBatch = lambda _: None, quota: Quota = UNLIMITED
+) -> ImportTally:
     """Store every line of the file that is a memory and not there yet; ``progress`` is told after each batch.
 
     Lines that are none are kept in ``<file>.rejected.jsonl``, each with its number and the reason. Memories are stored
     without vectors when the model is down, and the vectors owed. Raises ``InvalidArgument`` for a file that cannot be
     read, ``StorageFull``, and ``QuotaExceeded`` where ``quota`` ends: what the last tally counted is in the vault.
     """
-    with opened(path) as file, RejectionReport(path) as report:
-        tally = Tally(size=path.stat().st_size)
+    with open_import_file(path) as file, RejectionReport(path) as report:
+        tally = ImportTally(size=path.stat().st_size)
         reader = LineReader(file)
-        while not (batch := await run_in(vault.shared.pool, _take, vault, actor, reader)).ended:
+        while not (batch := await run_in(vault.shared.pool, _read_batch, vault, actor, reader)).ended:
             await run_in(vault.shared.pool, report.add, batch.rejections, tally)
             try:
                 await _store(vault, actor, batch.ready, tally, quota)
@@ -113,12 +120,12 @@ async def import_jsonl(
             finally:
                 progress(tally)
     if tally.owed or tally.merged:
-        vault.nudge()
+        vault.start_background_work()
     return tally
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
+def open_import_file(path: Path) -> Iterator[BinaryIO]:
     """The file to import. Raises ``InvalidArgument``."""
     try:
         file = path.open("rb")
@@ -144,64 +151,64 @@ class RejectionReport:
         if self._file is not None:
             self._file.close()
 
-    def add(self, rejections: list[Rejection], tally: Tally) -> None:
+    def add(self, rejections: list[RejectedLine], tally: ImportTally) -> None:
         """Count them and write them down at once. Blocking."""
         tally.rejected += len(rejections)
         if not rejections:
             return
         try:
             if self._file is None:
-                self._file = open(self.path, "wb", opener=_private)  # noqa: SIM115  closed at the end of the import
-            self._file.writelines(rejection.as_line() for rejection in rejections)
+                self._file = open(self.path, "wb", opener=_open_private)  # noqa: SIM115  closed at the end of the import
+            self._file.writelines(rejection.to_line() for rejection in rejections)
             self._file.flush()
         except OSError:  # a folder one may not write, a full disk: no reason to stop, the caller shows them
-            shown = rejections[: UNWRITTEN - len(tally.unwritten)]
+            shown = rejections[: MAX_UNWRITTEN - len(tally.unwritten)]
             tally.unwritten += [replace(each, raw=None) for each in shown]
 
 
-def _private(path: str, flags: int) -> int:
+def _open_private(path: str, flags: int) -> int:
     """As memories are kept: for this user alone."""
     return os.open(path, flags, 0o600)
 
 
-def _take(vault: Vault, actor: Actor, reader: LineReader) -> _Batch:
+def _read_batch(vault: Vault, actor: Actor, reader: LineReader) -> _LineBatch:
     lines = reader.batch()
-    batch = _Batch(ended=not lines)
+    batch = _LineBatch(ended=not lines)
     for line in lines:
         try:
             parsed = parse(line)
-            prepared = storage.prepare(vault, actor, identified(parsed, line.number), parsed.created_at)
-        except Rejected as verdict:
-            batch.rejections.append(Rejection(line.number, verdict.reason, line.raw))
+            prepared = storage.prepare(vault, actor, with_external_id(parsed, line.number), parsed.created_at)
+        except LineRejected as verdict:
+            batch.rejections.append(RejectedLine(line.number, verdict.reason, line.raw))
             continue
         except InvalidArgument as failure:
             batch.rejections.append(
-                Rejection(line.number, failure.message.removeprefix("Validation error: "), line.raw)
+                RejectedLine(line.number, failure.message.removeprefix("Validation error: "), line.raw)
             )
             continue
         if parsed.ttl_days is not None:
-            prepared = replace(prepared, expires_at=expiry(parsed.created_at, parsed.ttl_days))
-        batch.ready.append(_Ready(parsed, prepared))
+            prepared = replace(prepared, expires_at=compute_expiry(parsed.created_at, parsed.ttl_days))
+        batch.ready.append(_ReadyLine(parsed, prepared))
     return batch
 
 
-async def _store(vault: Vault, actor: Actor, ready: list[_Ready], tally: Tally, quota: Quota) -> None:
-    standing = await vault.db.read(lambda tx: [_standing(tx, actor, one) for one in ready])
+async def _store(vault: Vault, actor: Actor, ready: list[_ReadyLine], tally: ImportTally, quota: Quota) -> None:
+    standing = await vault.db.read(lambda tx: [_find_existing(tx, actor, one) for one in ready])
     new = [one for one, known in zip(ready, standing, strict=True) if known is None]
-    retold = [one for one, known in zip(ready, standing, strict=True) if isinstance(known, Known)]
+    retold = [one for one, known in zip(ready, standing, strict=True) if isinstance(known, KnownMemory)]
     tally.known += len(ready) - len(new)
     if retold:
-        tally.merged += await vault.db.write(lambda tx: sum(_retell(vault, tx, actor, one) for one in retold))
+        tally.merged += await vault.db.write(lambda tx: sum(_merge_duplicate(vault, tx, actor, one) for one in retold))
     while new:
         new = new[await _store_some(vault, actor, new, tally, quota) :]
 
 
-async def _store_some(vault: Vault, actor: Actor, new: list[_Ready], tally: Tally, quota: Quota) -> int:
+async def _store_some(vault: Vault, actor: Actor, new: list[_ReadyLine], tally: ImportTally, quota: Quota) -> int:
     """Store as many of the lines as the quota lets in, from the first on; how many are done with."""
     vault.check_writable()
     taken = await quota.take(len(new))
     let_in = new[: taken.stores]
-    vectors = await _vectors(vault, let_in)
+    vectors = await _find_vectors(vault, let_in)
     await vault.adopt_model()
     model = vault.shared.embedder.identity
 
@@ -222,7 +229,7 @@ async def _store_some(vault: Vault, actor: Actor, new: list[_Ready], tally: Tall
     return done
 
 
-def _standing(tx: Reader, actor: Actor, one: _Ready) -> Literal[True] | Known | None:
+def _find_existing(tx: Reader, actor: Actor, one: _ReadyLine) -> Literal[True] | KnownMemory | None:
     """Whether the line is in the vault: by its id, which an export may have taken from the memory itself, or, when
     the line brought none, by what it says; then also with what its memory takes on. A memory that was archived since
     is known too: importing revives nothing."""
@@ -232,28 +239,28 @@ def _standing(tx: Reader, actor: Actor, one: _Ready) -> Literal[True] | Known | 
     if one.line.external_id is not None or one.prepared.duplicate_key is None:
         return None
     anonymous = one.prepared.fields.model_copy(update={"external_id": None})  # the id was made of the line
-    told = duplicate_merge.known(tx, actor, replace(one.prepared, fields=anonymous))
+    told = duplicate_merge.find_known(tx, actor, replace(one.prepared, fields=anonymous))
     if told is not None:
         return told if told.stored.added else True
-    return True if storage.is_told(tx, actor, one.prepared) else None
+    return True if storage.has_equal(tx, actor, one.prepared) else None
 
 
-def _retell(vault: Vault, tx: Writer, actor: Actor, one: _Ready) -> bool:
+def _merge_duplicate(vault: Vault, tx: Writer, actor: Actor, one: _ReadyLine) -> bool:
     """Let the memory that says what the line says take on what is new; whether there was anything."""
-    told = _standing(tx, actor, one)
-    if not isinstance(told, Known):
+    told = _find_existing(tx, actor, one)
+    if not isinstance(told, KnownMemory):
         return False
-    lifecycle.retell(vault, tx, told)
+    lifecycle.merge_duplicate(vault, tx, told)
     return True
 
 
-async def _vectors(vault: Vault, new: list[_Ready]) -> dict[str, bytes]:
+async def _find_vectors(vault: Vault, new: list[_ReadyLine]) -> dict[str, bytes]:
     """Vectors by text hash, as far as they are to be had: those of the vault, and what the model gives."""
     texts = {passage.text_hash: passage.embedded for one in new for passage in one.prepared.passages}
     model = vault.shared.embedder.identity
     known: dict[str, bytes] = {}
     if model is not None:
-        known = await vault.db.read(lambda tx: embeddings.known(tx, model.key, list(texts)))
+        known = await vault.db.read(lambda tx: embeddings.find_by_hash(tx, model.key, list(texts)))
     missing = {text_hash: text for text_hash, text in texts.items() if text_hash not in known}
     try:
         rows = await vault.shared.embedder.each(list(missing.values()), urgent=False)
@@ -263,36 +270,36 @@ async def _vectors(vault: Vault, new: list[_Ready]) -> dict[str, bytes]:
 
 
 def _insert(
-    vault: Vault, tx: Writer, actor: Actor, new: list[_Ready], vectors: dict[str, bytes], model: str | None
+    vault: Vault, tx: Writer, actor: Actor, new: list[_ReadyLine], vectors: dict[str, bytes], model: str | None
 ) -> tuple[int, int, int]:
     """Write a batch; returns how many were stored, how many told what is known something new, and how many of those
     stored lack vectors."""
     stored = merged = owed = 0
     for one in new:
-        if _standing(tx, actor, one) is not None:  # the same line twice, or stored by another process meanwhile
-            merged += _retell(vault, tx, actor, one)
+        if _find_existing(tx, actor, one) is not None:  # the same line twice, or stored by another process meanwhile
+            merged += _merge_duplicate(vault, tx, actor, one)
             continue
         found = [vectors.get(passage.text_hash) for passage in one.prepared.passages]
         whole = [vector for vector in found if vector is not None]
         ready = whole if len(whole) == len(found) else None
         seq, memory = storage.insert(tx, actor, one.prepared, ready, model)
-        _finish(tx, seq, memory.id, one.line)
+        _apply_extras(tx, seq, memory.id, one.line)
         _link(tx, actor, one.line)
         for relation, kind, name in one.line.subjects:
-            memory_subjects.link(tx, seq, relation, Subject(kind, name), actor.identity)
+            memory_subjects.add_subject(tx, seq, relation, MemorySubject(kind, name), actor.identity)
         stored += 1
         owed += memory.embedding == "pending"
     return stored, merged, owed
 
 
-def _finish(tx: Writer, seq: int, memory_id: str, line: MemoryLine) -> None:
+def _apply_extras(tx: Writer, seq: int, memory_id: str, line: MemoryLine) -> None:
     """What a line says beyond the fields of ``remember``."""
     if line.archived_at is not None or line.archived_reason is not None:
         tx.run(
             "UPDATE memories SET archived_at = ?, archived_reason = ? WHERE seq = ?",
             (line.archived_at, line.archived_reason, seq),
         )
-        indexing.describe(tx, seq)
+        indexing.refresh_passages(tx, seq)
     if line.supersedes is not None:
         old = tx.one(
             "SELECT id, archived_reason FROM memories WHERE (external_id = :id OR id = :id) AND seq <> :seq"

@@ -17,7 +17,7 @@ from typing import Annotated, Any, BinaryIO, Literal
 from pydantic import Field, ValidationError
 
 from vaults import clock
-from vaults.domain.memories.memory_model import Filled, Label, Memory, MemoryFields, hashed
+from vaults.domain.memories.memory_model import Filled, Label, Memory, MemoryFields, hash_parts
 from vaults.errors import InvalidArgument
 
 LINE_LIMIT = 1 << 20
@@ -29,7 +29,7 @@ BATCH_LINES, BATCH_BYTES = 256, 1 << 20
 LONGEST_TTL_DAYS = 36_500.0
 
 
-class Rejected(Exception):
+class LineRejected(Exception):
     """A line that is no memory; ``reason`` is for the owner of the file."""
 
     def __init__(self, reason: str) -> None:
@@ -97,22 +97,22 @@ class LineReader:
 
 
 def parse(line: RawLine) -> MemoryLine:
-    """The memory of a line, all times in the stored form. Raises ``Rejected``."""
+    """The memory of a line, all times in the stored form. Raises ``LineRejected``."""
     if line.raw is None:
-        raise Rejected(f"the line is longer than {LINE_LIMIT} bytes")
+        raise LineRejected(f"the line is longer than {LINE_LIMIT} bytes")
     try:
         text = line.raw.decode("utf-8-sig" if line.number == 1 else "utf-8")
         value = json.loads(text, parse_constant=_refuse_constant)
     except UnicodeDecodeError:
-        raise Rejected("the line is not UTF-8") from None
+        raise LineRejected("the line is not UTF-8") from None
     except (ValueError, RecursionError):
-        raise Rejected("the line is not JSON") from None
+        raise LineRejected("the line is not JSON") from None
     if not isinstance(value, dict):
-        raise Rejected("the line is not a JSON object")
-    return _settled(_validated(value))
+        raise LineRejected("the line is not a JSON object")
+    return _normalize_times(_validate(value))
 
 
-def _validated(value: dict[str, Any]) -> MemoryLine:
+def _validate(value: dict[str, Any]) -> MemoryLine:
     try:
         return MemoryLine.model_validate(value)
     except ValidationError as failure:
@@ -121,25 +121,25 @@ def _validated(value: dict[str, Any]) -> MemoryLine:
         reason = {"extra_forbidden": "is not a field of a memory", "missing": "is required"}.get(
             first["type"], first["msg"].removeprefix("Value error, ").removeprefix("Input ")
         )
-        raise Rejected(f"{_printable(field)} {reason[:1].lower()}{reason[1:]}") from None
+        raise LineRejected(f"{_to_printable(field)} {reason[:1].lower()}{reason[1:]}") from None
     except RecursionError:
-        raise Rejected("metadata is nested too deep") from None
+        raise LineRejected("metadata is nested too deep") from None
 
 
-def _settled(line: MemoryLine) -> MemoryLine:
+def _normalize_times(line: MemoryLine) -> MemoryLine:
     change: dict[str, Any] = {}
     try:
         for name in ("created_at", "archived_at", "occurred_at"):
             if (value := getattr(line, name)) is not None:
-                change[name] = clock.parsed(value, name)
+                change[name] = clock.parse(value, name)
         if line.ttl_days is not None:
-            expiry(change.get("created_at"), line.ttl_days)
+            compute_expiry(change.get("created_at"), line.ttl_days)
     except InvalidArgument as failure:
-        raise Rejected(failure.message.removeprefix("Validation error: ")) from None
+        raise LineRejected(failure.message.removeprefix("Validation error: ")) from None
     return line.model_copy(update=change)
 
 
-def identified(line: MemoryLine, number: int) -> MemoryLine:
+def with_external_id(line: MemoryLine, number: int) -> MemoryLine:
     """The line with its external id, or a stable one made of what counts as the same memory, so that the file can be
     imported again after the memory was edited. Parts of a conversation that name no position may rightly be equal:
     there the line's number tells them apart."""
@@ -147,22 +147,22 @@ def identified(line: MemoryLine, number: int) -> MemoryLine:
         return line
     place = number if line.parent is not None and line.position is None else None
     said = " ".join(line.content.split()).casefold()
-    own = hashed(said, line.workspace, line.applies_to, line.parent, line.position, line.visibility, place)
+    own = hash_parts(said, line.workspace, line.applies_to, line.parent, line.position, line.visibility, place)
     return line.model_copy(update={"external_id": f"line:{own}"})
 
 
-def expiry(created_at: str | None, ttl_days: float) -> str:
+def compute_expiry(created_at: str | None, ttl_days: float) -> str:
     """When a memory of a line expires, to the millisecond. Raises ``InvalidArgument``."""
     if created_at is None:
-        return clock.in_days(ttl_days)
+        return clock.days_from_now(ttl_days)
     try:
-        return clock.text(_moment(created_at) + timedelta(milliseconds=round(ttl_days * 86_400_000)))
+        return clock.to_text(_parse_time(created_at) + timedelta(milliseconds=round(ttl_days * 86_400_000)))
     except OverflowError:
         raise InvalidArgument("ttl_days", "ends beyond the year 9999") from None
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportedMemory:
     """A memory with what its line says besides. ``replaces`` is the exported id of what it supersedes, ``links`` are
     those to memories before it."""
 
@@ -173,7 +173,7 @@ class Exported:
     subjects: tuple[tuple[str, str, str], ...] = ()
 
 
-def as_line(one: Exported) -> bytes:
+def to_line(one: ExportedMemory) -> bytes:
     """One line with its newline. Empty fields are left out."""
     memory = one.memory
     line: dict[str, Any] = {"external_id": memory.external_id or memory.id, "created_at": memory.created_at}
@@ -203,11 +203,11 @@ _COPIED = (
 
 
 def _ttl_days(created_at: str, expires_at: str) -> float:
-    days = (_moment(expires_at) - _moment(created_at)) / timedelta(days=1)
+    days = (_parse_time(expires_at) - _parse_time(created_at)) / timedelta(days=1)
     return min(max(days, 1e-8), LONGEST_TTL_DAYS)
 
 
-def _moment(text: str) -> datetime:
+def _parse_time(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
@@ -215,5 +215,5 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(name)
 
 
-def _printable(text: str) -> str:
+def _to_printable(text: str) -> str:
     return "".join(character if character.isprintable() else "�" for character in text)

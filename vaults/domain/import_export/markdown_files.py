@@ -22,7 +22,7 @@ _FIELDS = (
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
-def as_markdown(memory: Memory) -> str:
+def to_markdown(memory: Memory) -> str:
     """The file's text: every field that says something, then the content as it is."""
     lines = ["---"]
     for name in _FIELDS:
@@ -32,7 +32,7 @@ def as_markdown(memory: Memory) -> str:
     return "\n".join([*lines, "---", "", memory.content]) + "\n"
 
 
-def file_name(memory: Memory) -> str:
+def to_file_name(memory: Memory) -> str:
     """``<title>-<id>.md``: the id keeps names apart, whatever titles share and however a system compares names."""
     words = "-".join(re.findall(r"\w+", unicodedata.normalize("NFC", memory.title.lower())))
     slug = words.encode()[:SLUG_BYTES].decode("utf-8", "ignore").strip("-_")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from vaults.graph import daily_counts
-from vaults.vault import Chore, Vault
+from vaults.vault import BackgroundJob, Vault
 
 
-async def write_down(vault: Vault) -> None:
+async def write_daily_counts(vault: Vault) -> None:
     """A chore."""
-    await vault.db.write_aside(daily_counts.keep)
+    await vault.db.write_uncounted(daily_counts.write_today)
 
 
-WRITE_DOWN = Chore(daily_counts.owed, write_down)
+WRITE_DAILY_COUNTS = BackgroundJob(daily_counts.is_due, write_daily_counts)

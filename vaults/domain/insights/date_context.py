@@ -11,22 +11,22 @@ from datetime import date, datetime, timedelta
 from vaults import clock
 from vaults.db.sql import Reader
 from vaults.domain.continuity import handoffs, sessions
-from vaults.domain.continuity.handoffs import Taker
+from vaults.domain.continuity.handoffs import HandoffRecipient
 from vaults.domain.memories.memory_model import Actor
-from vaults.search.filters import Filter
+from vaults.search.filters import SearchFilter
 from vaults.vault import Vault
 
-MOST = 500
+MAX_ROWS = 500
 """Things of each kind that are looked at."""
 
-SAID = 300
+MAX_CHARACTERS = 300
 """Characters of what somebody said."""
 
 _DAY = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ContextItem:
     """``what``: daily (a note named by the day), created, modified, changed (by a tool), task (due then), session,
     handoff, or the type of a memory, such as decision. ``ref``: a path or an id; ``who``: by whom."""
 
@@ -38,7 +38,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class DateWindow:
     """A day, and so many days before and after it. UTC."""
 
     day: date
@@ -61,61 +61,65 @@ class Window:
             return "0001-01-01" if days < 0 else "9999-12-31"
 
 
-def window(day: str, days: int) -> Window:
+def to_window(day: str, days: int) -> DateWindow:
     """Raises ``InvalidArgument`` for what is no day."""
-    return Window(datetime.fromisoformat(clock.parsed(day, "date")).date(), days)
+    return DateWindow(datetime.fromisoformat(clock.parse(day, "date")).date(), days)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DateContext:
     """The nearest in time first chosen, then told in order; ``counts``: of each kind, of what there is."""
 
     first: str
     last: str
     counts: dict[str, int]
-    items: list[Item]
+    items: list[ContextItem]
 
 
-async def around(vault: Vault, actor: Actor, taker: Taker, when: Window, limit: int) -> Found:
+async def read_date_context(
+    vault: Vault, actor: Actor, taker: HandoffRecipient, when: DateWindow, limit: int
+) -> DateContext:
     """As much of it as the caller may see."""
-    span = sessions.Span(None, when.first, when.end)
-    visited, _ = await sessions.history(vault, actor, span, MOST)
+    span = sessions.SessionFilter(None, when.first, when.end)
+    visited, _ = await sessions.history(vault, actor, span, MAX_ROWS)
     worked = [
-        Item(each.started_at, "session", each.id, (each.summary or each.goal or "at work")[:SAID], each.who)
+        ContextItem(
+            each.started_at, "session", each.id, (each.summary or each.goal or "at work")[:MAX_CHARACTERS], each.who
+        )
         for each in visited
         if each.summary or each.goal or each.tools
     ]
 
-    def read(tx: Reader) -> list[Item]:
-        files = [*_notes(tx, when), *_changes(tx, when), *_tasks(tx, when)]
-        return [*files, *_memories(tx, when, actor), *_left(tx, when, taker)]
+    def read(tx: Reader) -> list[ContextItem]:
+        files = [*_read_notes(tx, when), *_read_changes(tx, when), *_read_tasks(tx, when)]
+        return [*files, *_read_memories(tx, when, actor), *_read_handoffs(tx, when, taker)]
 
     found = [*await vault.db.read(read), *worked]
     counts = Counter(each.what for each in found)
-    nearest = sorted(found, key=lambda each: (_apart(each, when.day), _RANK.get(each.what, 1), each.at, each.ref))
+    nearest = sorted(found, key=lambda each: (_days_apart(each, when.day), _RANK.get(each.what, 1), each.at, each.ref))
     chosen = sorted(nearest[:limit], key=lambda each: (each.at, each.what, each.ref))
     last = (date.fromisoformat(when.end) - timedelta(days=1)).isoformat()
-    return Found(when.first, last, dict(counts.most_common()), chosen)
+    return DateContext(when.first, last, dict(counts.most_common()), chosen)
 
 
 _RANK = {"decision": 0, "daily": 0, "handoff": 0, "modified": 2, "changed": 2, "session": 3}
 
 
-def _apart(item: Item, day: date) -> int:
+def _days_apart(item: ContextItem, day: date) -> int:
     try:
         return abs((date.fromisoformat(item.at[:10]) - day).days)
     except ValueError:
-        return MOST
+        return MAX_ROWS
 
 
-def _notes(tx: Reader, when: Window) -> Iterator[Item]:
-    bounds = {"first": when.first, "end": when.end, "most": MOST}
+def _read_notes(tx: Reader, when: DateWindow) -> Iterator[ContextItem]:
+    bounds = {"first": when.first, "end": when.end, "most": MAX_ROWS}
     told: set[str] = set()
     for path, title in tx.all("SELECT path, title FROM notes WHERE path LIKE '%____-__-__%' ORDER BY path DESC"):
         day = next((each for each in _DAY.findall(path.rpartition("/")[2]) if when.first <= each < when.end), None)
-        if day is not None and len(told) < MOST:
+        if day is not None and len(told) < MAX_ROWS:
             told.add(path)
-            yield Item(day, "daily", path, title)
+            yield ContextItem(day, "daily", path, title)
     for what, column in (("created", "created_at"), ("modified", "modified_at")):
         rows = tx.all(
             f"SELECT {column}, path, title FROM notes WHERE {column} >= :first AND {column} < :end"
@@ -125,40 +129,40 @@ def _notes(tx: Reader, when: Window) -> Iterator[Item]:
         for at, path, title in rows:
             if path not in told:
                 told.add(path)
-                yield Item(at, what, path, title)
+                yield ContextItem(at, what, path, title)
 
 
-def _changes(tx: Reader, when: Window) -> Iterator[Item]:
+def _read_changes(tx: Reader, when: DateWindow) -> Iterator[ContextItem]:
     rows = tx.all(
         "SELECT at, id, summary, author FROM note_changes WHERE state = 'done' AND at >= ? AND at < ?"
         " ORDER BY seq DESC LIMIT ?",
-        (when.first, when.end, MOST),
+        (when.first, when.end, MAX_ROWS),
     )
     for at, change, summary, author in rows:
-        yield Item(at, "changed", change, summary, author)
+        yield ContextItem(at, "changed", change, summary, author)
 
 
-def _tasks(tx: Reader, when: Window) -> Iterator[Item]:
+def _read_tasks(tx: Reader, when: DateWindow) -> Iterator[ContextItem]:
     rows = tx.all(
         "SELECT t.due, n.path, t.line, t.text FROM note_tasks t JOIN notes n ON n.seq = t.note"
         " WHERE t.due >= ? AND t.due < ? ORDER BY t.due, n.path LIMIT ?",
-        (when.first, when.end, MOST),
+        (when.first, when.end, MAX_ROWS),
     )
     for due, path, line, text in rows:
-        yield Item(due, "task", f"{path}:{line}", text[:SAID])
+        yield ContextItem(due, "task", f"{path}:{line}", text[:MAX_CHARACTERS])
 
 
-def _memories(tx: Reader, when: Window, actor: Actor) -> Iterator[Item]:
-    where, params = Filter(actor.identity, clock.now(), since=when.first, until=when.end).over_memories()
+def _read_memories(tx: Reader, when: DateWindow, actor: Actor) -> Iterator[ContextItem]:
+    where, params = SearchFilter(actor.identity, clock.now(), since=when.first, until=when.end).over_memories()
     rows = tx.all(
         "SELECT COALESCE(m.occurred_at, m.created_at), m.type, m.id, m.title, m.author FROM memories m"
         f" WHERE {where} ORDER BY m.seq DESC LIMIT :most",
-        {**params, "most": MOST},
+        {**params, "most": MAX_ROWS},
     )
     for at, kind, memory, title, author in rows:
-        yield Item(at, kind, memory, title, author)
+        yield ContextItem(at, kind, memory, title, author)
 
 
-def _left(tx: Reader, when: Window, taker: Taker) -> Iterator[Item]:
-    for each in handoffs.within(tx, taker, (when.first, when.end), MOST):
-        yield Item(each.created_at, "handoff", each.id, each.goal[:SAID], each.author)
+def _read_handoffs(tx: Reader, when: DateWindow, taker: HandoffRecipient) -> Iterator[ContextItem]:
+    for each in handoffs.list_between(tx, taker, (when.first, when.end), MAX_ROWS):
+        yield ContextItem(each.created_at, "handoff", each.id, each.goal[:MAX_CHARACTERS], each.author)

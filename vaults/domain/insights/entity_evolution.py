@@ -9,37 +9,37 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from vaults import clock
-from vaults.advice import Advice, way
+from vaults.advice import Advice, tool_clause
 from vaults.db.sql import Reader
 from vaults.domain.graph.entities import entity_lookup
 from vaults.domain.insights import periods
-from vaults.domain.insights.periods import By
+from vaults.domain.insights.periods import PeriodUnit
 from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.commit import journal
 from vaults.domain.notes.read import change_history
-from vaults.domain.text.sanitize import one_line
+from vaults.domain.text.sanitize import to_one_line
 from vaults.errors import NotFound
 from vaults.graph.links import link_history, link_queries
 from vaults.graph.names import note_names
 from vaults.markdown.link_resolution import name_key
-from vaults.search.filters import Filter
+from vaults.search.filters import SearchFilter
 from vaults.vault import Vault
 
-LOOKED_AT = 5_000
+MAX_ROWS = 5_000
 """Links that came and went, and memories, that are counted; the newest."""
 
-CHANGES = 200
+MAX_CHANGES = 200
 """Changes among which a move is looked for."""
 
-MOVES = 10
+MAX_MOVES = 10
 """Earlier paths of a note that are followed."""
 
-MONTHS = 24
+MAX_PERIODS = 24
 """Periods told, the last ones in which anything happened."""
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class EvolutionEvent:
     """One thing that happened. ``what``: changed, linked, unlinked (another note began or ceased to link to it), links,
     drops (it began or ceased to link to another), remembered. ``ref``: a note's path, a change's or a memory's id."""
 
@@ -51,7 +51,7 @@ class Happening:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class EvolutionPeriod:
     """What happened in a period. ``mentions``: links that came and memories that speak of it."""
 
     period: str
@@ -63,7 +63,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Evolution:
+class EntityEvolution:
     """``edits``: how often the note was changed since it was first seen; ``by``: changes that tools made, by whom.
     ``linked_from``: links to it now. ``happenings``: the newest first."""
 
@@ -75,49 +75,53 @@ class Evolution:
     linked_from: int = 0
     memories: int = 0
     by: dict[str, int] = field(default_factory=dict)
-    spans: list[Span] = field(default_factory=list)
-    happenings: list[Happening] = field(default_factory=list)
+    spans: list[EvolutionPeriod] = field(default_factory=list)
+    happenings: list[EvolutionEvent] = field(default_factory=list)
 
 
-async def evolution(vault: Vault, actor: Actor, entity: str, by: By, limit: int) -> Evolution:
+async def read_evolution(vault: Vault, actor: Actor, entity: str, by: PeriodUnit, limit: int) -> EntityEvolution:
     """Of a note by its path or any of its names, or of a name that memories carry or notes link to. Raises ``NotFound``
     and ``Conflict``."""
-    path = await entity_lookup.path_if_any(vault, entity)
-    changes = (await change_history.log(vault, path, min(limit, 100))).changes if path is not None else []
-    made = [Happening(each.at, "changed", each.id, each.author, each.summary) for each in changes]
+    path = await entity_lookup.find_note_path(vault, entity)
+    changes = (await change_history.list_history(vault, path, min(limit, 100))).changes if path is not None else []
+    made = [EvolutionEvent(each.at, "changed", each.id, each.author, each.summary) for each in changes]
 
-    def read(tx: Reader) -> Evolution:
-        of = _note(tx, path) if path is not None else None
-        made.extend(_earlier(tx, path, min(limit, 100)) if path is not None else ())
-        subject = of or _Subject(entity.strip(), {name_key(entity)} - {""}, (entity.strip(),))
-        links = _links(tx, subject)
-        memories = _memories(tx, subject, actor)
-        if of is None and not (links or memories or any(link_queries.count_naming(tx, key) for key in subject.keys)):
+    def read(tx: Reader) -> EntityEvolution:
+        of = _find_subject(tx, path) if path is not None else None
+        made.extend(_read_earlier(tx, path, min(limit, 100)) if path is not None else ())
+        subject = of or _EvolvingSubject(entity.strip(), {name_key(entity)} - {""}, (entity.strip(),))
+        links = _read_links(tx, subject)
+        memories = _read_memories(tx, subject, actor)
+        if of is None and not (
+            links or memories or any(link_queries.count_links_naming(tx, key) for key in subject.keys)
+        ):
             raise NotFound(
-                f"no entity {one_line(entity)}",
-                hint=Advice(way("entities action=list shows what there is", "entities list")),
+                f"no entity {to_one_line(entity)}",
+                hint=Advice(tool_clause("entities action=list shows what there is", "entities list")),
             )
-        return _told(tx, subject, [*made, *links, *memories], by, limit)
+        return _to_evolution(tx, subject, [*made, *links, *memories], by, limit)
 
     return await vault.db.read(read)
 
 
-def _earlier(tx: Reader, path: str, limit: int) -> list[Happening]:
+def _read_earlier(tx: Reader, path: str, limit: int) -> list[EvolutionEvent]:
     """Changes of a note from when it had another path; the one that moved it is among those of its present path."""
-    found: list[Happening] = []
+    found: list[EvolutionEvent] = []
     last: int | None = None
-    for _ in range(MOVES):
-        moves = [each for each in journal.made(tx, path, CHANGES, last) if any(f.to == path for f in each.files)]
+    for _ in range(MAX_MOVES):
+        moves = [
+            each for each in journal.list_changes(tx, path, MAX_CHANGES, last) if any(f.to == path for f in each.files)
+        ]
         if not moves:
             break
         last, path = moves[0].seq, next(f.path for f in moves[0].files if f.to == path)
-        for each in journal.made(tx, path, limit, last):
-            found.append(Happening(each.at, "changed", each.id, each.author, each.summary))
+        for each in journal.list_changes(tx, path, limit, last):
+            found.append(EvolutionEvent(each.at, "changed", each.id, each.author, each.summary))
     return found[:limit]
 
 
 @dataclass(frozen=True, slots=True)
-class _Subject:
+class _EvolvingSubject:
     """What is asked about. ``keys``: those of names that mean it and nothing else."""
 
     name: str
@@ -129,38 +133,38 @@ class _Subject:
     modified_at: str | None = None
 
 
-def _note(tx: Reader, path: str) -> _Subject | None:
+def _find_subject(tx: Reader, path: str) -> _EvolvingSubject | None:
     row = tx.one("SELECT seq, title, created_at, modified_at FROM notes WHERE path = ?", (path,))
     if row is None:
         return None
     number = int(row[0])
-    keys = {key for key in note_names.of(tx, number) if len(note_names.called(tx, key)) == 1}
-    names = note_names.names(tx, number)
-    return _Subject(str(row[1]), keys, names, path, number, str(row[2]), str(row[3]))
+    keys = {key for key in note_names.read_keys(tx, number) if len(note_names.find_notes(tx, key)) == 1}
+    names = note_names.read_names(tx, number)
+    return _EvolvingSubject(str(row[1]), keys, names, path, number, str(row[2]), str(row[3]))
 
 
-def _links(tx: Reader, subject: _Subject) -> list[Happening]:
+def _read_links(tx: Reader, subject: _EvolvingSubject) -> list[EvolutionEvent]:
     """Links that came and went while somebody looked."""
     found = []
     for key in sorted(subject.keys):
         rows = tx.all(
             "SELECT at, path, added FROM link_history WHERE target = ? AND path <> ? ORDER BY seq DESC LIMIT ?",
-            (key, subject.path or "", LOOKED_AT),
+            (key, subject.path or "", MAX_ROWS),
         )
-        found += [Happening(at, "linked" if added else "unlinked", path) for at, path, added in rows]
+        found += [EvolutionEvent(at, "linked" if added else "unlinked", path) for at, path, added in rows]
     if subject.path is not None:
         rows = tx.all(
             "SELECT at, target, added FROM link_history WHERE path = ? ORDER BY seq DESC LIMIT ?",
-            (subject.path, LOOKED_AT),
+            (subject.path, MAX_ROWS),
         )
-        found += [Happening(at, "links" if added else "drops", target) for at, target, added in rows]
+        found += [EvolutionEvent(at, "links" if added else "drops", target) for at, target, added in rows]
     return found
 
 
-def _memories(tx: Reader, subject: _Subject, actor: Actor) -> list[Happening]:
+def _read_memories(tx: Reader, subject: _EvolvingSubject, actor: Actor) -> list[EvolutionEvent]:
     """Memories that carry one of its names or are linked to it, as far as the caller may see them."""
-    where, params = Filter(actor.identity, clock.now()).over_memories()
-    names = {f"name{place}": _lowered(each) for place, each in enumerate(subject.names[:50])}
+    where, params = SearchFilter(actor.identity, clock.now()).over_memories()
+    names = {f"name{place}": _lower_ascii(each) for place, each in enumerate(subject.names[:50])}
     among = ", ".join(f":{each}" for each in names) or "NULL"
     rows = tx.all(
         "SELECT COALESCE(m.occurred_at, m.created_at), m.id, m.author, m.title FROM memories m WHERE m.seq IN"
@@ -168,12 +172,12 @@ def _memories(tx: Reader, subject: _Subject, actor: Actor) -> list[Happening]:
         f" UNION SELECT from_memory FROM memory_subjects WHERE kind = 'note' AND subject = :path"
         f" OR kind = 'entity' AND lower(subject) IN ({among}))"
         f" AND {where} ORDER BY m.seq DESC LIMIT :most",
-        {**params, **names, "path": subject.path or "", "most": LOOKED_AT},
+        {**params, **names, "path": subject.path or "", "most": MAX_ROWS},
     )
-    return [Happening(at, "remembered", memory, author, title) for at, memory, author, title in rows]
+    return [EvolutionEvent(at, "remembered", memory, author, title) for at, memory, author, title in rows]
 
 
-def _lowered(name: str) -> str:
+def _lower_ascii(name: str) -> str:
     """As the database's ``lower`` does: it knows no capitals but those of ASCII."""
     return re.sub("[A-Z]+", lambda found: found[0].lower(), name)
 
@@ -181,31 +185,33 @@ def _lowered(name: str) -> str:
 _COUNTED = {"linked": "linked", "unlinked": "unlinked", "changed": "changes", "remembered": "memories"}
 
 
-def _told(tx: Reader, subject: _Subject, happenings: list[Happening], by: By, limit: int) -> Evolution:
+def _to_evolution(
+    tx: Reader, subject: _EvolvingSubject, happenings: list[EvolutionEvent], by: PeriodUnit, limit: int
+) -> EntityEvolution:
     spans: dict[str, Counter[str]] = defaultdict(Counter)
     for each in happenings:
         if each.what in _COUNTED:
-            spans[periods.of(each.at, by)][_COUNTED[each.what]] += 1
+            spans[periods.to_period(each.at, by)][_COUNTED[each.what]] += 1
     happenings.sort(key=lambda each: (each.at, each.what, each.ref), reverse=True)
-    return Evolution(
+    return EntityEvolution(
         name=subject.name,
         path=subject.path,
         created_at=subject.created_at,
         modified_at=subject.modified_at,
-        edits=link_history.edits(tx, subject.path) if subject.path is not None else 0,
-        linked_from=_linked_from(tx, subject),
+        edits=link_history.read_edits(tx, subject.path) if subject.path is not None else 0,
+        linked_from=_count_linked_from(tx, subject),
         memories=sum(each.what == "remembered" for each in happenings),
         by=dict(Counter(each.who for each in happenings if each.what == "changed" and each.who).most_common(20)),
-        spans=[_span(name, spans[name]) for name in sorted(spans)][-MONTHS:],
+        spans=[_to_period(name, spans[name]) for name in sorted(spans)][-MAX_PERIODS:],
         happenings=happenings[:limit],
     )
 
 
-def _linked_from(tx: Reader, subject: _Subject) -> int:
+def _count_linked_from(tx: Reader, subject: _EvolvingSubject) -> int:
     if subject.path is not None:
-        return link_queries.count_into(tx, subject.number)
-    return sum(link_queries.count_naming(tx, key) for key in subject.keys)
+        return link_queries.count_links_to(tx, subject.number)
+    return sum(link_queries.count_links_naming(tx, key) for key in subject.keys)
 
 
-def _span(name: str, counts: Counter[str]) -> Span:
-    return Span(period=name, mentions=counts["linked"] + counts["memories"], **counts)
+def _to_period(name: str, counts: Counter[str]) -> EvolutionPeriod:
+    return EvolutionPeriod(period=name, mentions=counts["linked"] + counts["memories"], **counts)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from typing import Literal
 
-By = Literal["day", "week", "month"]
+PeriodUnit = Literal["day", "week", "month"]
 
 
-def of(moment: str, by: By) -> str:
+def to_period(moment: str, by: PeriodUnit) -> str:
     """What a stored time, or a day, falls into: ``2026-11-21``, ``2026-W47`` or ``2026-11``; '' for what is no time."""
     if by == "month":
         return moment[:7]
@@ -17,10 +17,10 @@ def of(moment: str, by: By) -> str:
         day = date.fromisoformat(moment[:10])
     except ValueError:
         return ""
-    return _named(day, by)
+    return _to_name(day, by)
 
 
-def _named(day: date, by: By) -> str:
+def _to_name(day: date, by: PeriodUnit) -> str:
     if by == "day":
         return day.isoformat()
     if by == "month":
@@ -29,12 +29,12 @@ def _named(day: date, by: By) -> str:
     return f"{year:04d}-W{week:02d}"
 
 
-def first_days(last: date, by: By, number: int) -> list[date]:
+def list_first_days(last: date, by: PeriodUnit, number: int) -> list[date]:
     """The days on which so many periods begin, up to the one ``last`` is in, oldest first."""
-    return list(_back(last, by, number))[::-1]
+    return list(_iter_back(last, by, number))[::-1]
 
 
-def _back(last: date, by: By, number: int) -> Iterator[date]:
+def _iter_back(last: date, by: PeriodUnit, number: int) -> Iterator[date]:
     start = last
     if by == "week":
         start = last - timedelta(days=last.weekday())

@@ -10,25 +10,25 @@ from datetime import datetime
 from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.graph.relatedness import within
-from vaults.domain.text.plurals import many
+from vaults.domain.graph.relatedness import is_within
+from vaults.domain.text.plurals import pluralize
 from vaults.graph import centrality, co_access_pairs
-from vaults.graph.note_graph import NONE, Graph
+from vaults.graph.note_graph import NO_NOTES, Graph
 from vaults.vault import Vault
 
-LATELY_DAYS = 30
+RECENT_DAYS = 30
 """Days in which a change of a linked note counts as lately."""
 
-HALF_DAYS = 180.0
+STALE_SCALE_DAYS = 180.0
 """Days after which what is not changed counts as two thirds as stale as it can."""
 
-LEAST = 0.5
+MIN_SCORE = 0.5
 """Score below which nobody has to be told."""
 
-PAIRS = 20_000
+MAX_PAIRS = 20_000
 """Meetings of notes that are looked at, the latest."""
 
-MANY, OFTEN = 10, 2.0
+MANY_LINKS, OFTEN_RETRIEVED = 10, 2.0
 """Notes that link to one, and meetings of it with others lately, from which more adds nothing."""
 
 WEIGHTS = {"linked": 0.35, "central": 0.3, "retrieved": 0.2, "moved_on": 0.15}
@@ -36,7 +36,7 @@ WEIGHTS = {"linked": 0.35, "central": 0.3, "retrieved": 0.2, "moved_on": 0.15}
 
 
 @dataclass(frozen=True, slots=True)
-class Stale:
+class StaleNote:
     """``score``: 0 to 100, how long it was not changed times how much it is relied on; ``because``: in words."""
 
     path: str
@@ -49,7 +49,7 @@ class Stale:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class StalenessScope:
     """Notes in a folder, not changed for so many days."""
 
     folder: str | None = None
@@ -57,7 +57,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class _Facts:
+class _StalenessFacts:
     graph: Graph
     hubs: Mapping[int, float]
     changed: Mapping[int, str]
@@ -65,60 +65,66 @@ class _Facts:
     met: Mapping[str, float]
 
 
-async def staleness(vault: Vault, scope: Scope, limit: int) -> tuple[list[Stale], int]:
+async def find_stale_notes(vault: Vault, scope: StalenessScope, limit: int) -> tuple[list[StaleNote], int]:
     """The stalest, and how many there are that anything relies on."""
-    facts = await vault.db.read(lambda tx: _facts(tx, vault))
-    found = await run_in(vault.shared.pool, _judged, facts, scope)
+    facts = await vault.db.read(lambda tx: _read_facts(tx, vault))
+    found = await run_in(vault.shared.pool, _rank_stale, facts, scope)
     return found[:limit], len(found)
 
 
-def _facts(tx: Reader, vault: Vault) -> _Facts:
+def _read_facts(tx: Reader, vault: Vault) -> _StalenessFacts:
     now = clock.now()
     met: dict[str, float] = {}
-    for two, weight in co_access_pairs.all_of(tx, now, PAIRS).items():
+    for two, weight in co_access_pairs.read_recent_pairs(tx, now, MAX_PAIRS).items():
         for path in two:
             met[path] = met.get(path, 0.0) + weight
     changed = {int(seq): str(at) for seq, at in tx.all("SELECT seq, modified_at FROM notes")}
     late = tx.all("SELECT note, COUNT(*) FROM note_tasks WHERE status = ' ' AND due < ? GROUP BY note", (now[:10],))
-    return _Facts(vault.atlas.at(tx), centrality.hubs(tx), changed, {int(note): int(many) for note, many in late}, met)
+    return _StalenessFacts(
+        vault.graph_cache.at(tx),
+        centrality.read_scores(tx),
+        changed,
+        {int(note): int(many) for note, many in late},
+        met,
+    )
 
 
-def _judged(facts: _Facts, scope: Scope) -> list[Stale]:
+def _rank_stale(facts: _StalenessFacts, scope: StalenessScope) -> list[StaleNote]:
     now = datetime.fromisoformat(clock.now())
     ages = {number: (now - datetime.fromisoformat(at)).days for number, at in facts.changed.items()}
     found = []
     for number, node in facts.graph.nodes.items():
-        if ages.get(number, 0) >= scope.days and within(node.path, scope.folder):
-            stale = _one(facts, number, ages)
+        if ages.get(number, 0) >= scope.days and is_within(node.path, scope.folder):
+            stale = _judge_note(facts, number, ages)
             if stale is not None:
                 found.append(stale)
     return sorted(found, key=lambda each: (-each.score, each.path))
 
 
-def _one(facts: _Facts, number: int, ages: Mapping[int, int]) -> Stale | None:
+def _judge_note(facts: _StalenessFacts, number: int, ages: Mapping[int, int]) -> StaleNote | None:
     graph, node, days = facts.graph, facts.graph.nodes[number], ages[number]
-    into, hub = graph.into.get(number, NONE), facts.hubs.get(number, 0.0)
-    beside = into | graph.out.get(number, NONE)
-    lately = sum(ages.get(other, LATELY_DAYS) < LATELY_DAYS for other in beside)
+    into, hub = graph.into.get(number, NO_NOTES), facts.hubs.get(number, 0.0)
+    beside = into | graph.out.get(number, NO_NOTES)
+    lately = sum(ages.get(other, RECENT_DAYS) < RECENT_DAYS for other in beside)
     met, overdue = facts.met.get(node.path, 0.0), facts.overdue.get(number, 0)
     parts = {
-        "linked": min(1.0, len(into) / MANY),
+        "linked": min(1.0, len(into) / MANY_LINKS),
         "central": hub / 100,
-        "retrieved": min(1.0, met / OFTEN),
+        "retrieved": min(1.0, met / OFTEN_RETRIEVED),
         "moved_on": lately / len(beside) if beside else 0.0,
     }
     relied = sum(WEIGHTS[name] * value for name, value in parts.items())
-    score = 100 * (1 - math.exp(-days / HALF_DAYS)) * relied
-    if score < LEAST:
+    score = 100 * (1 - math.exp(-days / STALE_SCALE_DAYS)) * relied
+    if score < MIN_SCORE:
         return None
     because = [
-        f"not changed for {many(days, 'day')}",
-        many(len(into), "note links to it", "notes link to it") if into else "",
+        f"not changed for {pluralize(days, 'day')}",
+        pluralize(len(into), "note links to it", "notes link to it") if into else "",
         f"central: hub {hub:g}" if hub >= 10 else "",
         "read or found with others lately" if met >= 0.1 else "",
-        f"{lately} of {len(beside)} notes it is linked with changed in {LATELY_DAYS} days" if lately else "",
-        many(overdue, "task in it is overdue", "tasks in it are overdue") if overdue else "",
+        f"{lately} of {len(beside)} notes it is linked with changed in {RECENT_DAYS} days" if lately else "",
+        pluralize(overdue, "task in it is overdue", "tasks in it are overdue") if overdue else "",
     ]
     rounded = {name: round(value, 2) for name, value in parts.items() if value}
     said = [each for each in because if each]
-    return Stale(node.path, node.title, facts.changed[number], days, round(score, 1), said, rounded)
+    return StaleNote(node.path, node.title, facts.changed[number], days, round(score, 1), said, rounded)

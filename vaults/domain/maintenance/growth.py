@@ -15,7 +15,7 @@ DAYS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class DayGrowth:
     """What came on one day, UTC: memories stored or brought in, and files of notes made. ``size``: characters of those
     memories and bytes of those notes."""
 
@@ -25,13 +25,13 @@ class Day:
     size: int
 
 
-async def growth(vault: Vault, actor: Actor) -> list[Day]:
+async def read_growth(vault: Vault, actor: Actor) -> list[DayGrowth]:
     """The last 30 days on which anything came that ``actor`` may see and that is still there, oldest first."""
-    return await vault.db.read(lambda tx: grown(tx, actor.identity))
+    return await vault.db.read(lambda tx: count_growth(tx, actor.identity))
 
 
-def grown(tx: Reader, viewer: str) -> list[Day]:
-    """As ``growth``, in one transaction."""
+def count_growth(tx: Reader, viewer: str) -> list[DayGrowth]:
+    """As ``read_growth``, in one transaction."""
     since = datetime.now(UTC) - timedelta(days=DAYS)
     memories, notes, sizes = Counter[str](), Counter[str](), Counter[str]()
     for moment, count, size in tx.all(
@@ -46,11 +46,11 @@ def grown(tx: Reader, viewer: str) -> list[Day]:
     for day, count, size in tx.all(
         "SELECT SUBSTR(created_at, 1, 10), COUNT(*), SUM(size) FROM notes WHERE modified_at >= :since AND"
         " created_at >= :since GROUP BY SUBSTR(created_at, 1, 10)",
-        {"since": clock.text(since)},
+        {"since": clock.to_text(since)},
     ):
         notes[str(day)] += int(count)
         sizes[str(day)] += int(size)
-    return [Day(day, memories[day], notes[day], sizes[day]) for day in sorted(sizes)]
+    return [DayGrowth(day, memories[day], notes[day], sizes[day]) for day in sorted(sizes)]
 
 
 def _digits(moment: datetime) -> str:

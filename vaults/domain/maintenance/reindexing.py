@@ -15,10 +15,10 @@ from uuid_utils import uuid7
 
 from vaults.db.sql import Reader, Writer
 from vaults.domain.memories import indexing
-from vaults.domain.memories.memory_model import derived_title
+from vaults.domain.memories.memory_model import derive_title
 from vaults.domain.notes.sync import index_rebuild
 from vaults.index import embeddings, passages
-from vaults.vault import Chore, Vault
+from vaults.vault import BackgroundJob, Vault
 
 PAGE = 100
 POLL_S = 0.25
@@ -27,7 +27,7 @@ PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Reindexed:
+class ReindexResult:
     """What was built. ``owed`` passages still wait for their vector."""
 
     memories: int
@@ -38,119 +38,119 @@ class Reindexed:
     """Why the notes were left as they were."""
 
 
-Progress = Callable[[str, int, int], None]
+OnReindexed = Callable[[str, int, int], None]
 """Told now and then: what is being built (``passages``, ``notes`` or ``vectors``), how many, of how many."""
 
 
-def _ignore(what: str, done: int, total: int) -> None:
+def ignore_progress(what: str, done: int, total: int) -> None:
     """Nobody asked how far it is."""
 
 
-async def reindex(vault: Vault, progress: Progress = _ignore) -> Reindexed:
+async def reindex(vault: Vault, progress: OnReindexed = ignore_progress) -> ReindexResult:
     """Drop what is derived and build it again. The vectors are paid here, or by the process that holds the vault's
     lease; where there is no model they stay owed. Raises ``StorageFull``."""
-    done, problem = await _renew(vault, progress)
-    await pay(vault, progress)
+    done, problem = await _rebuild_all(vault, progress)
+    await backfill_vectors(vault, progress)
     held, notes, owed = await vault.db.read(_sizes)
-    return Reindexed(done, held, owed, notes, problem)
+    return ReindexResult(done, held, owed, notes, problem)
 
 
-async def _renew(vault: Vault, progress: Progress) -> tuple[int, str | None]:
+async def _rebuild_all(vault: Vault, progress: OnReindexed) -> tuple[int, str | None]:
     """All but the vectors; returns how many memories, and why the notes were left as they were."""
     vault.check_writable()
-    await vault.db.write(_drop)
+    await vault.db.write(_drop_derived)
     total, after, done = int(await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM memories"))), 0, 0
-    while (page := await vault.db.write(lambda tx, after=after: _rebuild(vault, tx, after))) is not None:  # type: ignore[misc]
+    while (page := await vault.db.write(lambda tx, after=after: _rebuild_page(vault, tx, after))) is not None:  # type: ignore[misc]
         after, count = page
         done += count
         progress("passages", done, max(total, done))
-    problem = await index_rebuild.rebuild(vault, lambda count, of: progress("notes", count, of))
+    problem = await index_rebuild.rebuild_index(vault, lambda count, of: progress("notes", count, of))
     await vault.projection.forget_snapshot()
     return done, problem
 
 
-_OWED = "reindex"
+_PENDING_KEY = "reindex"
 
 
-async def ask(vault: Vault) -> None:
+async def request_reindex(vault: Vault) -> None:
     """Have it done in the background, by the process that does such work here, also after a restart. Raises
     ``StorageFull``."""
     vault.check_writable()
     await vault.db.write(
         lambda tx: tx.run(
             "INSERT INTO vault_info (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-            (_OWED, str(uuid7())),
+            (_PENDING_KEY, str(uuid7())),
         )
     )
-    vault.nudge()
+    vault.start_background_work()
 
 
-def is_reindex_owed(tx: Reader) -> bool:
+def is_reindex_pending(tx: Reader) -> bool:
     """Whether somebody asked for it and it is not done."""
-    return tx.one("SELECT 1 FROM vault_info WHERE key = ?", (_OWED,)) is not None
+    return tx.one("SELECT 1 FROM vault_info WHERE key = ?", (_PENDING_KEY,)) is not None
 
 
-async def _reindex_owed(vault: Vault) -> None:
-    asked = await vault.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = ?", (_OWED,)))
-    await _renew(vault, _ignore)
+async def _run_pending_reindex(vault: Vault) -> None:
+    asked = await vault.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = ?", (_PENDING_KEY,)))
+    await _rebuild_all(vault, ignore_progress)
     # Whoever asked meanwhile wants what they changed to be in it: then it begins again.
-    await vault.db.write(lambda tx: tx.run("DELETE FROM vault_info WHERE key = ? AND value = ?", (_OWED, asked)))
+    await vault.db.write(lambda tx: tx.run("DELETE FROM vault_info WHERE key = ? AND value = ?", (_PENDING_KEY, asked)))
 
 
-REINDEX = Chore(is_reindex_owed, _reindex_owed)
+REINDEX = BackgroundJob(is_reindex_pending, _run_pending_reindex)
 
 
 def _sizes(tx: Reader) -> tuple[int, int, int]:
     passages_, notes = (int(tx.value(f"SELECT COUNT(*) FROM {table}")) for table in ("passages", "notes"))
-    return passages_, notes, embeddings.owed_count(tx)
+    return passages_, notes, embeddings.count_missing(tx)
 
 
-async def recut(vault: Vault) -> None:
+async def rechunk(vault: Vault) -> None:
     """Cut every memory anew where a migration owes it, a page at a time beside whatever else goes on. Vectors stay."""
     after = 0
-    while await vault.db.read(is_recut_owed):
-        page = await vault.db.write(lambda tx, after=after: _recut(vault, tx, after))  # type: ignore[misc]
+    while await vault.db.read(is_rechunk_pending):
+        page = await vault.db.write(lambda tx, after=after: _rechunk_page(vault, tx, after))  # type: ignore[misc]
         after = page or after
 
 
-def is_recut_owed(tx: Reader) -> bool:
+def is_rechunk_pending(tx: Reader) -> bool:
     """Whether passages are still cut as an older version cut them."""
     return tx.one("SELECT 1 FROM vault_info WHERE key = 'recut'") is not None
 
 
-RECUT = Chore(is_recut_owed, recut)
+RECHUNK = BackgroundJob(is_rechunk_pending, rechunk)
 
 
-def _recut(vault: Vault, tx: Writer, after: int) -> int | None:
-    page = _rebuild(vault, tx, after)
+def _rechunk_page(vault: Vault, tx: Writer, after: int) -> int | None:
+    page = _rebuild_page(vault, tx, after)
     if page is None:
         tx.run("DELETE FROM vault_info WHERE key = 'recut'")
     return page[0] if page else None
 
 
-def _drop(tx: Writer) -> None:
+def _drop_derived(tx: Writer) -> None:
     orphans = tx.all(f"SELECT DISTINCT x.kind, x.item FROM passages x WHERE {indexing.ORPHANED}")
-    embeddings.forget_all(tx)
+    embeddings.drop_all(tx)
     passages.rebuild_text(tx)  # before rows change: the triggers below need an index that knows the old ones
     for kind, item in orphans:
-        passages.remove(tx, kind, [int(item)])
+        passages.remove_items(tx, kind, [int(item)])
     for table in ("item_tags", "item_fields"):
         tx.run(f"DELETE FROM {table} AS x WHERE {indexing.ORPHANED}")
     for table in ("note_names", "note_links", "note_tasks"):
         tx.run(f"DELETE FROM {table} WHERE note NOT IN (SELECT seq FROM notes)")
-    embeddings.owe(tx, [int(row[0]) for row in tx.all("SELECT seq FROM passages")])
+    embeddings.enqueue(tx, [int(row[0]) for row in tx.all("SELECT seq FROM passages")])
     tx.run("DELETE FROM vault_info WHERE key = 'recut'")
 
 
-def _rebuild(vault: Vault, tx: Writer, after: int) -> tuple[int, int] | None:
+def _rebuild_page(vault: Vault, tx: Writer, after: int) -> tuple[int, int] | None:
     """Cut one page of memories anew; returns the last number and how many, or None at the end."""
-    page = indexing.sources(tx, after, PAGE)
+    page = indexing.load_sources(tx, after, PAGE)
     known = vault.shared.embedder.identity
     # Before the model is loaded the vault's vectors are of the one it held: they are not owed for want of its name.
     model = known.key if known else tx.value("SELECT value FROM vault_info WHERE key = 'model'")
     for source in page:
-        seq, title = source.item.number, source.title or derived_title(source.content)
-        settled = replace(source, item=replace(source.item, source_hash=indexing.true_hash(source)))
+        seq, title = source.item.number, source.title or derive_title(source.content)
+        settled = replace(source, item=replace(source.item, source_hash=indexing.expected_hash(source)))
         tx.run(
             "UPDATE memories SET title = ?, content_hash = ? WHERE seq = ? AND (title <> ? OR content_hash <> ?)",
             (title, settled.item.source_hash, seq, title, settled.item.source_hash),
@@ -160,18 +160,18 @@ def _rebuild(vault: Vault, tx: Writer, after: int) -> tuple[int, int] | None:
     return (page[-1].item.number, len(page)) if page else None
 
 
-async def pay(vault: Vault, progress: Progress) -> None:
+async def backfill_vectors(vault: Vault, progress: OnReindexed) -> None:
     """Have the vectors paid, and say how far it is. Gives up where nobody makes progress."""
     if vault.shared.embedder.state().status == "off":
         return
     vault.shared.embedder.loads_for_backfill = True  # from here on somebody asks for them
-    vault.nudge()
-    total = left = await vault.db.read(embeddings.owed_count)
+    vault.start_background_work()
+    total = left = await vault.db.read(embeddings.count_missing)
     waited = 0.0
     # The model's own watch ends a hung payment here; of another process only the count tells.
     while left and waited < PATIENCE_S and (vault.busy or not vault.lease.held):
         await asyncio.sleep(POLL_S)
-        now = await vault.db.read(embeddings.owed_count)
+        now = await vault.db.read(embeddings.count_missing)
         waited = 0.0 if now < left or vault.busy else waited + POLL_S
         left = now
         progress("vectors", total - left, total)

@@ -17,9 +17,9 @@ from vaults.domain.memories import indexing, lifecycle
 from vaults.durations import parse_duration
 from vaults.errors import StorageFull
 from vaults.index import passages
-from vaults.vault import Chore, Vault
+from vaults.vault import BackgroundJob, Vault
 
-WHO = "strongroom"
+ACTOR_NAME = "strongroom"
 """Who stands in the audit for what the vault does by itself."""
 
 SLICE_S, PAUSE_S = 0.008, 0.01
@@ -31,16 +31,16 @@ SPAN_S = 10.0
 ROWS = 200
 """Rows of the log deleted at once."""
 
-SURE = clock.Reckoning()
+CLOCK_CHECK = clock.GuardedClock()
 """What is deleted cannot be got back: a clock that is set ahead for a moment must not do it."""
 
-Step = Callable[[Writer], bool]
+SweepStep = Callable[[Writer], bool]
 """Does a part in one transaction; returns whether there is more."""
 
 
-def owed(tx: Reader) -> bool:
+def is_sweep_due(tx: Reader) -> bool:
     """Whether a memory has expired, or the last sweep is long ago, or lies in the future: the clock was set back."""
-    now = SURE.ago(0)
+    now = CLOCK_CHECK.ago(0)
     row = tx.one("SELECT value FROM vault_info WHERE key = 'swept'")
     swept, _, due = str(row[0]).partition(" ") if row else ("", "", "")
     return not swept <= now < due or tx.one(f"SELECT 1 FROM memories WHERE {_EXPIRED} LIMIT 1", (now,)) is not None
@@ -50,34 +50,34 @@ async def sweep(vault: Vault) -> None:
     """Archive what expired, delete what was superseded long ago, and forget old calls. Raises ``StorageFull``."""
     until = time.monotonic() + SPAN_S
     hygiene, telemetry = vault.shared.hygiene, vault.shared.telemetry
-    superseded, called = (SURE.ago(parse_duration(keep)) for keep in (hygiene.superseded, telemetry.keep))
-    steps: list[Step] = [
+    superseded, called = (CLOCK_CHECK.ago(parse_duration(keep)) for keep in (hygiene.superseded, telemetry.keep))
+    steps: list[SweepStep] = [
         _expire,
         lambda tx: _forget_events(tx, called),
         lambda tx: _forget_sessions(tx, called),
     ]
     # Most vaults have nothing that ran out, and a thousand may be opened in a row: looking costs them no write.
-    for step in steps if await vault.db.read(lambda tx: _ran_out(tx, called)) else ():
+    for step in steps if await vault.db.read(lambda tx: _has_expired(tx, called)) else ():
         while await vault.db.write(step):
             if time.monotonic() > until:
                 return
             await asyncio.sleep(PAUSE_S)
     if not await _delete_superseded(vault, superseded, until):
         return
-    due = SURE.ago(-hygiene.sweep_s)
+    due = CLOCK_CHECK.ago(-hygiene.sweep_s)
     await vault.db.write(
         lambda tx: tx.run(
             "INSERT INTO vault_info (key, value) VALUES ('swept', :said)"
             " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-            {"said": f"{SURE.ago(0)} {due}"},
+            {"said": f"{CLOCK_CHECK.ago(0)} {due}"},
         )
     )
 
 
-SWEEP = Chore(owed, sweep)
+SWEEP = BackgroundJob(is_sweep_due, sweep)
 
 
-def _ran_out(tx: Reader, called: str) -> bool:
+def _has_expired(tx: Reader, called: str) -> bool:
     """Whether there is an expired memory, or a call or session from before ``called``."""
     return (
         tx.one(f"SELECT 1 FROM memories WHERE {_EXPIRED} LIMIT 1", (clock.now(),))
@@ -91,8 +91,10 @@ _EXPIRED = "expires_at <= ? AND archived_at IS NULL AND superseded_by IS NULL"
 
 def _expire(tx: Writer) -> bool:
     until = time.perf_counter() + SLICE_S
-    for row in tx.all(f"SELECT seq FROM memories WHERE {_EXPIRED} ORDER BY expires_at LIMIT {ROWS}", (SURE.ago(0),)):
-        lifecycle.put_away(tx, int(row[0]), "expired")
+    for row in tx.all(
+        f"SELECT seq FROM memories WHERE {_EXPIRED} ORDER BY expires_at LIMIT {ROWS}", (CLOCK_CHECK.ago(0),)
+    ):
+        lifecycle.archive(tx, int(row[0]), "expired")
         if time.perf_counter() > until:
             return True
     return False
@@ -117,11 +119,11 @@ def _forget_sessions(tx: Writer, before: str) -> bool:
 
 async def _delete_superseded(vault: Vault, before: str, until: float) -> bool:
     """Delete old versions as ``purge`` does, with a row in the audit for each; whether all of them are gone."""
-    if not await vault.db.read(lambda tx: _superseded(tx, before, 1)):
+    if not await vault.db.read(lambda tx: _find_superseded(tx, before, 1)):
         return True
     more = True
     while more and time.monotonic() < until:
-        more = await vault.db.write(lambda tx: _delete(tx, before))
+        more = await vault.db.write(lambda tx: _delete_versions(tx, before))
         await asyncio.sleep(PAUSE_S)
     step = 0
     while await vault.db.write(lambda tx, step=step: passages.erase_traces_in_steps(tx, step)):  # type: ignore[misc]
@@ -135,7 +137,7 @@ async def _delete_superseded(vault: Vault, before: str, until: float) -> bool:
     return not more
 
 
-def _superseded(tx: Reader, before: str, limit: int) -> list[tuple[int, str, str]]:
+def _find_superseded(tx: Reader, before: str, limit: int) -> list[tuple[int, str, str]]:
     rows = tx.all(
         "SELECT seq, id, superseded_by FROM memories WHERE superseded_by IS NOT NULL AND updated_at < ?"
         f" ORDER BY updated_at LIMIT {limit}",
@@ -144,10 +146,10 @@ def _superseded(tx: Reader, before: str, limit: int) -> list[tuple[int, str, str
     return [(int(row[0]), row[1], row[2]) for row in rows]
 
 
-def _delete(tx: Writer, before: str) -> bool:
+def _delete_versions(tx: Writer, before: str) -> bool:
     until = time.perf_counter() + SLICE_S
-    for seq, memory_id, by in _superseded(tx, before, ROWS):
-        passages.remove(tx, indexing.KIND, [seq])
+    for seq, memory_id, by in _find_superseded(tx, before, ROWS):
+        passages.remove_items(tx, indexing.KIND, [seq])
         tx.run("DELETE FROM idempotency_keys WHERE memory = ?", (memory_id,))
         tx.run("DELETE FROM memories WHERE seq = ?", (seq,))
         # Unlike after a purge nothing is found again: what this one took the place of is as outdated as before.
@@ -155,7 +157,7 @@ def _delete(tx: Writer, before: str) -> bool:
         tx.run("UPDATE memories SET supersedes = NULL WHERE id = ? AND supersedes = ?", (by, memory_id))
         tx.run(
             "INSERT INTO audit (at, who, action, target, reason) VALUES (?, ?, 'retention', ?, ?)",
-            (clock.now(), WHO, memory_id, f"superseded by {by}"),
+            (clock.now(), ACTOR_NAME, memory_id, f"superseded by {by}"),
         )
         if time.perf_counter() > until:
             return True

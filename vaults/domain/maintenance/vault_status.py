@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from vaults.db.sql import Reader
 from vaults.domain.memories.memory_model import Actor
-from vaults.vault import DATABASE, Vault
+from vaults.vault import DATABASE_FILE, Vault
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class VaultStatus:
     created_at: str
 
 
-async def status(vault: Vault, actor: Actor | None) -> VaultStatus:
+async def read_status(vault: Vault, actor: Actor | None) -> VaultStatus:
     """Counts and states, as of now, of what ``actor`` may see: private memories of others are not counted. None is the
     operator at the machine, who counts everything."""
     state = vault.shared.embedder.state()
@@ -79,25 +79,25 @@ async def status(vault: Vault, actor: Actor | None) -> VaultStatus:
     def read(tx: Reader) -> tuple[MemoryCounts, IndexStatus, int, NotesStatus]:
         params = {"viewer": actor.identity if actor else "", "model": model.key if model else ""}
         everything = actor is None
-        owed = _visible(tx, "embedding_queue", params, everything=everything)
+        owed = _count_visible(tx, "embedding_queue", params, everything=everything)
         return (
-            _counted(tx, params, everything=everything),
-            _index(tx, params, everything=everything),
+            _count_memories(tx, params, everything=everything),
+            _index_status(tx, params, everything=everything),
             owed,
-            _notes(tx, vault),
+            _notes_status(tx, vault),
         )
 
     counts, index, pending, notes = await vault.db.read(read)
     name, width = (model.name, model.width) if model else (None, None)
     embedding = EmbeddingStatus(state.status, pending, name, width, state.engine, state.reason)
-    size = sum(path.stat().st_size for path in vault.folder.glob(f"{DATABASE}*"))
+    size = sum(path.stat().st_size for path in vault.folder.glob(f"{DATABASE_FILE}*"))
     loaded = vault.projection.size
     if loaded is not None:
         index = replace(index, loaded=min(loaded, index.vectors))
     return VaultStatus(vault.name, counts, notes, embedding, index, size, vault.entry.created_at)
 
 
-def _notes(tx: Reader, vault: Vault) -> NotesStatus:
+def _notes_status(tx: Reader, vault: Vault) -> NotesStatus:
     now = vault.notes.now
     if now.phase == "unread" and not vault.lease.held:
         now = replace(now, phase="ready", watching="by another process")
@@ -108,10 +108,10 @@ def _notes(tx: Reader, vault: Vault) -> NotesStatus:
     )
 
 
-def _counted(tx: Reader, params: dict[str, str], *, everything: bool) -> MemoryCounts:
+def _count_memories(tx: Reader, params: dict[str, str], *, everything: bool) -> MemoryCounts:
     """Each condition is one that an index is of, so that no memory is read to be counted."""
     living = "archived_at IS NULL AND superseded_by IS NULL GROUP BY type"
-    own, seen = ("", "") if everything else (" AND stored_by = :viewer", _SEEN)
+    own, seen = ("", "") if everything else (" AND stored_by = :viewer", _VISIBLE)
     by_type: Counter[str] = Counter()
     for whose in ("visibility = 'shared'", f"visibility = 'private'{own}"):
         rows = tx.all(f"SELECT type, COUNT(*) FROM memories WHERE {whose} AND {living}", params)
@@ -125,22 +125,22 @@ def _counted(tx: Reader, params: dict[str, str], *, everything: bool) -> MemoryC
     return MemoryCounts(by_type.total(), int(archived), int(superseded), dict(sorted(by_type.items())))
 
 
-_SEEN = " AND (visibility = 'shared' OR stored_by = :viewer)"
+_VISIBLE = " AND (visibility = 'shared' OR stored_by = :viewer)"
 
 
-def _index(tx: Reader, params: dict[str, str], *, everything: bool) -> IndexStatus:
-    passages = int(tx.value("SELECT COUNT(*) FROM passages")) - (0 if everything else _foreign(tx, "", params))
-    vectors = _visible(tx, "embeddings", params, "(:model = '' OR x.model = :model)", everything=everything)
+def _index_status(tx: Reader, params: dict[str, str], *, everything: bool) -> IndexStatus:
+    passages = int(tx.value("SELECT COUNT(*) FROM passages")) - (0 if everything else _count_foreign(tx, "", params))
+    vectors = _count_visible(tx, "embeddings", params, "(:model = '' OR x.model = :model)", everything=everything)
     return IndexStatus(passages, vectors, None)
 
 
-def _visible(tx: Reader, table: str, params: dict[str, str], which: str = "(1 = 1)", *, everything: bool) -> int:
+def _count_visible(tx: Reader, table: str, params: dict[str, str], which: str = "(1 = 1)", *, everything: bool) -> int:
     """Rows of a table that has one for a passage, but for those of passages the viewer may not see."""
     held = int(tx.value(f"SELECT COUNT(*) FROM {table} x WHERE {which}", params))
-    return held - (0 if everything else _foreign(tx, f"JOIN {table} x ON x.passage = p.seq AND {which}", params))
+    return held - (0 if everything else _count_foreign(tx, f"JOIN {table} x ON x.passage = p.seq AND {which}", params))
 
 
-def _foreign(tx: Reader, joined: str, params: dict[str, str]) -> int:
+def _count_foreign(tx: Reader, joined: str, params: dict[str, str]) -> int:
     """Passages of others' private memories: mostly few, so what may be seen is all less these."""
     others = "m.visibility = 'private' AND (m.stored_by < :viewer OR m.stored_by > :viewer)"
     found = f"memories m CROSS JOIN passages p ON p.kind = 'memory' AND p.item = m.seq {joined}"

@@ -15,29 +15,29 @@ from typing import Any, Literal
 
 from vaults.context import run_in
 from vaults.db.connection import open_raw
-from vaults.db.failures import translated
+from vaults.db.failures import translate_sqlite_errors
 from vaults.db.sql import Reader, Row, Writer
 from vaults.domain.memories import indexing
-from vaults.domain.memories.indexing import Source
-from vaults.domain.notes.index.extraction import LeftOut
+from vaults.domain.memories.indexing import MemorySource
+from vaults.domain.notes.index.extraction import SkippedFile
 from vaults.domain.notes.sync import readiness
 from vaults.domain.notes.verify import disk_check, journal_check
 from vaults.index import embeddings, facets, neighbours, passages
 from vaults.index.projection import SNAPSHOT
 from vaults.index.snapshot import SnapshotInvalid
-from vaults.index.unspaced_scripts import grams
-from vaults.index.vector_index import Stamp, VectorIndex
+from vaults.index.unspaced_scripts import to_pairs
+from vaults.index.vector_index import SnapshotStamp, VectorIndex
 from vaults.settings import IndexSettings, StorageSettings
 from vaults.vault import Vault
 
 PAGE = 200
 """Memories read at a time: the longest takes 50 KB."""
 
-REINDEX = "run: strongroom reindex --vault {vault}"
+REINDEX_COMMAND = "run: strongroom reindex --vault {vault}"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class VerificationFinding:
     """Something that does not agree (``error``), or is worth knowing (``notice``). ``todo`` says what helps."""
 
     code: str
@@ -48,7 +48,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class VerificationReport:
     """What was looked at and what was found. ``agrees``: no finding is an error."""
 
     vault: str
@@ -57,12 +57,12 @@ class Report:
     passages: int
     vectors: int
     owed: int
-    findings: list[Finding]
+    findings: list[VerificationFinding]
     notes: int = 0
 
 
 Counts = dict[str, int]
-Progress = Callable[[int, int], None]
+OnVerified = Callable[[int, int], None]
 """Told now and then: memories, and then notes, compared, of how many."""
 
 _MESSAGES = {
@@ -104,7 +104,7 @@ _MESSAGES = {
 }
 _NOTICES = {
     "vectors_owed": "a running server pays them; or run: strongroom reindex --vault {vault}",
-    "vectors_given_up": REINDEX,
+    "vectors_given_up": REINDEX_COMMAND,
     "snapshot_unused": "nothing",
     "notes_behind": "a running server reads them in a moment",
     "notes_unfinished": "a running server reads them in a moment",
@@ -119,30 +119,32 @@ _TODO = {
     "notes_unavailable": "bring the folder back",
     "changes_unfinished": "run: strongroom doctor --repair --vault {vault}",
 }
-REASONS = 3
+MAX_REASONS = 3
 """Files that a finding names, of those that are left out."""
 
 
-async def verify(vault: Vault, progress: Progress = lambda *_: None) -> Report:
+async def verify(vault: Vault, progress: OnVerified = lambda *_: None) -> VerificationReport:
     """Compare everything with what it was derived from. Takes about a second per 20,000 memories, and as long as to
     index the notes."""
     limit = vault.shared.index.passage_tokens
-    skipped: list[LeftOut] = []
+    skipped: list[SkippedFile] = []
     counts = await run_in(vault.shared.pool, _check_file, vault.db.path, vault.shared.storage)
     if not counts["database_damaged"]:
-        await readiness.settled(vault)
-        found = Counter(await vault.db.read(lambda tx: _read(tx, limit, progress)))
+        await readiness.wait_until_synced(vault)
+        found = Counter(await vault.db.read(lambda tx: _check_rows(tx, limit, progress)))
         if not found["change_clock_behind"]:
-            found.update(await _vectors(vault))
-        proof = await disk_check.prove(vault, progress)
+            found.update(await _check_vectors(vault))
+        proof = await disk_check.check_notes(vault, progress)
         found.update(proof.counts)
-        found.update(await journal_check.audit(vault))
+        found.update(await journal_check.check_journal(vault))
         skipped, counts = proof.skipped, counts | found
     memories, notes, cut, vectors = await vault.db.read(_sizes)
-    findings = [_finding(code, counts[code], vault.name) for code in _MESSAGES if counts.get(code)]
-    findings += [_left_out(skipped, vault.name)] if skipped else []
+    findings = [_to_finding(code, counts[code], vault.name) for code in _MESSAGES if counts.get(code)]
+    findings += [_skipped_finding(skipped, vault.name)] if skipped else []
     agrees = all(finding.severity != "error" for finding in findings)
-    return Report(vault.name, agrees, memories, cut, vectors, counts.get("vectors_owed", 0), findings, notes)
+    return VerificationReport(
+        vault.name, agrees, memories, cut, vectors, counts.get("vectors_owed", 0), findings, notes
+    )
 
 
 def _sizes(tx: Reader) -> tuple[int, ...]:
@@ -150,40 +152,40 @@ def _sizes(tx: Reader) -> tuple[int, ...]:
     return tuple(int(tx.value(f"SELECT COUNT(*) FROM {table}")) for table in tables)
 
 
-def _finding(code: str, count: int, vault: str) -> Finding:
+def _to_finding(code: str, count: int, vault: str) -> VerificationFinding:
     severity: Literal["error", "notice"] = "notice" if code in _NOTICES else "error"
-    todo = _NOTICES.get(code, _TODO.get(code, REINDEX))
-    return Finding(code, severity, count, _MESSAGES[code], todo.format(vault=vault))
+    todo = _NOTICES.get(code, _TODO.get(code, REINDEX_COMMAND))
+    return VerificationFinding(code, severity, count, _MESSAGES[code], todo.format(vault=vault))
 
 
-def _left_out(skipped: list[LeftOut], vault: str) -> Finding:
-    finding = _finding("notes_skipped", len(skipped), vault)
-    some = ", ".join(f"{each.path} ({each.reason})" for each in skipped[:REASONS])
-    more = ", …" if len(skipped) > REASONS else ""
+def _skipped_finding(skipped: list[SkippedFile], vault: str) -> VerificationFinding:
+    finding = _to_finding("notes_skipped", len(skipped), vault)
+    some = ", ".join(f"{each.path} ({each.reason})" for each in skipped[:MAX_REASONS])
+    more = ", …" if len(skipped) > MAX_REASONS else ""
     return replace(finding, message=f"{finding.message}: {some}{more}")
 
 
 def _check_file(path: Path, settings: StorageSettings) -> Counts:
     """SQLite's and FTS5's own checks. Blocking; on a connection of its own, because FTS5 compares what an older one
     remembers of the index with what others have written since, and calls that damage."""
-    with translated(), closing(open_raw(path, settings, writer=True)) as raw:
+    with translate_sqlite_errors(), closing(open_raw(path, settings, writer=True)) as raw:
         found = [str(row[0]) for row in raw.execute("PRAGMA quick_check(20)") if row[0] != "ok"]
         text = [line for line in found if "fts5" in line.lower()]
         raw.execute("BEGIN IMMEDIATE")
-        differs = bool(text) or passages.text_disagrees(Writer(raw))
+        differs = bool(text) or passages.is_text_inconsistent(Writer(raw))
         raw.execute("ROLLBACK")
     return {"database_damaged": len(found) - len(text), "text_index_differs": int(differs)}
 
 
-def _read(tx: Reader, passage_tokens: int, progress: Progress) -> Counts:
+def _check_rows(tx: Reader, passage_tokens: int, progress: OnVerified) -> Counts:
     """Everything that one snapshot of the rows can tell."""
-    counts: Counts = {"rows_dangling": 0, **dict.fromkeys(_COMPARED, 0)}
+    counts: Counts = {"rows_dangling": 0, **dict.fromkeys(_COMPARE_CODES, 0)}
     counts["rows_dangling"] = len(tx.all("PRAGMA foreign_key_check"))
-    for code, sql in _COUNTED.items():
+    for code, sql in _COUNT_CHECKS.items():
         counts[code] = int(tx.value(sql, {"given_up": embeddings.MAX_ATTEMPTS}))
     total, after, done = int(tx.value("SELECT COUNT(*) FROM memories")), 0, 0
-    counts["neighbours_differ"] = neighbours.disagreeing(tx)
-    while page := indexing.sources(tx, after, PAGE):
+    counts["neighbours_differ"] = neighbours.count_disagreeing(tx)
+    while page := indexing.load_sources(tx, after, PAGE):
         for source in page:
             for code in _compare(tx, source, passage_tokens):
                 counts[code] += 1
@@ -192,20 +194,22 @@ def _read(tx: Reader, passage_tokens: int, progress: Progress) -> Counts:
     return counts
 
 
-_OWN = (
+_HAS_OWN_VECTOR = (
     "EXISTS (SELECT 1 FROM embeddings e WHERE e.passage = p.seq AND e.text_hash = p.text_hash"
     " AND e.model = COALESCE((SELECT value FROM vault_info WHERE key = 'model'), e.model))"
 )
-_QUEUED = "EXISTS (SELECT 1 FROM embedding_queue q WHERE q.passage = p.seq)"
-_ANY = "EXISTS (SELECT 1 FROM embeddings e WHERE e.passage = p.seq)"
+_IS_QUEUED = "EXISTS (SELECT 1 FROM embedding_queue q WHERE q.passage = p.seq)"
+_HAS_ANY_VECTOR = "EXISTS (SELECT 1 FROM embeddings e WHERE e.passage = p.seq)"
 
-_COUNTED = {
+_COUNT_CHECKS = {
     "passages_orphaned": f"SELECT COUNT(*) FROM passages x WHERE {indexing.ORPHANED}",
     "tags_orphaned": " + ".join(
         f"(SELECT COUNT(*) FROM {table} x WHERE {indexing.ORPHANED})" for table in ("item_tags", "item_fields")
     ).join(("SELECT ", "")),
-    "vectors_missing": f"SELECT COUNT(*) FROM passages p WHERE NOT {_ANY} AND NOT {_QUEUED}",
-    "vectors_stale": f"SELECT COUNT(*) FROM passages p WHERE {_ANY} AND NOT {_OWN} AND NOT {_QUEUED}",
+    "vectors_missing": f"SELECT COUNT(*) FROM passages p WHERE NOT {_HAS_ANY_VECTOR} AND NOT {_IS_QUEUED}",
+    "vectors_stale": (
+        f"SELECT COUNT(*) FROM passages p WHERE {_HAS_ANY_VECTOR} AND NOT {_HAS_OWN_VECTOR} AND NOT {_IS_QUEUED}"
+    ),
     "vectors_owed": "SELECT COUNT(*) FROM embedding_queue",
     "vectors_given_up": "SELECT COUNT(*) FROM embedding_queue WHERE attempts >= :given_up",
     "change_clock_behind": (
@@ -215,18 +219,18 @@ _COUNTED = {
 }
 
 
-_COMPARED = ("source_changed", "tags_differ", "passages_missing", "passages_stale", "passages_differ")
+_COMPARE_CODES = ("source_changed", "tags_differ", "passages_missing", "passages_stale", "passages_differ")
 
 
-def _compare(tx: Reader, source: Source, passage_tokens: int) -> list[str]:
+def _compare(tx: Reader, source: MemorySource, passage_tokens: int) -> list[str]:
     """What does not agree with one memory."""
     item = {"kind": source.item.kind, "item": source.item.number}
-    wrong = [] if indexing.true_hash(source) == source.item.source_hash else ["source_changed"]
+    wrong = [] if indexing.expected_hash(source) == source.item.source_hash else ["source_changed"]
     tags = {row[0] for row in tx.all("SELECT tag FROM item_tags WHERE kind = :kind AND item = :item", item)}
     fields = tx.all("SELECT field, value FROM item_fields WHERE kind = :kind AND item = :item", item)
-    if tags != set(source.tags) or set(fields) != set(facets.fields_of(source.metadata)):
+    if tags != set(source.tags) or set(fields) != set(facets.to_fields(source.metadata)):
         wrong.append("tags_differ")
-    held = tx.all(f"SELECT {_HELD} FROM passages WHERE kind = :kind AND item = :item ORDER BY ordinal", item)
+    held = tx.all(f"SELECT {_COLUMN_LIST} FROM passages WHERE kind = :kind AND item = :item ORDER BY ordinal", item)
     expected = [passage.columns() for passage in source.cut(passage_tokens)]
     if not held:
         wrong.append("passages_missing")
@@ -250,17 +254,17 @@ def _pairs_differ(tx: Reader, item: dict[str, object]) -> bool:
         " FROM passages p WHERE p.kind = :kind AND p.item = :item",
         item,
     )
-    return any(grams(f"{title}\n{body}\n{labels}") != (pairs or "") for title, body, labels, pairs in rows)
+    return any(to_pairs(f"{title}\n{body}\n{labels}") != (pairs or "") for title, body, labels, pairs in rows)
 
 
 _COLUMNS = (
     "source_hash",
     *(name for name in passages.COLUMNS if name not in ("source_hash", "kind", "item", "place", "ordinal")),
 )
-_HELD = ", ".join(_COLUMNS)
+_COLUMN_LIST = ", ".join(_COLUMNS)
 
 
-async def _vectors(vault: Vault) -> Counts:
+async def _check_vectors(vault: Vault) -> Counts:
     """Replay the vectors as a search would, from nothing and from the saved index, and compare with the rows."""
     model = await vault.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = 'model'"))
     if model is None:
@@ -273,7 +277,7 @@ async def _vectors(vault: Vault) -> Counts:
     misshapen = sum(int(row[1]) for row in widths if int(row[0]) != 4 * width)
     fresh = VectorIndex(width, vault.shared.index)
     replayed = await _replay(vault, fresh, width, model)
-    stamp = Stamp(vault.entry.vault_id, model, width, 0)
+    stamp = SnapshotStamp(vault.entry.vault_id, model, width, 0)
     loaded = await run_in(vault.shared.pool, _load, vault.folder / SNAPSHOT, stamp, vault.shared.index)
     counts = {"vectors_misshapen": max(misshapen, replayed.damaged), "projection_differs": replayed.difference}
     if isinstance(loaded, VectorIndex):
@@ -286,7 +290,7 @@ async def _vectors(vault: Vault) -> Counts:
 _WIDTHS = "SELECT LENGTH(vector), COUNT(*) FROM embeddings WHERE model = ? GROUP BY 1 ORDER BY 2 DESC"
 
 
-def _load(path: Path, stamp: Stamp, settings: IndexSettings) -> VectorIndex | str:
+def _load(path: Path, stamp: SnapshotStamp, settings: IndexSettings) -> VectorIndex | str:
     try:
         return VectorIndex.load(path, stamp, settings)
     except SnapshotInvalid as verdict:
@@ -294,27 +298,27 @@ def _load(path: Path, stamp: Stamp, settings: IndexSettings) -> VectorIndex | st
 
 
 @dataclass(frozen=True, slots=True)
-class _Replayed:
+class _ReplayResult:
     damaged: int
     difference: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _ReplayStep:
     """Changes, and what the rows hold in the snapshot these came from."""
 
-    delta: embeddings.Delta
+    delta: embeddings.VectorDelta
     clock: int
     count: int
     sample: list[Row]
 
 
-async def _replay(vault: Vault, index: VectorIndex, width: int, model: str) -> _Replayed:
+async def _replay(vault: Vault, index: VectorIndex, width: int, model: str) -> _ReplayResult:
     """Catch the index up and count what it holds too much, too little or otherwise."""
     damaged: set[int] = set()
     while True:
         seen = index.seen
-        step = await vault.db.read(lambda tx, seen=seen: _step(tx, seen, model))  # type: ignore[misc]
+        step = await vault.db.read(lambda tx, seen=seen: _read_step(tx, seen, model))  # type: ignore[misc]
         if step.delta.anew:
             index = VectorIndex(width, vault.shared.index)
         damaged |= set(await run_in(vault.shared.pool, index.apply, step.delta.changes, step.delta.last))
@@ -322,20 +326,20 @@ async def _replay(vault: Vault, index: VectorIndex, width: int, model: str) -> _
             break
     sample = [row for row in step.sample if row[0] not in damaged]
     wrong = await run_in(vault.shared.pool, _mismatches, index, sample)
-    return _Replayed(len(damaged), abs(len(index) + len(damaged) - step.count) + wrong)
+    return _ReplayResult(len(damaged), abs(len(index) + len(damaged) - step.count) + wrong)
 
 
-SAMPLE = 256
+SAMPLE_SIZE = 256
 """Vectors compared one by one; the others by number."""
 
 
-def _step(tx: Reader, seen: int, model: str) -> _Step:
+def _read_step(tx: Reader, seen: int, model: str) -> _ReplayStep:
     count = int(tx.value("SELECT COUNT(*) FROM embeddings WHERE model = ?", (model,)))
     sample = tx.all(
         "SELECT passage, vector FROM embeddings WHERE model = :model AND passage % :step = 0 LIMIT :sample",
-        {"model": model, "step": max(count // SAMPLE, 1), "sample": SAMPLE},
+        {"model": model, "step": max(count // SAMPLE_SIZE, 1), "sample": SAMPLE_SIZE},
     )
-    return _Step(embeddings.since(tx, seen, model), embeddings.last_change(tx), count, sample)
+    return _ReplayStep(embeddings.changes_since(tx, seen, model), embeddings.last_change(tx), count, sample)
 
 
 def _mismatches(index: VectorIndex, sample: list[Row]) -> int:
@@ -346,9 +350,9 @@ def _mismatches(index: VectorIndex, sample: list[Row]) -> int:
         allow = np.array([passage], dtype=np.int64)
         vector: Any = np.frombuffer(raw, dtype="<f4")
         hits = index.search(vector, 1, allow)
-        wrong += not hits or hits[0][1] < ALIKE
+        wrong += not hits or hits[0][1] < MIN_COSINE
     return wrong
 
 
-ALIKE = 0.95
+MIN_COSINE = 0.95
 """Cosine of a vector with itself, allowing for what compression takes."""

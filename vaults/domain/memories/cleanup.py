@@ -13,30 +13,30 @@ from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Params, Reader, Writer
 from vaults.domain.memories import duplicate_groups, lifecycle
-from vaults.domain.memories.duplicate_groups import Candidate
+from vaults.domain.memories.duplicate_groups import ComparedMemory
 from vaults.domain.memories.memory_model import Actor
 from vaults.durations import parse_duration
 from vaults.vault import Vault
 
-Kind = Literal["duplicates", "never_read", "expired"]
+CleanupKind = Literal["duplicates", "never_read", "expired"]
 
-NAMED = 20
+MAX_IDS_NAMED = 20
 """Ids named of each kind."""
 
-COMPARED = 1_000
+MAX_COMPARED = 1_000
 """Newest memories of which each is compared with every other."""
 
-LONGEST = 4_000
+MAX_COMPARED_CHARACTERS = 4_000
 """Characters of a memory that is compared by its words; longer ones count as the same only where they are equal."""
 
-AT_ONCE = 1_000
+MAX_ARCHIVED = 1_000
 """Memories one call archives at most."""
 
-BATCH = 50
+BATCH_SIZE = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MatchingMemories:
     """How many, and the ids of the first."""
 
     count: int
@@ -44,7 +44,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Duplicates:
+class DuplicateGroups:
     """``count`` memories repeat another one. Of each group the first id would stay. ``partial``: of a big vault only
     the newest were compared by their words."""
 
@@ -54,43 +54,43 @@ class Duplicates:
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class CleanupFindings:
     """What could be archived, by kind."""
 
-    duplicates: Duplicates
-    never_read: Found
-    expired: Found
+    duplicates: DuplicateGroups
+    never_read: MatchingMemories
+    expired: MatchingMemories
 
 
-async def findings(vault: Vault, actor: Actor) -> Findings:
+async def find_cleanup(vault: Vault, actor: Actor) -> CleanupFindings:
     """What the actor could tidy away. Takes some 100 ms, none of it on the event loop."""
-    groups, partial = await _groups(vault, actor)
+    groups, partial = await _find_duplicate_groups(vault, actor)
     plain = {}
     for kind in ("never_read", "expired"):
         where, params = _condition(vault, actor, kind)
-        plain[kind] = await vault.db.read(lambda tx, where=where, params=params: _found(tx, where, params))  # type: ignore[misc]
-    named = [[each.id for each in group[:NAMED]] for group in groups[:NAMED]]
+        plain[kind] = await vault.db.read(lambda tx, where=where, params=params: _find_matching(tx, where, params))  # type: ignore[misc]
+    named = [[each.id for each in group[:MAX_IDS_NAMED]] for group in groups[:MAX_IDS_NAMED]]
     repeated = sum(len(group) - 1 for group in groups)
-    return Findings(Duplicates(repeated, named, partial), plain["never_read"], plain["expired"])
+    return CleanupFindings(DuplicateGroups(repeated, named, partial), plain["never_read"], plain["expired"])
 
 
-async def archive(vault: Vault, actor: Actor, kind: Kind) -> list[str]:
-    """Archive what ``findings`` reports of one kind, ``AT_ONCE`` of them at most; returns their ids. The caller has
-    seen to it that the actor may write."""
+async def archive(vault: Vault, actor: Actor, kind: CleanupKind) -> list[str]:
+    """Archive what ``find_cleanup`` reports of one kind, ``MAX_ARCHIVED`` of them at most; returns their ids. The
+    caller has seen to it that the actor may write."""
     reasons: list[tuple[int, str]] = []
     if kind == "duplicates":
-        groups, _ = await _groups(vault, actor)
+        groups, _ = await _find_duplicate_groups(vault, actor)
         for group in groups:
             reasons += [(each.seq, f"duplicate of {group[0].id}") for each in group[1:]]
     else:
         where, params = _condition(vault, actor, kind)
         rows = await vault.db.read(
-            lambda tx: tx.all(f"SELECT m.seq FROM memories m WHERE {where} LIMIT {AT_ONCE}", params)
+            lambda tx: tx.all(f"SELECT m.seq FROM memories m WHERE {where} LIMIT {MAX_ARCHIVED}", params)
         )
         reasons = [(int(row[0]), "never read" if kind == "never_read" else "expired") for row in rows]
     done: list[str] = []
-    for start in range(0, min(len(reasons), AT_ONCE), BATCH):
-        some = reasons[start : start + BATCH]
+    for start in range(0, min(len(reasons), MAX_ARCHIVED), BATCH_SIZE):
+        some = reasons[start : start + BATCH_SIZE]
         done += await vault.db.write(lambda tx, some=some: _archive(tx, some))  # type: ignore[misc]
     return done
 
@@ -107,41 +107,45 @@ def _condition(vault: Vault, actor: Actor, kind: str) -> tuple[str, dict[str, An
         return f"{_MINE} AND {_KEPT} AND m.expires_at <= :now", params
     params["before"] = clock.ago(parse_duration(vault.shared.hygiene.never_read))
     unread = "NOT EXISTS (SELECT 1 FROM memory_accesses a WHERE a.memory = m.seq)"
-    if vault.accesses:  # counted, and not written down yet
-        unread += f" AND m.seq NOT IN ({', '.join(map(str, vault.accesses))})"
+    if vault.access_counts:  # counted, and not written down yet
+        unread += f" AND m.seq NOT IN ({', '.join(map(str, vault.access_counts))})"
     return f"{_MINE} AND {_ALIVE} AND m.parent IS NULL AND m.created_at < :before AND {unread}", params
 
 
-def _found(tx: Reader, where: str, params: Params) -> Found:
+def _find_matching(tx: Reader, where: str, params: Params) -> MatchingMemories:
     count = int(tx.value(f"SELECT COUNT(*) FROM memories m WHERE {where}", params))
-    rows = tx.all(f"SELECT m.id FROM memories m WHERE {where} ORDER BY m.seq LIMIT {NAMED}", params) if count else []
-    return Found(count, [row[0] for row in rows])
+    rows = (
+        tx.all(f"SELECT m.id FROM memories m WHERE {where} ORDER BY m.seq LIMIT {MAX_IDS_NAMED}", params)
+        if count
+        else []
+    )
+    return MatchingMemories(count, [row[0] for row in rows])
 
 
-async def _groups(vault: Vault, actor: Actor) -> tuple[list[list[Candidate]], bool]:
+async def _find_duplicate_groups(vault: Vault, actor: Actor) -> tuple[list[list[ComparedMemory]], bool]:
     """Memories that say the same, in groups: first the one that is read most, or is oldest."""
     model = vault.shared.embedder.identity
     key = model.key if model else ""
     params = {"viewer": actor.identity, "now": clock.now(), "model": key}
 
-    def read(tx: Reader) -> tuple[list[Candidate], bool]:
-        newest = _candidates(tx, f"LENGTH(m.content) <= {LONGEST}", params, COMPARED + 1)
+    def read(tx: Reader) -> tuple[list[ComparedMemory], bool]:
+        newest = _candidates(tx, f"LENGTH(m.content) <= {MAX_COMPARED_CHARACTERS}", params, MAX_COMPARED + 1)
         equal = tx.all(
             "SELECT duplicate_key FROM memories WHERE duplicate_key IS NOT NULL"
-            f" GROUP BY duplicate_key HAVING COUNT(*) > 1 LIMIT {AT_ONCE}"
+            f" GROUP BY duplicate_key HAVING COUNT(*) > 1 LIMIT {MAX_ARCHIVED}"
         )
-        again: list[Candidate] = []
+        again: list[ComparedMemory] = []
         for row in equal:
-            again += _candidates(tx, "m.duplicate_key = :same", {**params, "same": row[0]}, BATCH)
+            again += _candidates(tx, "m.duplicate_key = :same", {**params, "same": row[0]}, BATCH_SIZE)
         taken = {each.seq for each in again}
-        return [*again, *(each for each in newest[:COMPARED] if each.seq not in taken)], len(newest) > COMPARED
+        return [*again, *(each for each in newest[:MAX_COMPARED] if each.seq not in taken)], len(newest) > MAX_COMPARED
 
     held, partial = await vault.db.read(read)
     near = vault.shared.search.near_duplicate
-    return await run_in(vault.shared.pool, duplicate_groups.groups, held, near), partial
+    return await run_in(vault.shared.pool, duplicate_groups.group_duplicates, held, near), partial
 
 
-def _candidates(tx: Reader, where: str, params: dict[str, Any], limit: int) -> list[Candidate]:
+def _candidates(tx: Reader, where: str, params: dict[str, Any], limit: int) -> list[ComparedMemory]:
     rows = tx.all(
         "SELECT m.seq, m.id, m.title || char(10) || m.content, m.duplicate_key, m.workspace || ' ' || m.applies_to"
         " || ' ' || m.visibility || ' ' || CASE m.visibility WHEN 'shared' THEN '' ELSE m.stored_by END,"
@@ -151,11 +155,11 @@ def _candidates(tx: Reader, where: str, params: dict[str, Any], limit: int) -> l
         f" WHERE {_MINE} AND {_ALIVE} AND m.parent IS NULL AND {where} ORDER BY m.seq DESC LIMIT {limit}",
         params,
     )
-    return [Candidate(*row) for row in rows]
+    return [ComparedMemory(*row) for row in rows]
 
 
 def _archive(tx: Writer, reasons: Sequence[tuple[int, str]]) -> list[str]:
     living: Collection[int] = {
         seq for seq, _ in reasons if tx.one(f"SELECT 1 FROM memories m WHERE m.seq = ? AND {_KEPT}", (seq,))
     }
-    return [lifecycle.put_away(tx, seq, reason) for seq, reason in reasons if seq in living]
+    return [lifecycle.archive(tx, seq, reason) for seq, reason in reasons if seq in living]

@@ -8,42 +8,43 @@ from pathlib import Path
 from typing import TypeVar
 
 from vaults.context import run_in
-from vaults.domain.memories.storage import Prepared
+from vaults.domain.memories.storage import PreparedMemory
 from vaults.history.ancestry import Repository, open_repository
 from vaults.history.errors import HistoryUnavailable
 from vaults.vault import Vault
 
 T = TypeVar("T")
 
-ASKED = 200
+MAX_COMMITS_CHECKED = 200
 """Commits the repository is asked about at a time."""
 
 
-async def anchored(vault: Vault, prepared: Prepared) -> Prepared:
+async def add_current_commit(vault: Vault, prepared: PreparedMemory) -> PreparedMemory:
     """A memory with the commit that is checked out where the vault lies, unless it names one."""
-    if prepared.anchor_commit is not None or _named(vault) is None:
+    if prepared.anchor_commit is not None or _repository_folder(vault) is None:
         return prepared
-    return replace(prepared, anchor_commit=await present(vault))
+    return replace(prepared, anchor_commit=await find_current_commit(vault))
 
 
-async def present(vault: Vault) -> str | None:
+async def find_current_commit(vault: Vault) -> str | None:
     """The full id of the commit checked out in the vault's repository; None where there is none."""
-    folder = _named(vault)
+    folder = _repository_folder(vault)
     if folder is None:
         return None
-    return await _asked(vault, folder, Repository.head)
+    return await _ask_repository(vault, folder, Repository.head)
 
 
-async def orphans(vault: Vault, commits: Collection[str], head: str) -> frozenset[str] | None:
-    """Those of ``commits`` that are not ancestors of ``head``, which is a full id; the first ``ASKED`` are looked at.
-    None where that cannot be told: the vault has no repository, it cannot be read, or does not know ``head``."""
-    folder, first = _named(vault), tuple(dict.fromkeys(commits))[:ASKED]
+async def find_orphans(vault: Vault, commits: Collection[str], head: str) -> frozenset[str] | None:
+    """Those of ``commits`` that are not ancestors of ``head``, which is a full id; the first ``MAX_COMMITS_CHECKED``
+    are looked at. None where that cannot be told: the vault has no repository, it cannot be read, or does not know
+    ``head``."""
+    folder, first = _repository_folder(vault), tuple(dict.fromkeys(commits))[:MAX_COMMITS_CHECKED]
     if folder is None:
         return None
-    return await _asked(vault, folder, lambda repository: repository.outside(first, head))
+    return await _ask_repository(vault, folder, lambda repository: repository.outside(first, head))
 
 
-def _named(vault: Vault) -> Path | None:
+def _repository_folder(vault: Vault) -> Path | None:
     """The folder in whose repository the vault's work lies: the one served in place, or the one the settings name."""
     if vault.entry.path is not None:
         return vault.entry.path
@@ -51,7 +52,7 @@ def _named(vault: Vault) -> Path | None:
     return Path(named) if named else None
 
 
-async def _asked(vault: Vault, folder: Path, question: Callable[[Repository], T | None]) -> T | None:
+async def _ask_repository(vault: Vault, folder: Path, question: Callable[[Repository], T | None]) -> T | None:
     """Ask the repository, on a thread; None where there is none. One that fails is opened anew the next time."""
 
     def ask() -> T | None:

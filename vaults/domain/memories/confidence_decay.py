@@ -14,7 +14,7 @@ from vaults.durations import parse_duration
 from vaults.settings import HygieneSettings
 
 
-def effective(confidence: float | None, last_used: str, now: str, settings: HygieneSettings) -> float | None:
+def decay_confidence(confidence: float | None, last_used: str, now: str, settings: HygieneSettings) -> float | None:
     """The confidence at ``now`` of a memory last used at ``last_used``, both stored times. It stands for
     ``hygiene.unread``, then halves every ``hygiene.half_life`` down to ``hygiene.floor``, or to what it was, if that is
     less. Never more than was stored, whatever became of the clock; None stays None. Pure."""
@@ -28,21 +28,23 @@ def effective(confidence: float | None, last_used: str, now: str, settings: Hygi
     return max(settings.floor, confidence * math.exp2(-fading_s / half_life_s))
 
 
-def shown(tx: Reader, found: Sequence[tuple[int, Memory]], settings: HygieneSettings) -> list[tuple[int, Memory]]:
+def with_current_confidence(
+    tx: Reader, found: Sequence[tuple[int, Memory]], settings: HygieneSettings
+) -> list[tuple[int, Memory]]:
     """Memories with their numbers, each with what is left of its confidence where that is less than was stored."""
     numbers = [seq for seq, memory in found if memory.confidence is not None]
     if not numbers:
         return list(found)
-    used, now = last_used(tx, numbers), clock.now()
+    used, now = find_last_used(tx, numbers), clock.now()
     told = []
     for seq, memory in found:
-        left = effective(memory.confidence, used.get(seq, memory.created_at), now, settings)
+        left = decay_confidence(memory.confidence, used.get(seq, memory.created_at), now, settings)
         differs = left is not None and left != memory.confidence
         told.append((seq, replace(memory, confidence_now=round(left, 3)) if differs and left is not None else memory))
     return told
 
 
-def last_used(tx: Reader, numbers: Sequence[int]) -> dict[int, str]:
+def find_last_used(tx: Reader, numbers: Sequence[int]) -> dict[int, str]:
     """When memories were last read, by number; one that never was is missing."""
     found: dict[int, str] = {}
     for start in range(0, len(numbers), 500):
@@ -52,7 +54,7 @@ def last_used(tx: Reader, numbers: Sequence[int]) -> dict[int, str]:
     return found
 
 
-def weights(tx: Reader, numbers: Sequence[int], settings: HygieneSettings) -> dict[int, float]:
+def rank_weights(tx: Reader, numbers: Sequence[int], settings: HygieneSettings) -> dict[int, float]:
     """For memories whose confidence has faded, by number, what their rank counts for: from 1 down to a half, because
     an old answer is still better than none. Those that count in full are missing."""
     some = ", ".join(str(int(seq)) for seq in numbers)
@@ -62,7 +64,7 @@ def weights(tx: Reader, numbers: Sequence[int], settings: HygieneSettings) -> di
     )
     now, found = clock.now(), {}
     for seq, confidence, used in rows:
-        left = effective(float(confidence), used, now, settings)
+        left = decay_confidence(float(confidence), used, now, settings)
         if left is not None and left < confidence:
             found[int(seq)] = 0.5 + 0.5 * left / confidence
     return found

@@ -13,31 +13,31 @@ from vaults.db.sql import Params, Reader, Row, Writer
 from vaults.domain.memories import storage
 from vaults.domain.memories.memory_model import GLOBAL, Actor
 from vaults.domain.notes.index import note_rows
-from vaults.domain.notes.read.dated_notes import path_of
+from vaults.domain.notes.read.dated_notes import resolve_path
 from vaults.domain.paging import cursors
-from vaults.domain.text.sanitize import one_line
+from vaults.domain.text.sanitize import to_one_line
 from vaults.errors import Conflict, InvalidArgument, NotFound, QuotaExceeded
-from vaults.files.paths import is_note, note_path
+from vaults.files.paths import is_note, to_note_path
 from vaults.vault import Vault
 
-Kind = Literal["fact", "note", "memory", "link", "entity", "behaviour"]
-Status = Literal["open", "resolved", "undone"]
+CorrectionKind = Literal["fact", "note", "memory", "link", "entity", "behaviour"]
+CorrectionStatus = Literal["open", "resolved", "undone"]
 
-OPEN = 1_000
+MAX_OPEN = 1_000
 """Open corrections one principal may have in a vault."""
 
-TOLD = 200
+MAX_TEXT_TOLD = 200
 """Characters of each side of a correction, where it is told of in a line."""
 
-ABOUT = 5
+MAX_ABOUT = 5
 """Corrections told of beside hits and memories."""
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class CorrectionDraft:
     """A correction as it is recorded. ``subject``: a note's path, a memory's id, a name."""
 
-    kind: Kind
+    kind: CorrectionKind
     wrong: str
     right: str
     subject: str | None = None
@@ -48,20 +48,20 @@ class Correction:
     """``resolved_by`` resolved it with ``resolution``, or took it back."""
 
     id: str
-    kind: Kind
+    kind: CorrectionKind
     wrong: str
     right: str
     subject: str | None
     author: str
     at: str
-    status: Status
+    status: CorrectionStatus
     resolved_at: str | None = None
     resolved_by: str | None = None
     resolution: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class CorrectionPage:
     """Corrections, the newest first, of ``total``. ``cursor`` asks for the next ones."""
 
     corrections: list[Correction]
@@ -76,17 +76,17 @@ _COLUMNS = (
 
 # Whatever it says it is about: what names a memory is for those alone who may see that memory. Who records one of a
 # fact with such a name sees what was recorded, so that it cannot be learned in this way which memories there are.
-_SEEN = (
+_FROM_VISIBLE = (
     "corrections c LEFT JOIN memories m ON m.id = c.subject WHERE (m.seq IS NULL AND c.kind <> 'memory'"
     " OR m.visibility = 'shared' OR m.stored_by = :viewer OR c.kind <> 'memory' AND c.who = :viewer)"
 )
 
 
-async def record(vault: Vault, actor: Actor, draft: Draft) -> Correction:
+async def record(vault: Vault, actor: Actor, draft: CorrectionDraft) -> Correction:
     """Keep a correction; the one that is open already where the same was said before by the same principal. Raises
     ``NotFound`` for a note or memory that is not there, ``QuotaExceeded``."""
     vault.check_writable()
-    path = note_path(await path_of(vault, draft.subject)) if draft.kind == "note" and draft.subject else None
+    path = to_note_path(await resolve_path(vault, draft.subject)) if draft.kind == "note" and draft.subject else None
 
     def write(tx: Writer) -> Correction:
         subject = _subject(tx, actor, draft, path)
@@ -101,22 +101,24 @@ async def record(vault: Vault, actor: Actor, draft: Draft) -> Correction:
         same = (draft.kind, draft.wrong, draft.right, subject)
         known = next((each for each in open_ones if tuple(each[1:5]) == same), None)
         if known is not None:
-            return _correction(known)
-        if len(open_ones) >= OPEN:
-            raise QuotaExceeded(f"you have {OPEN} open corrections", hint="resolve what is put right", limit=OPEN)
+            return _from_row(known)
+        if len(open_ones) >= MAX_OPEN:
+            raise QuotaExceeded(
+                f"you have {MAX_OPEN} open corrections", hint="resolve what is put right", limit=MAX_OPEN
+            )
         tx.run(f"INSERT INTO corrections ({', '.join(row)}) VALUES ({', '.join(f':{name}' for name in row)})", row)
-        return _found(tx, actor, str(row["id"]))
+        return _find(tx, actor, str(row["id"]))
 
     return await vault.db.write(write)
 
 
-def _subject(tx: Reader, actor: Actor, draft: Draft, path: str | None) -> str | None:
+def _subject(tx: Reader, actor: Actor, draft: CorrectionDraft, path: str | None) -> str | None:
     if path is not None:
-        return note_rows.find(tx, path)[1].path
+        return note_rows.find_note(tx, path)[1].path
     if draft.kind in ("note", "memory") and draft.subject is None:
         raise InvalidArgument("subject", f"is needed: the {draft.kind} that is wrong")
     if draft.kind == "memory" and draft.subject is not None:
-        storage.find(tx, draft.subject, actor)
+        storage.find_visible(tx, draft.subject, actor)
     return draft.subject
 
 
@@ -124,10 +126,10 @@ async def resolve(vault: Vault, actor: Actor, correction: str, resolution: str |
     """It was put right: nobody is told of it any more. Raises ``NotFound``, ``Conflict`` for one that is not open."""
 
     def write(tx: Writer) -> Correction:
-        found = _found(tx, actor, correction)
+        found = _find(tx, actor, correction)
         if found.status != "open":
             raise Conflict(f"this correction is {found.status} already", hint="undo takes that back")
-        return _settled(tx, actor, found, "resolved", resolution)
+        return _close(tx, actor, found, "resolved", resolution)
 
     return await vault.db.write(write)
 
@@ -137,43 +139,43 @@ async def undo(vault: Vault, actor: Actor, correction: str) -> Correction:
     taken back."""
 
     def write(tx: Writer) -> Correction:
-        found = _found(tx, actor, correction)
+        found = _find(tx, actor, correction)
         if found.status == "undone":
             raise Conflict("this correction was taken back already", hint="record it anew")
-        return _settled(tx, actor, found, "open" if found.status == "resolved" else "undone", None)
+        return _close(tx, actor, found, "open" if found.status == "resolved" else "undone", None)
 
     return await vault.db.write(write)
 
 
-def _settled(tx: Writer, actor: Actor, found: Correction, status: Status, resolution: str | None) -> Correction:
+def _close(tx: Writer, actor: Actor, found: Correction, status: CorrectionStatus, resolution: str | None) -> Correction:
     at, who = (clock.now(), actor.name) if status != "open" else (None, None)
     tx.run(
         "UPDATE corrections SET status = ?, resolved_at = ?, resolved_by = ?, resolution = ? WHERE id = ?",
         (status, at, who, resolution, found.id),
     )
-    return _found(tx, actor, found.id)
+    return _find(tx, actor, found.id)
 
 
-def _found(tx: Reader, actor: Actor, correction: str) -> Correction:
-    row = tx.one(f"SELECT {_COLUMNS} FROM {_SEEN} AND c.id = :id", {"viewer": actor.identity, "id": correction})
+def _find(tx: Reader, actor: Actor, correction: str) -> Correction:
+    row = tx.one(f"SELECT {_COLUMNS} FROM {_FROM_VISIBLE} AND c.id = :id", {"viewer": actor.identity, "id": correction})
     if row is None:
         raise NotFound(f"no correction {correction[:64]}")
-    return _correction(row)
+    return _from_row(row)
 
 
-async def listed(
+async def list_corrections(
     vault: Vault,
     actor: Actor,
     status: Literal["open", "resolved", "all"],
     about: str | None,
     page: tuple[int, str | None],
-) -> Page:
+) -> CorrectionPage:
     """Those of the caller's workspace, or of all where it is in none. ``page``: how many, and the cursor. Raises
     ``InvalidArgument`` for a cursor of another listing."""
     limit, cursor = page
     listing = f"corrections {status} {about or ''}"
-    before = cursors.read(cursor, listing)[1] if cursor is not None else None
-    where, params = _within(actor.identity, (actor.workspace, GLOBAL) if actor.workspace else ())
+    before = cursors.decode(cursor, listing)[1] if cursor is not None else None
+    where, params = _scope_condition(actor.identity, (actor.workspace, GLOBAL) if actor.workspace else ())
     if status != "all":
         where += " AND c.status = :status"
         params["status"] = status
@@ -181,7 +183,7 @@ async def listed(
         where += " AND c.subject IN (:about, :note)"
         params |= {"about": about, "note": about if is_note(about) else f"{about}.md"}
 
-    def read(tx: Reader) -> Page:
+    def read(tx: Reader) -> CorrectionPage:
         total = int(tx.value(f"SELECT COUNT(*) FROM {where}", params))
         older = "" if before is None else " AND c.seq < :before"
         rows = tx.all(
@@ -189,50 +191,50 @@ async def listed(
             {**params, "before": before, "limit": limit + 1},
         )
         shown = rows[:limit]
-        following = cursors.written(listing, "", int(shown[-1][11])) if len(rows) > limit else None
-        return Page([_correction(row) for row in shown], total, following)
+        following = cursors.encode(listing, "", int(shown[-1][11])) if len(rows) > limit else None
+        return CorrectionPage([_from_row(row) for row in shown], total, following)
 
     return await vault.db.read(read)
 
 
-def _within(viewer: str, workspaces: Sequence[str]) -> tuple[str, dict[str, object]]:
+def _scope_condition(viewer: str, workspaces: Sequence[str]) -> tuple[str, dict[str, object]]:
     params: dict[str, object] = {"viewer": viewer, **{f"w{n}": name for n, name in enumerate(workspaces)}}
     some = f" AND c.workspace IN ({', '.join(f':w{n}' for n, _ in enumerate(workspaces))})" if workspaces else ""
-    return f"{_SEEN}{some}", params
+    return f"{_FROM_VISIBLE}{some}", params
 
 
-def waiting(tx: Reader, viewer: str, workspaces: Sequence[str], most: int) -> list[Correction]:
+def list_open(tx: Reader, viewer: str, workspaces: Sequence[str], most: int) -> list[Correction]:
     """The newest open ones. Of each principal in turn: however many one records, others are heard."""
-    where, params = _within(viewer, workspaces)
-    return _in_turn(tx, f"{where} AND c.status = 'open'", params, most)
+    where, params = _scope_condition(viewer, workspaces)
+    return _take_turns(tx, f"{where} AND c.status = 'open'", params, most)
 
 
-def about(tx: Reader, viewer: str, subjects: Sequence[str], most: int = ABOUT) -> list[Correction]:
+def find_about(tx: Reader, viewer: str, subjects: Sequence[str], most: int = MAX_ABOUT) -> list[Correction]:
     """Open ones of notes, by path, and memories, by id; of each principal in turn."""
     if not subjects:
         return []
     some = ", ".join(f":s{number}" for number, _ in enumerate(subjects))
     params = {"viewer": viewer, **{f"s{number}": each for number, each in enumerate(subjects)}}
-    where = f"{_SEEN} AND c.kind IN ('note', 'memory') AND c.subject IN ({some}) AND c.status = 'open'"
-    return _in_turn(tx, where, params, most)
+    where = f"{_FROM_VISIBLE} AND c.kind IN ('note', 'memory') AND c.subject IN ({some}) AND c.status = 'open'"
+    return _take_turns(tx, where, params, most)
 
 
-def _in_turn(tx: Reader, where: str, params: Params, most: int) -> list[Correction]:
+def _take_turns(tx: Reader, where: str, params: Params, most: int) -> list[Correction]:
     rows = tx.all(
         "SELECT * FROM (SELECT"
         f" {_COLUMNS}, ROW_NUMBER() OVER (PARTITION BY c.who ORDER BY c.seq DESC) AS turn FROM {where}) AS one"
         f" ORDER BY turn, seq DESC LIMIT {most:d}",
         params,
     )
-    return [_correction(row) for row in rows]
+    return [_from_row(row) for row in rows]
 
 
-def _correction(row: Row) -> Correction:
+def _from_row(row: Row) -> Correction:
     return Correction(*row[:11])
 
 
-def spoken(each: Correction) -> str:
+def describe_correction(each: Correction) -> str:
     """One correction in a line; what its author wrote stands in quotation marks."""
-    of = f" of {one_line(each.subject)}" if each.subject else ""
-    wrong, right = (one_line(text, TOLD).replace('"', "'") for text in (each.wrong, each.right))
-    return f'correction {each.id}{of} by {one_line(each.author, 60)}, {each.at[:10]}: not "{wrong}" but "{right}"'
+    of = f" of {to_one_line(each.subject)}" if each.subject else ""
+    wrong, right = (to_one_line(text, MAX_TEXT_TOLD).replace('"', "'") for text in (each.wrong, each.right))
+    return f'correction {each.id}{of} by {to_one_line(each.author, 60)}, {each.at[:10]}: not "{wrong}" but "{right}"'

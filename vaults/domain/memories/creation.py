@@ -8,10 +8,10 @@ from functools import partial
 
 from vaults.db.sql import Reader, Writer
 from vaults.domain.memories import commit_anchors, duplicate_merge, echoes, lifecycle, storage, store_hints
-from vaults.domain.memories.duplicate_merge import Known
+from vaults.domain.memories.duplicate_merge import KnownMemory
 from vaults.domain.memories.memory_model import Actor, MemoryFields
-from vaults.domain.memories.quotas import BOUNDLESS, Quota, counted
-from vaults.domain.memories.storage import OnDuplicate, Prepared, Stored
+from vaults.domain.memories.quotas import UNLIMITED, Quota, store_within_quota
+from vaults.domain.memories.storage import OnDuplicate, PreparedMemory, StoreResult
 from vaults.index import embeddings
 from vaults.vault import Vault
 
@@ -23,57 +23,59 @@ async def remember(
     *,
     on_duplicate: OnDuplicate = "return",
     key: str | None = None,
-    quota: Quota = BOUNDLESS,
-) -> Stored:
+    quota: Quota = UNLIMITED,
+) -> StoreResult:
     """Store one memory. The text is durable and found by keyword when this returns; the vector too, unless the
     model is slow or down (``embedding: pending``). The same request, by ``key`` or external id, and text just shown
     store nothing new (``duplicate_of``); the same text may add to its memory (``added``). ``quota`` may refuse."""
     vault.check_writable()
     prepared = storage.prepare(vault, actor, fields)
-    read = partial(_held, actor=actor, prepared=prepared, on_duplicate=on_duplicate, key=key)
+    read = partial(_find_stored, actor=actor, prepared=prepared, on_duplicate=on_duplicate, key=key)
     held, last = await vault.db.read(lambda tx: (read(tx), embeddings.last_change(tx)))
-    if held is not None and key is None and not _adds(held):
-        return _answer(held)
-    if held is None and on_duplicate == "return" and (echo := await echoes.echo_of(vault, actor, fields)):
+    if held is not None and key is None and not _has_additions(held):
+        return _to_result(held)
+    if held is None and on_duplicate == "return" and (echo := await echoes.find_echo(vault, actor, fields)):
         return echo
-    vectors = await _embedded(vault, prepared) if held is None else None
+    vectors = await _embed(vault, prepared) if held is None else None
     model = vault.shared.embedder.identity
-    prepared = await commit_anchors.anchored(vault, prepared)
-    found = await store_hints.of(vault, actor, prepared, vectors, last) if held is None else store_hints.NONE
+    prepared = await commit_anchors.add_current_commit(vault, prepared)
+    found = (
+        await store_hints.find_hints(vault, actor, prepared, vectors, last) if held is None else store_hints.NO_HINTS
+    )
 
-    def write(tx: Writer) -> Stored:
+    def write(tx: Writer) -> StoreResult:
         standing = read(tx)
-        again = lifecycle.retell(vault, tx, standing) if isinstance(standing, Known) else standing
+        again = lifecycle.merge_duplicate(vault, tx, standing) if isinstance(standing, KnownMemory) else standing
         if again is None:
-            again = _new(tx, actor, prepared, vectors, on_duplicate, model.key if model else None)
+            again = _store_new(tx, actor, prepared, vectors, on_duplicate, model.key if model else None)
             quota.room(tx, 0)
         if key is not None:
-            storage.remember_key(tx, actor, key, prepared, again.id)
+            storage.record_idempotency_key(tx, actor, key, prepared, again.id)
         return again
 
     # What is there already is no store, also when the quota is used up.
-    stored = await counted(BOUNDLESS if held is not None else quota, lambda: vault.db.write(write))
+    stored = await store_within_quota(UNLIMITED if held is not None else quota, lambda: vault.db.write(write))
     if stored.embedding == "pending":
-        vault.nudge()
+        vault.start_background_work()
     return found.told(stored)
 
 
-async def _embedded(vault: Vault, prepared: Prepared) -> Sequence[bytes] | None:
+async def _embed(vault: Vault, prepared: PreparedMemory) -> Sequence[bytes] | None:
     texts = [passage.embedded for passage in prepared.passages]
     vectors = await vault.embed_now(texts) if texts else None
     await vault.adopt_model()
     return vectors
 
 
-def _new(
+def _store_new(
     tx: Writer,
     actor: Actor,
-    prepared: Prepared,
+    prepared: PreparedMemory,
     vectors: Sequence[bytes] | None,
     on_duplicate: OnDuplicate,
     model: str | None,
-) -> Stored:
-    old = storage.duplicate(tx, actor, prepared) if on_duplicate == "supersede" else None
+) -> StoreResult:
+    old = storage.find_duplicate(tx, actor, prepared) if on_duplicate == "supersede" else None
     _, stored = storage.insert(tx, actor, prepared, vectors, model)
     if old is None:
         return stored
@@ -81,17 +83,17 @@ def _new(
     return replace(stored, duplicate_of=old.id)
 
 
-def _held(
-    tx: Reader, actor: Actor, prepared: Prepared, on_duplicate: OnDuplicate, key: str | None
-) -> Stored | Known | None:
+def _find_stored(
+    tx: Reader, actor: Actor, prepared: PreparedMemory, on_duplicate: OnDuplicate, key: str | None
+) -> StoreResult | KnownMemory | None:
     """What this request, or its id, stored before; else the memory that says the same, and what it takes on."""
-    held = storage.already(tx, actor, prepared, key)
-    return held or (duplicate_merge.known(tx, actor, prepared) if on_duplicate == "return" else None)
+    held = storage.find_by_request(tx, actor, prepared, key)
+    return held or (duplicate_merge.find_known(tx, actor, prepared) if on_duplicate == "return" else None)
 
 
-def _adds(held: Stored | Known) -> bool:
-    return isinstance(held, Known) and bool(held.stored.added)
+def _has_additions(held: StoreResult | KnownMemory) -> bool:
+    return isinstance(held, KnownMemory) and bool(held.stored.added)
 
 
-def _answer(held: Stored | Known) -> Stored:
-    return held.stored if isinstance(held, Known) else held
+def _to_result(held: StoreResult | KnownMemory) -> StoreResult:
+    return held.stored if isinstance(held, KnownMemory) else held

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from vaults.domain.memories.contradictions.statement_words import says_the_same, wording
+from vaults.domain.memories.contradictions.statement_words import count_words, says_the_same
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class ComparedMemory:
     """A memory as it is compared. ``key`` is equal for equal ones, ``scope`` for those that stand in for each other;
     ``times`` it was read; ``vector`` is None where it has none."""
 
@@ -23,7 +23,7 @@ class Candidate:
     vector: bytes | None
 
 
-def groups(candidates: Sequence[Candidate], near: float) -> list[list[Candidate]]:
+def group_duplicates(candidates: Sequence[ComparedMemory], near: float) -> list[list[ComparedMemory]]:
     """Those that say the same, together; in each group first the one that was read most, among these the oldest.
     ``near`` is the cosine from which two are compared by their words."""
     leader = list(range(len(candidates)))
@@ -33,16 +33,16 @@ def groups(candidates: Sequence[Candidate], near: float) -> list[list[Candidate]
             leader[number] = number = leader[leader[number]]
         return number
 
-    for one, other in (*_equal(candidates), *_alike(candidates, near)):
+    for one, other in (*_find_equal_pairs(candidates), *_find_similar_pairs(candidates, near)):
         leader[led(other)] = led(one)
-    found: dict[int, list[Candidate]] = defaultdict(list)
+    found: dict[int, list[ComparedMemory]] = defaultdict(list)
     for number, each in enumerate(candidates):
         found[led(number)].append(each)
     several = [sorted(group, key=lambda each: (-each.times, each.seq)) for group in found.values() if len(group) > 1]
     return sorted(several, key=lambda group: group[0].seq)
 
 
-def _equal(candidates: Sequence[Candidate]) -> Iterator[tuple[int, int]]:
+def _find_equal_pairs(candidates: Sequence[ComparedMemory]) -> Iterator[tuple[int, int]]:
     first: dict[tuple[str, str], int] = {}
     for number, each in enumerate(candidates):
         same = (each.scope, each.key or " ".join(each.text.split()).casefold())
@@ -50,7 +50,7 @@ def _equal(candidates: Sequence[Candidate]) -> Iterator[tuple[int, int]]:
             yield first[same], number
 
 
-def _alike(candidates: Sequence[Candidate], near: float) -> Iterator[tuple[int, int]]:
+def _find_similar_pairs(candidates: Sequence[ComparedMemory], near: float) -> Iterator[tuple[int, int]]:
     """Pairs of one scope whose meaning is near and whose words are nearly the same."""
     import numpy as np
 
@@ -65,6 +65,6 @@ def _alike(candidates: Sequence[Candidate], near: float) -> Iterator[tuple[int, 
             pair = numbers[int(one)], numbers[int(other)]
             for number in pair:
                 if number not in said:
-                    said[number] = wording(candidates[number].text)
+                    said[number] = count_words(candidates[number].text)
             if says_the_same(said[pair[0]], said[pair[1]]):
                 yield pair

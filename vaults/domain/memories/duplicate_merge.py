@@ -12,24 +12,24 @@ from typing import Any
 
 from vaults.db.sql import Reader
 from vaults.domain.memories import storage
-from vaults.domain.memories.memory_model import COLUMNS, WIDTH, Actor, Memory, bounded_json, from_row
-from vaults.domain.memories.storage import Prepared, Stored
+from vaults.domain.memories.memory_model import COLUMN_COUNT, COLUMNS, Actor, Memory, check_json_size, from_row
+from vaults.domain.memories.storage import PreparedMemory, StoreResult
 
-AT_MOST = 20
+MAX_ENTRIES = 20
 """Tags of a memory, and keywords."""
 
 FOREVER = "never"
 """When a memory expires that does not."""
 
-_FILLED = ("thread", "entity", "confidence", "anchor_commit", "external_id")
+_FILLED_IN = ("thread", "entity", "confidence", "anchor_commit", "external_id")
 """What is taken where there was none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownMemory:
     """The memory that says so already. ``stored`` is the answer; ``fields`` and ``tags`` are what it takes on."""
 
-    stored: Stored
+    stored: StoreResult
     seq: int
     fields: Mapping[str, Any]
     tags: Sequence[str]
@@ -49,27 +49,27 @@ class _Addition:
         self.fields[name] = self.added[name] = value
 
 
-def known(tx: Reader, actor: Actor, told: Prepared) -> Known | None:
+def find_known(tx: Reader, actor: Actor, told: PreparedMemory) -> KnownMemory | None:
     """The living memory that says what is told, if there is one."""
-    stored = storage.duplicate(tx, actor, told)
+    stored = storage.find_duplicate(tx, actor, told)
     if stored is None:
         return None
     row = tx.one(
         f"SELECT {COLUMNS}, m.title_derived, m.stored_by, m.seq FROM memories m WHERE m.id = :id", {"id": stored.id}
     )
     assert row is not None
-    held, derived, own = from_row(row), bool(row[WIDTH]), row[WIDTH + 1] == actor.identity
-    addition = _addition(held, told, titled=not derived)
+    held, derived, own = from_row(row), bool(row[COLUMN_COUNT]), row[COLUMN_COUNT + 1] == actor.identity
+    addition = _find_addition(held, told, titled=not derived)
     if own and held.author == told.author:
         answer = replace(stored, added=addition.added or None, kept=addition.kept or None)
-        return Known(answer, int(row[WIDTH + 2]), addition.fields, addition.tags)
+        return KnownMemory(answer, int(row[COLUMN_COUNT + 2]), addition.fields, addition.tags)
     left = {name: getattr(held, name) for name in addition.added} | addition.kept
-    return Known(replace(stored, kept=left or None), int(row[WIDTH + 2]), {}, [])
+    return KnownMemory(replace(stored, kept=left or None), int(row[COLUMN_COUNT + 2]), {}, [])
 
 
-def _addition(held: Memory, told: Prepared, *, titled: bool) -> _Addition:
+def _find_addition(held: Memory, told: PreparedMemory, *, titled: bool) -> _Addition:
     addition, fields = _Addition(), told.fields
-    given = {name: getattr(fields, name) for name in _FILLED} | {"occurred_at": told.occurred_at}
+    given = {name: getattr(fields, name) for name in _FILLED_IN} | {"occurred_at": told.occurred_at}
     for name, value in given.items():
         _fill(addition, name, getattr(held, name), value)
     _fill(addition, "type", None if held.type == "raw" else held.type, None if fields.type == "raw" else fields.type)
@@ -81,11 +81,11 @@ def _addition(held: Memory, told: Prepared, *, titled: bool) -> _Addition:
     ):
         if now != then:
             addition.kept[name] = then
-    addition.tags = _listed(addition, "tags", held.tags, fields.tags)
-    if words := _listed(addition, "keywords", held.keywords, fields.keywords):
+    addition.tags = _new_entries(addition, "tags", held.tags, fields.tags)
+    if words := _new_entries(addition, "keywords", held.keywords, fields.keywords):
         addition.fields["keywords"] = [*held.keywords, *words]
-    _describe(addition, held.metadata, fields.metadata)
-    _extend(addition, held.expires_at, told.expires_at)
+    _add_metadata(addition, held.metadata, fields.metadata)
+    _extend_expiry(addition, held.expires_at, told.expires_at)
     return addition
 
 
@@ -98,10 +98,10 @@ def _fill(addition: _Addition, name: str, held: Any, told: Any) -> None:
         addition.kept[name] = held
 
 
-def _listed(addition: _Addition, name: str, held: Sequence[str], told: Sequence[str]) -> list[str]:
+def _new_entries(addition: _Addition, name: str, held: Sequence[str], told: Sequence[str]) -> list[str]:
     """Those of ``told`` that are new, as far as there is room."""
     fresh = [each for each in dict.fromkeys(told) if each not in held]
-    taken = fresh[: max(0, AT_MOST - len(held))]
+    taken = fresh[: max(0, MAX_ENTRIES - len(held))]
     if taken:
         addition.added[name] = taken
     if len(taken) < len(fresh):
@@ -109,7 +109,7 @@ def _listed(addition: _Addition, name: str, held: Sequence[str], told: Sequence[
     return taken
 
 
-def _describe(addition: _Addition, held: Mapping[str, Any], told: Mapping[str, Any]) -> None:
+def _add_metadata(addition: _Addition, held: Mapping[str, Any], told: Mapping[str, Any]) -> None:
     """Keys that are new, as far as there is room; a key that has a value keeps it."""
     whole, kept = dict(held), dict[str, Any]()
     for name, value in told.items():
@@ -117,7 +117,7 @@ def _describe(addition: _Addition, held: Mapping[str, Any], told: Mapping[str, A
             kept |= {name: held[name]} if held[name] != value else {}
             continue
         try:
-            whole = bounded_json({**whole, name: value}, 10)
+            whole = check_json_size({**whole, name: value}, 10)
         except ValueError:
             kept[name] = None
     if len(whole) > len(held):
@@ -127,7 +127,7 @@ def _describe(addition: _Addition, held: Mapping[str, Any], told: Mapping[str, A
         addition.kept["metadata"] = kept
 
 
-def _extend(addition: _Addition, held: str | None, told: str | None) -> None:
+def _extend_expiry(addition: _Addition, held: str | None, told: str | None) -> None:
     """Of two ends the later one counts: what was told without an end must not run out."""
     if held is None or (told is not None and told <= held):
         if told is not None and told != held:

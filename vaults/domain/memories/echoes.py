@@ -9,29 +9,31 @@ from __future__ import annotations
 from vaults.db.sql import Reader
 from vaults.domain.memories import storage
 from vaults.domain.memories.memory_model import Actor, MemoryFields
-from vaults.domain.memories.storage import Stored
+from vaults.domain.memories.storage import StoreResult
 from vaults.vault import Vault
 
-NOTED = "the note says so already; to keep it as a memory all the same, pass on_duplicate: store"
-SHOWN = "it was just read from there; to keep it twice all the same, pass on_duplicate: store"
+IN_NOTE_WARNING = "the note says so already; to keep it as a memory all the same, pass on_duplicate: store"
+JUST_READ_WARNING = "it was just read from there; to keep it twice all the same, pass on_duplicate: store"
 
 
-async def echo_of(vault: Vault, actor: Actor, fields: MemoryFields) -> Stored | None:
+async def find_echo(vault: Vault, actor: Actor, fields: MemoryFields) -> StoreResult | None:
     """What the actor was shown with just this text, if it is still there: a memory, or a note by its path."""
     within_s = vault.shared.hygiene.echo_s
     if not within_s or fields.parent is not None:
         return None
-    source = vault.retrieved.source_of(actor.identity, fields.content, within_s)
+    source = vault.shown_texts.find_shown_source(actor.identity, fields.content, within_s)
     if source is None:
         return None
-    return await vault.db.read(lambda tx: _standing(tx, actor, source, fields.visibility))
+    return await vault.db.read(lambda tx: _find_still_there(tx, actor, source, fields.visibility))
 
 
-def _standing(tx: Reader, actor: Actor, source: str, visibility: str) -> Stored | None:
+def _find_still_there(tx: Reader, actor: Actor, source: str, visibility: str) -> StoreResult | None:
     """What is private stands in for nothing that the team is to know."""
-    memory = storage.living(tx, actor, source, visibility)
+    memory = storage.find_living(tx, actor, source, visibility)
     if memory is not None:
-        memory.warnings.append(SHOWN)
+        memory.warnings.append(JUST_READ_WARNING)
         return memory
     row = tx.one("SELECT path, title, created_at FROM notes WHERE path = ?", (source,))
-    return Stored(row[0], row[1], row[2], "ready", duplicate_of=row[0], warnings=[NOTED]) if row else None
+    return (
+        StoreResult(row[0], row[1], row[2], "ready", duplicate_of=row[0], warnings=[IN_NOTE_WARNING]) if row else None
+    )

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from vaults.db.sql import Reader, Row, Writer
-from vaults.domain.memories.memory_model import derived_title, hashed
+from vaults.domain.memories.memory_model import derive_title, hash_parts
 from vaults.index import embeddings, facets, passages
-from vaults.index.items import Item
+from vaults.index.items import SearchItem
 from vaults.index.passages import Passage
 
 KIND = "memory"
@@ -23,10 +23,10 @@ ORPHANED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class MemorySource:
     """A memory as the indexes read it. ``title`` is empty when it only repeats the content."""
 
-    item: Item
+    item: SearchItem
     title: str
     content: str
     labels: list[str]
@@ -35,7 +35,7 @@ class Source:
 
     def cut(self, passage_tokens: int) -> list[Passage]:
         """Its passages."""
-        return passages.passages_of(self.title, self.content, self.labels, passage_tokens)
+        return passages.cut_passages(self.title, self.content, self.labels, passage_tokens)
 
 
 _SELECT = (
@@ -46,25 +46,25 @@ _SELECT = (
 )
 
 
-def source(tx: Reader, seq: int) -> Source:
+def load_source(tx: Reader, seq: int) -> MemorySource:
     """The memory with this number, which must be there."""
     row = tx.one(f"{_SELECT} WHERE m.seq = ?", (seq,))
     assert row is not None
-    return _source(row)
+    return _from_row(row)
 
 
-def sources(tx: Reader, after: int, limit: int) -> list[Source]:
+def load_sources(tx: Reader, after: int, limit: int) -> list[MemorySource]:
     """The next memories by number."""
-    return [_source(row) for row in tx.all(f"{_SELECT} WHERE m.seq > ? ORDER BY m.seq LIMIT ?", (after, limit))]
+    return [_from_row(row) for row in tx.all(f"{_SELECT} WHERE m.seq > ? ORDER BY m.seq LIMIT ?", (after, limit))]
 
 
-def _source(row: Row) -> Source:
+def _from_row(row: Row) -> MemorySource:
     seq, title, derived, content, content_hash, tags, keywords, metadata, entity, author, stored_by, visibility = row[
         :12
     ]
     tags, keywords = json.loads(tags), json.loads(keywords)
     hidden, expires_at, workspace, kind_of, tier, thread, applies_to, parent, position, at, modified_at = row[12:]
-    item = Item(
+    item = SearchItem(
         kind=KIND,
         number=int(seq),
         source_hash=content_hash,
@@ -83,47 +83,47 @@ def _source(row: Row) -> Source:
         author=author,
         entity=entity,
     )
-    labels = labels_of(tags, keywords, entity, author)
-    return Source(item, "" if derived else title, content, labels, tags, json.loads(metadata))
+    labels = to_labels(tags, keywords, entity, author)
+    return MemorySource(item, "" if derived else title, content, labels, tags, json.loads(metadata))
 
 
-def labels_of(tags: Sequence[str], keywords: Sequence[str], entity: str | None, author: str) -> list[str]:
+def to_labels(tags: Sequence[str], keywords: Sequence[str], entity: str | None, author: str) -> list[str]:
     """Words a memory is found by beside its text."""
     return [*tags, *keywords, entity or "", author]
 
 
 def content_hash(title: str, content: str, labels: Sequence[str]) -> str:
     """What a memory's passages are cut from, as one digest."""
-    return hashed(title, content, labels)
+    return hash_parts(title, content, labels)
 
 
-def true_hash(source: Source) -> str:
+def expected_hash(source: MemorySource) -> str:
     """The digest that the memory should carry."""
-    return content_hash(source.title or derived_title(source.content), source.content, source.labels)
+    return content_hash(source.title or derive_title(source.content), source.content, source.labels)
 
 
 def index(
-    tx: Writer, source: Source, cut: Sequence[Passage], vectors: Sequence[bytes] | None, model: str | None
+    tx: Writer, source: MemorySource, cut: Sequence[Passage], vectors: Sequence[bytes] | None, model: str | None
 ) -> bool:
     """Make ``cut`` the memory's passages, with vectors given, known or owed; whether all have theirs now."""
     numbers = passages.store(tx, source.item, cut)
     facets.store(tx, KIND, source.item.number, source.tags, source.metadata)
     texts = dict(zip(numbers, (passage.text_hash for passage in cut), strict=True))
     if model is None:
-        embeddings.owe(tx, numbers)
+        embeddings.enqueue(tx, numbers)
         return False
     if vectors is None:
-        for number in embeddings.settled(tx, model, numbers):
+        for number in embeddings.find_current(tx, model, numbers):
             del texts[number]
-        held = embeddings.known(tx, model, list(texts.values()))
+        held = embeddings.find_by_hash(tx, model, list(texts.values()))
     else:
         held = dict(zip(texts.values(), vectors, strict=True))
-    embeddings.put(tx, model, [(number, text, held[text]) for number, text in texts.items() if text in held])
+    embeddings.store(tx, model, [(number, text, held[text]) for number, text in texts.items() if text in held])
     owed = [number for number, text in texts.items() if text not in held]
-    embeddings.owe(tx, owed)
+    embeddings.enqueue(tx, owed)
     return not owed
 
 
-def describe(tx: Writer, seq: int) -> None:
+def refresh_passages(tx: Writer, seq: int) -> None:
     """Let the passages of a memory say what its row says now: it was archived, superseded, or found again."""
-    passages.describe(tx, source(tx, seq).item)
+    passages.update_columns(tx, load_source(tx, seq).item)

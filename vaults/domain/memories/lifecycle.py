@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from uuid_utils import uuid7
 
 from vaults import clock
-from vaults.advice import Advice, way
+from vaults.advice import Advice, tool_clause
 from vaults.db.sql import Reader, Writer
 from vaults.domain.memories import (
     commit_anchors,
@@ -25,32 +25,40 @@ from vaults.domain.memories import (
     storage,
 )
 from vaults.domain.memories.corrections import Correction
-from vaults.domain.memories.duplicate_merge import Known
-from vaults.domain.memories.memory_model import COLUMNS, WIDTH, Actor, Memory, MemoryFields, derived_title, from_row
-from vaults.domain.memories.quotas import BOUNDLESS, Quota, counted
-from vaults.domain.memories.relations import Link
-from vaults.domain.memories.storage import Stored
+from vaults.domain.memories.duplicate_merge import KnownMemory
+from vaults.domain.memories.memory_model import (
+    COLUMN_COUNT,
+    COLUMNS,
+    Actor,
+    Memory,
+    MemoryFields,
+    derive_title,
+    from_row,
+)
+from vaults.domain.memories.quotas import UNLIMITED, Quota, store_within_quota
+from vaults.domain.memories.relations import MemoryRelation
+from vaults.domain.memories.storage import StoreResult
 from vaults.domain.secrets import redaction
 from vaults.errors import AlreadyExists, Conflict, Forbidden, InvalidArgument, NotFound, StorageFull
 from vaults.index import passages
-from vaults.vault import Chore, Vault
+from vaults.vault import BackgroundJob, Vault
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class MemoryLookup:
     """Memories asked for by id: those found, in the order asked, with their links, and the ids of the rest.
     ``warnings``: open corrections of them."""
 
     memories: list[Memory]
-    links: list[Link]
+    links: list[MemoryRelation]
     missing: list[str]
     warnings: list[str] = field(default_factory=list)
 
 
-async def get(vault: Vault, actor: Actor, ids: Sequence[str]) -> Opened:
+async def get(vault: Vault, actor: Actor, ids: Sequence[str]) -> MemoryLookup:
     """Whole memories by id, archived and superseded ones included. Counts as a use of each."""
 
-    def read(tx: Reader) -> tuple[dict[str, tuple[int, Memory]], list[Link], list[Correction]]:
+    def read(tx: Reader) -> tuple[dict[str, tuple[int, Memory]], list[MemoryRelation], list[Correction]]:
         found = {}
         for memory_id in ids:
             row = tx.one(
@@ -59,36 +67,36 @@ async def get(vault: Vault, actor: Actor, ids: Sequence[str]) -> Opened:
                 (memory_id, actor.identity),
             )
             if row is not None:
-                found[memory_id] = (int(row[WIDTH]), from_row(row))
-        faded = confidence_decay.shown(tx, list(found.values()), vault.shared.hygiene)
-        links = relations.of(tx, [seq for seq, _ in faded], actor)
-        return dict(zip(found, faded, strict=True)), links, corrections.about(tx, actor.identity, list(found))
+                found[memory_id] = (int(row[COLUMN_COUNT]), from_row(row))
+        faded = confidence_decay.with_current_confidence(tx, list(found.values()), vault.shared.hygiene)
+        links = relations.find_relations(tx, [seq for seq, _ in faded], actor)
+        return dict(zip(found, faded, strict=True)), links, corrections.find_about(tx, actor.identity, list(found))
 
     found, links, wrong = await vault.db.read(read)
-    vault.accesses.update(seq for seq, _ in found.values())
-    vault.retrieved.note(actor.identity, ((memory.content, memory.id) for _, memory in found.values()))
+    vault.access_counts.update(seq for seq, _ in found.values())
+    vault.shown_texts.note(actor.identity, ((memory.content, memory.id) for _, memory in found.values()))
     ordered = [found[memory_id][1] for memory_id in dict.fromkeys(ids) if memory_id in found]
     missing = [memory_id for memory_id in dict.fromkeys(ids) if memory_id not in found]
-    return Opened(ordered, links, missing, list(map(corrections.spoken, wrong)))
+    return MemoryLookup(ordered, links, missing, list(map(corrections.describe_correction, wrong)))
 
 
 async def forget(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
     """Archive memories: kept, but found only where ``include_archived`` is asked for. Raises ``NotFound`` for an id
     that is not there, and then archives none."""
-    reason = redaction.guard({"reason": reason}, vault.shared.hygiene).fields["reason"]
+    reason = redaction.refuse_or_redact({"reason": reason}, vault.shared.hygiene).fields["reason"]
     await vault.make_room()
 
     def write(tx: Writer) -> list[str]:
         done = []
         for memory_id in dict.fromkeys(ids):
-            put_away(tx, storage.find(tx, memory_id, actor), reason)
+            archive(tx, storage.find_visible(tx, memory_id, actor), reason)
             done.append(memory_id)
         return done
 
     return await vault.db.write(write)
 
 
-def put_away(tx: Writer, seq: int, reason: str | None) -> str:
+def archive(tx: Writer, seq: int, reason: str | None) -> str:
     """Archive the memory with this number, which must be there; returns its id."""
     now = clock.now()
     tx.run(
@@ -96,18 +104,18 @@ def put_away(tx: Writer, seq: int, reason: str | None) -> str:
         " WHERE seq = ? AND archived_at IS NULL",
         (now, reason, now, seq),
     )
-    indexing.describe(tx, seq)
+    indexing.refresh_passages(tx, seq)
     return str(tx.value("SELECT id FROM memories WHERE seq = ?", (seq,)))
 
 
 async def purge(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
     """Delete memories for good: rows, passages, vectors, words of the text index, and their bytes in the file. An
     audit row with ids and reason stays. Raises ``NotFound`` for an id that is not there, and then deletes none."""
-    reason = redaction.guard({"reason": reason}, vault.shared.hygiene).fields["reason"]
+    reason = redaction.refuse_or_redact({"reason": reason}, vault.shared.hygiene).fields["reason"]
     await vault.make_room()
     # To merge the text index at once takes as much room as it has.
     at_once = vault.has_room_for(2 * vault.db.path.stat().st_size)
-    tidy = passages.erase_traces if at_once else _owe_erasing
+    tidy = passages.erase_traces if at_once else _request_erasure
     deletion = partial(_purge, actor=actor, ids=list(dict.fromkeys(ids)), reason=reason, tidy=tidy)
     done = await vault.db.write(deletion)
     await vault.projection.erase_removed()
@@ -121,8 +129,8 @@ async def purge(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | No
 def _purge(
     tx: Writer, actor: Actor, ids: Sequence[str], reason: str | None, tidy: Callable[[Writer], None]
 ) -> list[str]:
-    seqs = {memory_id: storage.find(tx, memory_id, actor) for memory_id in ids}
-    passages.remove(tx, indexing.KIND, list(seqs.values()))
+    seqs = {memory_id: storage.find_visible(tx, memory_id, actor) for memory_id in ids}
+    passages.remove_items(tx, indexing.KIND, list(seqs.values()))
     for memory_id, seq in seqs.items():
         tx.run("DELETE FROM idempotency_keys WHERE memory = ?", (memory_id,))
         tx.run("DELETE FROM corrections WHERE subject = ?", (memory_id,))
@@ -131,7 +139,7 @@ def _purge(
         back = tx.all("SELECT seq FROM memories WHERE superseded_by = ?", (memory_id,))
         tx.run("UPDATE memories SET superseded_by = NULL WHERE superseded_by = ?", (memory_id,))
         for row in back:
-            indexing.describe(tx, int(row[0]))
+            indexing.refresh_passages(tx, int(row[0]))
         tx.run("UPDATE memories SET supersedes = NULL WHERE supersedes = ?", (memory_id,))
         tx.run(
             "INSERT INTO audit (at, who, action, target, reason) VALUES (?, ?, 'purge', ?, ?)",
@@ -141,26 +149,26 @@ def _purge(
     return list(seqs)
 
 
-def _owe_erasing(tx: Writer) -> None:
+def _request_erasure(tx: Writer) -> None:
     tx.run(
         "INSERT INTO vault_info (key, value) VALUES ('erase', :mark) ON CONFLICT (key) DO UPDATE SET value = :mark",
         {"mark": str(uuid7())},
     )
 
 
-def is_erasing_owed(tx: Reader) -> bool:
+def is_erasure_pending(tx: Reader) -> bool:
     """Whether words of purged memories still stand in the file, for want of room."""
-    return _erasing_owed(tx) is not None
+    return _pending_erasure(tx) is not None
 
 
-def _erasing_owed(tx: Reader) -> str | None:
+def _pending_erasure(tx: Reader) -> str | None:
     mark = tx.value("SELECT value FROM vault_info WHERE key = 'erase'")
     return None if mark is None else str(mark)
 
 
 async def _erase(vault: Vault) -> None:
     """Write over them in small steps, each of which uses the room of those before. Raises ``StorageFull``."""
-    mark, step = await vault.db.read(_erasing_owed), 0
+    mark, step = await vault.db.read(_pending_erasure), 0
     if mark is None:
         return
     vault.check_writable()
@@ -173,11 +181,11 @@ async def _erase(vault: Vault) -> None:
     await vault.db.checkpoint()
 
 
-ERASE = Chore(is_erasing_owed, _erase)
+ERASE = BackgroundJob(is_erasure_pending, _erase)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MemoryChange:
     """What to change; None leaves a field as it is. ``archived`` moves in or out of the archive."""
 
     fields: dict[str, Any]
@@ -187,25 +195,25 @@ class Change:
     expected_version: int | None = None
 
 
-async def update(vault: Vault, actor: Actor, memory_id: str, change: Change, quota: Quota = BOUNDLESS) -> Memory:
+async def update(vault: Vault, actor: Actor, memory_id: str, change: MemoryChange, quota: Quota = UNLIMITED) -> Memory:
     """Change fields of a memory. Raises ``NotFound``; ``Conflict`` with the current version when it is not the
     expected one; ``InvalidArgument`` for a value that does not fit, or holds a secret."""
     vault.check_writable()
     change, warnings = _without_secrets(vault, change)
 
     def write(tx: Writer) -> Memory:
-        seq = storage.find(tx, memory_id, actor)
-        current = _current(tx, seq)
+        seq = storage.find_visible(tx, memory_id, actor)
+        current = _read_current(tx, seq)
         if change.expected_version is not None and change.expected_version != current.version:
             raise Conflict(
                 f"the memory is at version {current.version}", hint="read it again", current_version=current.version
             )
         if change.fields.get("visibility") == "private":
-            _refuse_anothers(tx, seq, actor)
+            _check_own_private(tx, seq, actor)
         elif change.fields.get("visibility") == "shared":
-            _refuse_known(tx, seq)
+            _check_not_duplicate(tx, seq)
         changed = _apply(vault, tx, seq, current, change)
-        if set(_IDENTIFY) & change.fields.keys() and (same := storage.equal_to(tx, memory_id)):
+        if set(_IDENTITY_FIELDS) & change.fields.keys() and (same := storage.find_equal(tx, memory_id)):
             changed = replace(changed, warnings=[f"{same} says the same"])
         if change.archived is False and current.archived_at is not None:
             quota.room(tx, 0)  # back from the archive, it takes room again
@@ -213,12 +221,12 @@ async def update(vault: Vault, actor: Actor, memory_id: str, change: Change, quo
 
     await vault.adopt_model()
     changed = await vault.db.write(write)
-    vault.nudge()
+    vault.start_background_work()
     return replace(changed, warnings=[*warnings, *(changed.warnings or ())] or None)
 
 
-def _without_secrets(vault: Vault, change: Change) -> tuple[Change, list[str]]:
-    guarded = redaction.guard({**change.fields, "add_tags": list(change.add_tags)}, vault.shared.hygiene)
+def _without_secrets(vault: Vault, change: MemoryChange) -> tuple[MemoryChange, list[str]]:
+    guarded = redaction.refuse_or_redact({**change.fields, "add_tags": list(change.add_tags)}, vault.shared.hygiene)
     if not guarded.warnings:
         return change, []
     fields = dict(guarded.fields)
@@ -230,14 +238,15 @@ def _without_secrets(vault: Vault, change: Change) -> tuple[Change, list[str]]:
     return replace(change, fields=fields, add_tags=tags), guarded.warnings
 
 
-def _refuse_anothers(tx: Reader, seq: int, actor: Actor) -> None:
+def _check_own_private(tx: Reader, seq: int, actor: Actor) -> None:
     if tx.value("SELECT stored_by FROM memories WHERE seq = ?", (seq,)) != actor.identity:
         raise Forbidden(
-            "only who stored a memory can make it private", hint=Advice(way("store your own with remember", "remember"))
+            "only who stored a memory can make it private",
+            hint=Advice(tool_clause("store your own with remember", "remember")),
         )
 
 
-def _refuse_known(tx: Reader, seq: int) -> None:
+def _check_not_duplicate(tx: Reader, seq: int) -> None:
     taken = (
         "SELECT 1 FROM memories m JOIN memories o ON o.external_id = m.external_id AND o.seq <> m.seq"
         " WHERE m.seq = ? AND o.visibility = 'shared'"
@@ -246,19 +255,19 @@ def _refuse_known(tx: Reader, seq: int) -> None:
         raise AlreadyExists("a shared memory has the same external_id", hint="update that one instead")
 
 
-_IDENTIFY = ("content", "workspace", "parent", "position", "visibility")
-_PLAIN = (
+_IDENTITY_FIELDS = ("content", "workspace", "parent", "position", "visibility")
+_PLAIN_COLUMNS = (
     "type", "entity", "author", "thread", "applies_to", "parent", "position", "confidence", "visibility", "tier",
     "anchor_commit", "expires_at", "external_id",
 )  # fmt: skip
 
 
-def _apply(vault: Vault, tx: Writer, seq: int, current: Memory, change: Change) -> Memory:
+def _apply(vault: Vault, tx: Writer, seq: int, current: Memory, change: MemoryChange) -> Memory:
     given = change.fields
-    columns: dict[str, Any] = {name: given[name] for name in _PLAIN if name in given}
+    columns: dict[str, Any] = {name: given[name] for name in _PLAIN_COLUMNS if name in given}
     content = given.get("content", current.content)
     derived = bool(tx.value("SELECT title_derived FROM memories WHERE seq = ?", (seq,))) and "title" not in given
-    title = given.get("title") or (derived_title(content) if derived else current.title)
+    title = given.get("title") or (derive_title(content) if derived else current.title)
     tags = [tag for tag in given.get("tags", current.tags) if tag not in change.remove_tags]
     tags = list(dict.fromkeys([*tags, *change.add_tags]))
     if len(tags) > 20:
@@ -267,28 +276,28 @@ def _apply(vault: Vault, tx: Writer, seq: int, current: Memory, change: Change) 
     for name, value in (("tags", tags), ("keywords", keywords), ("metadata", given.get("metadata", current.metadata))):
         columns[name] = json.dumps(value, ensure_ascii=False)
     if "occurred_at" in given:
-        columns["occurred_at"] = clock.parsed(given["occurred_at"], "occurred_at")
+        columns["occurred_at"] = clock.parse(given["occurred_at"], "occurred_at")
     if "ttl_days" in given:
-        columns["expires_at"] = clock.in_days(given["ttl_days"])
+        columns["expires_at"] = clock.days_from_now(given["ttl_days"])
     if "workspace" in given:
         columns["workspace"] = given["workspace"]
     if change.archived is not None:
         columns["archived_at"] = clock.now() if change.archived else None
     author, entity = columns.get("author", current.author), columns.get("entity", current.entity)
-    labels = indexing.labels_of(tags, keywords, entity, author)
+    labels = indexing.to_labels(tags, keywords, entity, author)
     columns |= {"title": title, "title_derived": int(derived), "content": content, "updated_at": clock.now()}
     columns["content_hash"] = indexing.content_hash(title, content, labels)
-    if any(given.get(name, getattr(current, name)) != getattr(current, name) for name in _IDENTIFY):
-        columns["duplicate_key"] = _key_now(tx, seq, current, columns | {"content": content})
+    if any(given.get(name, getattr(current, name)) != getattr(current, name) for name in _IDENTITY_FIELDS):
+        columns["duplicate_key"] = _new_duplicate_key(tx, seq, current, columns | {"content": content})
     sets = ", ".join(f"{name} = :{name}" for name in columns)
     tx.run(f"UPDATE memories SET {sets}, version = version + 1 WHERE seq = :seq", {**columns, "seq": seq})
-    model, source = vault.shared.embedder.identity, indexing.source(tx, seq)
+    model, source = vault.shared.embedder.identity, indexing.load_source(tx, seq)
     cut = source.cut(vault.shared.index.passage_tokens)
     indexing.index(tx, source, cut, None, model.key if model else None)
-    return _current(tx, seq)
+    return _read_current(tx, seq)
 
 
-def _key_now(tx: Reader, seq: int, current: Memory, columns: dict[str, Any]) -> str | None:
+def _new_duplicate_key(tx: Reader, seq: int, current: Memory, columns: dict[str, Any]) -> str | None:
     """What a changed memory is a duplicate of from now on. Parts of a conversation may rightly be equal."""
     workspace, visibility, parent = (
         columns.get(name, getattr(current, name)) for name in ("workspace", "visibility", "parent")
@@ -299,16 +308,16 @@ def _key_now(tx: Reader, seq: int, current: Memory, columns: dict[str, Any]) -> 
     return storage.duplicate_key(columns["content"], workspace, None, None, owner)
 
 
-def retell(vault: Vault, tx: Writer, told: Known) -> Stored:
+def merge_duplicate(vault: Vault, tx: Writer, told: KnownMemory) -> StoreResult:
     """Let a memory that was told again take on what is new."""
     if not told.stored.added:
         return told.stored
-    changed = _apply(vault, tx, told.seq, _current(tx, told.seq), Change(dict(told.fields), told.tags))
+    changed = _apply(vault, tx, told.seq, _read_current(tx, told.seq), MemoryChange(dict(told.fields), told.tags))
     owed = "title" in told.fields  # the only part of it that is embedded
     return replace(told.stored, title=changed.title, embedding="pending" if owed else told.stored.embedding)
 
 
-def _current(tx: Reader, seq: int) -> Memory:
+def _read_current(tx: Reader, seq: int) -> Memory:
     row = tx.one(f"SELECT {COLUMNS} FROM memories m WHERE m.seq = ?", (seq,))
     if row is None:
         raise NotFound("no such memory")
@@ -324,11 +333,11 @@ def mark_superseded(tx: Writer, old_id: str, new_id: str, reason: str | None) ->
         (new_id, reason, now, old_id),
     )
     tx.run("UPDATE memories SET supersedes = COALESCE(supersedes, ?) WHERE id = ?", (old_id, new_id))
-    indexing.describe(tx, int(tx.value("SELECT seq FROM memories WHERE id = ?", (old_id,))))
+    indexing.refresh_passages(tx, int(tx.value("SELECT seq FROM memories WHERE id = ?", (old_id,))))
 
 
 @dataclass(frozen=True, slots=True)
-class Replacement:
+class MemoryReplacement:
     """What takes the place of a memory, and why."""
 
     content: str
@@ -337,8 +346,8 @@ class Replacement:
 
 
 async def supersede(
-    vault: Vault, actor: Actor, memory_id: str, new: Replacement, quota: Quota = BOUNDLESS
-) -> storage.Stored:
+    vault: Vault, actor: Actor, memory_id: str, new: MemoryReplacement, quota: Quota = UNLIMITED
+) -> storage.StoreResult:
     """Store a new version that takes the place of ``memory_id`` and keeps its other fields; where a memory says so
     already, that one does. Raises ``NotFound``, and ``Conflict`` when something else took its place already."""
     vault.check_writable()
@@ -350,27 +359,27 @@ async def supersede(
     more = ("parent", "position", "confidence", "visibility", "tier")
     values = {name: getattr(old, name) for name in (*kept, *more)}
     prepared = storage.prepare(vault, actor, MemoryFields(content=new.content, title=new.title, **values))
-    reason = redaction.guard({"reason": new.reason}, vault.shared.hygiene).fields["reason"]
-    prepared = await commit_anchors.anchored(vault, prepared)
+    reason = redaction.refuse_or_redact({"reason": new.reason}, vault.shared.hygiene).fields["reason"]
+    prepared = await commit_anchors.add_current_commit(vault, prepared)
     vectors = await vault.embed_now([passage.embedded for passage in prepared.passages])
     await vault.adopt_model()
     model = vault.shared.embedder.identity
 
-    def write(tx: Writer) -> storage.Stored:
-        seq = storage.find(tx, memory_id, actor)
-        by = _current(tx, seq).superseded_by
+    def write(tx: Writer) -> storage.StoreResult:
+        seq = storage.find_visible(tx, memory_id, actor)
+        by = _read_current(tx, seq).superseded_by
         if by is not None:
             raise Conflict("the memory was superseded already", hint="supersede the newer one", superseded_by=by)
-        told = duplicate_merge.known(tx, actor, prepared)
+        told = duplicate_merge.find_known(tx, actor, prepared)
         if told is not None and told.stored.id != memory_id:  # stored already, and found to contradict this one
-            stored = retell(vault, tx, told)
+            stored = merge_duplicate(vault, tx, told)
         else:
             _, stored = storage.insert(tx, actor, prepared, vectors, model.key if model else None)
         mark_superseded(tx, memory_id, stored.id, reason)
         quota.room(tx, 0)
         return stored
 
-    stored = await counted(quota, lambda: vault.db.write(write))
+    stored = await store_within_quota(quota, lambda: vault.db.write(write))
     if stored.embedding == "pending":
-        vault.nudge()
+        vault.start_background_work()
     return stored

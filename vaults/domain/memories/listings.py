@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 from vaults.db.sql import Reader
 from vaults.domain.memories import confidence_decay
-from vaults.domain.memories.memory_model import COLUMNS, WIDTH, Memory, from_row
+from vaults.domain.memories.memory_model import COLUMN_COUNT, COLUMNS, Memory, from_row
 from vaults.domain.paging import cursors, sealed_cursors, token_budget
-from vaults.search.filters import Filter
+from vaults.search.filters import SearchFilter
 from vaults.vault import Vault
 
-Order = Literal["newest", "oldest", "updated", "parent"]
+MemoryOrder = Literal["newest", "oldest", "updated", "parent"]
 
 _ORDERS: dict[str, tuple[str, str]] = {
     "newest": ("m.seq", "DESC"),
@@ -23,7 +23,7 @@ _ORDERS: dict[str, tuple[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class MemoryPage:
     """One page of memories. ``cursor`` asks for the next; None: there is none."""
 
     memories: list[Memory]
@@ -31,12 +31,14 @@ class Page:
     cursor: str | None
 
 
-async def listed(vault: Vault, only: Filter, order: Order, limit: int, cursor: str | None, max_tokens: int) -> Page:
+async def list_memories(
+    vault: Vault, only: SearchFilter, order: MemoryOrder, limit: int, cursor: str | None, max_tokens: int
+) -> MemoryPage:
     """Memories that pass a filter, page by page. A page follows the last row of the one before, so rows that come or
     go in between neither repeat nor hide others. Raises ``InvalidArgument`` for a cursor of another listing."""
     column, direction = _ORDERS[order]
     where, params = only.over_memories()
-    after = cursors.read(await sealed_cursors.opened(vault, cursor), order) if cursor else None
+    after = cursors.decode(await sealed_cursors.unseal(vault, cursor), order) if cursor else None
 
     def read(tx: Reader) -> tuple[list[tuple[Any, ...]], list[Memory], int]:
         total = int(tx.value(f"SELECT COUNT(*) FROM memories m WHERE {where}", params))
@@ -50,14 +52,20 @@ async def listed(vault: Vault, only: Filter, order: Order, limit: int, cursor: s
             f" ORDER BY {column} {direction}, m.seq {direction} LIMIT :limit",
             {**bound, "limit": limit + 1},
         )
-        found = [(int(row[WIDTH]), from_row(row)) for row in rows[:limit]]
-        return rows, [memory for _, memory in confidence_decay.shown(tx, found, vault.shared.hygiene)], total
+        found = [(int(row[COLUMN_COUNT]), from_row(row)) for row in rows[:limit]]
+        return (
+            rows,
+            [memory for _, memory in confidence_decay.with_current_confidence(tx, found, vault.shared.hygiene)],
+            total,
+        )
 
     rows, memories, total = await vault.db.read(read)
-    count = len(await token_budget.fitted(vault, memories, max_tokens))
-    vault.retrieved.note(only.viewer, ((memory.content, memory.id) for memory in memories[:count]))
+    count = len(await token_budget.fit_rows(vault, memories, max_tokens))
+    vault.shown_texts.note(only.viewer, ((memory.content, memory.id) for memory in memories[:count]))
     last = rows[count - 1] if count < len(rows) else None
     following = (
-        await sealed_cursors.sealed(vault, cursors.written(order, last[WIDTH + 1], last[WIDTH])) if last else None
+        await sealed_cursors.seal(vault, cursors.encode(order, last[COLUMN_COUNT + 1], last[COLUMN_COUNT]))
+        if last
+        else None
     )
-    return Page(memories[:count], total, following)
+    return MemoryPage(memories[:count], total, following)

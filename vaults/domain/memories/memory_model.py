@@ -44,7 +44,7 @@ def clean(text: str) -> str:
     return text
 
 
-def _filled(text: str) -> str:
+def _require_filled(text: str) -> str:
     if not text.strip():
         raise ValueError("must not be blank")
     return clean(text)
@@ -60,9 +60,9 @@ JSON_DEPTH = 32
 """Levels of JSON kept: more than people write, far fewer than any serialiser on the way back gives up at."""
 
 
-def bounded_json(value: dict[str, Any], kilobytes: int) -> dict[str, Any]:
+def check_json_size(value: dict[str, Any], kilobytes: int) -> dict[str, Any]:
     """The object, if it can be kept. Raises ``ValueError`` when it is too deep, too long as JSON, or none."""
-    if _depth(value) > JSON_DEPTH:
+    if _json_depth(value) > JSON_DEPTH:
         raise ValueError(f"must be at most {JSON_DEPTH} levels deep")
     try:
         size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8"))
@@ -74,16 +74,16 @@ def bounded_json(value: dict[str, Any], kilobytes: int) -> dict[str, Any]:
 
 
 def _metadata(value: dict[str, Any]) -> dict[str, Any]:
-    return bounded_json(value, 10)
+    return check_json_size(value, 10)
 
 
-def _full_commit(text: str) -> str:
+def _require_full_commit(text: str) -> str:
     if not re.fullmatch(r"(?:[0-9a-f]{40}|[0-9a-f]{64})", text.lower()):
         raise ValueError("must be a full commit id, 40 or 64 hexadecimal digits")
     return text.lower()
 
 
-def _depth(value: Any) -> int:
+def _json_depth(value: Any) -> int:
     """Levels of lists and objects. Level by level, not by recursion: the value may be as deep as a body is long."""
     depth, level = 0, [value]
     while level := [inner for inner in level if isinstance(inner, dict | list)]:
@@ -93,10 +93,10 @@ def _depth(value: Any) -> int:
 
 
 Text = Annotated[str, AfterValidator(clean)]
-Filled = Annotated[str, AfterValidator(_filled)]
+Filled = Annotated[str, AfterValidator(_require_filled)]
 LABEL = 200
-Label = Annotated[str, Field(min_length=1, max_length=LABEL), AfterValidator(_filled)]
-Tag = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_filled)]
+Label = Annotated[str, Field(min_length=1, max_length=LABEL), AfterValidator(_require_filled)]
+Tag = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_require_filled)]
 Content = Annotated[Filled, Field(max_length=51_200, description="what to remember; Markdown welcome")]
 Title = Annotated[Filled, Field(max_length=500, description="one line; cut from the content if absent")]
 Tags = Annotated[list[Tag], Field(max_length=20, description="labels to filter by")]
@@ -108,7 +108,7 @@ AppliesTo = Annotated[
 Confidence = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, description="0 guess … 1 certain")]
 Position = Annotated[int, Field(ge=0, le=2**53, description="place in the parent; default: after the last")]
 Commit = Annotated[
-    str, Field(max_length=64, description="full id of the commit it speaks of"), AfterValidator(_full_commit)
+    str, Field(max_length=64, description="full id of the commit it speaks of"), AfterValidator(_require_full_commit)
 ]
 TtlDays = Annotated[float, Field(gt=0, le=36_500, allow_inf_nan=False, description="days until it expires")]
 
@@ -195,17 +195,17 @@ COLUMNS = (
 )
 """The columns of ``Memory``, in its order, from alias ``m``."""
 
-WIDTH = COLUMNS.count(",") + 1
+COLUMN_COUNT = COLUMNS.count(",") + 1
 
 
 def from_row(row: Row) -> Memory:
     """A row that starts with ``COLUMNS`` as a value."""
-    values = list(row[:WIDTH])
+    values = list(row[:COLUMN_COUNT])
     values[4:7] = (json.loads(values[4]), json.loads(values[5]), json.loads(values[6]))
     return Memory(*values)
 
 
-def derived_title(content: str) -> str:
+def derive_title(content: str) -> str:
     """The first line with words in it, without Markdown marks, cut at a word."""
     line = next((line for line in content.splitlines() if re.search(r"\w", line)), content.strip())
     line = re.sub(r"^[\s#>*+\-]+", "", line).strip() or content.strip()[:TITLE_LENGTH]
@@ -215,7 +215,7 @@ def derived_title(content: str) -> str:
     return line[: space if space > TITLE_LENGTH // 2 else TITLE_LENGTH - 1].rstrip() + "…"
 
 
-def hashed(*parts: object) -> str:
+def hash_parts(*parts: object) -> str:
     """A digest of ``parts`` that no other list of parts shares."""
     return hashlib.sha256(json.dumps(parts, ensure_ascii=True, default=str).encode()).hexdigest()[:32]
 

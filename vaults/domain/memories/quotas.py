@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from vaults.db.sql import Reader
-from vaults.domain.memories.storage import Stored
+from vaults.domain.memories.storage import StoreResult
 from vaults.errors import StrongroomError
 
 
-class Taken(Protocol):
+class QuotaReservation(Protocol):
     """Stores that were counted before they happen."""
 
     @property
@@ -26,7 +26,7 @@ class Taken(Protocol):
 class Quota(Protocol):
     """Asked twice: before the work, and inside the transaction that stores, because many write at once."""
 
-    async def take(self, stores: int) -> Taken:
+    async def take(self, stores: int) -> QuotaReservation:
         """Count up to ``stores`` of them. Raises ``QuotaExceeded`` when not one is left."""
         ...
 
@@ -36,7 +36,7 @@ class Quota(Protocol):
         ...
 
 
-class _Plenty:
+class _UnlimitedReservation:
     """As many as are wanted."""
 
     def __init__(self, stores: int) -> None:
@@ -46,20 +46,20 @@ class _Plenty:
         """Nobody counts."""
 
 
-class Boundless:
+class Unlimited:
     """A quota that is never used up."""
 
-    async def take(self, stores: int) -> Taken:
-        return _Plenty(stores)
+    async def take(self, stores: int) -> QuotaReservation:
+        return _UnlimitedReservation(stores)
 
     def room(self, tx: Reader, more: int) -> int:  # noqa: ARG002  as every quota
         return more
 
 
-BOUNDLESS: Quota = Boundless()
+UNLIMITED: Quota = Unlimited()
 
 
-async def counted(quota: Quota, store: Callable[[], Awaitable[Stored]]) -> Stored:
+async def store_within_quota(quota: Quota, store: Callable[[], Awaitable[StoreResult]]) -> StoreResult:
     """Store one memory and count it, unless that fails or the memory was there already. A store that was cut off
     stays counted: it may have happened."""
     taken = await quota.take(1)

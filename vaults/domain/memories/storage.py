@@ -13,7 +13,15 @@ from uuid_utils import uuid7
 from vaults import clock
 from vaults.db.sql import Reader, Writer
 from vaults.domain.memories import indexing
-from vaults.domain.memories.memory_model import GLOBAL, LABEL, Actor, MemoryFields, derived_title, hashed, workspace_key
+from vaults.domain.memories.memory_model import (
+    GLOBAL,
+    LABEL,
+    Actor,
+    MemoryFields,
+    derive_title,
+    hash_parts,
+    workspace_key,
+)
 from vaults.domain.secrets import redaction
 from vaults.errors import Conflict, InvalidArgument, NotFound
 from vaults.index import passages
@@ -24,7 +32,7 @@ OnDuplicate = Literal["return", "store", "supersede"]
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class NearDuplicate:
     """A memory that says nearly the same; ``score`` is the cosine."""
 
     id: str
@@ -46,7 +54,7 @@ class Contradiction:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoreResult:
     """What became of a memory. ``duplicate_of`` is set when nothing new was stored, or what was superseded. ``added``:
     what a memory that was known took on, by field; ``kept``: what it holds where another value was told."""
 
@@ -57,13 +65,13 @@ class Stored:
     duplicate_of: str | None = None
     added: dict[str, Any] | None = None
     kept: dict[str, Any] | None = None
-    similar: list[Near] = field(default_factory=list)
+    similar: list[NearDuplicate] = field(default_factory=list)
     contradicts: list[Contradiction] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedMemory:
     """A memory ready to be written: fields settled, cut into passages. ``former_key``: its ``duplicate_key`` as it was
     made when what applies elsewhere counted as another memory; vaults hold such keys."""
 
@@ -84,34 +92,34 @@ class Prepared:
     warnings: tuple[str, ...] = ()
 
 
-def prepare(vault: Vault, actor: Actor, given: MemoryFields, created_at: str | None = None) -> Prepared:
+def prepare(vault: Vault, actor: Actor, given: MemoryFields, created_at: str | None = None) -> PreparedMemory:
     """Settle defaults and cut the passages. Pure but for the clock. Raises ``InvalidArgument``, also for secrets."""
     fields, warnings = _without_secrets(vault, given)
-    title = fields.title or derived_title(fields.content)
+    title = fields.title or derive_title(fields.content)
     workspace = workspace_key(fields.workspace or actor.workspace or GLOBAL)
     author = fields.author or actor.name[:LABEL]
-    labels = indexing.labels_of(fields.tags, fields.keywords, fields.entity, author)
-    return Prepared(
+    labels = indexing.to_labels(fields.tags, fields.keywords, fields.entity, author)
+    return PreparedMemory(
         fields=fields,
         title=title,
         title_derived=fields.title is None,
         workspace=workspace,
         author=author,
-        occurred_at=clock.parsed(fields.occurred_at, "occurred_at") if fields.occurred_at else None,
-        expires_at=clock.in_days(fields.ttl_days) if fields.ttl_days else None,
+        occurred_at=clock.parse(fields.occurred_at, "occurred_at") if fields.occurred_at else None,
+        expires_at=clock.days_from_now(fields.ttl_days) if fields.ttl_days else None,
         created_at=created_at or clock.now(),
         content_hash=indexing.content_hash(title, fields.content, labels),
-        duplicate_key=_key_of(actor, fields, workspace),
-        former_key=_former_key(actor, fields, workspace),
-        passages=passages.passages_of(fields.title or "", fields.content, labels, vault.shared.index.passage_tokens),
-        request_hash=hashed(fields.model_dump(mode="json"), actor.workspace),
+        duplicate_key=_duplicate_key(actor, fields, workspace),
+        former_key=_former_duplicate_key(actor, fields, workspace),
+        passages=passages.cut_passages(fields.title or "", fields.content, labels, vault.shared.index.passage_tokens),
+        request_hash=hash_parts(fields.model_dump(mode="json"), actor.workspace),
         anchor_commit=fields.anchor_commit,
         warnings=tuple(warnings),
     )
 
 
 def _without_secrets(vault: Vault, given: MemoryFields) -> tuple[MemoryFields, list[str]]:
-    guarded = redaction.guard(given.model_dump(), vault.shared.hygiene)
+    guarded = redaction.refuse_or_redact(given.model_dump(), vault.shared.hygiene)
     if not guarded.warnings:
         return given, []
     try:
@@ -125,21 +133,21 @@ def duplicate_key(content: str, workspace: str, parent: str | None, position: in
     conversation repeat each other rightly ("Thanks!"), so a part of a parent is a duplicate only at its position."""
     if parent is not None and position is None:
         return None
-    return hashed(_said(content), workspace, parent, position, owner)
+    return hash_parts(_normalize(content), workspace, parent, position, owner)
 
 
-def _key_of(actor: Actor, fields: MemoryFields, workspace: str) -> str | None:
+def _duplicate_key(actor: Actor, fields: MemoryFields, workspace: str) -> str | None:
     return duplicate_key(fields.content, workspace, fields.parent, fields.position, _owner(actor, fields))
 
 
-def _former_key(actor: Actor, fields: MemoryFields, workspace: str) -> str | None:
+def _former_duplicate_key(actor: Actor, fields: MemoryFields, workspace: str) -> str | None:
     if fields.parent is not None and fields.position is None:
         return None
     owner = _owner(actor, fields)
-    return hashed(_said(fields.content), workspace, fields.applies_to, fields.parent, fields.position, owner)
+    return hash_parts(_normalize(fields.content), workspace, fields.applies_to, fields.parent, fields.position, owner)
 
 
-def _said(content: str) -> str:
+def _normalize(content: str) -> str:
     return " ".join(content.split()).casefold()
 
 
@@ -147,7 +155,7 @@ def _owner(actor: Actor, fields: MemoryFields) -> str:
     return actor.identity if fields.visibility == "private" else ""
 
 
-def already(tx: Reader, actor: Actor, prepared: Prepared, key: str | None) -> Stored | None:
+def find_by_request(tx: Reader, actor: Actor, prepared: PreparedMemory, key: str | None) -> StoreResult | None:
     """The memory this very request stored before: by idempotency key, or by external id. Raises ``Conflict`` when
     the key was used for something else."""
     if key is not None:
@@ -157,38 +165,40 @@ def already(tx: Reader, actor: Actor, prepared: Prepared, key: str | None) -> St
         if row is not None:
             if row[0] != prepared.request_hash:
                 raise Conflict("the idempotency key was used for another memory", hint="use a new key", id=row[1])
-            return _held(tx, "m.id = :id", {"id": row[1]})
+            return _find_stored(tx, "m.id = :id", {"id": row[1]})
     external = prepared.fields.external_id
     if external is None:
         return None
     # What others keep private takes no id away: that it is taken would tell of it.
     seen = "m.external_id = :external AND (m.visibility = 'shared' OR m.stored_by = :viewer)"
-    return _held(tx, seen, {"external": external, "viewer": actor.identity})
+    return _find_stored(tx, seen, {"external": external, "viewer": actor.identity})
 
 
-_OWN = "(m.stored_by = :viewer AND m.author = :author)"
+_OWN_MEMORY = "(m.stored_by = :viewer AND m.author = :author)"
 
-_SAME = (
-    f"m.duplicate_key IN (:same, :former) AND ({_OWN} OR m.applies_to = :applies_to"
+_SAYS_THE_SAME = (
+    f"m.duplicate_key IN (:same, :former) AND ({_OWN_MEMORY} OR m.applies_to = :applies_to"
     " AND (m.expires_at IS NULL OR m.expires_at >= :until))"
 )
 """One's own, wherever it applies; another's that applies to the same, and lasts as long."""
 
 
-def duplicate(tx: Reader, actor: Actor, prepared: Prepared) -> Stored | None:
+def find_duplicate(tx: Reader, actor: Actor, prepared: PreparedMemory) -> StoreResult | None:
     """The living memory that says the same, if there is one: sooner one's own, and that which applies to the same."""
     if prepared.duplicate_key is None:
         return None
-    nearest = f"{_OWN} DESC, m.applies_to = :applies_to DESC, m.seq"
-    return _held(tx, f"{_SAME} AND {_LIVING}", _identity(actor, prepared) | {"now": clock.now()}, nearest)
+    nearest = f"{_OWN_MEMORY} DESC, m.applies_to = :applies_to DESC, m.seq"
+    return _find_stored(
+        tx, f"{_SAYS_THE_SAME} AND {_LIVING}", _identity(actor, prepared) | {"now": clock.now()}, nearest
+    )
 
 
-def is_told(tx: Reader, actor: Actor, prepared: Prepared) -> bool:
+def has_equal(tx: Reader, actor: Actor, prepared: PreparedMemory) -> bool:
     """Whether a memory says the same, be it archived or not."""
-    return tx.one(f"SELECT 1 FROM memories m WHERE {_SAME}", _identity(actor, prepared)) is not None
+    return tx.one(f"SELECT 1 FROM memories m WHERE {_SAYS_THE_SAME}", _identity(actor, prepared)) is not None
 
 
-def _identity(actor: Actor, prepared: Prepared) -> dict[str, str | None]:
+def _identity(actor: Actor, prepared: PreparedMemory) -> dict[str, str | None]:
     return {
         "same": prepared.duplicate_key,
         "former": prepared.former_key,
@@ -199,7 +209,7 @@ def _identity(actor: Actor, prepared: Prepared) -> dict[str, str | None]:
     }
 
 
-def equal_to(tx: Reader, memory_id: str) -> str | None:
+def find_equal(tx: Reader, memory_id: str) -> str | None:
     """The id of another living memory that says the same to the same people."""
     found: str | None = tx.value(
         f"SELECT m.id FROM memories m JOIN memories o ON o.duplicate_key = m.duplicate_key AND o.id = :id"
@@ -209,17 +219,19 @@ def equal_to(tx: Reader, memory_id: str) -> str | None:
     return found
 
 
-def living(tx: Reader, actor: Actor, memory_id: str, visibility: str) -> Stored | None:
+def find_living(tx: Reader, actor: Actor, memory_id: str, visibility: str) -> StoreResult | None:
     """A living memory that says already what was to be stored, to as many: the actor's own for what is private."""
     seen = "(m.visibility = 'shared' OR m.stored_by = :viewer AND :visibility = 'private')"
     params = {"id": memory_id, "viewer": actor.identity, "visibility": visibility, "now": clock.now()}
-    return _held(tx, f"m.id = :id AND {seen} AND {_LIVING}", params)
+    return _find_stored(tx, f"m.id = :id AND {seen} AND {_LIVING}", params)
 
 
 _LIVING = "m.archived_at IS NULL AND m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > :now)"
 
 
-def _held(tx: Reader, condition: str, params: Mapping[str, str | None], order: str = "m.seq") -> Stored | None:
+def _find_stored(
+    tx: Reader, condition: str, params: Mapping[str, str | None], order: str = "m.seq"
+) -> StoreResult | None:
     row = tx.one(
         "SELECT m.id, m.title, m.created_at, EXISTS (SELECT 1 FROM embedding_queue q JOIN passages p"
         " ON p.seq = q.passage WHERE p.kind = 'memory' AND p.item = m.seq) FROM memories m"
@@ -228,12 +240,12 @@ def _held(tx: Reader, condition: str, params: Mapping[str, str | None], order: s
     )
     if row is None:
         return None
-    return Stored(row[0], row[1], row[2], "pending" if row[3] else "ready", duplicate_of=row[0])
+    return StoreResult(row[0], row[1], row[2], "pending" if row[3] else "ready", duplicate_of=row[0])
 
 
 def insert(
-    tx: Writer, actor: Actor, prepared: Prepared, vectors: Sequence[bytes] | None, model: str | None
-) -> tuple[int, Stored]:
+    tx: Writer, actor: Actor, prepared: PreparedMemory, vectors: Sequence[bytes] | None, model: str | None
+) -> tuple[int, StoreResult]:
     """Write one memory with its passages, and its vectors or the debt of them."""
     fields, identity = prepared.fields, str(uuid7())
     seq = tx.insert(
@@ -257,12 +269,12 @@ def insert(
             "anchor_commit": prepared.anchor_commit, "created_at": prepared.created_at,
         },
     )  # fmt: skip
-    ready = indexing.index(tx, indexing.source(tx, seq), prepared.passages, vectors, model)
+    ready = indexing.index(tx, indexing.load_source(tx, seq), prepared.passages, vectors, model)
     embedding: Literal["ready", "pending"] = "ready" if ready else "pending"
-    return seq, Stored(identity, prepared.title, prepared.created_at, embedding, warnings=list(prepared.warnings))
+    return seq, StoreResult(identity, prepared.title, prepared.created_at, embedding, warnings=list(prepared.warnings))
 
 
-def remember_key(tx: Writer, actor: Actor, key: str, prepared: Prepared, memory: str) -> None:
+def record_idempotency_key(tx: Writer, actor: Actor, key: str, prepared: PreparedMemory, memory: str) -> None:
     """Record an idempotency key in the transaction it guards."""
     tx.run(
         "INSERT INTO idempotency_keys (stored_by, key, request_hash, memory, created_at) VALUES (?, ?, ?, ?, ?)"
@@ -271,7 +283,7 @@ def remember_key(tx: Writer, actor: Actor, key: str, prepared: Prepared, memory:
     )
 
 
-def find(tx: Reader, memory_id: str, actor: Actor) -> int:
+def find_visible(tx: Reader, memory_id: str, actor: Actor) -> int:
     """The number of a memory the actor may see. Raises ``NotFound``, alike for absent and for someone else's."""
     seq = tx.value(
         "SELECT seq FROM memories WHERE id = ? AND (visibility = 'shared' OR stored_by = ?)",

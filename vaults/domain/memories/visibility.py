@@ -8,7 +8,7 @@ from vaults.db.sql import Reader
 from vaults.vault import Vault
 
 
-async def seen_by(vault: Vault, ids: Collection[str]) -> Mapping[str, str | None]:
+async def find_sole_viewers(vault: Vault, ids: Collection[str]) -> Mapping[str, str | None]:
     """For each memory that exists the identity that alone may see it, None for everybody in the vault. Counts as no
     use of them."""
 

@@ -1,4 +1,4 @@
-"""From candidates to a pack: the stages stand in ``assemble``, in order. Pure but for the nonce."""
+"""From candidates to a pack: the stages stand in ``assemble_pack``, in order. Pure but for the nonce."""
 
 from __future__ import annotations
 
@@ -7,142 +7,146 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from vaults.domain.packs import rendering
-from vaults.domain.packs.budget_fit import fit
+from vaults.domain.packs.budget_fit import fit_to_budget
 from vaults.domain.packs.pack import (
     TOKENIZER,
-    Bond,
-    Budget,
-    Decision,
-    Evidence,
-    Form,
-    Gathered,
-    Left,
+    DroppedItem,
+    GatheredCandidates,
     Pack,
-    Part,
-    Piece,
+    PackBudget,
+    PackCandidate,
+    PackDecision,
+    PackFormat,
+    PackItem,
+    PackLink,
+    PackPart,
 )
-from vaults.domain.packs.selection import judge, label, left_out
-from vaults.domain.packs.token_counts import COUNTS
+from vaults.domain.packs.selection import bounded_title, select_candidates, to_dropped
+from vaults.domain.packs.token_counts import TOKEN_COUNTS
 from vaults.domain.text.sanitize import MARK
 from vaults.search import tokenizer
 
-NAMED = 50
+MAX_NAMED = 50
 """Candidates that ``dropped`` names at most."""
 
-APART = 0.04
+RESERVED_SHARE = 0.04
 """Share of a budget that is kept for links, and in JSON as much again for ``dropped``, where there is any."""
 
-EDGE = 12
+LIST_OVERHEAD = 12
 """Tokens of a list's own words."""
 
-MANY = 1_000
+MAX_CANDIDATES = 1_000
 """As many candidates as there may be: its digits are kept free beside a prompt."""
 
-SLACK = 8
+AGE_SLACK = 8
 """Tokens by which the text of a pack may differ that is made anew: ages pass."""
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class PackTarget:
     """What a pack is made for. ``now``: the stored form of the present. ``aim``: tokens beyond which there is no need
     to go."""
 
     total: int
-    form: Form
+    form: PackFormat
     now: str
     aim: int
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class PackChoice:
     """A pack, the pieces in it, and every candidate that is not, with the reason."""
 
     pack: Pack
-    kept: list[Piece]
-    left: list[Left]
+    kept: list[PackCandidate]
+    left: list[DroppedItem]
 
 
 @dataclass(frozen=True, slots=True)
-class _Size:
+class _CandidateCost:
     """What pieces cost in one form."""
 
-    frame: Frame
+    frame: PackTarget
 
-    def cost(self, piece: Piece) -> int:
+    def cost(self, piece: PackCandidate) -> int:
         each = piece.evidence
         if self.frame.form == "json":
             if piece.part == "state":
-                return COUNTS.of(f", {json.dumps(each.title, ensure_ascii=False)}: {each.text}")
-            return COUNTS.of(f", {rendering.spaced(each)}")
+                return TOKEN_COUNTS.of(f", {json.dumps(each.title, ensure_ascii=False)}: {each.text}")
+            return TOKEN_COUNTS.of(f", {rendering.to_spaced_json(each)}")
         if piece.part == "state":
-            return COUNTS.of(_escaped(f"\n{each.title}: {each.text}"))
-        head = rendering.header(each, 1, self.frame.now)
-        return COUNTS.of(_escaped(f"\n{head}")) + COUNTS.of(_escaped(f"\n{rendering.body(each)}"))
+            return TOKEN_COUNTS.of(_escape_json(f"\n{each.title}: {each.text}"))
+        head = rendering.render_header(each, 1, self.frame.now)
+        return TOKEN_COUNTS.of(_escape_json(f"\n{head}")) + TOKEN_COUNTS.of(
+            _escape_json(f"\n{rendering.render_body(each)}")
+        )
 
 
-def _escaped(text: str) -> str:
+def _escape_json(text: str) -> str:
     """A text as it stands in JSON: line feeds and quotes cost a token more there."""
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
-def assemble(gathered: Gathered, orphans: Collection[str], frame: Frame) -> Chosen:
+def assemble_pack(gathered: GatheredCandidates, orphans: Collection[str], frame: PackTarget) -> PackChoice:
     """The pack, never more than ``frame.aim`` tokens."""
-    judged, refused = judge(gathered.pieces, orphans)
-    kept, over = fit(judged, _room(gathered, judged, frame), _Size(frame))
-    pack, kept, late = _settled(gathered, kept, frame)
+    judged, refused = select_candidates(gathered.pieces, orphans)
+    kept, over = fit_to_budget(judged, _tokens_for_candidates(gathered, judged, frame), _CandidateCost(frame))
+    pack, kept, late = _shrink_to_fit(gathered, kept, frame)
     unfit = sorted([*over, *late], key=lambda piece: piece.rank)
-    left = [*(left_out(piece, "instruction-like" if piece.suspect else "budget") for piece in unfit), *refused]
-    pack = _told(_linked(pack, gathered, frame), left, frame)
-    return Chosen(_finished(pack, frame), kept, left)
+    left = [*(to_dropped(piece, "instruction-like" if piece.suspect else "budget") for piece in unfit), *refused]
+    pack = _add_dropped(_add_links(pack, gathered, frame), left, frame)
+    return PackChoice(_finish(pack, frame), kept, left)
 
 
-def _room(gathered: Gathered, judged: Sequence[Piece], frame: Frame) -> int:
+def _tokens_for_candidates(gathered: GatheredCandidates, judged: Sequence[PackCandidate], frame: PackTarget) -> int:
     """What is left for pieces once the pack's own words are paid for."""
-    empty = _packed(gathered, [], frame)
+    empty = _make_pack(gathered, [], frame)
     if frame.form == "json":
-        own = COUNTS.of(rendering.spaced(replace(empty, checkpoint=gathered.checkpoint)))
+        own = TOKEN_COUNTS.of(rendering.to_spaced_json(replace(empty, checkpoint=gathered.checkpoint)))
     else:
         bare = replace(empty, checkpoint=gathered.checkpoint, state={"": ""}, warnings=None)
         parts = {piece.part for piece in judged}
-        own = _used(bare, frame) + 6 * len(parts)
-    apart = int(APART * frame.aim)
-    links = min(apart, sum(_bond_cost(bond, frame) for bond in gathered.bonds[:NAMED])) if gathered.bonds else 0
+        own = _count_tokens(bare, frame) + 6 * len(parts)
+    apart = int(RESERVED_SHARE * frame.aim)
+    links = min(apart, sum(_link_cost(bond, frame) for bond in gathered.bonds[:MAX_NAMED])) if gathered.bonds else 0
     dropped = apart if frame.form == "json" and len(judged) > 1 else 0
     return frame.aim - own - links - dropped
 
 
-def _settled(gathered: Gathered, kept: list[Piece], frame: Frame) -> tuple[Pack, list[Piece], list[Piece]]:
+def _shrink_to_fit(
+    gathered: GatheredCandidates, kept: list[PackCandidate], frame: PackTarget
+) -> tuple[Pack, list[PackCandidate], list[PackCandidate]]:
     """The pack of ``kept``, counted as a whole: costs of pieces add up to it but for a few tokens. What is over goes,
     last ranked first; warnings go when nothing else is left. JSON comes with the same in words, for clients that show
     no JSON: that must not be longer either."""
-    late: list[Piece] = []
+    late: list[PackCandidate] = []
     while True:
-        pack = _packed(gathered, kept, frame)
-        used = _used(pack, frame)
-        if used <= frame.aim and (frame.form == "prompt" or _fits_in_words(pack, kept, frame)):
-            return _spending(pack, used if kept else 0), kept, late
+        pack = _make_pack(gathered, kept, frame)
+        used = _count_tokens(pack, frame)
+        if used <= frame.aim and (frame.form == "prompt" or _prompt_fits(pack, kept, frame)):
+            return _with_used(pack, used if kept else 0), kept, late
         if not kept:
-            return _spending(replace(pack, warnings=None), 0), kept, late
+            return _with_used(replace(pack, warnings=None), 0), kept, late
         *kept, last = kept
         late.append(last)
 
 
-def _fits_in_words(pack: Pack, kept: Sequence[Piece], frame: Frame) -> bool:
+def _prompt_fits(pack: Pack, kept: Sequence[PackCandidate], frame: PackTarget) -> bool:
     """Words are shorter than JSON, unless lines of the texts have to be quoted."""
     marked = any(MARK in (piece.evidence.text or "") for piece in kept)
-    return not marked or _in_words(pack, frame) + SLACK <= frame.aim
+    return not marked or _count_prompt_tokens(pack, frame) + AGE_SLACK <= frame.aim
 
 
-def _spending(pack: Pack, used: int) -> Pack:
+def _with_used(pack: Pack, used: int) -> Pack:
     return replace(pack, budget=replace(pack.budget, used=used))
 
 
-def _packed(gathered: Gathered, kept: Iterable[Piece], frame: Frame) -> Pack:
-    parts: dict[Part, list[Evidence]] = {}
+def _make_pack(gathered: GatheredCandidates, kept: Iterable[PackCandidate], frame: PackTarget) -> Pack:
+    parts: dict[PackPart, list[PackItem]] = {}
     whole = 0
     for piece in kept:
         parts.setdefault(piece.part, []).append(piece.evidence)
-        whole += max(0, piece.whole - COUNTS.of(piece.evidence.text or "")) if piece.whole else 0
+        whole += max(0, piece.whole - TOKEN_COUNTS.of(piece.evidence.text or "")) if piece.whole else 0
     state = {each.title or "": json.loads(each.text or "null") for each in parts.get("state", ())}
     return Pack(
         state=state,
@@ -150,7 +154,7 @@ def _packed(gathered: Gathered, kept: Iterable[Piece], frame: Frame) -> Pack:
         passages=parts.get("passages", []),
         links=[],
         rules=parts.get("rules", []),
-        budget=Budget(TOKENIZER, frame.total, frame.total, whole or None),
+        budget=PackBudget(TOKENIZER, frame.total, frame.total, whole or None),
         dropped=[],
         brief=parts.get("brief"),
         checkpoint=gathered.checkpoint if state else None,
@@ -158,12 +162,14 @@ def _packed(gathered: Gathered, kept: Iterable[Piece], frame: Frame) -> Pack:
     )
 
 
-def _used(pack: Pack, frame: Frame) -> int:
+def _count_tokens(pack: Pack, frame: PackTarget) -> int:
     """Tokens of a pack in its form. A prompt is sent as text and in JSON, where it takes more."""
     if frame.form == "json":
-        return tokenizer.count(rendering.spaced(pack))
-    counted = replace(pack, dropped_total=MANY)
-    return tokenizer.count(rendering.spaced(_only_prompt(counted, rendering.prompt(counted, "123456789", frame.now))))
+        return tokenizer.count_tokens(rendering.to_spaced_json(pack))
+    counted = replace(pack, dropped_total=MAX_CANDIDATES)
+    return tokenizer.count_tokens(
+        rendering.to_spaced_json(_only_prompt(counted, rendering.render_prompt(counted, "123456789", frame.now)))
+    )
 
 
 def _only_prompt(pack: Pack, prompt: str) -> Pack:
@@ -172,80 +178,82 @@ def _only_prompt(pack: Pack, prompt: str) -> Pack:
     return replace(bare, brief=None, checkpoint=None, prompt=prompt)
 
 
-def _in_words(pack: Pack, frame: Frame) -> int:
-    return tokenizer.count(rendering.prompt(pack, "123456789", frame.now))
+def _count_prompt_tokens(pack: Pack, frame: PackTarget) -> int:
+    return tokenizer.count_tokens(rendering.render_prompt(pack, "123456789", frame.now))
 
 
-def _linked(pack: Pack, gathered: Gathered, frame: Frame) -> Pack:
+def _add_links(pack: Pack, gathered: GatheredCandidates, frame: PackTarget) -> Pack:
     """With the links of what is in it, as many as fit."""
     shown = {each.id for each in (*pack.memories, *pack.rules, *(pack.brief or ()))}
     bonds = [bond for bond in gathered.bonds if bond.from_id in shown or bond.to_id in shown]
-    fitting, used = [], pack.budget.used + EDGE
-    for bond in (_titled(bond, gathered, shown) for bond in bonds[:NAMED]):
-        used += _bond_cost(bond, frame)
+    fitting, used = [], pack.budget.used + LIST_OVERHEAD
+    for bond in (_add_title(bond, gathered, shown) for bond in bonds[:MAX_NAMED]):
+        used += _link_cost(bond, frame)
         if used > frame.aim:
             break
         fitting.append(bond)
-    return _checked(_spending(replace(pack, links=fitting), used), pack, frame) if fitting else pack
+    return _keep_if_fits(_with_used(replace(pack, links=fitting), used), pack, frame) if fitting else pack
 
 
-def _checked(more: Pack, less: Pack, frame: Frame) -> Pack:
+def _keep_if_fits(more: Pack, less: Pack, frame: PackTarget) -> Pack:
     """``more`` with its true size, or ``less`` where that is too much after all."""
-    used = _used(more, frame)
-    return _spending(more, used) if used <= frame.aim else less
+    used = _count_tokens(more, frame)
+    return _with_used(more, used) if used <= frame.aim else less
 
 
-def _titled(bond: Bond, gathered: Gathered, shown: Collection[str]) -> Bond:
+def _add_title(bond: PackLink, gathered: GatheredCandidates, shown: Collection[str]) -> PackLink:
     other = next((name for name in (bond.from_id, bond.to_id) if name not in shown), None)
     return replace(bond, title=gathered.titles.get(other)) if other else bond
 
 
-def _bond_cost(bond: Bond, frame: Frame) -> int:
-    return COUNTS.of(f", {rendering.spaced(bond)}" if frame.form == "json" else f"\n{rendering.bond_line(bond)}")
+def _link_cost(bond: PackLink, frame: PackTarget) -> int:
+    return TOKEN_COUNTS.of(
+        f", {rendering.to_spaced_json(bond)}" if frame.form == "json" else f"\n{rendering.render_link_line(bond)}"
+    )
 
 
-def _told(pack: Pack, left: Sequence[Left], frame: Frame) -> Pack:
+def _add_dropped(pack: Pack, left: Sequence[DroppedItem], frame: PackTarget) -> Pack:
     """With the names of what is left out, as many as fit; beside a prompt only their number."""
     if not left:
         return pack
     if frame.form == "prompt":
         return replace(pack, dropped_total=len(left))
-    fitting, used = [], pack.budget.used + EDGE
-    for each in left[:NAMED]:
-        used += COUNTS.of(f", {rendering.spaced(each)}")
+    fitting, used = [], pack.budget.used + LIST_OVERHEAD
+    for each in left[:MAX_NAMED]:
+        used += TOKEN_COUNTS.of(f", {rendering.to_spaced_json(each)}")
         if used > frame.aim:
             break
         fitting.append(each)
     for some in (fitting, []):
         told = replace(pack, dropped=some, dropped_total=len(left))
-        used = _exact(told)
-        if max(used, tokenizer.count(rendering.spaced(told))) <= frame.aim:
-            return _spending(told, used)
+        used = _count_sent_tokens(told)
+        if max(used, tokenizer.count_tokens(rendering.to_spaced_json(told))) <= frame.aim:
+            return _with_used(told, used)
     return pack
 
 
-def _finished(pack: Pack, frame: Frame) -> Pack:
+def _finish(pack: Pack, frame: PackTarget) -> Pack:
     """With its size, and as a prompt where it is one: then the text stands there and nowhere else."""
     if frame.form == "json":
-        return _spending(pack, _exact(pack)) if pack.dropped_total is None else pack
-    text = rendering.text(pack, frame.now)
-    return _only_prompt(_spending(pack, tokenizer.count(text)), text)
+        return _with_used(pack, _count_sent_tokens(pack)) if pack.dropped_total is None else pack
+    text = rendering.render_text(pack, frame.now)
+    return _only_prompt(_with_used(pack, tokenizer.count_tokens(text)), text)
 
 
-def _exact(pack: Pack) -> int:
+def _count_sent_tokens(pack: Pack) -> int:
     """Tokens of the JSON as it is sent, its own figure in it: of three digits each is a token."""
-    bare = tokenizer.count(rendering.sent(pack)) - _figure(pack.budget.used)
-    used = bare + _figure(bare)
-    return bare + _figure(used)
+    bare = tokenizer.count_tokens(rendering.to_sent_json(pack)) - _count_digit_tokens(pack.budget.used)
+    used = bare + _count_digit_tokens(bare)
+    return bare + _count_digit_tokens(used)
 
 
-def _figure(number: int) -> int:
+def _count_digit_tokens(number: int) -> int:
     return -(-len(str(number)) // 3)
 
 
-def decisions(gathered: Gathered, chosen: Chosen, frame: Frame) -> Iterator[Decision]:
+def list_decisions(gathered: GatheredCandidates, chosen: PackChoice, frame: PackTarget) -> Iterator[PackDecision]:
     """What became of every candidate, and what it cost: best first."""
-    size = _Size(frame)
+    size = _CandidateCost(frame)
     taken = {(piece.part, piece.evidence.id, piece.evidence.title): piece for piece in chosen.kept}
     reasons = {(each.id, each.title): each for each in chosen.left}
     for piece in gathered.pieces:
@@ -254,7 +262,9 @@ def decisions(gathered: Gathered, chosen: Chosen, frame: Frame) -> Iterator[Deci
         if held is not None:
             outcome = "kept" if held.evidence.text == each.text else "kept, shortened"
         else:
-            reason = reasons.get((each.id, label(piece)))
+            reason = reasons.get((each.id, bounded_title(piece)))
             outcome = f"dropped: {reason.why}" + (f" of {reason.of}" if reason.of else "") if reason else "dropped"
         tokens = size.cost(held or piece)
-        yield Decision(piece.part, each.id, each.kind, piece.rank + 1, tokens, outcome, piece.score, label(piece))
+        yield PackDecision(
+            piece.part, each.id, each.kind, piece.rank + 1, tokens, outcome, piece.score, bounded_title(piece)
+        )

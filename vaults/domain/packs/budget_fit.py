@@ -10,54 +10,60 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from vaults.domain.packs.pack import Part, Piece
-from vaults.search.snippets import snippet
+from vaults.domain.packs.pack import PackCandidate, PackPart
+from vaults.search.snippets import make_snippet
 
-TOTAL = 2500
-SHARES: dict[Part, int] = {"state": 600, "rules": 200, "brief": 1000, "memories": 800, "passages": 1280}
-"""Tokens of each part out of ``TOTAL``: 10 memories of 80, 4 passages of 320. Together they are more than there is, as
-no pack has all of them in full."""
+SHARES_TOTAL = 2500
+SHARES: dict[PackPart, int] = {"state": 600, "rules": 200, "brief": 1000, "memories": 800, "passages": 1280}
+"""Tokens of each part out of ``SHARES_TOTAL``: 10 memories of 80, 4 passages of 320. Together they are more than there
+is, as no pack has all of them in full."""
 
-SHORTEST = 30
+MIN_TEXT_TOKENS = 30
 """Tokens of text below which a shortened item says nothing."""
 
 
-class Sized(Protocol):
+class CandidateCost(Protocol):
     """What pieces cost in one form."""
 
-    def cost(self, piece: Piece) -> int:
+    def cost(self, piece: PackCandidate) -> int:
         """Tokens of a piece as it stands in the pack."""
 
 
 @dataclass(slots=True)
-class _Room:
+class _RemainingTokens:
     """A budget as it is used up. ``shut``: parts that take no more."""
 
     left: int
-    taken: dict[int, Piece] = field(default_factory=dict)
-    spent: dict[Part, int] = field(default_factory=dict)
-    shut: set[Part] = field(default_factory=set)
+    taken: dict[int, PackCandidate] = field(default_factory=dict)
+    spent: dict[PackPart, int] = field(default_factory=dict)
+    shut: set[PackPart] = field(default_factory=set)
 
-    def take(self, piece: Piece, cost: int) -> None:
+    def take(self, piece: PackCandidate, cost: int) -> None:
         self.left -= cost
         self.spent[piece.part] = self.spent.get(piece.part, 0) + cost
         self.taken[piece.rank] = piece
 
 
-def fit(pieces: Sequence[Piece], room: int, size: Sized) -> tuple[list[Piece], list[Piece]]:
+def fit_to_budget(
+    pieces: Sequence[PackCandidate], room: int, size: CandidateCost
+) -> tuple[list[PackCandidate], list[PackCandidate]]:
     """Those of ``pieces``, given by rank, that fit into ``room``, and the others; both by rank."""
     costs = {piece.rank: size.cost(piece) for piece in pieces}
-    space = _Room(max(0, room))
+    space = _RemainingTokens(max(0, room))
     for part, share in SHARES.items():
-        _fill_share(space, [piece for piece in pieces if piece.part == part], share * room // TOTAL, costs.__getitem__)
+        _fill_share(
+            space, [piece for piece in pieces if piece.part == part], share * room // SHARES_TOTAL, costs.__getitem__
+        )
     for piece in pieces:
         if piece.rank not in space.taken and piece.part not in space.shut:
-            _squeeze(space, piece, costs[piece.rank], size)
+            _take_shortened(space, piece, costs[piece.rank], size)
     kept = [space.taken[rank] for rank in sorted(space.taken)]
     return kept, [piece for piece in pieces if piece.rank not in space.taken]
 
 
-def _fill_share(space: _Room, pieces: Sequence[Piece], share: int, cost: Callable[[int], int]) -> None:
+def _fill_share(
+    space: _RemainingTokens, pieces: Sequence[PackCandidate], share: int, cost: Callable[[int], int]
+) -> None:
     for piece in pieces:
         needed = cost(piece.rank)
         if needed > min(space.left, share - space.spent.get(piece.part, 0)):
@@ -67,9 +73,9 @@ def _fill_share(space: _Room, pieces: Sequence[Piece], share: int, cost: Callabl
         space.take(piece, needed)
 
 
-def _squeeze(space: _Room, piece: Piece, cost: int, size: Sized) -> None:
+def _take_shortened(space: _RemainingTokens, piece: PackCandidate, cost: int, size: CandidateCost) -> None:
     if cost > space.left:
-        shorter = shortened(piece, cost - space.left, size)
+        shorter = shorten(piece, cost - space.left, size)
         if piece.part != "state":
             space.shut.add(piece.part)
         if shorter is None:
@@ -80,7 +86,7 @@ def _squeeze(space: _Room, piece: Piece, cost: int, size: Sized) -> None:
     space.take(piece, cost)
 
 
-def shortened(piece: Piece, over: int, size: Sized) -> Piece | None:
+def shorten(piece: PackCandidate, over: int, size: CandidateCost) -> PackCandidate | None:
     """The piece with at least ``over`` tokens less text, cut where its words stand closest; None where nothing worth
     reading would be left."""
     text = piece.evidence.text or ""
@@ -91,10 +97,12 @@ def shortened(piece: Piece, over: int, size: Sized) -> Piece | None:
     wanted = full - over
     for slack in (0.95, 0.8, 0.6):
         length = int(len(text) * wanted / max(1, full) * slack)
-        if wanted < SHORTEST or length < SHORTEST:
+        if wanted < MIN_TEXT_TOKENS or length < MIN_TEXT_TOKENS:
             return None
         cut = replace(
-            piece, evidence=replace(piece.evidence, text=snippet(text, piece.words, length)), whole=piece.whole or full
+            piece,
+            evidence=replace(piece.evidence, text=make_snippet(text, piece.words, length)),
+            whole=piece.whole or full,
         )
         if size.cost(cut) - bare <= wanted:
             return cut

@@ -9,12 +9,12 @@ from typing import Any, Literal
 from vaults.domain.text.sanitize import INSTRUCTIONS
 
 TOKENIZER = "cl100k_base"
-Part = Literal["state", "rules", "brief", "memories", "passages", "links"]
-Form = Literal["prompt", "json"]
+PackPart = Literal["state", "rules", "brief", "memories", "passages", "links"]
+PackFormat = Literal["prompt", "json"]
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class PackItem:
     """Something somebody stored: data, never instructions. A note's id is its path. ``at``: when it happened, else when
     it was stored or changed. ``stored_by``: the subject that stored it, where that is not its author."""
 
@@ -31,7 +31,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Bond:
+class PackLink:
     """A link of two memories, at least one of which is in the pack. ``title``: of the one that is not."""
 
     from_id: str
@@ -41,7 +41,7 @@ class Bond:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class DroppedItem:
     """A candidate that is not in the pack. ``why``: budget, duplicate, instruction-like, orphan. ``of``: what it
     repeats."""
 
@@ -53,7 +53,7 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
+class StateOrigin:
     """Where the state comes from."""
 
     id: str
@@ -64,7 +64,7 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class PackBudget:
     """``used`` of ``total`` tokens; ``saved``: what the whole items would have cost beyond it, estimated."""
 
     tokenizer: str
@@ -81,27 +81,27 @@ class Pack:
     there, and the lists are empty."""
 
     state: dict[str, Any]
-    memories: list[Evidence]
-    passages: list[Evidence]
-    links: list[Bond]
-    rules: list[Evidence]
-    budget: Budget
-    dropped: list[Left]
-    brief: list[Evidence] | None = None
-    checkpoint: Checkpoint | None = None
+    memories: list[PackItem]
+    passages: list[PackItem]
+    links: list[PackLink]
+    rules: list[PackItem]
+    budget: PackBudget
+    dropped: list[DroppedItem]
+    brief: list[PackItem] | None = None
+    checkpoint: StateOrigin | None = None
     dropped_total: int | None = None
     warnings: list[str] | None = None
     prompt: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class PackCandidate:
     """A candidate. ``rank`` orders all of them, 0 first; ``score`` is the search's. ``words``: what to shorten its text
     around. ``key``: its number among memories. ``whole``: estimated tokens of what it was taken from."""
 
-    part: Part
+    part: PackPart
     rank: int
-    evidence: Evidence
+    evidence: PackItem
     score: float | None = None
     words: tuple[str, ...] = ()
     key: int | None = None
@@ -115,7 +115,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class PackDecision:
     """What became of a candidate, and what it cost or would have cost, in tokens."""
 
     part: str
@@ -129,11 +129,11 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class GatheredCandidates:
     """All candidates, best first within each part, and what else is said of them."""
 
-    pieces: list[Piece]
-    bonds: list[Bond] = field(default_factory=list)
+    pieces: list[PackCandidate]
+    bonds: list[PackLink] = field(default_factory=list)
     titles: Mapping[str, str] = field(default_factory=dict)
-    checkpoint: Checkpoint | None = None
+    checkpoint: StateOrigin | None = None
     warnings: list[str] = field(default_factory=list)

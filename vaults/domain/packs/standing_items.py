@@ -9,69 +9,71 @@ from vaults.db.sql import Params, Reader
 from vaults.domain.continuity import checkpoints
 from vaults.domain.memories import memory_model
 from vaults.domain.memories.memory_model import Memory
-from vaults.domain.packs.pack import Bond, Checkpoint, Evidence, Part, Piece
-from vaults.domain.text.sanitize import disarm, disarmed_value, one_line
+from vaults.domain.packs.pack import PackCandidate, PackItem, PackLink, PackPart, StateOrigin
+from vaults.domain.text.sanitize import sanitize, sanitize_value, to_one_line
 from vaults.index.traits import is_adversarial
-from vaults.search.filters import Filter
-from vaults.search.snippets import snippet
+from vaults.search.filters import SearchFilter
+from vaults.search.snippets import make_snippet
 
-RULES = 20
+MAX_RULES = 20
 """Rules considered, the newest; fewer where no more fit."""
 
-RULE = 500
+TOKENS_PER_RULE = 500
 """Tokens of a pack for each rule considered."""
 
 RULE_TAGS = ("rule", "correction")
 
-BRIEF = 320
+BRIEF_LENGTH = 320
 """Characters of a rule, and of a memory in a brief: about 80 tokens."""
 
 
-def state(tx: Reader, workspaces: tuple[str, ...], thread: str | None) -> tuple[list[Piece], Checkpoint | None]:
+def read_state(
+    tx: Reader, workspaces: tuple[str, ...], thread: str | None
+) -> tuple[list[PackCandidate], StateOrigin | None]:
     """The entries of the newest state of a line of work; where it has none, or none is named, of the workspaces as
     such, and else of any line of work in them."""
     for name in (thread, "", None) if thread else ("", None):
-        found = checkpoints.latest(tx, workspaces, name)
+        found = checkpoints.find_latest(tx, workspaces, name)
         if found is not None:
-            held = Checkpoint(
-                found.id, one_line(found.reason, 300), one_line(found.who), found.created_at,
-                one_line(found.thread) if found.thread else None,
+            held = StateOrigin(
+                found.id, to_one_line(found.reason, 300), to_one_line(found.who), found.created_at,
+                to_one_line(found.thread) if found.thread else None,
             )  # fmt: skip
-            return [_entry(held, number, *pair) for number, pair in enumerate(found.state.items())], held
+            return [_to_state_candidate(held, number, *pair) for number, pair in enumerate(found.state.items())], held
     return [], None
 
 
-def _entry(held: Checkpoint, number: int, name: str, value: object) -> Piece:
-    plain = disarmed_value({name: value})
+def _to_state_candidate(held: StateOrigin, number: int, name: str, value: object) -> PackCandidate:
+    plain = sanitize_value({name: value})
     [(title, inner)] = plain.items()
     text = json.dumps(inner, ensure_ascii=False)
-    return Piece("state", number, Evidence(held.id, "state", title=title, text=text))
+    return PackCandidate("state", number, PackItem(held.id, "state", title=title, text=text))
 
 
-def rules(tx: Reader, only: Filter, total: int) -> list[Piece]:
+def read_rules(tx: Reader, only: SearchFilter, total: int) -> list[PackCandidate]:
     """Preferences and corrections that hold everywhere in the workspace, newest first."""
-    most = min(RULES, max(2, total // RULE))
-    found = of_types(tx, only, ("preference",), most)
+    most = min(MAX_RULES, max(2, total // TOKENS_PER_RULE))
+    found = read_of_types(tx, only, ("preference",), most)
     for tag in RULE_TAGS:
-        found += _tagged(tx, only, tag, most)
+        found += _read_tagged(tx, only, tag, most)
     ordered = sorted({seq: (seq, each, who) for seq, each, who in found}.values(), reverse=True, key=lambda row: row[0])
     applying = [row for row in ordered if row[1].applies_to == memory_model.GLOBAL]
-    pieces = [piece_of("rules", rank, *row) for rank, row in enumerate(applying[:most])]
-    return pieces + _notes(tx, only, len(pieces), most)
+    pieces = [to_candidate("rules", rank, *row) for rank, row in enumerate(applying[:most])]
+    return pieces + _read_rule_notes(tx, only, len(pieces), most)
 
 
-def of_types(tx: Reader, only: Filter, types: Sequence[str], most: int) -> list[tuple[int, Memory, str]]:
+def read_of_types(tx: Reader, only: SearchFilter, types: Sequence[str], most: int) -> list[tuple[int, Memory, str]]:
     """Living memories of some types that the viewer may see, with number and storer; the newest ``most`` of each."""
     where, params = only.over_memories()
     found = []
     for kind in types:
         # As two: each is what an index is of.
         for whose in ("m.visibility = 'shared'", "m.visibility = 'private' AND m.stored_by = :viewer"):
-            found += _rows(tx, f"{whose} AND m.type = :type AND {where}", {**params, "type": kind}, most)
+            found += _read_rows(tx, f"{whose} AND m.type = :type AND {where}", {**params, "type": kind}, most)
     return found
 
 
-def _tagged(tx: Reader, only: Filter, tag: str, most: int) -> list[tuple[int, Memory, str]]:
+def _read_tagged(tx: Reader, only: SearchFilter, tag: str, most: int) -> list[tuple[int, Memory, str]]:
     where, params = only.over_memories()
     # The tag is a join, not a condition: there are few such items, and many memories.
     rows = tx.all(
@@ -79,19 +81,25 @@ def _tagged(tx: Reader, only: Filter, tag: str, most: int) -> list[tuple[int, Me
         f" WHERE t.tag = :tag AND t.kind = 'memory' AND {where} ORDER BY m.seq DESC LIMIT :most",
         {**params, "tag": tag, "most": most},
     )
-    return [(int(row[memory_model.WIDTH]), memory_model.from_row(row), row[memory_model.WIDTH + 1]) for row in rows]
+    return [
+        (int(row[memory_model.COLUMN_COUNT]), memory_model.from_row(row), row[memory_model.COLUMN_COUNT + 1])
+        for row in rows
+    ]
 
 
-def _rows(tx: Reader, where: str, params: Params, most: int) -> list[tuple[int, Memory, str]]:
+def _read_rows(tx: Reader, where: str, params: Params, most: int) -> list[tuple[int, Memory, str]]:
     rows = tx.all(
         f"SELECT {memory_model.COLUMNS}, m.seq, m.stored_by FROM memories m WHERE {where}"
         f" ORDER BY m.seq DESC LIMIT {most:d}",
         params,
     )
-    return [(int(row[memory_model.WIDTH]), memory_model.from_row(row), row[memory_model.WIDTH + 1]) for row in rows]
+    return [
+        (int(row[memory_model.COLUMN_COUNT]), memory_model.from_row(row), row[memory_model.COLUMN_COUNT + 1])
+        for row in rows
+    ]
 
 
-def _notes(tx: Reader, only: Filter, rank: int, most: int) -> list[Piece]:
+def _read_rule_notes(tx: Reader, only: SearchFilter, rank: int, most: int) -> list[PackCandidate]:
     """Notes tagged as rules: what stands at their beginning."""
     where, params = only.over_passages()
     rows = tx.all(
@@ -101,63 +109,67 @@ def _notes(tx: Reader, only: Filter, rank: int, most: int) -> list[Piece]:
         {**params, "rule": RULE_TAGS[0], "most": most},
     )
     return [
-        Piece("rules", rank + number, noted(path, title, at, snippet(body, (), BRIEF)), whole=tokens)
+        PackCandidate(
+            "rules", rank + number, from_note(path, title, at, make_snippet(body, (), BRIEF_LENGTH)), whole=tokens
+        )
         for number, (path, title, at, body, tokens) in enumerate(rows)
     ]
 
 
-def noted(path: str, title: str, at: str, text: str, section: str | None = None) -> Evidence:
+def from_note(path: str, title: str, at: str, text: str, section: str | None = None) -> PackItem:
     """A note's passage as evidence."""
-    shown = disarm(text)
-    return Evidence(
-        one_line(path, 500), "note", "note", own_title(title, shown.text), shown.text, None, at,
-        one_line(section) if section else None, flags=list(shown.flags) or None,
+    shown = sanitize(text)
+    return PackItem(
+        to_one_line(path, 500), "note", "note", distinct_title(title, shown.text), shown.text, None, at,
+        to_one_line(section) if section else None, flags=list(shown.flags) or None,
     )  # fmt: skip
 
 
-def piece_of(part: Part, rank: int, seq: int, each: Memory, stored_by: str, length: int = BRIEF) -> Piece:
+def to_candidate(
+    part: PackPart, rank: int, seq: int, each: Memory, stored_by: str, length: int = BRIEF_LENGTH
+) -> PackCandidate:
     """A memory as a candidate, cut to ``length`` characters."""
     orders = is_adversarial(each.title) or is_adversarial(each.content)
-    text = snippet(each.content, (), length)
-    told = remembered(each, stored_by, text, adversarial=orders)
-    return Piece(part, rank, told, key=seq, anchor=each.anchor_commit, whole=whole_of(each, text))
+    text = make_snippet(each.content, (), length)
+    told = from_memory(each, stored_by, text, adversarial=orders)
+    return PackCandidate(part, rank, told, key=seq, anchor=each.anchor_commit, whole=estimate_whole_tokens(each, text))
 
 
-def whole_of(each: Memory, text: str) -> int:
+def estimate_whole_tokens(each: Memory, text: str) -> int:
     """Tokens of a memory that is shown in part, estimated; 0 of one that is shown whole."""
     return 0 if len(text) >= len(each.content) else len(each.content) // 4
 
 
-def remembered(each: Memory, stored_by: str, text: str, *, adversarial: bool) -> Evidence:
+def from_memory(each: Memory, stored_by: str, text: str, *, adversarial: bool) -> PackItem:
     """A memory as evidence."""
-    shown = disarm(text, adversarial=adversarial)
-    return Evidence(
+    shown = sanitize(text, adversarial=adversarial)
+    return PackItem(
         id=each.id,
         kind="memory",
         type=each.type,
-        title=own_title(each.title, shown.text),
+        title=distinct_title(each.title, shown.text),
         text=shown.text,
-        author=one_line(each.author, 60),
+        author=to_one_line(each.author, 60),
         at=each.occurred_at or each.created_at,
-        stored_by=storer(stored_by, each.author),
+        stored_by=storer_name(stored_by, each.author),
         flags=list(shown.flags) or None,
     )
 
 
-def storer(identity: str, author: str) -> str | None:
+def storer_name(identity: str, author: str) -> str | None:
     """The subject that stored something, where that is not who is said to have said it."""
     subject = identity.rpartition("|")[2]
-    return None if subject == author else one_line(subject, 60)
+    return None if subject == author else to_one_line(subject, 60)
 
 
-def own_title(title: str, text: str) -> str | None:
+def distinct_title(title: str, text: str) -> str | None:
     """A title that is not just the beginning of the text."""
-    plain = one_line(title)
+    plain = to_one_line(title)
     start = " ".join(text[: 2 * len(plain) + 20].lstrip("#>*+- \t\n").split())
     return None if start.startswith(plain.rstrip("…").rstrip()) else plain or None
 
 
-def bonds(tx: Reader, seqs: Sequence[int], viewer: str) -> tuple[list[Bond], dict[str, str]]:
+def read_links(tx: Reader, seqs: Sequence[int], viewer: str) -> tuple[list[PackLink], dict[str, str]]:
     """Links of the memories of these numbers with others the viewer may see, replacements first; and titles."""
     if not seqs:
         return [], {}
@@ -175,6 +187,6 @@ def bonds(tx: Reader, seqs: Sequence[int], viewer: str) -> tuple[list[Bond], dic
             f" WHERE l.{end} IN ({some}) AND {seen} ORDER BY l.created_at DESC LIMIT 100",
             {"viewer": viewer},
         )
-    found = list(dict.fromkeys(Bond(row[0], one_line(row[1], 60), row[2]) for row in rows))
-    titles = {row[end]: one_line(row[end + 3 - end // 2], 80) for row in rows for end in (0, 2)}
+    found = list(dict.fromkeys(PackLink(row[0], to_one_line(row[1], 60), row[2]) for row in rows))
+    titles = {row[end]: to_one_line(row[end + 3 - end // 2], 80) for row in rows for end in (0, 2)}
     return found, titles

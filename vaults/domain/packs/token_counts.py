@@ -8,14 +8,14 @@ from collections import OrderedDict
 
 from vaults.search import tokenizer
 
-KEPT = 20_000
+MAX_KEPT = 20_000
 """Counts remembered: 3 MB at most."""
 
 
-class Counts:
-    """Counts as exact as ``tokenizer.count``; used from any thread."""
+class TokenCounts:
+    """Counts as exact as ``tokenizer.count_tokens``; used from any thread."""
 
-    def __init__(self, kept: int = KEPT) -> None:
+    def __init__(self, kept: int = MAX_KEPT) -> None:
         self._kept = kept
         self._known: OrderedDict[bytes, int] = OrderedDict()
         self._lock = threading.Lock()
@@ -28,7 +28,7 @@ class Counts:
             if known is not None:
                 self._known.move_to_end(digest)
                 return known
-        counted = tokenizer.count(text)
+        counted = tokenizer.count_tokens(text)
         with self._lock:
             self._known[digest] = counted
             while len(self._known) > self._kept:
@@ -39,5 +39,5 @@ class Counts:
         return len(self._known)
 
 
-COUNTS = Counts()
+TOKEN_COUNTS = TokenCounts()
 """Those of this process."""

@@ -11,25 +11,25 @@ from vaults.domain.memories.memory_model import clean
 from vaults.errors import InvalidArgument
 
 
-def written(listing: str, value: Any, number: int) -> str:
+def encode(listing: str, value: Any, number: int) -> str:
     """The cursor that asks for what follows a row. ``listing``: what it belongs to."""
     return (
         base64.urlsafe_b64encode(json.dumps([listing, value, number], ensure_ascii=False).encode()).decode().rstrip("=")
     )
 
 
-def read(cursor: str, listing: str) -> tuple[Any, int]:
+def decode(cursor: str, listing: str) -> tuple[Any, int]:
     """Value and number of the last row. Raises ``InvalidArgument`` for a cursor of another listing, or none."""
     try:
         kept, value, number = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        if kept == listing and type(number) is int and abs(number) < 2**63 and _sortable(value):
+        if kept == listing and type(number) is int and abs(number) < 2**63 and _is_sortable(value):
             return value, number
     except (ValueError, binascii.Error, TypeError, RecursionError):
         pass
     raise InvalidArgument("cursor", "is not one this listing gave", hint="start again without a cursor")
 
 
-def _sortable(value: object) -> bool:
+def _is_sortable(value: object) -> bool:
     if isinstance(value, str):
         return clean(value) == value
     return type(value) is int and abs(value) < 2**63

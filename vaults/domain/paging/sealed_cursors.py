@@ -15,33 +15,33 @@ from vaults.vault import Vault
 _KEYS: WeakKeyDictionary[Vault, bytes] = WeakKeyDictionary()
 """Of open vaults. A key never changes."""
 
-LONGEST = 30_000
+MAX_LENGTH = 30_000
 """Characters of a cursor that are looked at."""
 
 
-async def sealed(vault: Vault, cursor: str) -> str:
+async def seal(vault: Vault, cursor: str) -> str:
     """A cursor for nobody but this vault to read; the same one each time."""
-    return _text(AESSIV(await _key(vault)).encrypt(_bytes(cursor), None))
+    return _to_base64(AESSIV(await _read_key(vault)).encrypt(_from_base64(cursor), None))
 
 
-async def opened(vault: Vault, cursor: str) -> str:
+async def unseal(vault: Vault, cursor: str) -> str:
     """The cursor behind a sealed one. Raises ``InvalidArgument`` for what this vault did not seal."""
     try:
-        return _text(AESSIV(await _key(vault)).decrypt(_bytes(cursor[:LONGEST]), None))
+        return _to_base64(AESSIV(await _read_key(vault)).decrypt(_from_base64(cursor[:MAX_LENGTH]), None))
     except (InvalidTag, ValueError, binascii.Error):
         raise InvalidArgument("cursor", "is not one this vault gave", hint="start again without a cursor") from None
 
 
-async def _key(vault: Vault) -> bytes:
+async def _read_key(vault: Vault) -> bytes:
     if vault not in _KEYS:
         read = "SELECT value FROM vault_info WHERE key = 'cursor_key'"
         _KEYS[vault] = bytes.fromhex(await vault.db.read(lambda tx: tx.value(read)))
     return _KEYS[vault]
 
 
-def _bytes(text: str) -> bytes:
+def _from_base64(text: str) -> bytes:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
-def _text(data: bytes) -> str:
+def _to_base64(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).decode().rstrip("=")

@@ -11,7 +11,7 @@ from types import NoneType
 from typing import Any, TypeVar
 
 from vaults.context import run_in
-from vaults.domain.packs.token_counts import COUNTS
+from vaults.domain.packs.token_counts import TOKEN_COUNTS
 from vaults.search import tokenizer
 from vaults.vault import Vault
 
@@ -19,31 +19,34 @@ T = TypeVar("T")
 
 _PLAIN = frozenset({str, int, float, bool, NoneType})
 
-FRAME = 100
+FRAME_TOKENS = 100
 """Tokens of an answer beside its rows: head, fence, totals, a cursor, how to go on."""
 
 
-async def fitted(vault: Vault, rows: Sequence[T], max_tokens: int) -> list[T]:
+async def fit_rows(vault: Vault, rows: Sequence[T], max_tokens: int) -> list[T]:
     """As many of ``rows``, in order, as fit when they are sent as JSON; at least one of them."""
-    return list(rows[: await fitting(vault, list(map(sent, rows)), max_tokens)]) if rows else []
+    return list(rows[: await count_fitting(vault, list(map(to_sent_json, rows)), max_tokens)]) if rows else []
 
 
-def sent(row: object) -> str:
+def to_sent_json(row: object) -> str:
     """A row as the JSON that is sent of it, which leaves out what is empty and what is by default."""
-    return json.dumps(_said(row), ensure_ascii=False)
+    return json.dumps(_without_defaults(row), ensure_ascii=False)
 
 
-def _said(value: Any) -> Any:
+def _without_defaults(value: Any) -> Any:
     if type(value) in _PLAIN:
         return value
     if is_dataclass(value) and not isinstance(value, type):
-        return {name: each if type(each) in _PLAIN else _said(each) for name, each in set_fields(value).items()}
+        return {
+            name: each if type(each) in _PLAIN else _without_defaults(each)
+            for name, each in non_default_fields(value).items()
+        }
     if isinstance(value, Mapping):
-        return {name: _said(each) for name, each in value.items()}
-    return list(map(_said, value)) if isinstance(value, list | tuple) else value
+        return {name: _without_defaults(each) for name, each in value.items()}
+    return list(map(_without_defaults, value)) if isinstance(value, list | tuple) else value
 
 
-def set_fields(value: Any) -> dict[str, Any]:
+def non_default_fields(value: Any) -> dict[str, Any]:
     """The fields of a dataclass that say something: neither None nor what they are by default."""
     pairs = [(name, default, getattr(value, name)) for name, default in _defaults(value.__class__)]
     return {name: said for name, default, said in pairs if said is not None and said != default}
@@ -55,25 +58,25 @@ def _defaults(kind: type[Any]) -> list[tuple[str, Any]]:
     return [(each.name, make() if make is not MISSING else each.default) for each, make in factories]
 
 
-async def fitting(vault: Vault, texts: Sequence[str], max_tokens: int) -> int:
+async def count_fitting(vault: Vault, texts: Sequence[str], max_tokens: int) -> int:
     """How many of ``texts``, in order, fit into an answer of ``max_tokens``; at least one."""
-    return await counted(vault.shared.pool, texts, max(1, max_tokens - FRAME))
+    return await count_within(vault.shared.pool, texts, max(1, max_tokens - FRAME_TOKENS))
 
 
-async def counted(pool: Executor, texts: Sequence[str], room: int) -> int:
+async def count_within(pool: Executor, texts: Sequence[str], room: int) -> int:
     """How many of ``texts``, in order, fit into ``room`` tokens; at least one. Counted only where it matters, and on a
     thread where that takes long."""
-    if tokenizer.surely_within(texts, room):
+    if tokenizer.surely_fits(texts, room):
         return len(texts)
-    if tokenizer.is_quick(texts):
-        return _counted(texts, room)
-    return await run_in(pool, _counted, texts, room)
+    if tokenizer.is_quick_to_count(texts):
+        return _count_within(texts, room)
+    return await run_in(pool, _count_within, texts, room)
 
 
-def _counted(texts: Sequence[str], room: int) -> int:
+def _count_within(texts: Sequence[str], room: int) -> int:
     used = 0
     for number, text in enumerate(texts):
-        used += COUNTS.of(text)
+        used += TOKEN_COUNTS.of(text)
         if used > room:
             return max(1, number)
     return len(texts)

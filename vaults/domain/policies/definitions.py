@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from vaults.domain.policies.policy_paths import MAX_BYTES
-from vaults.domain.text.validation_messages import plain
+from vaults.domain.text.validation_messages import simplify
 from vaults.errors import InvalidArgument
 from vaults.markdown.encoding import NotText, decode
 from vaults.markdown.frontmatter.yaml_reader import load_yaml
@@ -33,40 +33,40 @@ _RESERVED = frozenset(
 )
 
 
-def _version(value: object) -> str:
+def _check_version(value: object) -> str:
     if str(value) != VERSION:
         raise ValueError(f'must be "{VERSION}", the only version of the format there is')
     return VERSION
 
 
-def _declared(name: str) -> str:
+def _check_not_reserved(name: str) -> str:
     if name in _RESERVED or name in BUILT_IN:
         raise ValueError(f"'{name}' has a meaning of its own in templates: choose another name")
     return name
 
 
-Word = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$"), AfterValidator(_declared)]
-Id = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
-Line = Annotated[str, Field(max_length=500)]
-Template = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
-Scalar = str | int | float | bool
+VariableName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$"), AfterValidator(_check_not_reserved)]
+Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+ShortLine = Annotated[str, Field(max_length=500)]
+TemplateText = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
+ScalarValue = str | int | float | bool
 
 
-class _Part(BaseModel):
+class _StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class Variable(_Part):
+class Variable(_StrictModel):
     """``min`` and ``max``: of a number its value, of a string its characters, of an array its items. ``values``: of an
     enum. A ``default`` may be a template that names other variables."""
 
     type: Literal["string", "number", "boolean", "array", "enum"]
-    description: Line = ""
+    description: ShortLine = ""
     required: bool = False
-    default: str | int | float | bool | list[Scalar] | None = None
+    default: str | int | float | bool | list[ScalarValue] | None = None
     min: int | float | None = None
     max: int | float | None = None
-    values: Annotated[list[Line], Field(min_length=1, max_length=100)] | None = None
+    values: Annotated[list[ShortLine], Field(min_length=1, max_length=100)] | None = None
 
     @model_validator(mode="after")
     def _agrees(self) -> Variable:
@@ -81,15 +81,15 @@ class Variable(_Part):
         return self
 
 
-class Condition(_Part):
+class Condition(_StrictModel):
     """A look at a note: whether it, a ``section`` or a ``property`` of it is there, or what the property says."""
 
-    path: Template
-    section: Template | None = None
-    property: Line | None = None
+    path: TemplateText
+    section: TemplateText | None = None
+    property: ShortLine | None = None
     exists: bool | None = None
-    equals: Scalar | None = None
-    among: list[Scalar] | None = Field(default=None, alias="in", min_length=1, max_length=100)
+    equals: ScalarValue | None = None
+    among: list[ScalarValue] | None = Field(default=None, alias="in", min_length=1, max_length=100)
 
     @model_validator(mode="after")
     def _asks_one_thing(self) -> Condition:
@@ -102,17 +102,17 @@ class Condition(_Part):
         return self
 
 
-class Collected(_Part):
+class CollectSpec(_StrictModel):
     """What is read of a note before the first step: its ``tasks`` of a status, the text of a ``section``, or the value
     of a ``property``. Of a note that is not there: nothing."""
 
-    path: Template
+    path: TemplateText
     tasks: Annotated[str, Field(min_length=1, max_length=20)] | None = None
-    section: Template | None = None
-    property: Line | None = None
+    section: TemplateText | None = None
+    property: ShortLine | None = None
 
     @model_validator(mode="after")
-    def _collects_one_thing(self) -> Collected:
+    def _collects_one_thing(self) -> CollectSpec:
         if self.tasks is None and self.property is None and self.section is None:
             raise ValueError("must have tasks, section or property: what to read")
         if self.property is not None and (self.tasks is not None or self.section is not None):
@@ -120,41 +120,41 @@ class Collected(_Part):
         return self
 
 
-def _listed(value: object) -> object:
+def _as_list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-L = TypeVar("L", bound=_Part)
+LookupT = TypeVar("LookupT", bound=_StrictModel)
 
 
-class Step(_Part):
+class Step(_StrictModel):
     """A call of a tool. ``when``: conditions, or boolean variables, that must all hold, ``not name`` the other way
     round. ``each``: made once
     for each ``item`` of a list."""
 
-    id: Id
+    id: Identifier
     tool: Annotated[str, Field(min_length=1, max_length=64)]
     args: Annotated[dict[str, Any], Field(max_length=30)] = {}
-    when: Annotated[list[Annotated[str, Field(max_length=70)]], BeforeValidator(_listed), Field(max_length=20)] = []
-    each: Id | None = None
+    when: Annotated[list[Annotated[str, Field(max_length=70)]], BeforeValidator(_as_list), Field(max_length=20)] = []
+    each: Identifier | None = None
 
 
-class Output(_Part):
-    summary: Template
+class Output(_StrictModel):
+    summary: TemplateText
 
 
-class Policy(_Part):
-    version: Annotated[str, BeforeValidator(_version)]
+class Policy(_StrictModel):
+    version: Annotated[str, BeforeValidator(_check_version)]
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
     description: Annotated[str, Field(min_length=1, max_length=1000)]
-    variables: Annotated[dict[Word, Variable], Field(max_length=50)] = {}
-    conditions: Annotated[dict[Id, Condition], Field(max_length=50)] = {}
-    collect: Annotated[dict[Word, Collected], Field(max_length=20)] = {}
+    variables: Annotated[dict[VariableName, Variable], Field(max_length=50)] = {}
+    conditions: Annotated[dict[Identifier, Condition], Field(max_length=50)] = {}
+    collect: Annotated[dict[VariableName, CollectSpec], Field(max_length=20)] = {}
     steps: Annotated[list[Step], Field(min_length=1, max_length=MAX_STEPS)]
     output: Output | None = None
 
 
-def read(data: bytes) -> Policy:
+def parse_policy(data: bytes) -> Policy:
     """The policy in a file. Raises ``InvalidArgument`` that names the place."""
     if len(data) > MAX_BYTES:
         raise InvalidArgument("policy", f"has {len(data):,} bytes; {MAX_BYTES:,} is the most")
@@ -165,31 +165,31 @@ def read(data: bytes) -> Policy:
     loaded = load_yaml(text.replace("\r\n", "\n").replace("\r", "\n"), first_line=1)
     if loaded.error is not None:
         raise InvalidArgument("policy", f"cannot be read: {loaded.error}", hint="it is YAML of keys and values")
-    return of(loaded.values)
+    return from_values(loaded.values)
 
 
-def of(values: Mapping[str, Any]) -> Policy:
+def from_values(values: Mapping[str, Any]) -> Policy:
     """The policy that some values are. Raises ``InvalidArgument`` that names the place."""
     try:
         return Policy.model_validate(values)
     except ValidationError as failure:
-        where, reason = _first(failure)
+        where, reason = _first_error(failure)
         hint = "docs/policies.md shows the format"
-        raise InvalidArgument(_place(where, values) or "policy", reason, hint=hint) from None
+        raise InvalidArgument(_describe_place(where, values) or "policy", reason, hint=hint) from None
 
 
-def looked(kind: type[L], values: Mapping[str, Any], place: str) -> L:
+def fill_lookup(kind: type[LookupT], values: Mapping[str, Any], place: str) -> LookupT:
     """A look at a note, its templates filled in. Raises ``InvalidArgument`` for what they came to."""
     try:
-        found: L = kind.model_validate(values)
+        found: LookupT = kind.model_validate(values)
     except ValidationError as failure:
-        where, reason = _first(failure)
+        where, reason = _first_error(failure)
         inside = ".".join([place, *map(str, where[:1])])
         raise InvalidArgument(inside, f"comes to what it cannot be: {reason}") from None
     return found
 
 
-def _place(where: tuple[int | str, ...], values: Mapping[str, Any]) -> str:
+def _describe_place(where: tuple[int | str, ...], values: Mapping[str, Any]) -> str:
     """Such as ``steps.2.args (step add)``, steps from 1."""
     parts = [str(each + 1) if isinstance(each, int) else each for each in where if each != "[key]"]
     place = ".".join(parts)[:200]
@@ -200,15 +200,15 @@ def _place(where: tuple[int | str, ...], values: Mapping[str, Any]) -> str:
     return place
 
 
-def _first(failure: ValidationError) -> tuple[tuple[int | str, ...], str]:
+def _first_error(failure: ValidationError) -> tuple[tuple[int | str, ...], str]:
     """Where the first thing is that does not fit, and why."""
     error = failure.errors(include_url=False, include_context=False, include_input=False)[0]
-    return error["loc"], _reason(error["type"], error["msg"])
+    return error["loc"], _describe_reason(error["type"], error["msg"])
 
 
-def _reason(kind: str, message: str) -> str:
+def _describe_reason(kind: str, message: str) -> str:
     if kind == "extra_forbidden":
         return "is not a key that is known here"
     if kind == "missing":
         return "is required"
-    return plain(message)
+    return simplify(message)

@@ -26,27 +26,27 @@ _DIRECTIVES = frozenset("YmdHMSyjVGuaAbBpI%")
 _NO_SLUG = re.compile(r"[^\w]+")
 
 
-class Refused(ValueError):
+class TemplateRefused(ValueError):
     """A value that does not fit, or a template that costs too much. The message says which; it holds no value."""
 
 
 @dataclass(slots=True)
-class Budget:
+class RenderBudget:
     """What one rendering may still cost."""
 
     work: int = MAX_WORK
     until: float = field(default_factory=lambda: time.monotonic() + MAX_SECONDS)
 
     def spend(self, amount: int) -> None:
-        """Raise ``Refused`` when it is used up."""
+        """Raise ``TemplateRefused`` when it is used up."""
         self.work -= amount
         if self.work < 0:
-            raise Refused("costs too much: it loops over too much, or its values are too long")
+            raise TemplateRefused("costs too much: it loops over too much, or its values are too long")
         if time.monotonic() > self.until:
-            raise Refused(f"takes longer than {MAX_SECONDS:g} s")
+            raise TemplateRefused(f"takes longer than {MAX_SECONDS:g} s")
 
 
-def written(value: object) -> str:
+def to_text(value: object) -> str:
     """A value as text: of what is not there nothing, of a list its items."""
     if value is None:
         return ""
@@ -55,95 +55,95 @@ def written(value: object) -> str:
     if isinstance(value, (str, int, float)):
         return str(value)
     if isinstance(value, (list, tuple)):
-        return ", ".join(written(each) for each in value)
-    raise Refused("writes out a value of several parts: name the part, such as task.text")
+        return ", ".join(to_text(each) for each in value)
+    raise TemplateRefused("writes out a value of several parts: name the part, such as task.text")
 
 
-def _text(value: object, budget: Budget) -> str:
-    text = written(value)
+def _text(value: object, budget: RenderBudget) -> str:
+    text = to_text(value)
     budget.spend(len(text) + 1)
     return text
 
 
-def _upper(value: object, budget: Budget) -> str:
+def _upper(value: object, budget: RenderBudget) -> str:
     return _text(value, budget).upper()
 
 
-def _lower(value: object, budget: Budget) -> str:
+def _lower(value: object, budget: RenderBudget) -> str:
     return _text(value, budget).lower()
 
 
-def _title(value: object, budget: Budget) -> str:
+def _title(value: object, budget: RenderBudget) -> str:
     return " ".join(word[:1].upper() + word[1:] for word in _text(value, budget).split(" "))
 
 
-def _capitalize(value: object, budget: Budget) -> str:
+def _capitalize(value: object, budget: RenderBudget) -> str:
     text = _text(value, budget)
     return text[:1].upper() + text[1:]
 
 
-def _trim(value: object, budget: Budget) -> str:
+def _trim(value: object, budget: RenderBudget) -> str:
     return _text(value, budget).strip()
 
 
-def _string(value: object, budget: Budget) -> str:
+def _string(value: object, budget: RenderBudget) -> str:
     return _text(value, budget)
 
 
-def _replace(value: object, budget: Budget, old: object, new: object) -> str:
+def _replace(value: object, budget: RenderBudget, old: object, new: object) -> str:
     text, before, after = _text(value, budget), _text(old, budget), _text(new, budget)
     if not before:
-        raise Refused("replaces an empty text")
+        raise TemplateRefused("replaces an empty text")
     budget.spend(text.count(before) * len(after))
     return text.replace(before, after)
 
 
-def _default(value: object, budget: Budget, other: object = "") -> object:
+def _default(value: object, budget: RenderBudget, other: object = "") -> object:
     budget.spend(1)
     return other if value in (None, "", []) else value
 
 
-def _join(value: object, budget: Budget, between: object = ", ") -> str:
+def _join(value: object, budget: RenderBudget, between: object = ", ") -> str:
     items, glue = _items(value), _text(between, budget)
     budget.spend(len(items) * (len(glue) + 1))
     return glue.join(_text(each, budget) for each in items)
 
 
-def _first(value: object, budget: Budget) -> object:
+def _first(value: object, budget: RenderBudget) -> object:
     budget.spend(1)
     items = value if isinstance(value, str) else _items(value)
     return items[0] if items else None
 
 
-def _last(value: object, budget: Budget) -> object:
+def _last(value: object, budget: RenderBudget) -> object:
     budget.spend(1)
     items = value if isinstance(value, str) else _items(value)
     return items[-1] if items else None
 
 
-def _length(value: object, budget: Budget) -> int:
+def _length(value: object, budget: RenderBudget) -> int:
     budget.spend(1)
     return len(value if isinstance(value, str) else _items(value)) if value is not None else 0
 
 
-def _indent(value: object, budget: Budget, width: object = 4) -> str:
+def _indent(value: object, budget: RenderBudget, width: object = 4) -> str:
     text = _text(value, budget)
     if isinstance(width, bool) or not isinstance(width, int) or not 0 <= width <= MAX_INDENT:
-        raise Refused(f"indents by something else than 0 to {MAX_INDENT}")
+        raise TemplateRefused(f"indents by something else than 0 to {MAX_INDENT}")
     budget.spend(text.count("\n") * width)
     return text.replace("\n", "\n" + " " * width)
 
 
-def _slug(value: object, budget: Budget) -> str:
+def _slug(value: object, budget: RenderBudget) -> str:
     plain = unicodedata.normalize("NFKD", _text(value, budget))
     plain = "".join(each for each in plain if not unicodedata.combining(each))
     return _NO_SLUG.sub("-", plain.lower()).replace("_", "-").strip("-")
 
 
-def _date(value: object, budget: Budget, form: object = "%Y-%m-%d") -> str:
+def _date(value: object, budget: RenderBudget, form: object = "%Y-%m-%d") -> str:
     shape = _text(form, budget)
     if len(shape) > 100 or any(each[:1] not in _DIRECTIVES for each in _directives(shape)):
-        raise Refused(f"writes a date with something else than %{', %'.join(sorted(_DIRECTIVES - {'%'}))}")
+        raise TemplateRefused(f"writes a date with something else than %{', %'.join(sorted(_DIRECTIVES - {'%'}))}")
     return _moment(_text(value, budget)).strftime(shape)
 
 
@@ -159,14 +159,14 @@ def _percents(form: str) -> list[int]:
     return found
 
 
-def _days(value: object, budget: Budget, number: object) -> str:
+def _days(value: object, budget: RenderBudget, number: object) -> str:
     if isinstance(number, bool) or not isinstance(number, int) or abs(number) > MAX_DAYS:
-        raise Refused(f"goes on by something else than up to {MAX_DAYS} days")
+        raise TemplateRefused(f"goes on by something else than up to {MAX_DAYS} days")
     text = _text(value, budget)
     try:
         moved = _moment(text) + timedelta(days=number)
     except OverflowError:
-        raise Refused("goes on to a day that no calendar has") from None
+        raise TemplateRefused("goes on to a day that no calendar has") from None
     return moved.isoformat(timespec="seconds") if "T" in text else moved.date().isoformat()
 
 
@@ -174,7 +174,7 @@ def _moment(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text) if "T" in text else datetime.combine(date.fromisoformat(text), _MIDNIGHT)
     except ValueError:
-        raise Refused("reads a date that is none: YYYY-MM-DD, or with a time behind T") from None
+        raise TemplateRefused("reads a date that is none: YYYY-MM-DD, or with a time behind T") from None
 
 
 _MIDNIGHT = datetime.min.time()
@@ -185,7 +185,7 @@ def _items(value: object) -> Sequence[Any]:
         return value
     if value is None:
         return ()
-    raise Refused("takes something for a list that is none")
+    raise TemplateRefused("takes something for a list that is none")
 
 
 FILTERS: Mapping[str, Callable[..., object]] = {
@@ -208,7 +208,7 @@ FILTERS: Mapping[str, Callable[..., object]] = {
 }
 
 
-def each(value: object, budget: Budget, cost: int) -> Sequence[Any]:
+def charge_loop(value: object, budget: RenderBudget, cost: int) -> Sequence[Any]:
     """What a loop goes over, paid for before it begins. ``cost``: of one round."""
     items = _items(value)
     budget.spend(len(items) * cost)

@@ -6,24 +6,24 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import TYPE_CHECKING
 
-from vaults.domain.policies.filters import FILTERS, Refused
+from vaults.domain.policies.filters import FILTERS, TemplateRefused
 
 if TYPE_CHECKING:
     from jinja2 import nodes
 
-DEEPEST = 25
+MAX_DEPTH = 25
 """Levels of a template's tree: Jinja writes each as a pair of brackets."""
 
-LOOPS = 3
+MAX_LOOPS = 3
 """Loops in each other."""
 
-NODES = 2_000
-LARGEST = 2**53
+MAX_NODES = 2_000
+MAX_NUMBER = 2**53
 
 _PLAIN = frozenset(
     {"Template", "Output", "TemplateData", "If", "Compare", "Operand", "And", "Or", "Not", "List", "Tuple"}
 )
-_WHY = {
+_REASONS = {
     "Call": "calls something: templates call no functions; filters are what there is",
     "Test": "uses a test with 'is': compare instead, such as x == 'y', or use if x",
     "Assign": "sets a name: templates only read",
@@ -42,13 +42,13 @@ _ARITHMETIC = frozenset({"Add", "Sub", "Mul", "Div", "FloorDiv", "Mod", "Pow", "
 _FILTERS = f"filters: {', '.join(sorted(FILTERS))}"
 
 
-def names(template: nodes.Template) -> tuple[set[str], set[tuple[str, str | int]]]:
-    """The names a template reads that no loop of its own declares, and which parts of them. Raises ``Refused`` for
-    what is not allowed, and charges each loop for what a round of it costs."""
-    return _Reading().whole(template)
+def find_names(template: nodes.Template) -> tuple[set[str], set[tuple[str, str | int]]]:
+    """The names a template reads that no loop of its own declares, and which parts of them. Raises ``TemplateRefused``
+    for what is not allowed, and charges each loop for what a round of it costs."""
+    return _TemplateReader().whole(template)
 
 
-class _Reading:
+class _TemplateReader:
     """One walk over a template."""
 
     def __init__(self) -> None:
@@ -62,8 +62,8 @@ class _Reading:
 
     def _look(self, node: nodes.Node, declared: Set[str], depth: int, loops: int) -> None:
         self.seen += 1
-        if depth > DEEPEST or self.seen > NODES:
-            raise Refused("is nested too deep" if depth > DEEPEST else "has too many parts")
+        if depth > MAX_DEPTH or self.seen > MAX_NODES:
+            raise TemplateRefused("is nested too deep" if depth > MAX_DEPTH else "has too many parts")
         kind = type(node).__name__
         special = getattr(self, f"_{kind.lower()}", None)
         if special is not None:
@@ -71,7 +71,7 @@ class _Reading:
         elif kind in _PLAIN:
             self._below(node, declared, depth, loops)
         else:
-            raise Refused(_WHY.get(kind) or _other(kind))
+            raise TemplateRefused(_REASONS.get(kind) or _reason_for(kind))
 
     def _below(self, node: nodes.Node, declared: Set[str], depth: int, loops: int) -> None:
         for child in node.iter_child_nodes():
@@ -83,12 +83,12 @@ class _Reading:
 
     def _const(self, node: nodes.Const, *_: object) -> None:
         value = node.value
-        if isinstance(value, (int, float)) and not -LARGEST <= value <= LARGEST:
-            raise Refused("holds a number that is too large")
+        if isinstance(value, (int, float)) and not -MAX_NUMBER <= value <= MAX_NUMBER:
+            raise TemplateRefused("holds a number that is too large")
 
     def _neg(self, node: nodes.Neg, declared: Set[str], depth: int, loops: int) -> None:
         if type(node.node).__name__ != "Const" or not isinstance(node.node.value, (int, float)):  # type: ignore[attr-defined]
-            raise Refused("does arithmetic: templates do not")
+            raise TemplateRefused("does arithmetic: templates do not")
         self._below(node, declared, depth, loops)
 
     def _getattr(self, node: nodes.Getattr, declared: Set[str], depth: int, loops: int) -> None:
@@ -98,13 +98,15 @@ class _Reading:
     def _getitem(self, node: nodes.Getitem, declared: Set[str], depth: int, loops: int) -> None:
         key = getattr(node.arg, "value", None)
         if type(node.arg).__name__ != "Const" or isinstance(key, bool) or not isinstance(key, (str, int)):
-            raise Refused("takes a part of a value by something else than a written key, such as ['text'] or [0]")
+            raise TemplateRefused(
+                "takes a part of a value by something else than a written key, such as ['text'] or [0]"
+            )
         self._part(node.node, key, declared)
         self._look(node.node, declared, depth + 1, loops)
 
     def _part(self, of: nodes.Node, key: str | int, declared: Set[str]) -> None:
         if type(of).__name__ not in ("Name", "Getattr", "Getitem") or (isinstance(key, str) and key.startswith("_")):
-            raise Refused(
+            raise TemplateRefused(
                 "takes an attribute of a value: templates see no attributes, only parts of lists and mappings"
             )
         name = getattr(of, "name", None)
@@ -113,23 +115,23 @@ class _Reading:
 
     def _filter(self, node: nodes.Filter, declared: Set[str], depth: int, loops: int) -> None:
         if node.name not in FILTERS:
-            raise Refused(f"uses the filter {node.name[:40]}, which there is not; {_FILTERS}")
+            raise TemplateRefused(f"uses the filter {node.name[:40]}, which there is not; {_FILTERS}")
         if node.kwargs or node.dyn_args or node.dyn_kwargs or node.node is None:
-            raise Refused(f"uses the filter {node.name[:40]} in a way that there is not: give plain arguments")
+            raise TemplateRefused(f"uses the filter {node.name[:40]} in a way that there is not: give plain arguments")
         self._below(node, declared, depth, loops)
 
     def _condexpr(self, node: nodes.CondExpr, declared: Set[str], depth: int, loops: int) -> None:
         if node.expr2 is None:
-            raise Refused("has an if without else: say what it is otherwise")
+            raise TemplateRefused("has an if without else: say what it is otherwise")
         self._below(node, declared, depth, loops)
 
     def _for(self, node: nodes.For, declared: Set[str], depth: int, loops: int) -> None:
         from jinja2 import nodes
 
-        if loops >= LOOPS:
-            raise Refused(f"has more than {LOOPS} loops in each other")
+        if loops >= MAX_LOOPS:
+            raise TemplateRefused(f"has more than {MAX_LOOPS} loops in each other")
         if node.recursive or not isinstance(node.target, nodes.Name):
-            raise Refused("has a loop of another form than {% for item in list %}")
+            raise TemplateRefused("has a loop of another form than {% for item in list %}")
         self._look(node.iter, declared, depth + 1, loops)
         before, inside = self.seen, {*declared, node.target.name}
         for child in [*node.body, *([node.test] if node.test else [])]:
@@ -140,7 +142,7 @@ class _Reading:
         node.iter = nodes.Filter(node.iter, "_each", [cost], [], None, None, lineno=node.lineno)
 
 
-def _other(kind: str) -> str:
+def _reason_for(kind: str) -> str:
     if kind in _ARITHMETIC:
         return "does arithmetic: templates do not; the filter days counts days"
     return f"uses something that templates may not ({kind})"

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from vaults.context import run_in
-from vaults.domain.notes.edit.drafts import Draft
-from vaults.domain.notes.read.dated_notes import path_of
-from vaults.domain.notes.read.note_lookup import Open
-from vaults.domain.policies.definitions import Collected, Condition
+from vaults.domain.notes.edit.drafts import DraftNotes
+from vaults.domain.notes.read.dated_notes import resolve_path
+from vaults.domain.notes.read.note_lookup import OpenNote
+from vaults.domain.policies.definitions import CollectSpec, Condition
 from vaults.errors import InvalidArgument, NotFound
-from vaults.files.paths import key, note_path
+from vaults.files.paths import collision_key, to_note_path
 from vaults.markdown import parser as markdown
 from vaults.markdown import sections
 from vaults.markdown.task_edits import STATUSES
@@ -21,91 +21,91 @@ MAX_COLLECTED = 100_000
 """Tasks that are collected of one note, and characters: more is refused, for what is left out would be lost."""
 
 
-async def holds(draft: Draft, condition: Condition) -> bool:
+async def is_condition_met(draft: DraftNotes, condition: Condition) -> bool:
     """Whether a condition holds, its templates filled in. Raises ``InvalidArgument`` for what is no path."""
-    note = await _note(draft, condition.path)
+    note = await _read_note(draft, condition.path)
     if note is None:
         return condition.exists is False
-    return await run_in(draft.vault.shared.pool, _holds, note.text, condition)
+    return await run_in(draft.vault.shared.pool, _is_met, note.text, condition)
 
 
-async def collected(draft: Draft, wanted: Collected) -> Any:
+async def collect(draft: DraftNotes, wanted: CollectSpec) -> Any:
     """Tasks as mappings of ``text``, ``status``, ``line``, ``due`` and ``section``; the text of a section; the value of
     a property. Of what is not there an empty list, '' or None."""
-    note = await _note(draft, wanted.path)
+    note = await _read_note(draft, wanted.path)
     if note is None:
-        return _nothing(wanted)
-    return await run_in(draft.vault.shared.pool, _collected, note.text, wanted)
+        return _empty_value(wanted)
+    return await run_in(draft.vault.shared.pool, _collect_from, note.text, wanted)
 
 
-async def _note(draft: Draft, said: str) -> Open | None:
+async def _read_note(draft: DraftNotes, said: str) -> OpenNote | None:
     """The note at this very path: one of the same name elsewhere is another."""
-    path = note_path(await path_of(draft.vault, said))
+    path = to_note_path(await resolve_path(draft.vault, said))
     try:
         note = await draft.opened(path)
     except NotFound:
         return None
-    return note if key(note.path) == key(path) else None
+    return note if collision_key(note.path) == collision_key(path) else None
 
 
-def _holds(text: str, condition: Condition) -> bool:
+def _is_met(text: str, condition: Condition) -> bool:
     parsed = markdown.parse(text)
     if condition.section is not None:
-        return (_section(text, parsed, condition.section) is not None) == condition.exists
+        return (_section_text(text, parsed, condition.section) is not None) == condition.exists
     if condition.property is None:
         return condition.exists is True
     if condition.exists is not None:
         return (condition.property in parsed.frontmatter) == condition.exists
     said = parsed.frontmatter.get(condition.property)
     if condition.among is not None:
-        return any(_same(said, each) for each in condition.among)
-    return _same(said, condition.equals)
+        return any(_is_same(said, each) for each in condition.among)
+    return _is_same(said, condition.equals)
 
 
-def _same(one: Any, other: Any) -> bool:
+def _is_same(one: Any, other: Any) -> bool:
     """Equal, and of one kind: true is not 1."""
     return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 
-def _section(text: str, parsed: markdown.Note, wanted: str) -> sections.Section | None:
+def _section_text(text: str, parsed: markdown.ParsedNote, wanted: str) -> sections.Section | None:
     try:
-        return sections.find(text, parsed, wanted)
+        return sections.find_section(text, parsed, wanted)
     except (NotFound, InvalidArgument):
         return None
 
 
-def _nothing(wanted: Collected) -> Any:
+def _empty_value(wanted: CollectSpec) -> Any:
     if wanted.tasks is not None:
         return []
     return "" if wanted.section is not None else None
 
 
-def _collected(text: str, wanted: Collected) -> Any:
+def _collect_from(text: str, wanted: CollectSpec) -> Any:
     parsed = markdown.parse(text)
     if wanted.property is not None:
-        return _plain(parsed.frontmatter.get(wanted.property))
-    found = _section(text, parsed, wanted.section) if wanted.section is not None else None
+        return _to_plain(parsed.frontmatter.get(wanted.property))
+    found = _section_text(text, parsed, wanted.section) if wanted.section is not None else None
     if wanted.section is not None and found is None:
-        return _nothing(wanted)
+        return _empty_value(wanted)
     if wanted.tasks is None:
         assert found is not None
-        return _bounded(text[found.body_start : found.end].replace("\r\n", "\n").strip())
+        return _check_length(text[found.body_start : found.end].replace("\r\n", "\n").strip())
     start, end = (found.start, found.end) if found is not None else (0, len(text))
     status = STATUSES.get(wanted.tasks, wanted.tasks).lower()
     tasks = [each for each in parsed.tasks if start <= each.start < end and status in ("all", each.status.lower())]
     if len(tasks) > MAX_TASKS:
         raise InvalidArgument("collect", f"finds {len(tasks):,} tasks; {MAX_TASKS} is the most")
-    _bounded("".join(each.text for each in tasks))
-    return [_task(each) for each in tasks]
+    _check_length("".join(each.text for each in tasks))
+    return [_to_mapping(each) for each in tasks]
 
 
-def _bounded(text: str) -> str:
+def _check_length(text: str) -> str:
     if len(text) > MAX_COLLECTED:
         raise InvalidArgument("collect", f"finds {len(text):,} characters; {MAX_COLLECTED:,} is the most")
     return text
 
 
-def _task(task: markdown.Task) -> Mapping[str, Any]:
+def _to_mapping(task: markdown.Task) -> Mapping[str, Any]:
     return {
         "text": task.text,
         "status": task.status,
@@ -115,7 +115,7 @@ def _task(task: markdown.Task) -> Mapping[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     """A value that templates can show: no mappings, and lists of plain values only."""
     if isinstance(value, list):
         return [each for each in value if not isinstance(each, (list, dict))]

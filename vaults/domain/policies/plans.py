@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from vaults.domain.notes.edit.drafts import Draft
+from vaults.domain.notes.edit.drafts import DraftNotes
 from vaults.domain.policies import variables
 from vaults.domain.policies.definitions import BUILT_IN, Policy, Step
-from vaults.domain.policies.templates import Compiled, compiled, is_template
+from vaults.domain.policies.templates import CompiledTemplate, compile_template, is_template
 from vaults.errors import InvalidArgument
 
-_ALWAYS = frozenset(BUILT_IN) - {"steps", "item", "index"}
+_ALWAYS_KNOWN = frozenset(BUILT_IN) - {"steps", "item", "index"}
 
 MAX_TEMPLATES = 300
 """Templates of a policy."""
@@ -22,7 +22,7 @@ STEP_PARTS = ("path", "changed", "times")
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ToolEffect:
     """What one call of a tool did to a draft. ``paths``: notes it changed, the one it is about first."""
 
     path: str
@@ -31,27 +31,27 @@ class Done:
     warnings: list[str] = field(default_factory=list)
 
 
-Act = Callable[[Draft], Awaitable[Done]]
+DraftAction = Callable[[DraftNotes], Awaitable[ToolEffect]]
 """A call of a tool, its arguments checked, that drafts instead of writing."""
 
 
-class Tools(Protocol):
+class PolicyTools(Protocol):
     """The tools that steps may call, as the caller may."""
 
     def check(self, tool: str, arguments: Mapping[str, Any], later: Set[str]) -> None:
         """Raise ``InvalidArgument`` for a tool or arguments that no step may have. ``later``: arguments whose values
         are not known yet."""
 
-    def bound(self, tool: str, arguments: Mapping[str, Any]) -> Act:
+    def bound(self, tool: str, arguments: Mapping[str, Any]) -> DraftAction:
         """A call that is ready. Raises ``InvalidArgument``, ``Forbidden``."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PolicyPlan:
     """A policy that holds together, with its templates by place."""
 
     policy: Policy
-    templates: Mapping[str, Compiled]
+    templates: Mapping[str, CompiledTemplate]
 
     def filled(self, value: Any, place: str, values: Mapping[str, Any]) -> Any:
         """A value of the policy with every template in it filled in. Blocking for long ones."""
@@ -65,28 +65,28 @@ class Plan:
         return value
 
 
-def planned(policy: Policy, tools: Tools) -> Plan:
+def make_plan(policy: Policy, tools: PolicyTools) -> PolicyPlan:
     """Check a policy as far as can be without its variables' values. Blocking: milliseconds. Raises
     ``InvalidArgument`` that names the place."""
-    variables.check(policy)
+    variables.check_defaults(policy)
     _check_ids(policy)
-    templates: dict[str, Compiled] = {}
-    for place, text, known in _texts(policy):
+    templates: dict[str, CompiledTemplate] = {}
+    for place, text, known in _find_templates(policy):
         if is_template(text):
             if len(templates) == MAX_TEMPLATES:
                 raise InvalidArgument(place, f"is one template too many: {MAX_TEMPLATES} is the most")
-            templates[place] = compiled(text, place)
+            templates[place] = compile_template(text, place)
             _check_names(templates[place], known)
-    variables.defaults(policy)
+    variables.order_defaults(policy)
     for number, step in enumerate(policy.steps):
         _check_step(policy, number, templates)
-        place = place_of(policy, number)
+        place = step_place(policy, number)
         later = {at.removeprefix(f"{place}.args.").partition(".")[0] for at in templates if at.startswith(f"{place}.")}
-        _at(place, lambda step=step, later=later: tools.check(step.tool, step.args, later))  # type: ignore[misc]
-    return Plan(policy, templates)
+        _naming_place(place, lambda step=step, later=later: tools.check(step.tool, step.args, later))  # type: ignore[misc]
+    return PolicyPlan(policy, templates)
 
 
-def place_of(policy: Policy, number: int) -> str:
+def step_place(policy: Policy, number: int) -> str:
     """How a step is named in what is told of it."""
     return f"steps.{policy.steps[number].id}"
 
@@ -103,44 +103,44 @@ def _check_ids(policy: Policy) -> None:
             raise InvalidArgument(f"{section}.{twice}", "is the name of a variable, too")
 
 
-def _texts(policy: Policy) -> Iterator[tuple[str, str, Set[str]]]:
+def _find_templates(policy: Policy) -> Iterator[tuple[str, str, Set[str]]]:
     """Every text that may be a template, with its place and the names it may read."""
-    given = _ALWAYS | policy.variables.keys()
+    given = _ALWAYS_KNOWN | policy.variables.keys()
     for name, variable in policy.variables.items():
         if isinstance(variable.default, str):
             yield f"variables.{name}.default", variable.default, given
     looks = policy.model_dump(include={"conditions", "collect"}, by_alias=True, exclude_none=True)
     for section, held in looks.items():
-        yield from ((place, text, given) for place, text in _strings(held, section))
+        yield from ((place, text, given) for place, text in _iter_strings(held, section))
     for number, step in enumerate(policy.steps):
         own = {"item", "index"} if step.each is not None else set()
-        for place, text in _strings(step.args, f"{place_of(policy, number)}.args"):
+        for place, text in _iter_strings(step.args, f"{step_place(policy, number)}.args"):
             yield place, text, given | policy.collect.keys() | {"steps"} | own
     if policy.output is not None:
         yield "output.summary", policy.output.summary, given | policy.collect.keys() | {"steps"}
 
 
-def _strings(value: Any, place: str) -> Iterator[tuple[str, str]]:
+def _iter_strings(value: Any, place: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
         yield place, value
     elif isinstance(value, dict):
         for key, each in value.items():
-            yield from _strings(each, f"{place}.{key}")
+            yield from _iter_strings(each, f"{place}.{key}")
     elif isinstance(value, list):
         for at, each in enumerate(value, start=1):
-            yield from _strings(each, f"{place}.{at}")
+            yield from _iter_strings(each, f"{place}.{at}")
 
 
-def _check_names(template: Compiled, known: Set[str]) -> None:
+def _check_names(template: CompiledTemplate, known: Set[str]) -> None:
     unknown = sorted(template.names - known)
     if unknown:
         hint = f"it may name: {', '.join(sorted(known))[:500]}"
         raise InvalidArgument(template.place, f"names {unknown[0][:64]}, which nothing here is called", hint=hint)
 
 
-def _check_step(policy: Policy, number: int, templates: Mapping[str, Compiled]) -> None:
+def _check_step(policy: Policy, number: int, templates: Mapping[str, CompiledTemplate]) -> None:
     """What a step refers to is there, and comes before it."""
-    step, place = policy.steps[number], place_of(policy, number)
+    step, place = policy.steps[number], step_place(policy, number)
     known = [*policy.conditions, *(name for name, each in policy.variables.items() if each.type == "boolean")]
     if any(each.removeprefix("not ").strip() not in known for each in step.when):
         hint = f"it has: {', '.join(known) or 'none'}"
@@ -162,14 +162,14 @@ def _is_list(policy: Policy, step: Step) -> bool:
     )
 
 
-def _check_parts(template: Compiled, before: Set[str]) -> None:
+def _check_parts(template: CompiledTemplate, before: Set[str]) -> None:
     for name, part in template.parts:
         if name == "steps" and part not in before:
             hint = f"of a step it may read {', '.join(STEP_PARTS)}"
             raise InvalidArgument(template.place, f"names steps.{part}, which is no step before it", hint=hint)
 
 
-def _at(place: str, check: Callable[[], None]) -> None:
+def _naming_place(place: str, check: Callable[[], None]) -> None:
     try:
         check()
     except InvalidArgument as failure:

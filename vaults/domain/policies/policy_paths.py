@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from vaults.errors import InvalidArgument
-from vaults.files.paths import joined, key, located, note_path
+from vaults.files.paths import collision_key, join_path, normalize_path, to_note_path
 
 SUFFIX = ".yaml"
 
@@ -21,22 +21,22 @@ def check_name(name: str) -> None:
         raise InvalidArgument("name", "must be a-z, 0-9, '-' and '_', 64 at most, such as weekly-review")
 
 
-def path_of(folder: str, name: str) -> str:
+def policy_path(folder: str, name: str) -> str:
     """The file of a policy. Raises ``InvalidArgument``."""
     check_name(name)
-    return joined(folder, f"{name}{SUFFIX}")
+    return join_path(folder, f"{name}{SUFFIX}")
 
 
-def holds(folder: str, path: str) -> bool:
+def is_in_folder(folder: str, path: str) -> bool:
     """Whether a path lies in the folder of policies, however it is spelled."""
-    return key(path).startswith(f"{key(folder)}/")
+    return collision_key(path).startswith(f"{collision_key(folder)}/")
 
 
-def file_path(folder: str, text: str) -> str:
+def parse_path(folder: str, text: str) -> str:
     """A caller's path as that of a note, or of a policy. Raises ``InvalidArgument``."""
-    return located(text) if is_policy(folder, text) else note_path(text)
+    return normalize_path(text) if is_policy(folder, text) else to_note_path(text)
 
 
 def is_policy(folder: str, path: str) -> bool:
     """Whether a path is that of a policy."""
-    return holds(folder, path) and path.lower().endswith(SUFFIX)
+    return is_in_folder(folder, path) and path.lower().endswith(SUFFIX)

@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class PolicyRunRequest:
     """How a policy is to be run. ``confirmed``: a person agreed that notes are deleted."""
 
     given: Mapping[str, Any]
@@ -18,7 +18,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Did:
+class StepResult:
     """What a step did. ``skipped``: the condition that kept it from being done; ``times``: how often it was, where it
     goes over a list."""
 
@@ -32,13 +32,13 @@ class Did:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class PolicyRunResult:
     """``paths``: notes that changed, or would; ``change``: what ``history`` takes all of it back by; ``diff``: of a
     preview; ``summary``: what the policy itself says."""
 
     name: str
     changed: bool
-    steps: list[Did]
+    steps: list[StepResult]
     paths: list[str]
     summary: str | None = None
     change: str | None = None

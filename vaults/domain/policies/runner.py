@@ -14,46 +14,48 @@ from typing import Any
 
 from vaults.context import run_in
 from vaults.domain.memories.memory_model import Actor
-from vaults.domain.notes.commit.change_diffs import shown
-from vaults.domain.notes.commit.journal import Change
+from vaults.domain.notes.commit.change_diffs import diff_files
+from vaults.domain.notes.commit.journal import NoteChange
 from vaults.domain.notes.commit.transaction import commit
-from vaults.domain.notes.edit.drafts import Draft
+from vaults.domain.notes.edit.drafts import DraftNotes
 from vaults.domain.policies import lookups, policy_paths, variables
-from vaults.domain.policies.definitions import MAX_RUNS, Collected, Condition, looked
-from vaults.domain.policies.plans import Done, Plan, Tools, place_of
-from vaults.domain.policies.results import Did, Order, Ran
+from vaults.domain.policies.definitions import MAX_RUNS, CollectSpec, Condition, fill_lookup
+from vaults.domain.policies.plans import PolicyPlan, PolicyTools, ToolEffect, step_place
+from vaults.domain.policies.results import PolicyRunRequest, PolicyRunResult, StepResult
 from vaults.errors import AlreadyExists, ConfirmationRequired, Conflict, InvalidArgument, StrongroomError, Timeout
 from vaults.vault import Vault
 
 TOOL = "policies"
 
-MOST_S = 10.0
+MAX_SECONDS = 10.0
 """Seconds that drafting may take: everybody else who writes notes waits meanwhile."""
 
-NAMED = 20
+MAX_NAMED = 20
 """Notes that a refusal names."""
 
 
-async def run(vault: Vault, actor: Actor, plan: Plan, order: Order, tools: Tools) -> Ran:
+async def run_policy(
+    vault: Vault, actor: Actor, plan: PolicyPlan, order: PolicyRunRequest, tools: PolicyTools
+) -> PolicyRunResult:
     """Run a policy, or only show what it would change. A note that another program saves meanwhile has all of it begun
     again, once. Raises ``InvalidArgument`` for a variable, whatever a step raises, with its name, ``Conflict``,
     ``ConfirmationRequired`` where notes would be deleted: then nothing is changed."""
     if order.dry_run:
-        drafted = await _drafted(vault, actor, plan, order, tools)
-        diff = await run_in(vault.shared.pool, shown, drafted.draft.files)
+        drafted = await _draft_steps(vault, actor, plan, order, tools)
+        diff = await run_in(vault.shared.pool, diff_files, drafted.draft.files)
         return drafted.told(plan, changed=False, diff=diff)
     async with vault.notes.writing():
         try:
-            return await _made(vault, actor, plan, order, tools)
-        except _Overtaken:
+            return await _run_once(vault, actor, plan, order, tools)
+        except _SavedMeanwhile:
             pass
         try:
-            return await _made(vault, actor, plan, order, tools)
-        except _Overtaken as failure:
+            return await _run_once(vault, actor, plan, order, tools)
+        except _SavedMeanwhile as failure:
             raise failure.conflict from None
 
 
-class _Overtaken(Exception):
+class _SavedMeanwhile(Exception):
     """Another program saved one of the notes while the policy was at work."""
 
     def __init__(self, conflict: StrongroomError) -> None:
@@ -62,18 +64,22 @@ class _Overtaken(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Drafted:
-    draft: Draft
-    steps: list[Did]
+class _DraftedRun:
+    draft: DraftNotes
+    steps: list[StepResult]
     summary: str | None
 
-    def told(self, plan: Plan, *, changed: bool, change: str | None = None, diff: str | None = None) -> Ran:
+    def told(
+        self, plan: PolicyPlan, *, changed: bool, change: str | None = None, diff: str | None = None
+    ) -> PolicyRunResult:
         paths = [each.target for each in self.draft.files]
-        return Ran(plan.policy.name, changed, self.steps, paths, self.summary, change, diff)
+        return PolicyRunResult(plan.policy.name, changed, self.steps, paths, self.summary, change, diff)
 
 
-async def _made(vault: Vault, actor: Actor, plan: Plan, order: Order, tools: Tools) -> Ran:
-    drafted = await _drafted(vault, actor, plan, order, tools)
+async def _run_once(
+    vault: Vault, actor: Actor, plan: PolicyPlan, order: PolicyRunRequest, tools: PolicyTools
+) -> PolicyRunResult:
+    drafted = await _draft_steps(vault, actor, plan, order, tools)
     files = drafted.draft.files
     if not files:
         return drafted.told(plan, changed=False)
@@ -82,27 +88,31 @@ async def _made(vault: Vault, actor: Actor, plan: Plan, order: Order, tools: Too
         raise ConfirmationRequired(
             f"{plan.policy.name} deletes {len(gone)} of the notes: only with confirmed: true",
             hint="preview shows what would be lost",
-            paths=gone[:NAMED],
+            paths=gone[:MAX_NAMED],
         )
     try:
-        done = await commit(vault, actor, Change(TOOL, f"ran the policy {plan.policy.name}", files, order.session))
+        done = await commit(vault, actor, NoteChange(TOOL, f"ran the policy {plan.policy.name}", files, order.session))
     except (Conflict, AlreadyExists) as failure:
-        raise _Overtaken(failure) from failure
+        raise _SavedMeanwhile(failure) from failure
     return drafted.told(plan, changed=True, change=done.id)
 
 
-async def _drafted(vault: Vault, actor: Actor, plan: Plan, order: Order, tools: Tools) -> _Drafted:
-    draft = Draft(vault)
+async def _draft_steps(
+    vault: Vault, actor: Actor, plan: PolicyPlan, order: PolicyRunRequest, tools: PolicyTools
+) -> _DraftedRun:
+    draft = DraftNotes(vault)
     try:
-        async with asyncio.timeout(MOST_S):
-            running = _Running(plan, draft, tools, await _begun(draft, actor, plan, order))
+        async with asyncio.timeout(MAX_SECONDS):
+            running = _StepRunner(plan, draft, tools, await _initial_values(draft, actor, plan, order))
             await running.all()
-            return _Drafted(draft, running.did, await running.summary())
+            return _DraftedRun(draft, running.did, await running.summary())
     except TimeoutError:
-        raise Timeout(f"the policy took longer than {MOST_S:g} s; nothing was changed", hint="split it up") from None
+        raise Timeout(
+            f"the policy took longer than {MAX_SECONDS:g} s; nothing was changed", hint="split it up"
+        ) from None
 
 
-async def _begun(draft: Draft, actor: Actor, plan: Plan, order: Order) -> dict[str, Any]:
+async def _initial_values(draft: DraftNotes, actor: Actor, plan: PolicyPlan, order: PolicyRunRequest) -> dict[str, Any]:
     """What templates know before the first step."""
     vault, policy = draft.vault, plan.policy
     now = datetime.now(UTC).astimezone()
@@ -112,20 +122,20 @@ async def _begun(draft: Draft, actor: Actor, plan: Plan, order: Order) -> dict[s
         "caller": actor.name,
         "vault": vault.name,
     }
-    known |= await run_in(vault.shared.pool, variables.settled, policy, order.given, known)
+    known |= await run_in(vault.shared.pool, variables.resolve_variables, policy, order.given, known)
     found: dict[str, Any] = {}
     for name, wanted in policy.collect.items():
         place = f"collect.{name}"
-        look = looked(Collected, plan.filled(_given(wanted), place, known), place)
-        found[name] = await _told_at(place, lookups.collected(draft, look))
+        look = fill_lookup(CollectSpec, plan.filled(_lookup_values(wanted), place, known), place)
+        found[name] = await _naming_place(place, lookups.collect(draft, look))
     return {**known, **found, "steps": {}}
 
 
-def _given(look: Condition | Collected) -> dict[str, Any]:
+def _lookup_values(look: Condition | CollectSpec) -> dict[str, Any]:
     return look.model_dump(by_alias=True, exclude_none=True)
 
 
-async def _told_at(place: str, work: Awaitable[Any]) -> Any:
+async def _naming_place(place: str, work: Awaitable[Any]) -> Any:
     try:
         return await work
     except StrongroomError as failure:
@@ -133,11 +143,11 @@ async def _told_at(place: str, work: Awaitable[Any]) -> Any:
         raise
 
 
-class _Running:
+class _StepRunner:
     """One run of the steps, over one draft."""
 
-    def __init__(self, plan: Plan, draft: Draft, tools: Tools, values: dict[str, Any]) -> None:
-        self.did: list[Did] = []
+    def __init__(self, plan: PolicyPlan, draft: DraftNotes, tools: PolicyTools, values: dict[str, Any]) -> None:
+        self.did: list[StepResult] = []
         self._plan = plan
         self._draft = draft
         self._tools = tools
@@ -165,14 +175,14 @@ class _Running:
         output = self._plan.policy.output
         return str(await self._fill(output.summary, "output.summary", {})) if output else None
 
-    async def _step(self, number: int) -> Did:
+    async def _step(self, number: int) -> StepResult:
         step = self._plan.policy.steps[number]
         stopped = await self._stopped(step.when)
         if stopped is not None:
-            return Did(step.id, step.tool, changed=False, skipped=stopped)
+            return StepResult(step.id, step.tool, changed=False, skipped=stopped)
         if step.each is None:
             done = await self._call(number, {})
-            return Did(step.id, step.tool, done.changed, done.path, warnings=done.warnings)
+            return StepResult(step.id, step.tool, done.changed, done.path, warnings=done.warnings)
         items = self._values[step.each]
         results = [
             await self._call(number, {"item": item, "index": at})
@@ -181,7 +191,7 @@ class _Running:
         warnings = list(dict.fromkeys(warning for done in results for warning in done.warnings))
         path = results[-1].path if results else None
         changed = any(done.changed for done in results)
-        return Did(step.id, step.tool, changed, path, times=len(results), warnings=warnings)
+        return StepResult(step.id, step.tool, changed, path, times=len(results), warnings=warnings)
 
     async def _stopped(self, when: list[str]) -> str | None:
         """The first condition that does not hold. Each is looked at when it is first asked for, and then stays: what
@@ -192,21 +202,21 @@ class _Running:
                 self._held[name] = self._values[name] is True
             elif name not in self._held:
                 wanted, place = self._plan.policy.conditions[name], f"conditions.{name}"
-                look = looked(Condition, self._plan.filled(_given(wanted), place, self._values), place)
-                self._held[name] = await lookups.holds(Draft(self._draft.vault), look)
+                look = fill_lookup(Condition, self._plan.filled(_lookup_values(wanted), place, self._values), place)
+                self._held[name] = await lookups.is_condition_met(DraftNotes(self._draft.vault), look)
             if self._held[name] == each.startswith("not "):
                 return each
         return None
 
-    async def _call(self, number: int, own: Mapping[str, Any]) -> Done:
+    async def _call(self, number: int, own: Mapping[str, Any]) -> ToolEffect:
         self._calls += 1
         if self._calls > MAX_RUNS:
             raise InvalidArgument("steps", f"come to more than {MAX_RUNS} calls")
         step = self._plan.policy.steps[number]
-        arguments = await self._fill(step.args, f"{place_of(self._plan.policy, number)}.args", own)
+        arguments = await self._fill(step.args, f"{step_place(self._plan.policy, number)}.args", own)
         done = await self._tools.bound(step.tool, arguments)(self._draft)
         folder = self._draft.vault.notes.settings.policies
-        if any(policy_paths.holds(folder, path) for path in done.paths):
+        if any(policy_paths.is_in_folder(folder, path) for path in done.paths):
             raise InvalidArgument("path", "lies in the folder of policies, where no policy writes")
         return done
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from vaults.domain.policies import filters, grammar
 from vaults.domain.policies.definitions import MAX_TEXT
-from vaults.domain.policies.filters import MAX_OUTPUT, Budget, Refused, written
+from vaults.domain.policies.filters import MAX_OUTPUT, RenderBudget, TemplateRefused, to_text
 from vaults.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def is_template(text: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledTemplate:
     """A template that says only what it may, ready to be filled. ``names``: what it reads; ``parts``: which parts of
     that."""
 
@@ -42,8 +42,8 @@ class Compiled:
         from jinja2 import TemplateError
 
         try:
-            return _run(_code(self.text), {name: values[name] for name in self.names if name in values})
-        except Refused as failure:
+            return _render_code(_compile_code(self.text), {name: values[name] for name in self.names if name in values})
+        except TemplateRefused as failure:
             raise InvalidArgument(self.place, str(failure)) from None
         except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError):
             raise InvalidArgument(
@@ -51,26 +51,26 @@ class Compiled:
             ) from None
 
 
-def compiled(text: str, place: str) -> Compiled:
+def compile_template(text: str, place: str) -> CompiledTemplate:
     """Read a template. Blocking: tenths of a millisecond. Raises ``InvalidArgument`` that names its place."""
     from jinja2 import TemplateSyntaxError
 
     if len(text) > MAX_TEXT:
         raise InvalidArgument(place, f"has more than {MAX_TEXT:,} characters")
     try:
-        names, parts = grammar.names(_environment().parse(text))
-    except Refused as failure:
+        names, parts = grammar.find_names(_environment().parse(text))
+    except TemplateRefused as failure:
         raise InvalidArgument(place, str(failure)) from None
     except TemplateSyntaxError as failure:
         where = f"in line {failure.lineno}"
         raise InvalidArgument(place, f"is no template: {where}", hint="{{ name }}, {% if %}, {% for %}") from None
     except (ValueError, RecursionError, OverflowError):
         raise InvalidArgument(place, "is no template: it is nested too deep, or a number is too large") from None
-    return Compiled(place, text, frozenset(names), frozenset(parts))
+    return CompiledTemplate(place, text, frozenset(names), frozenset(parts))
 
 
 @dataclass(frozen=True, slots=True)
-class _Code:
+class _TemplateCode:
     """What Jinja made of a template. ``alone``: it is one value and nothing else."""
 
     template: Any
@@ -78,23 +78,23 @@ class _Code:
 
 
 @lru_cache(maxsize=256)
-def _code(text: str) -> _Code:
+def _compile_code(text: str) -> _TemplateCode:
     """The code of a template that was read before. Raises what Python says of code that is nested too deep."""
     environment = _environment()
     tree = environment.parse(text)
-    grammar.names(tree)  # charges its loops
-    value = _alone(tree)
+    grammar.find_names(tree)  # charges its loops
+    value = _single_expression(tree)
     if value is not None:
-        tree = _assigned(value)
+        tree = _assign_result(value)
         tree.set_environment(environment)
     try:
         code = environment.compile(tree)
     except (SyntaxError, MemoryError):
-        raise Refused("is nested too deep") from None
-    return _Code(environment.template_class.from_code(environment, code, {}, None), value is not None)
+        raise TemplateRefused("is nested too deep") from None
+    return _TemplateCode(environment.template_class.from_code(environment, code, {}, None), value is not None)
 
 
-def _alone(tree: nodes.Template) -> nodes.Expr | None:
+def _single_expression(tree: nodes.Template) -> nodes.Expr | None:
     from jinja2 import nodes
 
     if len(tree.body) != 1 or not isinstance(tree.body[0], nodes.Output) or len(tree.body[0].nodes) != 1:
@@ -103,26 +103,26 @@ def _alone(tree: nodes.Template) -> nodes.Expr | None:
     return None if isinstance(only, nodes.TemplateData) else only
 
 
-def _assigned(value: nodes.Expr) -> nodes.Template:
+def _assign_result(value: nodes.Expr) -> nodes.Template:
     from jinja2 import nodes
 
     return nodes.Template([nodes.Assign(nodes.Name(_RESULT, "store"), value, lineno=1)], lineno=1)
 
 
-def _run(code: _Code, values: Mapping[str, Any]) -> Any:
-    budget = Budget()
+def _render_code(code: _TemplateCode, values: Mapping[str, Any]) -> Any:
+    budget = RenderBudget()
     context = code.template.new_context({**values, _BUDGET: budget})
     parts, size = [], 0
     for part in code.template.root_render_func(context):
         size += len(part)
         if size > MAX_OUTPUT:
-            raise Refused(f"comes to more than {MAX_OUTPUT:,} characters")
+            raise TemplateRefused(f"comes to more than {MAX_OUTPUT:,} characters")
         budget.spend(1)
         parts.append(part)
     if not code.alone:
         return "".join(parts)
     result = context.vars[_RESULT]
-    written(result)  # refuses what could not be shown
+    to_text(result)  # refuses what could not be shown
     return result
 
 
@@ -144,10 +144,10 @@ def _environment() -> Environment:
                 return obj[argument]
             if isinstance(obj, (list, tuple)) and isinstance(argument, int) and -len(obj) <= argument < len(obj):
                 return obj[argument]
-            raise Refused("names a part that its value does not have")
+            raise TemplateRefused("names a part that its value does not have")
 
         def call(*_: Any, **__: Any) -> Any:
-            raise Refused("calls something: templates call no functions")
+            raise TemplateRefused("calls something: templates call no functions")
 
     environment = Sealed(
         undefined=StrictUndefined,
@@ -155,16 +155,16 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
         optimized=False,
         cache_size=0,
-        finalize=written,
+        finalize=to_text,
     )
     environment.globals.clear()
     environment.tests.clear()
     environment.filters.clear()
-    for name, run in {**filters.FILTERS, "_each": filters.each}.items():
-        environment.filters[name] = pass_context(partial(_charged, run))
+    for name, run in {**filters.FILTERS, "_each": filters.charge_loop}.items():
+        environment.filters[name] = pass_context(partial(_run_filter, run))
     return environment
 
 
-def _charged(run: Callable[..., object], context: Mapping[str, Any], value: object, *more: object) -> object:
+def _run_filter(run: Callable[..., object], context: Mapping[str, Any], value: object, *more: object) -> object:
     """A filter, at the cost of the rendering it belongs to."""
     return run(value, context[_BUDGET], *more)

@@ -7,18 +7,18 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from vaults.domain.policies.definitions import MAX_ITEMS, MAX_TEXT, Policy, Variable
-from vaults.domain.policies.templates import Compiled, compiled, is_template
+from vaults.domain.policies.templates import CompiledTemplate, compile_template, is_template
 from vaults.errors import InvalidArgument
 
-MAX_GIVEN = 200_000
+MAX_INPUT = 200_000
 """Characters of all values together."""
 
 
-def defaults(policy: Policy) -> dict[str, Compiled]:
+def order_defaults(policy: Policy) -> dict[str, CompiledTemplate]:
     """The defaults that are templates, in an order in which each finds what it names. Raises ``InvalidArgument`` for a
     circle."""
     found = {
-        name: compiled(each.default, f"variables.{name}.default")
+        name: compile_template(each.default, f"variables.{name}.default")
         for name, each in policy.variables.items()
         if isinstance(each.default, str) and is_template(each.default)
     }
@@ -30,14 +30,14 @@ def defaults(policy: Policy) -> dict[str, Compiled]:
         raise InvalidArgument("variables", f"have defaults that go in a circle: {circle}") from None
 
 
-def check(policy: Policy) -> None:
+def check_defaults(policy: Policy) -> None:
     """Raise ``InvalidArgument`` for a default that its own variable does not take."""
     for name, each in policy.variables.items():
         if each.default is not None and not (isinstance(each.default, str) and is_template(each.default)):
-            fitting(each, each.default, f"variables.{name}.default")
+            check_variable(each, each.default, f"variables.{name}.default")
 
 
-def settled(policy: Policy, given: Mapping[str, Any], built_in: Mapping[str, Any]) -> dict[str, Any]:
+def resolve_variables(policy: Policy, given: Mapping[str, Any], built_in: Mapping[str, Any]) -> dict[str, Any]:
     """Every variable with its value; None for one that has none. Raises ``InvalidArgument``."""
     unknown = next((name for name in given if name not in policy.variables), None)
     if unknown is not None:
@@ -46,21 +46,21 @@ def settled(policy: Policy, given: Mapping[str, Any], built_in: Mapping[str, Any
     values: dict[str, Any] = {}
     for name, each in policy.variables.items():
         if given.get(name) is not None:
-            values[name] = fitting(each, given[name], f"variables.{name}")
+            values[name] = check_variable(each, given[name], f"variables.{name}")
         elif each.required:
             raise InvalidArgument(f"variables.{name}", "is required", hint=each.description or None)
         else:
             values[name] = each.default
-    for name, template in defaults(policy).items():
+    for name, template in order_defaults(policy).items():
         if given.get(name) is None:
             filled = template.filled({**built_in, **values})
-            values[name] = None if filled is None else fitting(policy.variables[name], filled, template.place)
-    if sum(_size(each) for each in values.values()) > MAX_GIVEN:
-        raise InvalidArgument("variables", f"have more than {MAX_GIVEN:,} characters together")
+            values[name] = None if filled is None else check_variable(policy.variables[name], filled, template.place)
+    if sum(_size(each) for each in values.values()) > MAX_INPUT:
+        raise InvalidArgument("variables", f"have more than {MAX_INPUT:,} characters together")
     return values
 
 
-def fitting(variable: Variable, value: Any, place: str) -> Any:
+def check_variable(variable: Variable, value: Any, place: str) -> Any:
     """The value, if the variable takes it. Raises ``InvalidArgument``."""
     reason = _REASONS[variable.type](variable, value)
     if reason is not None:
@@ -78,13 +78,13 @@ def _string(variable: Variable, value: Any) -> str | None:
     if "\0" in value:
         return "must not hold NUL"
     most = MAX_TEXT if variable.max is None else min(variable.max, MAX_TEXT)
-    return _bounded(len(value), variable.min, most, "characters")
+    return _bounds_problem(len(value), variable.min, most, "characters")
 
 
 def _number(variable: Variable, value: Any) -> str | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not -(2**53) <= value <= 2**53:
         return "must be a number"
-    return _bounded(value, variable.min, variable.max, "")
+    return _bounds_problem(value, variable.min, variable.max, "")
 
 
 def _boolean(_: Variable, value: Any) -> str | None:
@@ -100,7 +100,7 @@ def _array(variable: Variable, value: Any) -> str | None:
     if not isinstance(value, list):
         return "must be a list"
     most = MAX_ITEMS if variable.max is None else min(variable.max, MAX_ITEMS)
-    reason = _bounded(len(value), variable.min, most, "items")
+    reason = _bounds_problem(len(value), variable.min, most, "items")
     return reason or next((said for each in value if (said := _item(each)) is not None), None)
 
 
@@ -117,7 +117,7 @@ _ITEM = Variable(type="string")
 _REASONS = {"string": _string, "number": _number, "boolean": _boolean, "enum": _enum, "array": _array}
 
 
-def _bounded(size: float, least: float | None, most: float | None, of: str) -> str | None:
+def _bounds_problem(size: float, least: float | None, most: float | None, of: str) -> str | None:
     if least is not None and size < least:
         return f"must be at least {least:g} {of}".rstrip()
     if most is not None and size > most:

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 
 from vaults.db.sql import Reader
 from vaults.domain.retrieval import hybrid_search, search_hits
-from vaults.domain.retrieval.hybrid_search import Answer, Ask
-from vaults.domain.retrieval.search_hits import Shown
+from vaults.domain.retrieval.hybrid_search import SearchAnswer, SearchRequest
+from vaults.domain.retrieval.search_hits import RankedHit
 from vaults.index import passages
-from vaults.search.filters import Filter
-from vaults.search.item_groups import place_of
-from vaults.search.passage_facts import Key
-from vaults.search.question import Mode, Ranking
-from vaults.search.stage_timings import Timings
+from vaults.search.filters import SearchFilter
+from vaults.search.item_groups import find_place
+from vaults.search.passage_facts import ItemKey
+from vaults.search.question import SearchMode, SearchRanking
+from vaults.search.stage_timings import StageTimings
 from vaults.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ChannelRank:
     """Where a channel has a passage: ``rank`` from 1, and its own score (bm25 with the sign turned; cosine)."""
 
     rank: int
@@ -27,7 +27,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class ExplainedCandidate:
     """A passage that was considered: of its item the one of that number, from 1. ``joint`` is both channels' score
     together, 0…1; ``signals`` what was added to it; ``score`` the sum, which orders candidates; ``item_score`` that of
     the whole item, which orders items. ``outcome``: returned, or why not."""
@@ -42,15 +42,15 @@ class Candidate:
     signals: dict[str, float]
     score: float
     outcome: str
-    keyword: Place | None = None
-    semantic: Place | None = None
+    keyword: ChannelRank | None = None
+    semantic: ChannelRank | None = None
     rerank: float | None = None
     item_score: float | None = None
     item_rank: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class QueryInterpretation:
     """How the question was read. ``terms`` are searched for, ``model`` is what was embedded, ``names`` are authors and
     entities it speaks of, ``required`` is what operators demand, ``too_common`` was left out of the word search,
     ``expanded`` was searched for beside it, where that is set up."""
@@ -58,7 +58,7 @@ class Reading:
     terms: list[str]
     model: str
     names: list[str]
-    mode_used: Mode
+    mode_used: SearchMode
     required: str | None = None
     too_common: list[str] = field(default_factory=list)
     phrases: list[str] = field(default_factory=list)
@@ -67,11 +67,11 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class SearchExplanation:
     """Everything about one search. ``total`` counts candidates; ``returned`` are the ids the search gives back."""
 
-    query: Reading
-    candidates: list[Candidate]
+    query: QueryInterpretation
+    candidates: list[ExplainedCandidate]
     total: int
     returned: list[str]
     weights: dict[str, float]
@@ -79,38 +79,38 @@ class Explained:
     warnings: list[str] = field(default_factory=list)
 
 
-Fitting = Callable[[Answer], Awaitable[int]]
+CountFitting = Callable[[SearchAnswer], Awaitable[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _RankedRows:
     """``ranks``: of each candidate, from 1. ``numbers``: which of its item each passage is, from 1. Its own number,
     which counts what everybody stored, is nobody's business."""
 
-    ranking: Ranking
-    rows: Mapping[int, Shown]
+    ranking: SearchRanking
+    rows: Mapping[int, RankedHit]
     ranks: Mapping[int, int]
     numbers: Mapping[int, int]
 
 
-async def explain(vault: Vault, ask: Ask, most: int, fitting: Fitting) -> Explained:
+async def explain(vault: Vault, ask: SearchRequest, most: int, fitting: CountFitting) -> SearchExplanation:
     """The search ``ask`` with its reasons, and the first ``most`` of its candidates. It is run anew, so that there are
     timings. ``fitting``: how many of an answer's hits the search would return."""
-    timings = Timings(vault.shared.observer)
+    timings = StageTimings(vault.shared.observer)
 
-    def pick(tx: Reader, ranking: Ranking) -> _Found:
-        rows = _rows(tx, vault.name, ranking, most, ask.only)
+    def pick(tx: Reader, ranking: SearchRanking) -> _RankedRows:
+        rows = _read_rows(tx, vault.name, ranking, most, ask.only)
         ranks = {passage: rank for rank, (passage, _) in enumerate(ranking.order, 1)}
-        return _Found(ranking, rows, ranks, passages.numbers_in_item(tx, rows))
+        return _RankedRows(ranking, rows, ranks, passages.numbers_in_item(tx, rows))
 
-    found = await hybrid_search.ranked(vault, ask, pick, timings)
-    answer = await hybrid_search.answer(vault, ask)
+    found = await hybrid_search.rank_and_pick(vault, ask, pick, timings)
+    answer = await hybrid_search.search_vault(vault, ask)
     kept = answer.shown[: await fitting(answer)]
     ids = [each.hit.id for each in kept]
     candidates = list(_candidates(found, ask, {each.item for each in kept}, most))
     settings = vault.shared.search
-    return Explained(
-        query=_reading(found.ranking, ask.only),
+    return SearchExplanation(
+        query=_interpretation(found.ranking, ask.only),
         candidates=candidates,
         total=len(found.ranking.order),
         returned=ids,
@@ -120,14 +120,14 @@ async def explain(vault: Vault, ask: Ask, most: int, fitting: Fitting) -> Explai
     )
 
 
-def _rows(tx: Reader, vault: str, ranking: Ranking, most: int, only: Filter) -> dict[int, Shown]:
+def _read_rows(tx: Reader, vault: str, ranking: SearchRanking, most: int, only: SearchFilter) -> dict[int, RankedHit]:
     first = ranking.order[:most]
-    return {shown.passage: shown for shown in search_hits.shown(tx, vault, ranking, first, only)}
+    return {shown.passage: shown for shown in search_hits.read_hits(tx, vault, ranking, first, only)}
 
 
-def _reading(ranking: Ranking, only: Filter) -> Reading:
+def _interpretation(ranking: SearchRanking, only: SearchFilter) -> QueryInterpretation:
     meant = ranking.meant
-    return Reading(
+    return QueryInterpretation(
         terms=list(meant.query.terms),
         model=meant.told if ranking.mode != "keyword" else "",
         names=sorted(meant.names),
@@ -140,7 +140,7 @@ def _reading(ranking: Ranking, only: Filter) -> Reading:
     )
 
 
-def _candidates(found: _Found, ask: Ask, kept: set[Key], most: int) -> Iterator[Candidate]:
+def _candidates(found: _RankedRows, ask: SearchRequest, kept: set[ItemKey], most: int) -> Iterator[ExplainedCandidate]:
     ranking = found.ranking
     words = {passage: rank for rank, passage in enumerate(ranking.words.scores, 1)}
     meanings = {passage: rank for rank, passage in enumerate(ranking.meanings.scores, 1)}
@@ -148,11 +148,11 @@ def _candidates(found: _Found, ask: Ask, kept: set[Key], most: int) -> Iterator[
     for rank, (passage, score) in enumerate(ranking.order[:most], 1):
         if (row := found.rows.get(passage)) is None:
             continue  # it went away since it was ranked
-        keyword = Place(words[passage], round(ranking.words.scores[passage], 4)) if passage in words else None
+        keyword = ChannelRank(words[passage], round(ranking.words.scores[passage], 4)) if passage in words else None
         near = meanings.get(passage)
-        semantic = Place(near, round(ranking.meanings.scores[passage], 4)) if near is not None else None
+        semantic = ChannelRank(near, round(ranking.meanings.scores[passage], 4)) if near is not None else None
         item = items.get(passage)
-        yield Candidate(
+        yield ExplainedCandidate(
             rank=rank,
             id=row.hit.id,
             kind=row.item[0],
@@ -171,12 +171,12 @@ def _candidates(found: _Found, ask: Ask, kept: set[Key], most: int) -> Iterator[
         )
 
 
-def _outcome(found: _Found, ask: Ask, kept: set[Key], passage: int) -> str:
+def _outcome(found: _RankedRows, ask: SearchRequest, kept: set[ItemKey], passage: int) -> str:
     ranking, ranks = found.ranking, found.ranks
     of = next((each.of for each in ranking.repeats if each.item == passage), None)
     if of is not None:
         return f"dropped: repeats the text of candidate {ranks[of]}"
-    place = place_of(passage, ranking.items, ranking.facts, ask.group_by)
+    place = find_place(passage, ranking.items, ranking.facts, ask.group_by)
     if place is None:
         return "dropped: it is what others like it are looked for"
     if place.best != passage:

@@ -10,16 +10,16 @@ from typing import Any, Literal
 from vaults.context import run_in
 from vaults.domain.memories import lifecycle
 from vaults.domain.memories.memory_model import Actor, Memory
-from vaults.domain.notes.index.note_rows import Note
+from vaults.domain.notes.index.note_rows import NoteSummary
 from vaults.domain.notes.read import line_ranges, note_parts, path_globs
-from vaults.domain.notes.read.dated_notes import path_of
-from vaults.domain.notes.read.note_lookup import Open, opened
+from vaults.domain.notes.read.dated_notes import resolve_path
+from vaults.domain.notes.read.note_lookup import OpenNote, open_note
 from vaults.domain.paging import token_budget
 from vaults.errors import Conflict, InvalidArgument, NotFound, StrongroomError, TooLarge
-from vaults.files.paths import SCHEME, address, is_note
+from vaults.files.paths import NOTE_SCHEME, is_note, to_address
 from vaults.vault import Vault
 
-GLOBBED = 200
+MAX_MATCHES = 200
 """Notes that the patterns of one call stand for at most."""
 
 _MEMORY = "memory://"
@@ -27,7 +27,7 @@ _ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.ASCII | re.I
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
+class FetchLimits:
     """How much to read: of each text lines from ``from_line`` on, of all together ``max_bytes``; of items as many as
     ``max_tokens`` hold, with all that is said of them."""
 
@@ -38,7 +38,7 @@ class Portion:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class FetchedItem:
     """One text with where it is from. ``etag`` changes with the text. A note that was cut goes on at ``next_line``."""
 
     id: str
@@ -52,11 +52,11 @@ class Item:
 
 
 @dataclass(slots=True)
-class Found:
+class FetchResult:
     """Items in the order asked. ``full``: ``max_bytes`` cut the last of them; ``remaining``: those it left no room
     for; ``partial``: a pattern matches more notes than were taken."""
 
-    items: list[Item] = field(default_factory=list)
+    items: list[FetchedItem] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     remaining: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -72,7 +72,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class _Target:
+class _FetchTarget:
     """What a reference stands for. ``said``: the reference; ``path`` None: a memory that is not there."""
 
     said: str
@@ -80,127 +80,131 @@ class _Target:
     memory: Memory | None = None
 
 
-async def fetched(vault: Vault, actor: Actor, refs: Sequence[str], portion: Portion) -> Found:
+async def fetch_texts(vault: Vault, actor: Actor, refs: Sequence[str], portion: FetchLimits) -> FetchResult:
     """Texts by reference, in the order asked, each once. What cannot be had is ``missing``, with the reason in
     ``warnings`` where it is another than that there is nothing. Raises ``InvalidArgument`` for a broken pattern."""
-    found = Found()
+    found = FetchResult()
     left, seen = portion.max_bytes, set[str]()
-    for target in await _targets(vault, actor, refs, found):
+    for target in await _resolve_targets(vault, actor, refs, found):
         if left <= 0:
             found.remaining.append(target.path or target.said)
             continue
-        item = await _item(vault, target, portion, left, found)
+        item = await _to_item(vault, target, portion, left, found)
         if item is not None and item.url not in seen:
             seen.add(item.url)
             found.items.append(item)
             # A note is cut at the end of a line: what is left of the budget then is no room for another.
             left = 0 if found.full else left - len(item.text.encode())
     if portion.max_tokens is not None:
-        count = len(await token_budget.fitted(vault, found.items, portion.max_tokens))
+        count = len(await token_budget.fit_rows(vault, found.items, portion.max_tokens))
         found.remaining[:0] = [item.id for item in found.items[count:]]
         del found.items[count:]
-    _remember_shown(vault, actor, found.items)
+    _record_shown(vault, actor, found.items)
     return found
 
 
-async def one(vault: Vault, actor: Actor, ref: str, portion: Portion) -> Found:
+async def fetch_one(vault: Vault, actor: Actor, ref: str, portion: FetchLimits) -> FetchResult:
     """The text behind one reference, which is no pattern. Raises ``NotFound``, and what reading a note may raise."""
-    found = Found()
-    target = (await _targets(vault, actor, [ref], found))[0]
+    found = FetchResult()
+    target = (await _resolve_targets(vault, actor, [ref], found))[0]
     if target.memory is None and target.path is None:
         raise NotFound(f"nothing with the id {ref[:64]}")
     try:
-        found.items.append(await _read(vault, target, portion, portion.max_bytes, found))
+        found.items.append(await _read_note(vault, target, portion, portion.max_bytes, found))
     except NotFound as failure:
         if _is_of_note(ref):
             raise
         raise NotFound(f"nothing with the id {ref[:64]}", hint=failure.hint, **failure.details) from None
-    _remember_shown(vault, actor, found.items)
+    _record_shown(vault, actor, found.items)
     return found
 
 
-def _remember_shown(vault: Vault, actor: Actor, items: Sequence[Item]) -> None:
+def _record_shown(vault: Vault, actor: Actor, items: Sequence[FetchedItem]) -> None:
     """What was shown is no news when it comes back; of a note not a paragraph either."""
     for item in items:
         if item.url.startswith(_MEMORY):
-            vault.retrieved.note(actor.identity, [(item.text, item.id)])
+            vault.shown_texts.note(actor.identity, [(item.text, item.id)])
         else:
-            vault.retrieved.note_parts(actor.identity, item.text, item.id)
+            vault.shown_texts.note_paragraphs(actor.identity, item.text, item.id)
 
 
-async def _targets(vault: Vault, actor: Actor, refs: Sequence[str], found: Found) -> list[_Target]:
+async def _resolve_targets(vault: Vault, actor: Actor, refs: Sequence[str], found: FetchResult) -> list[_FetchTarget]:
     """What references stand for, patterns as the notes they match."""
     asked = list(dict.fromkeys(refs))
     ids = [ref.removeprefix(_MEMORY) for ref in asked if not _is_of_note(ref)]
     memories = {each.id: each for each in (await lifecycle.get(vault, actor, ids)).memories} if ids else {}
-    targets: list[_Target] = []
-    room = GLOBBED
+    targets: list[_FetchTarget] = []
+    room = MAX_MATCHES
     for ref in asked:
         plain = ref.removeprefix(_MEMORY)
         if plain in memories or plain != ref or _ID.fullmatch(ref):
-            targets.append(_Target(plain, memory=memories.get(plain)))
-        elif (paths := await _globbed(vault, ref, room)) is not None:
+            targets.append(_FetchTarget(plain, memory=memories.get(plain)))
+        elif (paths := await _expand_pattern(vault, ref, room)) is not None:
             if len(paths) > room:
                 found.partial = True
                 found.warnings.append(
-                    f"{ref}: more than {GLOBBED} notes match: these are the first; narrow the pattern"
+                    f"{ref}: more than {MAX_MATCHES} notes match: these are the first; narrow the pattern"
                 )
             elif not paths:
                 found.missing.append(ref)
-            targets += [_Target(path, path) for path in paths[:room]]
+            targets += [_FetchTarget(path, path) for path in paths[:room]]
             room -= len(paths[:room])
         else:
-            targets.append(_Target(ref, ref))
+            targets.append(_FetchTarget(ref, ref))
     return targets
 
 
 def _is_of_note(ref: str) -> bool:
-    return ref.startswith((SCHEME, "@")) or is_note(ref) or path_globs.is_glob(ref)
+    return ref.startswith((NOTE_SCHEME, "@")) or is_note(ref) or path_globs.is_glob(ref)
 
 
 def is_pattern(ref: str) -> bool:
     """Whether a reference may stand for several notes."""
-    return not ref.startswith((SCHEME, _MEMORY)) and path_globs.is_glob(ref)
+    return not ref.startswith((NOTE_SCHEME, _MEMORY)) and path_globs.is_glob(ref)
 
 
-async def _globbed(vault: Vault, ref: str, room: int) -> list[str] | None:
+async def _expand_pattern(vault: Vault, ref: str, room: int) -> list[str] | None:
     """The notes a pattern stands for, one more than there is room for; None for what is no pattern, or a note's very
     name."""
     if not is_pattern(ref):
         return None
     if await vault.db.read(lambda tx: tx.one("SELECT 1 FROM notes WHERE path = ?", (ref,))):
         return None
-    return await vault.db.read(lambda tx: path_globs.expanded(tx, ref, room + 1))
+    return await vault.db.read(lambda tx: path_globs.expand_pattern(tx, ref, room + 1))
 
 
-async def _item(vault: Vault, target: _Target, portion: Portion, left: int, found: Found) -> Item | None:
+async def _to_item(
+    vault: Vault, target: _FetchTarget, portion: FetchLimits, left: int, found: FetchResult
+) -> FetchedItem | None:
     if target.memory is not None or target.path is not None:
         try:
-            return await _read(vault, target, portion, left, found)
+            return await _read_note(vault, target, portion, left, found)
         except NotFound:
             pass
         except (InvalidArgument, Conflict, TooLarge) as failure:
-            found.warnings.append(f"{target.said[:200]}: {_words(failure)}")
+            found.warnings.append(f"{target.said[:200]}: {_failure_text(failure)}")
     found.missing.append(target.said)
     return None
 
 
-async def _read(vault: Vault, target: _Target, portion: Portion, left: int, found: Found) -> Item:
+async def _read_note(
+    vault: Vault, target: _FetchTarget, portion: FetchLimits, left: int, found: FetchResult
+) -> FetchedItem:
     if target.memory is not None:
         return _of_memory(target.memory, portion, left, found)
-    note = await opened(vault, await path_of(vault, target.path or ""))
-    about = await note_parts.known(vault, note)
+    note = await open_note(vault, await resolve_path(vault, target.path or ""))
+    about = await note_parts.load_summary(vault, note)
     found.warnings += [f"{note.path}: {warning}" for warning in note.warnings]
-    if len(note.data) <= note_parts.QUICK:
+    if len(note.data) <= note_parts.QUICK_BYTES:
         return _of_note(note, about, portion, left, found)
     return await run_in(vault.shared.pool, _of_note, note, about, portion, left, found)
 
 
-def _words(failure: StrongroomError) -> str:
+def _failure_text(failure: StrongroomError) -> str:
     return failure.message.removeprefix("Validation error: path ")
 
 
-def _of_memory(memory: Memory, portion: Portion, left: int, found: Found) -> Item:
+def _of_memory(memory: Memory, portion: FetchLimits, left: int, found: FetchResult) -> FetchedItem:
     whole = memory.content.splitlines(keepends=True)
     chosen = whole[portion.from_line - 1 :]
     if portion.max_lines is not None:
@@ -214,23 +218,23 @@ def _of_memory(memory: Memory, portion: Portion, left: int, found: Found) -> Ite
         "tags": memory.tags, "applies_to": memory.applies_to, "workspace": memory.workspace,
     }  # fmt: skip
     cut = len(short) < len(text) or len(chosen) < len(whole)
-    return Item(memory.id, memory.title, short, f"{_MEMORY}{memory.id}", kept, f"v{memory.version}", cut)
+    return FetchedItem(memory.id, memory.title, short, f"{_MEMORY}{memory.id}", kept, f"v{memory.version}", cut)
 
 
-def _of_note(note: Open, about: Note, portion: Portion, left: int, found: Found) -> Item:
-    start, end = line_ranges.span(note.text, portion.from_line, portion.max_lines)
-    stop = start + line_ranges.within(note.text[start:end], left)
+def _of_note(note: OpenNote, about: NoteSummary, portion: FetchLimits, left: int, found: FetchResult) -> FetchedItem:
+    start, end = line_ranges.line_offsets(note.text, portion.from_line, portion.max_lines)
+    stop = start + line_ranges.count_within_bytes(note.text[start:end], left)
     text = note.text[start:stop]
     found.full = stop < end
     if found.full and text and text[-1] not in "\r\n":
         found.warnings.append(
-            f"{note.path}: line {line_ranges.count(note.text[:stop])} is longer than max_bytes and cut within"
+            f"{note.path}: line {line_ranges.count_lines(note.text[:stop])} is longer than max_bytes and cut within"
         )
-    properties, _ = note_parts.bounded(about.frontmatter, note_parts.FRONTMATTER)
+    properties, _ = note_parts.limit_fields(about.frontmatter, note_parts.MAX_FRONTMATTER)
     kept = {
         **properties, "kind": "note", "tags": about.tags, "aliases": about.aliases, "created_at": about.created_at,
         "modified_at": about.modified_at,
     }  # fmt: skip
-    following = line_ranges.count(note.text[:stop]) + 1 if stop < len(note.text) else None
-    url = address(note.path)
-    return Item(note.path, about.title, text, url, kept, about.etag, following is not None, following)
+    following = line_ranges.count_lines(note.text[:stop]) + 1 if stop < len(note.text) else None
+    url = to_address(note.path)
+    return FetchedItem(note.path, about.title, text, url, kept, about.etag, following is not None, following)

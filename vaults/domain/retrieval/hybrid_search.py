@@ -8,54 +8,54 @@ from typing import TypeVar
 
 from vaults.db.sql import Reader
 from vaults.domain.memories import corrections, indexing, storage
-from vaults.domain.memories.memory_model import Actor, hashed
+from vaults.domain.memories.memory_model import Actor, hash_parts
 from vaults.domain.notes.index import extraction, note_rows
 from vaults.domain.paging import sealed_cursors
 from vaults.domain.retrieval import search_hits
-from vaults.domain.retrieval.search_hits import Hit, Shown
-from vaults.files.paths import addressed, is_note
+from vaults.domain.retrieval.search_hits import Hit, RankedHit
+from vaults.files.paths import is_note, path_from_address
 from vaults.graph.links import adjacency
-from vaults.graph.links.adjacency import Beside
+from vaults.graph.links.adjacency import LinkedNotes
 from vaults.search import fusion, page_cursors
-from vaults.search.filters import Filter
-from vaults.search.fts_expression import words
+from vaults.search.filters import SearchFilter
+from vaults.search.fts_expression import split_words
 from vaults.search.item_groups import GroupBy
-from vaults.search.passage_facts import Key
-from vaults.search.pipeline import Pick, search
-from vaults.search.question import Mode, Question, Ranking, Rerank
-from vaults.search.stage_timings import Timings
+from vaults.search.passage_facts import ItemKey
+from vaults.search.pipeline import RankingReader, search
+from vaults.search.question import RerankMode, SearchMode, SearchQuestion, SearchRanking
+from vaults.search.stage_timings import StageTimings
 from vaults.vault import Vault
 
 T = TypeVar("T")
 
 
-LINKED = 10
+MAX_LINKED = 10
 """Hits whose links are told, and links told of each, in either direction."""
 
-LIKE = 1_000
+MAX_LIKE_WORDS = 1_000
 """Characters of an item that are looked for when others like it are wanted and it has no vector."""
 
 
-CORRECTED = 50
+MAX_CORRECTED = 50
 """Hits, the first ones, of which open corrections are told."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class SearchRequest:
     """What to look for and how much of it to return. ``like``: an item to find others like, ``like_words``
     what it says, for while it has no vector. ``cursor``: from the page before. ``per_item``: candidates of a channel
     looked at for each of ``limit``."""
 
     query: str
-    only: Filter
-    mode: Mode = "hybrid"
+    only: SearchFilter
+    mode: SearchMode = "hybrid"
     limit: int = 10
     min_score: float = 0.0
     max_tokens: int = 2000
     group_by: GroupBy = "item"
-    rerank: Rerank = "auto"
+    rerank: RerankMode = "auto"
     recent: bool = False
-    like: Key | None = None
+    like: ItemKey | None = None
     like_words: str = ""
     cursor: str | None = None
     per_item: int = 5
@@ -65,63 +65,65 @@ class Ask:
         """What a cursor belongs to: the question, but for the moment, the page's size and the cursor itself."""
         kept = {each.name: getattr(self, each.name) for each in fields(self)}
         plain = replace(self.only, now="", as_of=None)
-        return hashed({**kept, "only": plain, "cursor": None, "limit": None, "max_tokens": None})[:16]
+        return hash_parts({**kept, "only": plain, "cursor": None, "limit": None, "max_tokens": None})[:16]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SearchAnswer:
     """What one vault says. ``total`` counts the items found before limit and budget cut the list; ``spans`` are the
     lowest and highest score of each channel, which make the scores of several vaults comparable; ``newest`` is the last
     passage there was, ``terms`` what was looked for."""
 
-    shown: list[Shown]
+    shown: list[RankedHit]
     total: int
-    mode_used: Mode
-    spans: dict[str, fusion.Span]
+    mode_used: SearchMode
+    spans: dict[str, fusion.ScoreRange]
     warnings: list[str] = field(default_factory=list)
     newest: int = 0
     terms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class RecallResult:
     """The answer. ``total`` counts the items found before limit and budget cut the list."""
 
     hits: list[Hit]
     total: int
-    mode_used: Mode
+    mode_used: SearchMode
     truncated: bool = False
     warnings: list[str] = field(default_factory=list)
 
 
-async def find_like(vault: Vault, actor: Actor, ref: str) -> tuple[Key, str]:
+async def resolve_similar_to(vault: Vault, actor: Actor, ref: str) -> tuple[ItemKey, str]:
     """The item behind an id, a note's path, or the address of either, and the words to look for while it has no
     vector. Raises ``NotFound``."""
 
-    def read(tx: Reader) -> tuple[Key, str]:
-        if (path := note_path_of(ref)) is not None:
-            number, note = note_rows.find(tx, path)
+    def read(tx: Reader) -> tuple[ItemKey, str]:
+        if (path := to_note_path(ref)) is not None:
+            number, note = note_rows.find_note(tx, path)
             body = tx.value("SELECT body FROM passages WHERE kind = 'note' AND item = ? ORDER BY ordinal", (number,))
-            return (extraction.KIND, number), " ".join(words(f"{note.title}\n{body or ''}"[:LIKE]))
-        seq = storage.find(tx, ref.removeprefix("memory://"), actor)
+            return (extraction.KIND, number), " ".join(split_words(f"{note.title}\n{body or ''}"[:MAX_LIKE_WORDS]))
+        seq = storage.find_visible(tx, ref.removeprefix("memory://"), actor)
         title, content = tx.one("SELECT title, content FROM memories WHERE seq = ?", (seq,)) or ("", "")
-        return (indexing.KIND, seq), " ".join(words(f"{title}\n{content}"[:LIKE]))
+        return (indexing.KIND, seq), " ".join(split_words(f"{title}\n{content}"[:MAX_LIKE_WORDS]))
 
     return await vault.db.read(read)
 
 
-def note_path_of(ref: str) -> str | None:
+def to_note_path(ref: str) -> str | None:
     """The path in what names a note: an address, or a path; None for what names something else."""
-    return addressed(ref) or (ref if is_note(ref) else None)
+    return path_from_address(ref) or (ref if is_note(ref) else None)
 
 
-async def ranked(vault: Vault, ask: Ask, pick: Pick[T], timings: Timings | None = None) -> T:
+async def rank_and_pick(
+    vault: Vault, ask: SearchRequest, pick: RankingReader[T], timings: StageTimings | None = None
+) -> T:
     """Search, and read of the ranking what ``pick`` wants. Raises ``InvalidArgument`` for a cursor that belongs to
     another question."""
     await vault.adopt_model()
-    before = await _before(vault, ask)
+    before = await _decode_cursor(vault, ask)
     only = replace(ask.only, as_of=before.as_of) if before else ask.only
-    asked = Question(
+    asked = SearchQuestion(
         ask.query,
         ask.mode,
         only,
@@ -136,56 +138,64 @@ async def ranked(vault: Vault, ask: Ask, pick: Pick[T], timings: Timings | None 
     return await search(vault.engines, asked, pick, timings)
 
 
-async def answer(vault: Vault, ask: Ask) -> Answer:
+async def search_vault(vault: Vault, ask: SearchRequest) -> SearchAnswer:
     """The best items, ``limit`` of them at most; whether they fit a budget is the caller's to see."""
 
-    def pick(tx: Reader, ranking: Ranking) -> Answer:
+    def pick(tx: Reader, ranking: SearchRanking) -> SearchAnswer:
         wanted = [pair for pair in ranking.items if pair[1] / ranking.top >= ask.min_score or not ask.min_score]
-        found = search_hits.shown(tx, vault.name, ranking, wanted[: ask.limit], ask.only)
-        wrong = corrections.about(tx, ask.only.viewer, [each.hit.id for each in found[:CORRECTED]])
-        warnings = [*ranking.warnings, *([] if found else _empty(tx, ask.only)), *map(corrections.spoken, wrong)]
+        found = search_hits.read_hits(tx, vault.name, ranking, wanted[: ask.limit], ask.only)
+        wrong = corrections.find_about(tx, ask.only.viewer, [each.hit.id for each in found[:MAX_CORRECTED]])
+        warnings = [
+            *ranking.warnings,
+            *([] if found else _explain_empty(tx, ask.only)),
+            *map(corrections.describe_correction, wrong),
+        ]
         newest = int(tx.value("SELECT MAX(seq) FROM passages") or 0)
-        return Answer(
+        return SearchAnswer(
             found, len(wanted), ranking.mode, dict(ranking.spans), warnings, newest, ranking.meant.query.terms
         )
 
-    found = await ranked(vault, ask, pick)
+    found = await rank_and_pick(vault, ask, pick)
     if ask.like is not None and found.mode_used == "keyword" and not ask.query.strip() and ask.like_words:
-        return await answer(vault, replace(ask, query=ask.like_words))
-    _remember_shown(vault, ask.only.viewer, found.shown)
+        return await search_vault(vault, replace(ask, query=ask.like_words))
+    _record_shown(vault, ask.only.viewer, found.shown)
     return found
 
 
-def _remember_shown(vault: Vault, viewer: str, shown: Sequence[Shown]) -> None:
+def _record_shown(vault: Vault, viewer: str, shown: Sequence[RankedHit]) -> None:
     """What was shown is no news when it comes back, and a memory that was shown whole was read."""
     for each in shown:
         text = each.hit.content or each.hit.snippet or ""
         if each.item[0] == indexing.KIND:
-            vault.retrieved.note(viewer, [(text, each.hit.id)])
+            vault.shown_texts.note(viewer, [(text, each.hit.id)])
         else:
-            vault.retrieved.note_parts(viewer, text, each.hit.id)
-    vault.atlas.together.found([each.hit.id for each in shown if each.item[0] == extraction.KIND])
-    vault.accesses.update(
+            vault.shown_texts.note_paragraphs(viewer, text, each.hit.id)
+    vault.graph_cache.together.found([each.hit.id for each in shown if each.item[0] == extraction.KIND])
+    vault.access_counts.update(
         each.item[1] for each in shown if each.item[0] == indexing.KIND and each.hit.content is not None
     )
 
 
-async def cursor_after(vault: Vault, ask: Ask, found: Answer, kept: Sequence[Shown]) -> str | None:
+async def make_next_cursor(
+    vault: Vault, ask: SearchRequest, found: SearchAnswer, kept: Sequence[RankedHit]
+) -> str | None:
     """What asks for the page after ``kept``; None when that was all."""
     if found.total <= len(kept):
         return None
-    after = page_cursors.following(ask.digest, found.newest, await _before(vault, ask), [each.item for each in kept])
-    return await sealed_cursors.sealed(vault, after.text()) if after else None
+    after = page_cursors.next_cursor(
+        ask.digest, found.newest, await _decode_cursor(vault, ask), [each.item for each in kept]
+    )
+    return await sealed_cursors.seal(vault, after.text()) if after else None
 
 
-async def _before(vault: Vault, ask: Ask) -> page_cursors.Cursor | None:
-    return page_cursors.read(await sealed_cursors.opened(vault, ask.cursor), ask.digest) if ask.cursor else None
+async def _decode_cursor(vault: Vault, ask: SearchRequest) -> page_cursors.SearchCursor | None:
+    return page_cursors.parse_cursor(await sealed_cursors.unseal(vault, ask.cursor), ask.digest) if ask.cursor else None
 
 
-def _empty(tx: Reader, only: Filter) -> list[str]:
+def _explain_empty(tx: Reader, only: SearchFilter) -> list[str]:
     """Which filter leaves nothing over: said where the answer is empty, because a typo there looks like ignorance."""
     asked = [name for name in only.asked() if name != "kinds" or only.kinds != (indexing.KIND,)]
-    alone = [name for name in asked if not _passes(tx, only, "fields" if name == "where" else name)]
+    alone = [name for name in asked if not _has_match(tx, only, "fields" if name == "where" else name)]
     unknown = [field_name for field_name, _ in only.fields if not _has_field(tx, only, field_name)]
     if unknown:
         return [f"where: nothing in this vault has the field {', '.join(unknown)}"]
@@ -194,15 +204,15 @@ def _empty(tx: Reader, only: Filter) -> list[str]:
     return [f"nothing passes all filters together: {', '.join(asked)}"] if len(asked) > 1 else []
 
 
-def _passes(tx: Reader, only: Filter, name: str) -> bool:
+def _has_match(tx: Reader, only: SearchFilter, name: str) -> bool:
     """Whether anything the caller may see passes this one filter."""
-    one = Filter(only.viewer, only.now, include_archived=True, **{name: getattr(only, name)})
+    one = SearchFilter(only.viewer, only.now, include_archived=True, **{name: getattr(only, name)})
     where, params = one.over_passages()
     return tx.one(f"SELECT 1 FROM passages p WHERE {where} LIMIT 1", params) is not None
 
 
-def _has_field(tx: Reader, only: Filter, name: str) -> bool:
-    where, params = Filter(only.viewer, only.now, include_archived=True).over_passages()
+def _has_field(tx: Reader, only: SearchFilter, name: str) -> bool:
+    where, params = SearchFilter(only.viewer, only.now, include_archived=True).over_passages()
     found = tx.one(
         "SELECT 1 FROM item_fields f JOIN passages p ON p.kind = f.kind AND p.item = f.item"
         f" WHERE f.field = :name AND {where} LIMIT 1",
@@ -211,10 +221,10 @@ def _has_field(tx: Reader, only: Filter, name: str) -> bool:
     return found is not None
 
 
-async def beside(vault: Vault, shown: Sequence[Shown]) -> dict[str, Beside]:
+async def find_linked_notes(vault: Vault, shown: Sequence[RankedHit]) -> dict[str, LinkedNotes]:
     """What the first notes among hits are linked with, by path."""
-    paths = {each.item[1]: each.hit.id for each in shown[:LINKED] if each.item[0] == extraction.KIND}
+    paths = {each.item[1]: each.hit.id for each in shown[:MAX_LINKED] if each.item[0] == extraction.KIND}
     if not paths:
         return {}
-    found = await vault.db.read(lambda tx: adjacency.beside(tx, list(paths), LINKED))
+    found = await vault.db.read(lambda tx: adjacency.read_linked_notes(tx, list(paths), MAX_LINKED))
     return {paths[number]: each for number, each in found.items()}

@@ -10,12 +10,12 @@ from vaults.domain.memories import memory_model
 from vaults.domain.memories.memory_model import GLOBAL, Memory
 from vaults.domain.notes.index import note_rows
 from vaults.domain.notes.index.extraction import type_of
-from vaults.domain.notes.index.note_rows import Note
+from vaults.domain.notes.index.note_rows import NoteSummary
 from vaults.index.blocks import SEPARATOR
-from vaults.search.filters import Filter
-from vaults.search.passage_facts import Key
-from vaults.search.question import Ranking
-from vaults.search.snippets import LENGTH, snippet
+from vaults.search.filters import SearchFilter
+from vaults.search.passage_facts import ItemKey
+from vaults.search.question import SearchRanking
+from vaults.search.snippets import SNIPPET_LENGTH, make_snippet
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,44 +50,44 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class RankedHit:
     """A hit, the item it is of, and the passage that was found."""
 
-    item: Key
+    item: ItemKey
     passage: int
     hit: Hit
 
 
-def shown(
+def read_hits(
     tx: Reader,
     vault: str,
-    ranking: Ranking,
+    ranking: SearchRanking,
     wanted: Sequence[tuple[int, float]],
-    only: Filter,
-    length: int = LENGTH,
-) -> list[Shown]:
+    only: SearchFilter,
+    length: int = SNIPPET_LENGTH,
+) -> list[RankedHit]:
     """The hits of ``wanted``, passages with the score of their item, in that order; of a note ``length`` characters.
     The filter is asked once more: a ranking may be older than what it ranks."""
-    rows = _rows(tx, {passage: ranking.facts[passage].item[0] for passage, _ in wanted}, only)
+    rows = _read_rows(tx, {passage: ranking.facts[passage].item[0] for passage, _ in wanted}, only)
     return [
-        _shown(vault, ranking, (passage, score / ranking.top), rows[passage], length)
+        _to_ranked_hit(vault, ranking, (passage, score / ranking.top), rows[passage], length)
         for passage, score in wanted
         if passage in rows
     ]
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _FoundPassage:
     """The passage that was found, and what it is of."""
 
-    of: Memory | Note
+    of: Memory | NoteSummary
     title: str
     body: str
 
 
-def _rows(tx: Reader, passages: Mapping[int, str], only: Filter) -> dict[int, _Found]:
+def _read_rows(tx: Reader, passages: Mapping[int, str], only: SearchFilter) -> dict[int, _FoundPassage]:
     """What stands behind passages, given with their kind."""
-    found: dict[int, _Found] = {}
+    found: dict[int, _FoundPassage] = {}
     where, params = only.over_passages()
     for kind, (columns, width, joined, read) in _KINDS.items():
         numbers = [passage for passage, its in passages.items() if its == kind]
@@ -100,33 +100,35 @@ def _rows(tx: Reader, passages: Mapping[int, str], only: Filter) -> dict[int, _F
                 params,
             )
             found.update(
-                (int(row[width]), _Found(read(row), row[width + 1], row[width + 2])) for row in rows if row[-1]
+                (int(row[width]), _FoundPassage(read(row), row[width + 1], row[width + 2])) for row in rows if row[-1]
             )
     return found
 
 
-_KINDS: dict[str, tuple[str, int, str, Callable[[Row], Memory | Note]]] = {
-    "memory": (memory_model.COLUMNS, memory_model.WIDTH, "memories m ON m.seq = p.item", memory_model.from_row),
-    "note": (note_rows.COLUMNS, note_rows.WIDTH, "notes n ON n.seq = p.item", note_rows.from_row),
+_KINDS: dict[str, tuple[str, int, str, Callable[[Row], Memory | NoteSummary]]] = {
+    "memory": (memory_model.COLUMNS, memory_model.COLUMN_COUNT, "memories m ON m.seq = p.item", memory_model.from_row),
+    "note": (note_rows.COLUMNS, note_rows.COLUMN_COUNT, "notes n ON n.seq = p.item", note_rows.from_row),
 }
 """Each kind of item: its columns and how many, its table, and what a row of it is."""
 
 
-def _shown(vault: str, ranking: Ranking, ranked: tuple[int, float], found: _Found, length: int) -> Shown:
+def _to_ranked_hit(
+    vault: str, ranking: SearchRanking, ranked: tuple[int, float], found: _FoundPassage, length: int
+) -> RankedHit:
     passage, score = ranked
-    most = length if isinstance(found.of, Note) else LENGTH
-    hit = _of_note(found.of, found) if isinstance(found.of, Note) else _of_memory(found.of)
+    most = length if isinstance(found.of, NoteSummary) else SNIPPET_LENGTH
+    hit = _of_note(found.of, found) if isinstance(found.of, NoteSummary) else _of_memory(found.of)
     terms = ranking.meant.query.terms
     facts = ranking.facts[passage]
     told = replace(
         hit,
         vault=vault,
         score=round(max(0.0, score), 4),
-        signals=signals(ranking, passage),
-        snippet=None if hit.content is not None else snippet(found.body, terms, most),
+        signals=collect_signals(ranking, passage),
+        snippet=None if hit.content is not None else make_snippet(found.body, terms, most),
         flags=["adversarial"] if facts.adversarial else [],
     )
-    return Shown(facts.item, passage, told)
+    return RankedHit(facts.item, passage, told)
 
 
 def _of_memory(memory: Memory) -> Hit:
@@ -142,7 +144,7 @@ def _of_memory(memory: Memory) -> Hit:
         workspace=memory.workspace,
         tags=memory.tags,
         signals={},
-        content=memory.content if len(memory.content) <= LENGTH else None,
+        content=memory.content if len(memory.content) <= SNIPPET_LENGTH else None,
         external_id=memory.external_id,
         thread=memory.thread,
         parent=memory.parent,
@@ -153,7 +155,7 @@ def _of_memory(memory: Memory) -> Hit:
     )
 
 
-def _of_note(note: Note, found: _Found) -> Hit:
+def _of_note(note: NoteSummary, found: _FoundPassage) -> Hit:
     return Hit(
         id=note.path,
         vault="",
@@ -171,7 +173,7 @@ def _of_note(note: Note, found: _Found) -> Hit:
     )
 
 
-def signals(ranking: Ranking, passage: int) -> dict[str, float]:
+def collect_signals(ranking: SearchRanking, passage: int) -> dict[str, float]:
     """Why a passage stands where it stands: each channel's score, each lift, the cross-encoder's opinion."""
     said = {
         "keyword": ranking.words.scores.get(passage),

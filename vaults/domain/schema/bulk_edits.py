@@ -7,22 +7,22 @@ from dataclasses import dataclass, field
 
 from vaults.context import run_in
 from vaults.domain.memories.memory_model import Actor
-from vaults.domain.notes.edit.many_notes import Bulk, rewrite
-from vaults.domain.notes.read.change_history import within
+from vaults.domain.notes.edit.many_notes import BulkEdit, rewrite_notes
+from vaults.domain.notes.read.change_history import truncate_lines
 from vaults.errors import Conflict, InvalidArgument, TooLarge
 from vaults.vault import Vault
 
 TOOL = "schema"
 
-MOST = 5_000
+MAX_NOTES = 5_000
 """Notes one change may touch: before and after are held in memory together."""
 
-NAMED = 20
+MAX_NAMED = 20
 """Notes left alone that are named with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class FrontmatterEditRequest:
     """What every change of many notes is asked with. ``max_tokens``: of the diff."""
 
     folder: str | None = None
@@ -32,7 +32,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Tidied:
+class FrontmatterEditResult:
     """``paths``: notes that were changed, or would be; ``change``: the id that ``history`` takes all of it back by;
     ``counts``: notes by what was found in them; ``conflicts``: notes that have the new key already, with another
     value."""
@@ -45,15 +45,21 @@ class Tidied:
     warnings: list[str] = field(default_factory=list)
 
 
-async def tidied(
-    vault: Vault, actor: Actor, paths: Sequence[str], step: Callable[[str], str], change: tuple[str, Asked]
-) -> Tidied:
+async def edit_notes(
+    vault: Vault,
+    actor: Actor,
+    paths: Sequence[str],
+    step: Callable[[str], str],
+    change: tuple[str, FrontmatterEditRequest],
+) -> FrontmatterEditResult:
     """Put notes through a pure step from text to text. ``change``: its summary, and how it was asked for. Raises
-    ``TooLarge`` for more than ``MOST`` notes, and what ``rewrite`` does."""
+    ``TooLarge`` for more than ``MAX_NOTES`` notes, and what ``rewrite_notes`` does."""
     summary, asked = change
-    if len(paths) > MOST:
+    if len(paths) > MAX_NOTES:
         raise TooLarge(
-            f"{len(paths)} notes would be changed, and one change holds {MOST}", hint="go folder by folder", size=MOST
+            f"{len(paths)} notes would be changed, and one change holds {MAX_NOTES}",
+            hint="go folder by folder",
+            size=MAX_NOTES,
         )
     left: dict[str, str] = {}
 
@@ -64,11 +70,14 @@ async def tidied(
             left[path] = failure.message
             return text
 
-    done = await rewrite(vault, actor, paths, careful, Bulk(TOOL, summary, asked.dry_run, asked.session))
-    warnings = [*done.warnings, *(f"{path} was left alone: {reason}" for path, reason in list(left.items())[:NAMED])]
-    if len(left) > NAMED:
-        warnings.append(f"{len(left) - NAMED} more were left alone")
+    done = await rewrite_notes(vault, actor, paths, careful, BulkEdit(TOOL, summary, asked.dry_run, asked.session))
+    warnings = [
+        *done.warnings,
+        *(f"{path} was left alone: {reason}" for path, reason in list(left.items())[:MAX_NAMED]),
+    ]
+    if len(left) > MAX_NAMED:
+        warnings.append(f"{len(left) - MAX_NAMED} more were left alone")
     diff = done.diff
     if diff:
-        diff = await run_in(vault.shared.pool, within, diff, asked.max_tokens)
-    return Tidied(done.paths, done.change, diff, warnings=warnings)
+        diff = await run_in(vault.shared.pool, truncate_lines, diff, asked.max_tokens)
+    return FrontmatterEditResult(done.paths, done.change, diff, warnings=warnings)

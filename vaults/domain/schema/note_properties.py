@@ -9,94 +9,96 @@ from typing import Any
 
 from vaults.context import run_in
 from vaults.db.sql import Reader, Row
-from vaults.domain.notes.read.note_listing import folder_of, in_folder, lag, no_folder
-from vaults.domain.schema.property_values import Value, value_of
+from vaults.domain.notes.read.note_listing import folder_condition, parse_folder, warn_if_behind, warn_if_no_folder
+from vaults.domain.schema.property_values import PropertyValue, to_property_value
 from vaults.vault import Vault
 
-WRITTEN = "_schema.md"
+SCHEMA_NOTE = "_schema.md"
 """Name of a note whose frontmatter is the schema of its folder."""
 
-PORTION = 2_000
+BATCH = 2_000
 """Notes read at once."""
 
-MOST = 100_000
+MAX_NOTES = 100_000
 """Notes looked at."""
 
-FIELDS = 100
+MAX_FIELDS = 100
 """Fields of a note looked at."""
 
-TAGS = 200
+MAX_TAGS = 200
 """Tags of a note looked at."""
 
-NAMED = 5
+MAX_NAMED = 5
 """Notes named in a warning."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class NoteProperties:
     """What one note's frontmatter says, and its tags, those of the text included."""
 
     path: str
     folder: str
-    values: Mapping[str, Value]
+    values: Mapping[str, PropertyValue]
     tags: tuple[str, ...]
 
 
 @dataclass(slots=True)
-class Sheets:
+class VaultProperties:
     """Notes by path. ``written``: frontmatter of the notes that say what others should hold, by folder."""
 
-    notes: list[Sheet] = field(default_factory=list)
+    notes: list[NoteProperties] = field(default_factory=list)
     written: dict[str, Any] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
 
-async def sheets(vault: Vault, folder: str | None) -> Sheets:
+async def read_note_properties(vault: Vault, folder: str | None) -> VaultProperties:
     """Of every note, or of those in a folder and the folders in it. Raises ``InvalidArgument`` for a folder that is
     none."""
-    where, found, after = folder_of(folder), Sheets(warnings=await lag(vault)), 0
-    for _ in range(MOST // PORTION):
-        rows = await vault.db.read(lambda tx, after=after: _rows(tx, where, after))  # type: ignore[misc]
-        await run_in(vault.shared.pool, _add, found, rows)
-        if len(rows) < PORTION:
+    where, found, after = parse_folder(folder), VaultProperties(warnings=await warn_if_behind(vault)), 0
+    for _ in range(MAX_NOTES // BATCH):
+        rows = await vault.db.read(lambda tx, after=after: _read_rows(tx, where, after))  # type: ignore[misc]
+        await run_in(vault.shared.pool, _add_rows, found, rows)
+        if len(rows) < BATCH:
             break
         after = int(rows[-1][0])
     else:
-        found.warnings.append(f"only {MOST} notes were looked at")
+        found.warnings.append(f"only {MAX_NOTES} notes were looked at")
     found.notes.sort(key=lambda each: each.path)
-    found.warnings += unread(found.unreadable)
+    found.warnings += warn_of_unreadable(found.unreadable)
     if not found.notes:
-        found.warnings += await no_folder(vault, folder)
+        found.warnings += await warn_if_no_folder(vault, folder)
     return found
 
 
-def unread(paths: Sequence[str]) -> list[str]:
+def warn_of_unreadable(paths: Sequence[str]) -> list[str]:
     """What to tell of notes whose frontmatter cannot be read."""
     if not paths:
         return []
-    more = f" and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
-    return [f"frontmatter that cannot be read was left alone in {', '.join(sorted(paths)[:NAMED])}{more}"]
+    more = f" and {len(paths) - MAX_NAMED} more" if len(paths) > MAX_NAMED else ""
+    return [f"frontmatter that cannot be read was left alone in {', '.join(sorted(paths)[:MAX_NAMED])}{more}"]
 
 
-def _rows(tx: Reader, folder: str, after: int) -> list[Row]:
-    below = f" AND {in_folder('folder')}" if folder else ""
+def _read_rows(tx: Reader, folder: str, after: int) -> list[Row]:
+    below = f" AND {folder_condition('folder')}" if folder else ""
     return tx.all(
         f"SELECT seq, path, folder, frontmatter, tags, problem FROM notes WHERE seq > :after{below}"
         " ORDER BY seq LIMIT :most",
-        {"after": after, "most": PORTION, "folder": folder, "within": f"{folder}/", "beyond": f"{folder}0"},
+        {"after": after, "most": BATCH, "folder": folder, "within": f"{folder}/", "beyond": f"{folder}0"},
     )
 
 
-def _add(found: Sheets, rows: Sequence[Row]) -> None:
+def _add_rows(found: VaultProperties, rows: Sequence[Row]) -> None:
     for _, path, folder, frontmatter, tags, problem in rows:
         values = {} if frontmatter == "{}" else json.loads(frontmatter)
-        if path.rpartition("/")[2] == WRITTEN:
+        if path.rpartition("/")[2] == SCHEMA_NOTE:
             found.written[folder] = values
             continue
         if problem is not None and not values:
             found.unreadable.append(path)
             continue
-        names = list(values)[:FIELDS]
-        labels = tuple(json.loads(tags)[:TAGS]) if tags != "[]" else ()
-        found.notes.append(Sheet(path, folder, {name: value_of(values[name]) for name in names}, labels))
+        names = list(values)[:MAX_FIELDS]
+        labels = tuple(json.loads(tags)[:MAX_TAGS]) if tags != "[]" else ()
+        found.notes.append(
+            NoteProperties(path, folder, {name: to_property_value(values[name]) for name in names}, labels)
+        )

@@ -6,29 +6,29 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from vaults.domain.schema.note_properties import Sheet
+from vaults.domain.schema.note_properties import NoteProperties
 
-EXAMPLES = 3
+MAX_EXAMPLES = 3
 """Different values of a field that are shown."""
 
-EXAMPLE = 60
+EXAMPLE_LENGTH = 60
 """Characters of one."""
 
-FOLDERS = 5
+MAX_FOLDERS = 5
 """Folders a field is counted in, those with most of it."""
 
-KEPT = 20
+MAX_KEPT = 20
 """Different values of a field that examples are chosen from."""
 
-USUAL = 0.5
+USUAL_SHARE = 0.5
 """Share of a folder's notes that have what is usual there."""
 
-TYPE = "type"
+TYPE_FIELD = "type"
 """The field that says what a note is."""
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FieldUse:
     """``type``: the one type its values have, or mixed; ``types``: notes by type; ``notes``: those that have it;
     ``folders``: where most of them are."""
 
@@ -49,7 +49,7 @@ class TagCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class FolderOverview:
     """``notes``: right in it, ``below``: with those in its folders. ``fields``: shares of its own notes that have
     them, for fields most of them have. ``type``: what most of its notes say they are."""
 
@@ -60,7 +60,7 @@ class Folder:
     type: str | None = None
 
 
-class _Seen:
+class _FieldCounts:
     """What is counted of one field."""
 
     __slots__ = ("examples", "folders", "notes", "types")
@@ -72,32 +72,32 @@ class _Seen:
         self.examples: Counter[str] = Counter()
 
 
-def fields(sheets: Sequence[Sheet]) -> list[Field]:
+def summarize_fields(sheets: Sequence[NoteProperties]) -> list[FieldUse]:
     """Every field, those of most notes first."""
-    seen: defaultdict[str, _Seen] = defaultdict(_Seen)
+    seen: defaultdict[str, _FieldCounts] = defaultdict(_FieldCounts)
     for sheet in sheets:
         for name, value in sheet.values.items():
             held = seen[name]
             held.notes += 1
             held.types[value.kind] += 1
             held.folders[sheet.folder] += 1
-            for text in value.texts[:EXAMPLES]:
-                if text and (text in held.examples or len(held.examples) < KEPT):
+            for text in value.texts[:MAX_EXAMPLES]:
+                if text and (text in held.examples or len(held.examples) < MAX_KEPT):
                     held.examples[text] += 1
-    found = [_field(name, held) for name, held in seen.items()]
+    found = [_summarize_field(name, held) for name, held in seen.items()]
     return sorted(found, key=lambda each: (-each.notes, each.name))
 
 
-def _field(name: str, held: _Seen) -> Field:
+def _summarize_field(name: str, held: _FieldCounts) -> FieldUse:
     kinds = [kind for kind in held.types if kind != "empty"]
     kind = "mixed" if len(kinds) > 1 else kinds[0] if kinds else "empty"
-    examples = [text[:EXAMPLE] for text, _ in held.examples.most_common(EXAMPLES)]
-    return Field(
-        name, kind, held.notes, dict(held.types.most_common()), examples, dict(held.folders.most_common(FOLDERS))
+    examples = [text[:EXAMPLE_LENGTH] for text, _ in held.examples.most_common(MAX_EXAMPLES)]
+    return FieldUse(
+        name, kind, held.notes, dict(held.types.most_common()), examples, dict(held.folders.most_common(MAX_FOLDERS))
     )
 
 
-def tags(sheets: Iterable[Sheet]) -> list[TagCount]:
+def count_tags(sheets: Iterable[NoteProperties]) -> list[TagCount]:
     """Every tag, those of most notes first. A note with ``a/b`` counts for ``a`` as well."""
     notes: Counter[str] = Counter()
     spelt: dict[str, str] = {}
@@ -115,14 +115,14 @@ def tags(sheets: Iterable[Sheet]) -> list[TagCount]:
     return [TagCount(spelt[key], count) for key, count in ordered]
 
 
-def folders(sheets: Sequence[Sheet]) -> list[Folder]:
+def summarize_folders(sheets: Sequence[NoteProperties]) -> list[FolderOverview]:
     """Every folder that holds notes, at any depth, by path; ``''`` is the notes folder itself."""
-    own: defaultdict[str, list[Sheet]] = defaultdict(list)
+    own: defaultdict[str, list[NoteProperties]] = defaultdict(list)
     below: Counter[str] = Counter()
     for sheet in sheets:
         own[sheet.folder].append(sheet)
         below.update(_ancestors(sheet.folder))
-    return [_folder(name, own.get(name, []), below[name]) for name in sorted(below)]
+    return [_summarize_folder(name, own.get(name, []), below[name]) for name in sorted(below)]
 
 
 def _ancestors(folder: str) -> list[str]:
@@ -131,9 +131,13 @@ def _ancestors(folder: str) -> list[str]:
     return ["/".join(parts[:end]) for end in range(len(parts) + 1)]
 
 
-def _folder(name: str, own: Sequence[Sheet], below: int) -> Folder:
+def _summarize_folder(name: str, own: Sequence[NoteProperties], below: int) -> FolderOverview:
     counted: Counter[str] = Counter(field for sheet in own for field in sheet.values)
-    usual = {each: round(n / len(own), 2) for each, n in counted.most_common() if n >= USUAL * len(own)}
-    types: Counter[str] = Counter(text for sheet in own if TYPE in sheet.values for text in sheet.values[TYPE].texts)
+    usual = {each: round(n / len(own), 2) for each, n in counted.most_common() if n >= USUAL_SHARE * len(own)}
+    types: Counter[str] = Counter(
+        text for sheet in own if TYPE_FIELD in sheet.values for text in sheet.values[TYPE_FIELD].texts
+    )
     most = types.most_common(1)
-    return Folder(name, len(own), below, usual, most[0][0] if most and most[0][1] >= USUAL * len(own) else None)
+    return FolderOverview(
+        name, len(own), below, usual, most[0][0] if most and most[0][1] >= USUAL_SHARE * len(own) else None
+    )

@@ -8,15 +8,15 @@ from datetime import date, datetime
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-Kind = Literal["string", "number", "boolean", "date", "datetime", "list", "link", "mapping", "empty"]
+ValueKind = Literal["string", "number", "boolean", "date", "datetime", "list", "link", "mapping", "empty"]
 
-TEXT = 200
+TEXT_LENGTH = 200
 """Characters of a value that are looked at."""
 
-ITEMS = 50
+MAX_ITEMS = 50
 """Items of a list that are looked at."""
 
-KEPT = 4_096
+CACHE_SIZE = 4_096
 """Values remembered: most notes of a vault hold the same few."""
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -26,36 +26,36 @@ _MOMENT = re.compile(
 _LINK = re.compile(r"!?\[\[[^\[\]\n]+\]\]|\[[^\[\]\n]*\]\([^()\n]+\)")
 
 
-class Value(NamedTuple):
+class PropertyValue(NamedTuple):
     """``texts``: how it reads, of a list each item; of a mapping nothing. ``size``: items of a list, else 1."""
 
-    kind: Kind
+    kind: ValueKind
     texts: tuple[str, ...]
     size: int = 1
 
 
-def value_of(value: Any) -> Value:
+def to_property_value(value: Any) -> PropertyValue:
     """A JSON value."""
     if isinstance(value, list):
         plain = [
-            each[:TEXT] if isinstance(each, str) else text_of(each)
-            for each in value[:ITEMS]
+            each[:TEXT_LENGTH] if isinstance(each, str) else to_short_text(each)
+            for each in value[:MAX_ITEMS]
             if not isinstance(each, list | dict)
         ]
-        return Value("list", tuple(plain), len(value))
+        return PropertyValue("list", tuple(plain), len(value))
     if isinstance(value, dict):
-        return Value("mapping", ())
-    if isinstance(value, str) and len(value) <= TEXT:
-        return _of_text(value)
-    return Value(kind_of(value), (text_of(value),))
+        return PropertyValue("mapping", ())
+    if isinstance(value, str) and len(value) <= TEXT_LENGTH:
+        return _to_text_value(value)
+    return PropertyValue(scalar_kind(value), (to_short_text(value),))
 
 
-@lru_cache(KEPT)
-def _of_text(value: str) -> Value:
-    return Value(kind_of(value), (value,))
+@lru_cache(CACHE_SIZE)
+def _to_text_value(value: str) -> PropertyValue:
+    return PropertyValue(scalar_kind(value), (value,))
 
 
-def kind_of(value: Any) -> Kind:
+def scalar_kind(value: Any) -> ValueKind:
     """What a value is that holds no others."""
     if value is None or value == "":
         return "empty"
@@ -66,7 +66,7 @@ def kind_of(value: Any) -> Kind:
     return _kind_of_text(str(value))
 
 
-def _kind_of_text(text: str) -> Kind:
+def _kind_of_text(text: str) -> ValueKind:
     first = text[0]
     if first.isdigit():
         if _DATE.fullmatch(text):
@@ -78,12 +78,12 @@ def _kind_of_text(text: str) -> Kind:
     return "string"
 
 
-def text_of(value: Any) -> str:
+def to_short_text(value: Any) -> str:
     """How a value reads, as far as it is looked at."""
-    return whole_text_of(value)[:TEXT]
+    return to_whole_text(value)[:TEXT_LENGTH]
 
 
-def whole_text_of(value: Any) -> str:
+def to_whole_text(value: Any) -> str:
     """How a value reads: ``true``, ``3``, the text itself."""
     if isinstance(value, str):
         return value

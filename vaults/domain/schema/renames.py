@@ -10,26 +10,32 @@ from typing import Any, Literal
 
 from vaults.db.sql import Reader
 from vaults.domain.memories.memory_model import Actor
-from vaults.domain.notes.read.note_listing import folder_of, in_folder, lag, no_folder, tag_key
-from vaults.domain.schema.bulk_edits import Asked, Tidied, tidied
-from vaults.domain.schema.note_properties import unread
+from vaults.domain.notes.read.note_listing import (
+    folder_condition,
+    parse_folder,
+    to_tag_key,
+    warn_if_behind,
+    warn_if_no_folder,
+)
+from vaults.domain.schema.bulk_edits import FrontmatterEditRequest, FrontmatterEditResult, edit_notes
+from vaults.domain.schema.note_properties import warn_of_unreadable
 from vaults.errors import Conflict, InvalidArgument
-from vaults.markdown.frontmatter.edits import inner_of, updated, values_of
-from vaults.markdown.frontmatter.renames import renamed
-from vaults.markdown.frontmatter.yaml_writer import canonical, checked
-from vaults.markdown.tag_edits import is_whole, renamed_tag
+from vaults.markdown.frontmatter.edits import find_frontmatter, read_properties, update_properties
+from vaults.markdown.frontmatter.renames import rename_key
+from vaults.markdown.frontmatter.yaml_writer import check_property, to_canonical
+from vaults.markdown.tag_edits import is_valid_tag, rename_tag_in_note
 from vaults.vault import Vault
 
 OnConflict = Literal["refuse", "skip", "keep", "replace"]
 """Where a note has the new key with another value: change no note at all; leave that note; keep the value under the
 new key; put the old key's value in its place."""
 
-NAMED = 20
+MAX_NAMED = 20
 """Notes in the way that are named."""
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class FieldHolder:
     """A note that has a field, and its frontmatter."""
 
     path: str
@@ -37,123 +43,127 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Having:
+class FieldHolders:
     """Notes that have a field, and those whose frontmatter cannot be read: whether they do cannot be told."""
 
-    notes: list[Held]
+    notes: list[FieldHolder]
     unreadable: list[str]
 
 
-def having(tx: Reader, name: str, folder: str) -> Having:
+def find_field_holders(tx: Reader, name: str, folder: str) -> FieldHolders:
     """Of all notes, or those in a folder and below, by path."""
-    below = f" AND {in_folder('folder')}" if folder else ""
+    below = f" AND {folder_condition('folder')}" if folder else ""
     params = {"folder": folder, "within": f"{folder}/", "beyond": f"{folder}0"}
     # Its name stands there as JSON: of the rest none has to be read.
     rows = tx.all(
         f"SELECT path, frontmatter FROM notes WHERE instr(frontmatter, :name) > 0{below} ORDER BY path",
         {**params, "name": f"{json.dumps(name, ensure_ascii=False)}:"},
     )
-    found = [Held(path, values) for path, text in rows if name in (values := json.loads(text))]
+    found = [FieldHolder(path, values) for path, text in rows if name in (values := json.loads(text))]
     broken = tx.all(
         f"SELECT path FROM notes WHERE problem IS NOT NULL AND frontmatter = '{{}}'{below} ORDER BY path", params
     )
-    return Having(found, [row[0] for row in broken])
+    return FieldHolders(found, [row[0] for row in broken])
 
 
 async def rename_field(
-    vault: Vault, actor: Actor, names: tuple[str, str], on_conflict: OnConflict, asked: Asked
-) -> Tidied:
+    vault: Vault, actor: Actor, names: tuple[str, str], on_conflict: OnConflict, asked: FrontmatterEditRequest
+) -> FrontmatterEditResult:
     """Call a key otherwise, from the first name to the second. Raises ``InvalidArgument``, ``Conflict`` where notes
     have the new key with another value and nothing was said of what to do then."""
     old, new = names
-    check_key(new, "to")
+    check_field_name(new, "to")
     if old == new:
         raise InvalidArgument("to", "is what it is called already")
-    warnings = await lag(vault)
-    folder = folder_of(asked.folder)
-    found = await vault.db.read(lambda tx: having(tx, old, folder))
-    in_way = [each.path for each in found.notes if _differ(each.values, old, new)]
+    warnings = await warn_if_behind(vault)
+    folder = parse_folder(asked.folder)
+    found = await vault.db.read(lambda tx: find_field_holders(tx, old, folder))
+    in_way = [each.path for each in found.notes if _values_differ(each.values, old, new)]
     if in_way and on_conflict == "refuse" and not asked.dry_run:
         raise Conflict(
             f"{len(in_way)} notes have {new!r} with another value; nothing was changed",
             hint="say on_conflict: skip leaves them, keep keeps what is there, replace puts the other in its place",
-            paths=in_way[:NAMED],
+            paths=in_way[:MAX_NAMED],
         )
 
     def step(text: str) -> str:
-        return _renamed(text, old, new, on_conflict)
+        return _rename_in_text(text, old, new, on_conflict)
 
-    done = await tidied(
+    done = await edit_notes(
         vault, actor, [each.path for each in found.notes], step, (f"renamed the field {old} to {new}", asked)
     )
     if in_way and on_conflict == "refuse":
         warnings.append(f"{len(in_way)} notes have {new!r} with another value: say on_conflict, or none is changed")
-    warnings += [*done.warnings, *unread(found.unreadable), *await no_folder(vault, asked.folder)]
+    warnings += [*done.warnings, *warn_of_unreadable(found.unreadable), *await warn_if_no_folder(vault, asked.folder)]
     return replace(done, counts={old: len(found.notes)}, conflicts=in_way, warnings=warnings)
 
 
-def check_key(name: str, field: str) -> None:
+def check_field_name(name: str, field: str) -> None:
     """Raises ``InvalidArgument`` for what can be no key."""
     try:
-        checked(name, None)
+        check_property(name, None)
     except InvalidArgument:
         raise InvalidArgument(field, "must be one line of 1 to 200 printable characters") from None
 
 
-def _differ(values: Mapping[str, Any], old: str, new: str) -> bool:
-    return new in values and canonical(values[old]) != canonical(values[new])
+def _values_differ(values: Mapping[str, Any], old: str, new: str) -> bool:
+    return new in values and to_canonical(values[old]) != to_canonical(values[new])
 
 
-def _renamed(text: str, old: str, new: str, on_conflict: OnConflict) -> str:
-    values = values_of(text, inner_of(text))
+def _rename_in_text(text: str, old: str, new: str, on_conflict: OnConflict) -> str:
+    values = read_properties(text, find_frontmatter(text))
     if old not in values:
         return text
     if new not in values:
-        return renamed(text, old, new)
-    if not _differ(values, old, new) or on_conflict == "keep":
-        return updated(text, {}, [old])[0]
+        return rename_key(text, old, new)
+    if not _values_differ(values, old, new) or on_conflict == "keep":
+        return update_properties(text, {}, [old])[0]
     if on_conflict == "replace":
-        return renamed(updated(text, {}, [new])[0], old, new)
+        return rename_key(update_properties(text, {}, [new])[0], old, new)
     raise Conflict(f"it has {new!r} with another value")
 
 
-async def rename_tag(vault: Vault, actor: Actor, names: tuple[str, str], asked: Asked) -> Tidied:
+async def rename_tag_in_vault(
+    vault: Vault, actor: Actor, names: tuple[str, str], asked: FrontmatterEditRequest
+) -> FrontmatterEditResult:
     """Call a tag otherwise, and those below it: ``a/x`` becomes ``b/x``. Raises ``InvalidArgument``."""
     old, new = (each.strip().removeprefix("#") for each in names)
     for name, field in ((old, "tag"), (new, "to")):
-        if not is_whole(name):
+        if not is_valid_tag(name):
             raise InvalidArgument(field, "must be one tag: letters, digits, - _ and /, not digits alone")
     if old == new:
         raise InvalidArgument("to", "is what it is called already")
-    warnings = await lag(vault)
-    folder = folder_of(asked.folder)
-    found, there, broken = await vault.db.read(lambda tx: _carrying(tx, old, new, folder))
+    warnings = await warn_if_behind(vault)
+    folder = parse_folder(asked.folder)
+    found, there, broken = await vault.db.read(lambda tx: _find_tag_holders(tx, old, new, folder))
 
     def step(text: str) -> str:
-        return renamed_tag(text, old, new)
+        return rename_tag_in_note(text, old, new)
 
-    done = await tidied(vault, actor, list(found), step, (f"renamed the tag {old} to {new}", asked))
+    done = await edit_notes(vault, actor, list(found), step, (f"renamed the tag {old} to {new}", asked))
     if there:
         warnings.append(f"{there} notes carried #{new} already: from now on nobody can tell which were #{old}")
-    warnings += [*done.warnings, *unread(broken), *await no_folder(vault, asked.folder)]
+    warnings += [*done.warnings, *warn_of_unreadable(broken), *await warn_if_no_folder(vault, asked.folder)]
     counts = Counter(each for path in done.paths for each in found[path])
-    return replace(done, counts=dict(counts.most_common(NAMED)), warnings=warnings)
+    return replace(done, counts=dict(counts.most_common(MAX_NAMED)), warnings=warnings)
 
 
-def _carrying(tx: Reader, old: str, new: str, folder: str) -> tuple[dict[str, list[str]], int, list[str]]:
+def _find_tag_holders(tx: Reader, old: str, new: str, folder: str) -> tuple[dict[str, list[str]], int, list[str]]:
     """Notes with a tag or one below it, and which; how many carry the new one; those whose frontmatter cannot be
     read."""
-    below = f" AND {in_folder('n.folder')}" if folder else ""
-    params = {"folder": folder, "within": f"{folder}/", "beyond": f"{folder}0", "tag": tag_key(old)}
+    below = f" AND {folder_condition('n.folder')}" if folder else ""
+    params = {"folder": folder, "within": f"{folder}/", "beyond": f"{folder}0", "tag": to_tag_key(old)}
     rows = tx.all(
         "SELECT n.path, n.tags FROM notes n WHERE (n.complete = 0 OR EXISTS (SELECT 1 FROM item_tags t"
         f" WHERE t.kind = 'note' AND t.item = n.seq AND t.tag = :tag)){below} ORDER BY n.path",
         params,
     )
-    key = tag_key(old)
+    key = to_tag_key(old)
     found = {path: [tag for tag in json.loads(tags) if f"{tag.lower()}/".startswith(f"{key}/")] for path, tags in rows}
-    same = tag_key(new) == key or f"{tag_key(new)}/".startswith(f"{key}/")
-    there = 0 if same else tx.value("SELECT COUNT(*) FROM item_tags WHERE kind = 'note' AND tag = ?", (tag_key(new),))
+    same = to_tag_key(new) == key or f"{to_tag_key(new)}/".startswith(f"{key}/")
+    there = (
+        0 if same else tx.value("SELECT COUNT(*) FROM item_tags WHERE kind = 'note' AND tag = ?", (to_tag_key(new),))
+    )
     broken = tx.all(
         f"SELECT n.path FROM notes n WHERE n.problem IS NOT NULL AND n.frontmatter = '{{}}'{below} ORDER BY n.path",
         params,

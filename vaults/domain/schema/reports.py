@@ -8,15 +8,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Generic, TypeVar
 
 from vaults.context import run_in
-from vaults.domain.notes.read.note_listing import folder_of
+from vaults.domain.notes.read.note_listing import parse_folder
 from vaults.domain.paging import cursors, token_budget
-from vaults.domain.schema import conventions, overview, spellings
-from vaults.domain.schema import violations as validating
+from vaults.domain.schema import conventions, overview, spellings, violations
 from vaults.domain.schema.conventions import Convention
-from vaults.domain.schema.note_properties import WRITTEN, Sheets, sheets
-from vaults.domain.schema.overview import Field, Folder, TagCount
-from vaults.domain.schema.schema_notes import read
-from vaults.domain.schema.spellings import Spelt
+from vaults.domain.schema.note_properties import SCHEMA_NOTE, VaultProperties, read_note_properties
+from vaults.domain.schema.overview import FieldUse, FolderOverview, TagCount
+from vaults.domain.schema.schema_notes import parse_schema
+from vaults.domain.schema.spellings import FieldValue
 from vaults.domain.schema.violations import Violation
 from vaults.vault import Vault
 
@@ -24,7 +23,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class SchemaQuery:
     """Which notes, and how much of the answer."""
 
     folder: str | None = None
@@ -34,7 +33,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Portion(Generic[T]):
+class SchemaPage(Generic[T]):
     """The first of ``total``, of ``notes`` that were looked at. ``cursor`` asks for what follows."""
 
     rows: list[T]
@@ -48,97 +47,101 @@ class Portion(Generic[T]):
         return self.cursor is not None or len(self.rows) < self.total
 
 
-async def fields(vault: Vault, span: Span) -> tuple[Portion[Field], Portion[TagCount]]:
+async def report_fields(vault: Vault, span: SchemaQuery) -> tuple[SchemaPage[FieldUse], SchemaPage[TagCount]]:
     """Fields and tags; fields have three quarters of the tokens. Raises ``InvalidArgument``."""
-    found = await sheets(vault, span.folder)
-    named = await run_in(vault.shared.pool, overview.fields, found.notes)
-    tagged = await run_in(vault.shared.pool, overview.tags, found.notes)
+    found = await read_note_properties(vault, span.folder)
+    named = await run_in(vault.shared.pool, overview.summarize_fields, found.notes)
+    tagged = await run_in(vault.shared.pool, overview.count_tags, found.notes)
     part = span.max_tokens // 4
     return (
-        await _cut(vault, found, named, span.limit, span.max_tokens - part),
-        await _cut(vault, found, tagged, span.limit, part),
+        await _cut_to_tokens(vault, found, named, span.limit, span.max_tokens - part),
+        await _cut_to_tokens(vault, found, tagged, span.limit, part),
     )
 
 
-async def folders(vault: Vault, span: Span) -> Portion[Folder]:
+async def report_folders(vault: Vault, span: SchemaQuery) -> SchemaPage[FolderOverview]:
     """Folders. Raises ``InvalidArgument``."""
-    return await _of(vault, span, lambda found: overview.folders(found.notes))
+    return await _report(vault, span, lambda found: overview.summarize_folders(found.notes))
 
 
-async def values(vault: Vault, span: Span, name: str) -> Portion[Spelt]:
+async def report_values(vault: Vault, span: SchemaQuery, name: str) -> SchemaPage[FieldValue]:
     """The values of a field; where no note has it, a warning names one of a like name. Raises ``InvalidArgument``."""
-    found = await sheets(vault, span.folder)
-    rows = await run_in(vault.shared.pool, spellings.values, found.notes, name)
+    found = await read_note_properties(vault, span.folder)
+    rows = await run_in(vault.shared.pool, spellings.list_field_values, found.notes, name)
     if not rows:
         known = list(dict.fromkeys(each for sheet in found.notes for each in sheet.values))
-        meant = spellings.nearest(name, known)
+        meant = spellings.suggest_value(name, known)
         hint = f"did you mean {meant!r}?" if meant else "overview lists the fields"
         found.warnings.append(f"no note has the field {name!r}: {hint}")
-    return await _cut(vault, found, rows, span.limit, span.max_tokens)
+    return await _cut_to_tokens(vault, found, rows, span.limit, span.max_tokens)
 
 
-async def inferred(vault: Vault, span: Span) -> Portion[Convention]:
+async def report_conventions(vault: Vault, span: SchemaQuery) -> SchemaPage[Convention]:
     """Conventions. Raises ``InvalidArgument``."""
-    return await _of(vault, span, lambda found: conventions.inferred(found.notes))
+    return await _report(vault, span, lambda found: conventions.infer_conventions(found.notes))
 
 
-async def violations(vault: Vault, span: Span, rules: dict[str, Any] | None) -> Portion[Violation]:
+async def report_violations(vault: Vault, span: SchemaQuery, rules: dict[str, Any] | None) -> SchemaPage[Violation]:
     """What does not fit: a schema given here; else the written ones, and for notes without one what notes do alike.
     Raises ``InvalidArgument``."""
-    given = validating.prepared(read(rules, "rules"), "rules") if rules is not None else None
-    found = await sheets(vault, span.folder)
+    given = violations.prepare_check(parse_schema(rules, "rules"), "rules") if rules is not None else None
+    found = await read_note_properties(vault, span.folder)
     # A schema of a folder above counts as well.
-    for above in _above(folder_of(span.folder)):
-        found.written |= await _written_in(vault, above)
+    for above in _parent_folders(parse_folder(span.folder)):
+        found.written |= await _read_schema_note(vault, above)
 
-    def check(found: Sheets) -> list[Violation]:
+    def check(found: VaultProperties) -> list[Violation]:
         if given is not None:
-            return [each for sheet in found.notes for each in validating.checked(sheet, given)]
-        schemas, wrong = validating.schemas_of(found.written)
+            return [each for sheet in found.notes for each in violations.find_violations(sheet, given)]
+        schemas, wrong = violations.parse_schemas(found.written)
         found.warnings.extend(wrong)
-        strict, without = validating.against_written(found.notes, schemas)
-        return sorted([*strict, *validating.against_conventions(without)], key=lambda each: each.path)
+        strict, without = violations.check_written(found.notes, schemas)
+        return sorted([*strict, *violations.check_conventions(without)], key=lambda each: each.path)
 
     rows = await run_in(vault.shared.pool, check, found)
-    return await _page(vault, found, rows, span)
+    return await _page_after_cursor(vault, found, rows, span)
 
 
-def _above(folder: str) -> list[str]:
+def _parent_folders(folder: str) -> list[str]:
     parts = folder.split("/") if folder else []
     return ["/".join(parts[:end]) for end in range(len(parts))]
 
 
-async def _written_in(vault: Vault, folder: str) -> dict[str, Any]:
-    path = f"{folder}/{WRITTEN}" if folder else WRITTEN
+async def _read_schema_note(vault: Vault, folder: str) -> dict[str, Any]:
+    path = f"{folder}/{SCHEMA_NOTE}" if folder else SCHEMA_NOTE
     text = await vault.db.read(lambda tx: tx.value("SELECT frontmatter FROM notes WHERE path = ?", (path,)))
     return {} if text is None else {folder: json.loads(text)}
 
 
-async def _of(vault: Vault, span: Span, look: Callable[[Sheets], list[T]]) -> Portion[T]:
-    found = await sheets(vault, span.folder)
-    return await _cut(vault, found, await run_in(vault.shared.pool, look, found), span.limit, span.max_tokens)
+async def _report(vault: Vault, span: SchemaQuery, look: Callable[[VaultProperties], list[T]]) -> SchemaPage[T]:
+    found = await read_note_properties(vault, span.folder)
+    return await _cut_to_tokens(vault, found, await run_in(vault.shared.pool, look, found), span.limit, span.max_tokens)
 
 
-async def _cut(vault: Vault, found: Sheets, rows: Sequence[T], limit: int, max_tokens: int) -> Portion[T]:
+async def _cut_to_tokens(
+    vault: Vault, found: VaultProperties, rows: Sequence[T], limit: int, max_tokens: int
+) -> SchemaPage[T]:
     texts = [_as_json(row) for row in rows[:limit]]
-    count = await token_budget.fitting(vault, texts, max_tokens) if texts else 0
-    return Portion(list(rows[:count]), len(rows), len(found.notes), found.warnings)
+    count = await token_budget.count_fitting(vault, texts, max_tokens) if texts else 0
+    return SchemaPage(list(rows[:count]), len(rows), len(found.notes), found.warnings)
 
 
-async def _page(vault: Vault, found: Sheets, rows: Sequence[Violation], span: Span) -> Portion[Violation]:
+async def _page_after_cursor(
+    vault: Vault, found: VaultProperties, rows: Sequence[Violation], span: SchemaQuery
+) -> SchemaPage[Violation]:
     """Rows after the cursor's; those of one path are counted, so that what is put right above moves nothing."""
-    places = _places(rows)
+    places = _cursor_places(rows)
     start = 0
     if span.cursor is not None:
-        last = cursors.read(span.cursor, "schema")
+        last = cursors.decode(span.cursor, "schema")
         start = next((number for number, place in enumerate(places) if place > last), len(rows))
-    part = await _cut(vault, found, rows[start:], span.limit, span.max_tokens)
+    part = await _cut_to_tokens(vault, found, rows[start:], span.limit, span.max_tokens)
     after = start + len(part.rows)
-    following = cursors.written("schema", *places[after - 1]) if len(part.rows) and after < len(rows) else None
-    return Portion(part.rows, len(rows), part.notes, part.warnings, following)
+    following = cursors.encode("schema", *places[after - 1]) if len(part.rows) and after < len(rows) else None
+    return SchemaPage(part.rows, len(rows), part.notes, part.warnings, following)
 
 
-def _places(rows: Sequence[Violation]) -> list[tuple[str, int]]:
+def _cursor_places(rows: Sequence[Violation]) -> list[tuple[str, int]]:
     places: list[tuple[str, int]] = []
     for row in rows:
         same = places and places[-1][0] == row.path

@@ -8,29 +8,29 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from vaults.domain.schema.note_properties import Sheet
-from vaults.markdown.tags import listed
+from vaults.domain.schema.note_properties import NoteProperties
+from vaults.markdown.tags import parse_tags
 
-TAGS = ("tags", "tag")
+TAG_FIELDS = ("tags", "tag")
 """Fields of which one text may hold several values."""
 
-ALIKE = 88.0
+MIN_SIMILARITY = 88.0
 """Percent of the letters two values have in common, from which on they may be one."""
 
-MEANT = 0.6
+MIN_SUGGESTION = 0.6
 """Share of its letters that need not be changed, swapped, put in or left out for a value to be meant."""
 
-COMPARED = 300
+MAX_COMPARED = 300
 """Values, the most frequent ones, that are compared letter by letter."""
 
-SHORTEST = 5
+MIN_LENGTH = 5
 """Letters below which one letter makes another word."""
 
-_APART = re.compile(r"[\s_\-./]+")
+_SEPARATORS = re.compile(r"[\s_\-./]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Spelt:
+class FieldValue:
     """A value and the notes that have it. ``near``: values that may be the same, spelled in another way."""
 
     value: str
@@ -39,28 +39,28 @@ class Spelt:
     near: list[str] = field(default_factory=list)
 
 
-def values(sheets: Sequence[Sheet], name: str) -> list[Spelt]:
+def list_field_values(sheets: Sequence[NoteProperties], name: str) -> list[FieldValue]:
     """The values of a field, or the items of its lists, those of most notes first."""
     counted: Counter[tuple[str, str]] = Counter()
     for sheet in sheets:
         if (held := sheet.values.get(name)) is not None:
             kind = "string" if held.kind == "list" else str(held.kind)
-            texts = listed(list(held.texts)) if name in TAGS else held.texts
+            texts = parse_tags(list(held.texts)) if name in TAG_FIELDS else held.texts
             counted.update({(text, kind) for text in texts} or {("", str(held.kind))})
     ordered = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
-    near = alike([text for (text, kind), _ in ordered if kind == "string"])
-    return [Spelt(text, kind, notes, near.get(text, [])) for (text, kind), notes in ordered]
+    near = find_similar([text for (text, kind), _ in ordered if kind == "string"])
+    return [FieldValue(text, kind, notes, near.get(text, [])) for (text, kind), notes in ordered]
 
 
-def alike(texts: Sequence[str]) -> dict[str, list[str]]:
+def find_similar(texts: Sequence[str]) -> dict[str, list[str]]:
     """For texts that others look like: those others. Case, accents, blanks, dashes and the like do not tell texts
     apart; nor does a letter in many, but where a digit tells them apart."""
     by_key: defaultdict[str, list[str]] = defaultdict(list)
     for text in dict.fromkeys(texts):
-        by_key[key_of(text)].append(text)
-    keys = [key for key in by_key if len(key) >= SHORTEST and not any(sign.isdigit() for sign in key)][:COMPARED]
+        by_key[spelling_key(text)].append(text)
+    keys = [key for key in by_key if len(key) >= MIN_LENGTH and not any(sign.isdigit() for sign in key)][:MAX_COMPARED]
     linked = {key: {key} for key in by_key}
-    for one, two in _similar(keys):
+    for one, two in _find_similar_keys(keys):
         linked[one].add(two)
         linked[two].add(one)
     found = {}
@@ -68,35 +68,35 @@ def alike(texts: Sequence[str]) -> dict[str, list[str]]:
         family = [text for each in sorted(linked[key]) for text in by_key[each]]
         for text in spelled:
             if others := [each for each in family if each != text]:
-                found[text] = others[:COMPARED]
+                found[text] = others[:MAX_COMPARED]
     return found
 
 
-def _similar(keys: Sequence[str]) -> list[tuple[str, str]]:
+def _find_similar_keys(keys: Sequence[str]) -> list[tuple[str, str]]:
     if len(keys) < 2:
         return []
     from rapidfuzz import fuzz, process
 
-    scores = process.cdist(keys, keys, scorer=fuzz.ratio, score_cutoff=ALIKE)
+    scores = process.cdist(keys, keys, scorer=fuzz.ratio, score_cutoff=MIN_SIMILARITY)
     pairs = scores.nonzero()
     return [(keys[a], keys[b]) for a, b in zip(*map(list, pairs), strict=True) if a < b]
 
 
-def key_of(text: str) -> str:
+def spelling_key(text: str) -> str:
     """Equal for spellings of one value that differ in case, accents, blanks, dashes, dots, slashes or underscores."""
     plain = unicodedata.normalize("NFKD", text.casefold())
-    return _APART.sub("", "".join(sign for sign in plain if not unicodedata.combining(sign)))
+    return _SEPARATORS.sub("", "".join(sign for sign in plain if not unicodedata.combining(sign)))
 
 
-def nearest(text: str, among: Sequence[str]) -> str | None:
+def suggest_value(text: str, among: Sequence[str]) -> str | None:
     """The one of several values that ``text`` most likely stands for, if any does."""
-    key = key_of(text)
-    same = next((each for each in among if key_of(each) == key), None)
+    key = spelling_key(text)
+    same = next((each for each in among if spelling_key(each) == key), None)
     if same is not None or not among:
         return same
     from rapidfuzz import process
     from rapidfuzz.distance import OSA
 
-    keys = {each: key_of(each) for each in among}
-    found = process.extractOne(key, keys, scorer=OSA.normalized_similarity, score_cutoff=MEANT)
+    keys = {each: spelling_key(each) for each in among}
+    found = process.extractOne(key, keys, scorer=OSA.normalized_similarity, score_cutoff=MIN_SUGGESTION)
     return found[2] if found else None

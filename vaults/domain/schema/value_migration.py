@@ -9,21 +9,21 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from vaults.domain.memories.memory_model import Actor
-from vaults.domain.notes.read.note_listing import folder_of, lag, no_folder
-from vaults.domain.schema.bulk_edits import Asked, Tidied, tidied
-from vaults.domain.schema.note_properties import unread
-from vaults.domain.schema.property_values import is_date, whole_text_of
-from vaults.domain.schema.renames import Held, having
+from vaults.domain.notes.read.note_listing import parse_folder, warn_if_behind, warn_if_no_folder
+from vaults.domain.schema.bulk_edits import FrontmatterEditRequest, FrontmatterEditResult, edit_notes
+from vaults.domain.schema.note_properties import warn_of_unreadable
+from vaults.domain.schema.property_values import is_date, to_whole_text
+from vaults.domain.schema.renames import FieldHolder, find_field_holders
 from vaults.errors import Conflict, InvalidArgument
-from vaults.markdown.frontmatter.edits import inner_of, updated, values_of
-from vaults.markdown.frontmatter.parser import plain
-from vaults.markdown.frontmatter.renames import respelt
+from vaults.markdown.frontmatter.edits import find_frontmatter, read_properties, update_properties
+from vaults.markdown.frontmatter.parser import parse_scalar
+from vaults.markdown.frontmatter.renames import respell_values
 from vaults.vault import Vault
 
-Target = Literal["list", "string", "number", "boolean", "date"]
-Scalar = str | int | float | bool
+TargetType = Literal["list", "string", "number", "boolean", "date"]
+ScalarValue = str | int | float | bool
 
-COUNTED = 50
+MAX_COUNTED = 50
 """Old values of which the notes are counted."""
 
 
@@ -34,39 +34,43 @@ class Migration:
     text."""
 
     field: str
-    mapping: Mapping[str, Scalar]
-    to_type: Target | None = None
+    mapping: Mapping[str, ScalarValue]
+    to_type: TargetType | None = None
     separator: str | None = None
 
 
-async def migrate(vault: Vault, actor: Actor, wanted: Migration, asked: Asked) -> Tidied:
+async def migrate_values(
+    vault: Vault, actor: Actor, wanted: Migration, asked: FrontmatterEditRequest
+) -> FrontmatterEditResult:
     """Replace values. What cannot become the type stays, with a warning. Raises ``InvalidArgument``."""
     if not wanted.mapping and wanted.to_type is None:
         raise InvalidArgument("mapping", "or to_type is needed: what the values are to become")
-    warnings = await lag(vault)
-    folder = folder_of(asked.folder)
-    found = await vault.db.read(lambda tx: having(tx, wanted.field, folder))
-    counts = _counted(found.notes, wanted)
-    paths = [each.path for each in found.notes if wanted.to_type or _texts(each, wanted.field) & wanted.mapping.keys()]
+    warnings = await warn_if_behind(vault)
+    folder = parse_folder(asked.folder)
+    found = await vault.db.read(lambda tx: find_field_holders(tx, wanted.field, folder))
+    counts = _count_values(found.notes, wanted)
+    paths = [
+        each.path for each in found.notes if wanted.to_type or _texts_of(each, wanted.field) & wanted.mapping.keys()
+    ]
 
     def step(text: str) -> str:
-        return migrated(text, wanted)
+        return migrate_note_text(text, wanted)
 
-    done = await tidied(vault, actor, paths, step, (f"changed values of the field {wanted.field}", asked))
+    done = await edit_notes(vault, actor, paths, step, (f"changed values of the field {wanted.field}", asked))
     missing = [each for each in wanted.mapping if each not in counts]
     if missing:
-        warnings.append(f"no note has {wanted.field}: {', '.join(missing[:COUNTED])}")
-    warnings += [*done.warnings, *unread(found.unreadable), *await no_folder(vault, asked.folder)]
-    return replace(done, counts=dict(counts.most_common(COUNTED)), warnings=warnings)
+        warnings.append(f"no note has {wanted.field}: {', '.join(missing[:MAX_COUNTED])}")
+    warnings += [*done.warnings, *warn_of_unreadable(found.unreadable), *await warn_if_no_folder(vault, asked.folder)]
+    return replace(done, counts=dict(counts.most_common(MAX_COUNTED)), warnings=warnings)
 
 
-def _texts(held: Held, field: str) -> set[str]:
+def _texts_of(held: FieldHolder, field: str) -> set[str]:
     value = held.values[field]
-    return {whole_text_of(each) for each in (value if isinstance(value, list) else [value]) if _is_plain(each)}
+    return {to_whole_text(each) for each in (value if isinstance(value, list) else [value]) if _is_plain(each)}
 
 
-def _counted(notes: Sequence[Held], wanted: Migration) -> Counter[str]:
-    counted = Counter(text for held in notes for text in _texts(held, wanted.field))
+def _count_values(notes: Sequence[FieldHolder], wanted: Migration) -> Counter[str]:
+    counted = Counter(text for held in notes for text in _texts_of(held, wanted.field))
     return Counter({text: n for text, n in counted.items() if not wanted.mapping or text in wanted.mapping})
 
 
@@ -74,20 +78,20 @@ def _is_plain(value: Any) -> bool:
     return value is not None and not isinstance(value, list | dict)
 
 
-def migrated(text: str, wanted: Migration) -> str:
+def migrate_note_text(text: str, wanted: Migration) -> str:
     """A note's text with the values replaced. Pure. Raises ``Conflict`` for one that cannot become the type."""
     if wanted.mapping:
-        text = respelt(text, wanted.field, lambda value: wanted.mapping.get(whole_text_of(value), value))
-    value = values_of(text, inner_of(text)).get(wanted.field)
+        text = respell_values(text, wanted.field, lambda value: wanted.mapping.get(to_whole_text(value), value))
+    value = read_properties(text, find_frontmatter(text)).get(wanted.field)
     if wanted.to_type is None or value is None or isinstance(value, dict):
         return text
     if wanted.to_type == "list" or isinstance(value, list):
-        new = _as_list(value, wanted.separator) if wanted.to_type == "list" else _from_list(value, wanted)
-        return updated(text, {wanted.field: new})[0]
-    return respelt(text, wanted.field, lambda each: converted(each, str(wanted.to_type)))
+        new = _to_list(value, wanted.separator) if wanted.to_type == "list" else _from_list(value, wanted)
+        return update_properties(text, {wanted.field: new})[0]
+    return respell_values(text, wanted.field, lambda each: convert_value(each, str(wanted.to_type)))
 
 
-def _as_list(value: Any, separator: str | None) -> list[Any]:
+def _to_list(value: Any, separator: str | None) -> list[Any]:
     if isinstance(value, list):
         return value
     if separator is None or not isinstance(value, str):
@@ -97,10 +101,10 @@ def _as_list(value: Any, separator: str | None) -> list[Any]:
 
 def _from_list(value: Sequence[Any], wanted: Migration) -> Any:
     if len(value) == 1 and _is_plain(value[0]):
-        return converted(value[0], str(wanted.to_type))
+        return convert_value(value[0], str(wanted.to_type))
     if wanted.to_type != "string" or wanted.separator is None or not all(map(_is_plain, value)):
         raise Conflict(f"its {wanted.field!r} is a list of {len(value)}, which is no {wanted.to_type}")
-    return wanted.separator.join(map(whole_text_of, value))
+    return wanted.separator.join(map(to_whole_text, value))
 
 
 _BOOLEANS = {"yes": True, "true": True, "on": True, "y": True, "1": True,
@@ -113,24 +117,24 @@ _DAYS = (
 )
 
 
-def converted(value: Any, kind: str) -> Any:
+def convert_value(value: Any, kind: str) -> Any:
     """A value that holds no others as another type. Raises ``Conflict`` where it is none of that."""
-    said = whole_text_of(value).strip()
+    said = to_whole_text(value).strip()
     if kind == "string":
-        return whole_text_of(value)
+        return to_whole_text(value)
     if kind == "number":
-        found = value if isinstance(value, int | float) else plain(said)
+        found = value if isinstance(value, int | float) else parse_scalar(said)
         if isinstance(found, int | float) and not isinstance(found, bool):
             return found
     elif kind == "boolean":
         if (truth := _BOOLEANS.get(said.lower())) is not None:
             return truth
-    elif (day := _day(said)) is not None:
+    elif (day := _parse_day(said)) is not None:
         return day
     raise Conflict(f"'{said[:60]}' is no {kind}")
 
 
-def _day(said: str) -> str | None:
+def _parse_day(said: str) -> str | None:
     for shape in _DAYS:
         if (found := shape.fullmatch(said)) is not None:
             day = f"{found['y']}-{int(found['m']):02}-{int(found['d']):02}"

@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from vaults.domain.schema.conventions import NAMES, Convention, inferred, stem, with_parents
-from vaults.domain.schema.note_properties import WRITTEN, Sheet
-from vaults.domain.schema.property_values import Value
-from vaults.domain.schema.schema_notes import FieldRule, Written, read
-from vaults.domain.schema.spellings import nearest
-from vaults.domain.text.regexes import compiled
+from vaults.domain.schema.conventions import NAME_PATTERNS, Convention, add_parent_tags, infer_conventions, stem
+from vaults.domain.schema.note_properties import SCHEMA_NOTE, NoteProperties
+from vaults.domain.schema.property_values import PropertyValue
+from vaults.domain.schema.schema_notes import FieldRule, WrittenSchema, parse_schema
+from vaults.domain.schema.spellings import suggest_value
+from vaults.domain.text.regexes import compile_pattern
 from vaults.errors import InvalidArgument
 
-CHOICES = 10
+MAX_CHOICES = 10
 """Values of a closed set that are named."""
 
 
@@ -31,37 +31,41 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class SchemaCheck:
     """A schema to hold a note against. ``patterns``: compiled, by field."""
 
-    written: Written
+    written: WrittenSchema
     patterns: Mapping[str, object]
     against: str
 
 
-def prepared(written: Written, against: str) -> Check:
+def prepare_check(written: WrittenSchema, against: str) -> SchemaCheck:
     """A written schema, ready."""
-    patterns = {name: compiled(rule.pattern, name) for name, rule in written.fields.items() if rule.pattern is not None}
-    return Check(written, patterns, against)
+    patterns = {
+        name: compile_pattern(rule.pattern, name) for name, rule in written.fields.items() if rule.pattern is not None
+    }
+    return SchemaCheck(written, patterns, against)
 
 
-def against_conventions(sheets: Sequence[Sheet]) -> list[Violation]:
+def check_conventions(sheets: Sequence[NoteProperties]) -> list[Violation]:
     """Exceptions from what the notes do alike."""
     by_path = {sheet.path: sheet for sheet in sheets}
-    usual = _usual(sheets)
+    usual = _usual_values(sheets)
     found: dict[tuple[str, str, str | None, str | None], Violation] = {}
-    for each in inferred(sheets):
+    for each in infer_conventions(sheets):
         for path in each.exceptions:
             # A note that goes against its folder and its type in the same way is told of once.
-            found.setdefault((path, each.rule, each.field, each.value), _exception(each, by_path[path], usual))
-    return sorted(found.values(), key=_order)
+            found.setdefault(
+                (path, each.rule, each.field, each.value), _exception_violation(each, by_path[path], usual)
+            )
+    return sorted(found.values(), key=_violation_order)
 
 
-def _order(each: Violation) -> tuple[str, str, str]:
+def _violation_order(each: Violation) -> tuple[str, str, str]:
     return each.path, each.field or "", each.reason
 
 
-def _usual(sheets: Sequence[Sheet]) -> dict[str, str]:
+def _usual_values(sheets: Sequence[NoteProperties]) -> dict[str, str]:
     """By field the word, number or truth half of those that have it agree on."""
     counted: dict[str, Counter[str]] = {}
     for sheet in sheets:
@@ -72,7 +76,7 @@ def _usual(sheets: Sequence[Sheet]) -> dict[str, str]:
     return {name: text for name, (text, number) in top.items() if 2 * number >= counted[name].total() and number > 1}
 
 
-def _exception(each: Convention, sheet: Sheet, usual: Mapping[str, str]) -> Violation:
+def _exception_violation(each: Convention, sheet: NoteProperties, usual: Mapping[str, str]) -> Violation:
     share, of = f"{each.share:.0%} of {each.notes}", f"{each.of} {each.name or '/'}"
     value = sheet.values.get(each.field) if each.field else None
     held = value.texts[0] if value and value.texts else ""
@@ -81,8 +85,8 @@ def _exception(each: Convention, sheet: Sheet, usual: Mapping[str, str]) -> Viol
     elif each.rule == "type":
         said, better = f"is a {value.kind if value else 'value'}; in {share} it is a {each.value}", None
     elif each.rule == "enum":
-        said = f"is '{held}', as in no other; {share} have one of {', '.join(each.choices[:CHOICES])}"
-        better = nearest(held, each.choices)
+        said = f"is '{held}', as in no other; {share} have one of {', '.join(each.choices[:MAX_CHOICES])}"
+        better = suggest_value(held, each.choices)
     elif each.rule == "tag":
         return Violation(sheet.path, "tags", f"#{each.field} is missing; {share} carry it", f"#{each.field}", of)
     else:
@@ -90,86 +94,90 @@ def _exception(each: Convention, sheet: Sheet, usual: Mapping[str, str]) -> Viol
     return Violation(sheet.path, each.field, said, better, of)
 
 
-def against_written(sheets: Sequence[Sheet], schemas: Mapping[str, Check]) -> tuple[list[Violation], list[Sheet]]:
+def check_written(
+    sheets: Sequence[NoteProperties], schemas: Mapping[str, SchemaCheck]
+) -> tuple[list[Violation], list[NoteProperties]]:
     """What does not fit the nearest schema at or above a note's folder, and the notes without any."""
     found: list[Violation] = []
-    without: list[Sheet] = []
+    without: list[NoteProperties] = []
     for sheet in sheets:
-        check = _nearest(sheet.folder, schemas)
+        check = _nearest_schema(sheet.folder, schemas)
         if check is None:
             without.append(sheet)
         else:
-            found += checked(sheet, check)
+            found += find_violations(sheet, check)
     return found, without
 
 
-def _nearest(folder: str, schemas: Mapping[str, Check]) -> Check | None:
+def _nearest_schema(folder: str, schemas: Mapping[str, SchemaCheck]) -> SchemaCheck | None:
     while folder and folder not in schemas:
         folder = folder.rpartition("/")[0]
     return schemas.get(folder)
 
 
-def schemas_of(written: Mapping[str, object]) -> tuple[dict[str, Check], list[str]]:
+def parse_schemas(written: Mapping[str, object]) -> tuple[dict[str, SchemaCheck], list[str]]:
     """The schemas of notes, by folder, and what is wrong with those that are none."""
-    found: dict[str, Check] = {}
+    found: dict[str, SchemaCheck] = {}
     warnings = []
     for folder, value in sorted(written.items()):
-        path = f"{folder}/{WRITTEN}" if folder else WRITTEN
+        path = f"{folder}/{SCHEMA_NOTE}" if folder else SCHEMA_NOTE
         try:
-            found[folder] = prepared(read(value, path), path)
+            found[folder] = prepare_check(parse_schema(value, path), path)
         except InvalidArgument as failure:
             warnings.append(failure.message.removeprefix("Validation error: "))
     return found, warnings
 
 
-def checked(sheet: Sheet, check: Check) -> list[Violation]:
+def find_violations(sheet: NoteProperties, check: SchemaCheck) -> list[Violation]:
     """What of one note does not fit."""
     written = check.written
     found = []
     for name, rule in written.fields.items():
         value = sheet.values.get(name)
-        for said, better in _wrong(name, value, rule, check):
+        for said, better in _find_mismatch(name, value, rule, check):
             found.append(Violation(sheet.path, name, said, better, check.against))
     found += [
-        Violation(sheet.path, name, "is not in the schema", _other(name, written), check.against)
+        Violation(sheet.path, name, "is not in the schema", _unexpected_field(name, written), check.against)
         for name in sheet.values
         if not written.others and name not in written.fields and name != "tags"
     ]
-    carried = with_parents(sheet.tags)
+    carried = add_parent_tags(sheet.tags)
     missing = [tag for tag in written.tags if tag not in carried]
     found += [Violation(sheet.path, "tags", f"#{tag} is missing", f"#{tag}", check.against) for tag in missing]
-    if written.names and not NAMES[written.names].fullmatch(stem(sheet.path)):
+    if written.names and not NAME_PATTERNS[written.names].fullmatch(stem(sheet.path)):
         found.append(Violation(sheet.path, None, f"the file is not named in {written.names}", None, check.against))
     return found
 
 
-def _other(name: str, written: Written) -> str | None:
-    meant = nearest(name, list(written.fields))
+def _unexpected_field(name: str, written: WrittenSchema) -> str | None:
+    meant = suggest_value(name, list(written.fields))
     return f"rename it to {meant}" if meant else None
 
 
-def _wrong(name: str, value: Value | None, rule: FieldRule, check: Check) -> Iterator[tuple[str, str | None]]:
+def _find_mismatch(
+    name: str, value: PropertyValue | None, rule: FieldRule, check: SchemaCheck
+) -> Iterator[tuple[str, str | None]]:
     if value is None or value.kind == "empty":
         if rule.required:
             better = rule.enum[0] if rule.enum and len(rule.enum) == 1 else None
             yield ("is missing" if value is None else "is empty"), better
         return
     if rule.type and value.kind != rule.type and not (rule.type == "string" and value.kind in _TEXTS):
-        yield f"is a {value.kind}, not a {rule.type}", _CURE.get((value.kind, rule.type))
+        yield f"is a {value.kind}, not a {rule.type}", _REMEDIES.get((value.kind, rule.type))
         return
     pattern = check.patterns.get(name)
     for text in value.texts:
         if rule.enum is not None and text not in rule.enum:
-            yield f"is '{text}', none of {', '.join(rule.enum[:CHOICES])}", nearest(text, rule.enum)
+            yield f"is '{text}', none of {', '.join(rule.enum[:MAX_CHOICES])}", suggest_value(text, rule.enum)
         if pattern is not None and not pattern.fullmatch(text):  # type: ignore[attr-defined]
             yield f"is '{text}', which does not fit {rule.pattern}", None
-    yield from _outside(value, rule)
+    yield from _is_out_of_range(value, rule)
 
 
 _TEXTS = ("date", "datetime", "link")
 """Types that are text as well."""
 
-_CURE = {
+_REMEDIES = {
     ("string", "list"): "migrate it to_type list",
     ("number", "string"): "migrate it to_type string",
     ("string", "number"): "migrate it to_type number",
@@ -178,21 +186,21 @@ _CURE = {
 }
 
 
-def _outside(value: Value, rule: FieldRule) -> Iterator[tuple[str, str | None]]:
-    for bound, is_out, word in ((rule.min, _below, "below"), (rule.max, _above, "above")):
+def _is_out_of_range(value: PropertyValue, rule: FieldRule) -> Iterator[tuple[str, str | None]]:
+    for bound, is_out, word in ((rule.min, _is_below, "below"), (rule.max, _is_above, "above")):
         if bound is not None and is_out(value, bound):
             yield f"is {word} {bound:g}" if isinstance(bound, float) else f"is {word} {bound}", None
 
 
-def _below(value: Value, bound: float | str) -> bool:
-    return _compared(value, bound) < 0
+def _is_below(value: PropertyValue, bound: float | str) -> bool:
+    return _compare(value, bound) < 0
 
 
-def _above(value: Value, bound: float | str) -> bool:
-    return _compared(value, bound) > 0
+def _is_above(value: PropertyValue, bound: float | str) -> bool:
+    return _compare(value, bound) > 0
 
 
-def _compared(value: Value, bound: float | str) -> int:
+def _compare(value: PropertyValue, bound: float | str) -> int:
     """Below zero where a value is less than its bound, above where it is more."""
     if value.kind in ("date", "datetime"):
         text, other = value.texts[0], str(bound)
@@ -205,5 +213,5 @@ def _compared(value: Value, bound: float | str) -> int:
     return (size > limit) - (size < limit)
 
 
-def _size(value: Value) -> float:
+def _size(value: PropertyValue) -> float:
     return float(value.size if value.kind == "list" else len(value.texts[0]) if value.texts else 0)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from vaults.domain.secrets.token_patterns import ADDRESS, GIVEN, HEADER, MASK, NAMED
+from vaults.domain.secrets.token_patterns import ADDRESS, ASSIGNMENT_SIGN, HEADER, MASK, NAME_PATTERNS
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Secret:
     end: int
 
 
-def in_addresses(text: str) -> Iterator[Secret]:
+def find_in_addresses(text: str) -> Iterator[Secret]:
     """Passwords in addresses."""
     if "://" not in text or "@" not in text:
         return
@@ -32,7 +32,7 @@ def in_addresses(text: str) -> Iterator[Secret]:
             yield Secret("password in an address", *match.span("secret"))
 
 
-def in_headers(text: str) -> Iterator[Secret]:
+def find_in_headers(text: str) -> Iterator[Secret]:
     """What a request would be let in by."""
     folded = text.casefold()
     if "bearer" not in folded and "authorization" not in folded:
@@ -44,16 +44,16 @@ def in_headers(text: str) -> Iterator[Secret]:
             yield Secret("basic authorization", *match.span("basic"))
 
 
-def assigned(text: str) -> Iterator[Secret]:
+def find_assigned(text: str) -> Iterator[Secret]:
     """Values of what is named like a secret."""
     folded = text.casefold()
     if not any(hint in folded for hint in _HINTS):
         return
     small = text.lower()
-    names = NAMED[0].finditer(small) if len(small) == len(text) else NAMED[1].finditer(text)
+    names = NAME_PATTERNS[0].finditer(small) if len(small) == len(text) else NAME_PATTERNS[1].finditer(text)
     read = 0
     for name in names:
-        match = GIVEN.match(text, name.end()) if name.start() >= read else None
+        match = ASSIGNMENT_SIGN.match(text, name.end()) if name.start() >= read else None
         if match is None:
             continue
         read = match.end()  # a value is read once: names in it give no others
@@ -71,10 +71,10 @@ def _value(text: str, name: re.Match[str], match: re.Match[str]) -> Secret | Non
     if not is_secret(name[0], secret, before, firm=quoted and "=" in sign):
         return None
     start = match.start("secret")
-    return Secret(called(name[0]), start, start + len(secret))
+    return Secret(secret_kind(name[0]), start, start + len(secret))
 
 
-def called(name: str) -> str:
+def secret_kind(name: str) -> str:
     """What a secret of this name is called to people."""
     return re.sub(r"[ _-]+", " ", name.casefold()).strip().replace("apikey", "api key")
 
@@ -100,7 +100,7 @@ def _is_password(value: str, *, firm: bool) -> bool:
         return False
     if value.isdigit():
         return True
-    if any(_mixed(part) and len(part) >= 6 for part in _PARTS.split(value)):
+    if any(_is_mixed(part) and len(part) >= 6 for part in _PARTS.split(value)):
         return True
     if _SYMBOL.search(value) and re.search(r"[A-Za-z]", value) and re.search(r"[A-Z0-9]", value):
         return True
@@ -112,9 +112,9 @@ def _is_random(value: str, least: int) -> bool:
     if len(value) < least or _CODE.search(value) or _is_placeholder(value) or _PLAIN.fullmatch(value):
         return False
     longest = max(_PARTS.split(value), key=len)
-    if len(longest) >= 10 and _mixed(longest) and entropy(longest) >= 2.8:
+    if len(longest) >= 10 and _is_mixed(longest) and entropy(longest) >= 2.8:
         return True
-    return _mixed(value) and not value.islower() and "." not in value and entropy(value) >= 4.3
+    return _is_mixed(value) and not value.islower() and "." not in value and entropy(value) >= 4.3
 
 
 def _is_basic(value: str) -> bool:
@@ -124,7 +124,7 @@ def _is_basic(value: str) -> bool:
         return False
 
 
-def _mixed(part: str) -> bool:
+def _is_mixed(part: str) -> bool:
     return bool(re.search(r"[0-9]", part) and re.search(r"[A-Za-z]", part))
 
 
@@ -164,7 +164,7 @@ def _is_placeholder(value: str) -> bool:
     """Whether a value only stands for one: ``your-token``, ``${TOKEN}``, ``********``."""
     if MASK.search(value) or value.startswith(("$", "%", "{", "<", "[", "@")) or "${" in value or "{{" in value:
         return True
-    if value.isalpha() and value.casefold() in _COMMON:
+    if value.isalpha() and value.casefold() in _COMMON_PASSWORDS:
         return True
     if _ITSELF.fullmatch(value):
         return True
@@ -172,7 +172,7 @@ def _is_placeholder(value: str) -> bool:
     return word is not None and (len(word[0]) * 2 >= len(value) or not re.search(r"[0-9]", value))
 
 
-_COMMON = frozenset({
+_COMMON_PASSWORDS = frozenset({
     "postgres", "root", "admin", "user", "username", "guest", "mysql", "redis", "mongo", "rabbitmq", "minio", "sa",
     "changeit", "hunter", "pw", "pwd", "abc",
 })  # fmt: skip

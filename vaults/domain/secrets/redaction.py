@@ -11,49 +11,56 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vaults.domain.secrets.assignments import Secret, assigned, called, in_addresses, in_headers, is_secret
-from vaults.domain.secrets.token_patterns import MASK, NAMES, SHAPES
+from vaults.domain.secrets.assignments import (
+    Secret,
+    find_assigned,
+    find_in_addresses,
+    find_in_headers,
+    is_secret,
+    secret_kind,
+)
+from vaults.domain.secrets.token_patterns import MASK, NAMES_REGEX, TOKEN_PATTERNS
 from vaults.errors import InvalidArgument
 from vaults.settings import HygieneSettings
 
-SHORTEST = 8
+MIN_LENGTH = 8
 """Characters below which a text is not looked at: ``pwd=x`` tells nothing."""
 
 HINT = "store where it is kept instead of the secret itself, such as the name of the vault entry or variable"
 
 
 @dataclass(frozen=True, slots=True)
-class Guarded:
+class GuardedFields:
     """Fields that may be kept, and what was taken out of them."""
 
     fields: dict[str, Any]
     warnings: list[str] = field(default_factory=list)
 
 
-def guard(fields: Mapping[str, Any], settings: HygieneSettings) -> Guarded:
+def refuse_or_redact(fields: Mapping[str, Any], settings: HygieneSettings) -> GuardedFields:
     """Look through texts, lists and JSON. Raises ``InvalidArgument`` for the first secret where they are refused; else
     the fields come back without them, and a warning names each."""
     if settings.secrets == "off":
-        return Guarded(dict(fields))
+        return GuardedFields(dict(fields))
     kept, warnings = {}, list[str]()
     for name, value in fields.items():
         found: list[str] = []
-        clean = _cleaned(value, found)
+        clean = _redact_value(value, found)
         if found and (settings.secrets == "refuse" or name in _IDENTIFIERS):
             raise InvalidArgument(name, f"holds what looks like a secret: {found[0]}", hint=HINT)
         kept[name] = clean if found else value
         warnings += [f"{name}: taken out: {each}" for each in dict.fromkeys(found)]
-    return Guarded(kept, warnings)
+    return GuardedFields(kept, warnings)
 
 
-def warned(fields: Mapping[str, Any], settings: HygieneSettings) -> list[str]:
+def secret_warnings(fields: Mapping[str, Any], settings: HygieneSettings) -> list[str]:
     """What to say of secrets in text that is kept as it is, because it is the writer's own file."""
     if settings.secrets == "off":
         return []
     warnings = []
     for name, value in fields.items():
         found: list[str] = []
-        _cleaned(value, found)
+        _redact_value(value, found)
         warnings += [f"{name} holds what looks like a secret: {each}" for each in dict.fromkeys(found)]
     return warnings
 
@@ -63,56 +70,56 @@ _IDENTIFIERS = frozenset({"external_id", "parent", "workspace", "thread", "idemp
 stand for another."""
 
 
-def _cleaned(value: Any, found: list[str]) -> Any:
+def _redact_value(value: Any, found: list[str]) -> Any:
     """``value`` without secrets; what they are, and in which line, goes to ``found``."""
     if isinstance(value, str):
-        clean, secrets = redacted(value)
+        clean, secrets = redact(value)
         found += [f"{_kind(each.kind)} (line {value.count(chr(10), 0, each.start) + 1})" for each in secrets]
         return clean
     if isinstance(value, Mapping):
-        return {_cleaned(key, found): _entry(key, inner, found) for key, inner in value.items()}
+        return {_redact_value(key, found): _redact_entry(key, inner, found) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_cleaned(each, found) for each in value]
+        return [_redact_value(each, found) for each in value]
     return value
 
 
-def _entry(key: Any, value: Any, found: list[str]) -> Any:
+def _redact_entry(key: Any, value: Any, found: list[str]) -> Any:
     """A value of JSON, which its name may tell to be secret."""
     name = _NAMED.search(key) if isinstance(key, str) else None
     if name is not None and isinstance(value, str) and is_secret(name["name"], value, before=key[: name.start()]):
-        kind = called(name["name"])
+        kind = secret_kind(name["name"])
         found.append(_kind(kind))
-        return _mark(kind)
-    return _cleaned(value, found)
+        return _redaction_mark(kind)
+    return _redact_value(value, found)
 
 
-_NAMED = re.compile(rf"(?i)(?P<name>{NAMES})$")
+_NAMED = re.compile(rf"(?i)(?P<name>{NAMES_REGEX})$")
 
 
 def _kind(kind: str) -> str:
     return f"an {kind}" if kind[0] in "AaOoIi" or kind.startswith("npm") else f"a {kind}"
 
 
-def _mark(kind: str) -> str:
+def _redaction_mark(kind: str) -> str:
     return f"[redacted: {kind}]"
 
 
-def redacted(text: str) -> tuple[str, list[Secret]]:
+def redact(text: str) -> tuple[str, list[Secret]]:
     """``text`` with a mark in place of each secret, and where they stood."""
-    secrets = find(text)
+    secrets = find_secrets(text)
     parts, at = [], 0
     for each in secrets:
-        parts += [text[at : each.start], _mark(each.kind)]
+        parts += [text[at : each.start], _redaction_mark(each.kind)]
         at = each.end
     return ("".join([*parts, text[at:]]), secrets) if secrets else (text, [])
 
 
-def find(text: str) -> list[Secret]:
+def find_secrets(text: str) -> list[Secret]:
     """Every secret in ``text``, in order, none within another."""
-    if len(text) < SHORTEST:
+    if len(text) < MIN_LENGTH:
         return []
     every = sorted(
-        [*_of_issuers(text), *in_addresses(text), *in_headers(text), *assigned(text)],
+        [*_of_issuers(text), *find_in_addresses(text), *find_in_headers(text), *find_assigned(text)],
         key=lambda each: (each.start, -each.end),
     )
     found: list[Secret] = []
@@ -123,7 +130,7 @@ def find(text: str) -> list[Secret]:
 
 
 def _of_issuers(text: str) -> Iterator[Secret]:
-    for shape in SHAPES:
+    for shape in TOKEN_PATTERNS:
         if any(hint in text for hint in shape.hints):
             for match in shape.pattern.finditer(text):
                 group = "secret" if "secret" in shape.pattern.groupindex else 0

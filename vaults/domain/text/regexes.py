@@ -6,21 +6,21 @@ from typing import Any
 
 from vaults.errors import InvalidArgument
 
-LONGEST = 1_000
+MAX_PATTERN_LENGTH = 1_000
 """Characters of a pattern."""
 
-_MEMORY = 2**21  # bytes; RE2 takes a slower way beyond it, which is linear as well
+_MAX_MEMORY = 2**21  # bytes; RE2 takes a slower way beyond it, which is linear as well
 
 
-def compiled(pattern: str, field: str, *, hint: str | None = None) -> Any:
+def compile_pattern(pattern: str, field: str, *, hint: str | None = None) -> Any:
     """``pattern`` as RE2 reads it. Raises ``InvalidArgument`` for ``field`` when it is none."""
     import re2
 
-    if len(pattern) > LONGEST * 8:
+    if len(pattern) > MAX_PATTERN_LENGTH * 8:
         raise InvalidArgument(field, "is too long")
     options = re2.Options()
     options.log_errors = False
-    options.max_mem = _MEMORY
+    options.max_mem = _MAX_MEMORY
     try:
         return re2.compile(pattern, options=options)
     except re2.error as failure:

@@ -20,14 +20,14 @@ INSTRUCTIONS, HIDDEN, REMOTE = "instruction-like", "hidden-text", "remote-image"
 MARK = "§"
 """Begins a line of ours in a prompt. A line of stored text that begins so gets a backslash."""
 
-LINE = 120
+LINE_LENGTH = 120
 """Characters of a title, author or path in a line of ours."""
 
 _SHOWN = 3
 """Unseen characters in a row that are spelt out; of more, only the number is told."""
 
 # Controls, soft hyphen, joiners, directions, fillers, variation selectors, tags: whatever has no shape of its own.
-_UNSEEN = re.compile(
+_HIDDEN_CHARACTER = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200e\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
     # A joiner is part of an emoji or of a word in some scripts, never beside a Latin letter and never twice.
@@ -41,18 +41,18 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _PICTURE = re.compile(r"<(?:img|image|video|audio|source|iframe|object|embed)\b[^>\n]{0,500}?(?:https?:)?//", re.I)
-_OURS = re.compile(rf"^(?=[ \t]{{0,8}}{MARK})", re.MULTILINE)
+_LINE_WITH_MARK = re.compile(rf"^(?=[ \t]{{0,8}}{MARK})", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Disarmed:
+class SanitizedText:
     """A text to show, and what is to be said of it."""
 
     text: str
     flags: tuple[str, ...] = ()
 
 
-def disarm(text: str, *, adversarial: bool | None = None) -> Disarmed:
+def sanitize(text: str, *, adversarial: bool | None = None) -> SanitizedText:
     """``text`` with unseen characters spelt out, comments and tags that act made plain, and pictures from elsewhere
     made links. ``adversarial``: whether it gives orders, where that is known."""
     flags = []
@@ -62,48 +62,48 @@ def disarm(text: str, *, adversarial: bool | None = None) -> Disarmed:
     if _IMAGE.search(plain) or _PICTURE.search(plain):
         flags.append(REMOTE)
         plain = _IMAGE.sub("", plain)
-    shown = plain if plain.isascii() and plain.isprintable() else _UNSEEN.sub(_spelt, plain)
+    shown = plain if plain.isascii() and plain.isprintable() else _HIDDEN_CHARACTER.sub(_spell_out, plain)
     if shown != plain or "<!--" in shown:
         flags.append(HIDDEN)
-    return Disarmed(_TAG.sub("&lt;", shown) if "<" in shown else shown, tuple(flags))
+    return SanitizedText(_TAG.sub("&lt;", shown) if "<" in shown else shown, tuple(flags))
 
 
-def visible(text: str) -> str:
+def escape_hidden(text: str) -> str:
     """Text with unseen characters spelt out, its lines and blanks as they are."""
     if text.isascii() and not _CONTROLS.search(text):
         return text
-    return _UNSEEN.sub(_spelt, text.replace("\r\n", "\n"))
+    return _HIDDEN_CHARACTER.sub(_spell_out, text.replace("\r\n", "\n"))
 
 
-def visible_json(value: Any) -> str:
+def to_visible_json(value: Any) -> str:
     """A value as JSON, its unseen characters as JSON escapes them."""
     written = json.dumps(value, ensure_ascii=False)
-    return _UNSEEN.sub(lambda found: json.dumps(found[0])[1:-1], written)
+    return _HIDDEN_CHARACTER.sub(lambda found: json.dumps(found[0])[1:-1], written)
 
 
-def one_line(text: str, most: int = LINE) -> str:
+def to_one_line(text: str, most: int = LINE_LENGTH) -> str:
     """A title, name or path for a line of ours."""
-    plain = " ".join(disarm(text, adversarial=False).text.split())
+    plain = " ".join(sanitize(text, adversarial=False).text.split())
     return plain if len(plain) <= most else plain[: most - 1].rstrip() + "…"
 
 
-def disarmed_value(value: Any) -> Any:
+def sanitize_value(value: Any) -> Any:
     """JSON with every text in it disarmed."""
     if isinstance(value, str):
-        return disarm(value, adversarial=False).text
+        return sanitize(value, adversarial=False).text
     if isinstance(value, list):
-        return [disarmed_value(each) for each in value]
+        return [sanitize_value(each) for each in value]
     if isinstance(value, dict):
-        return {disarm(name, adversarial=False).text: disarmed_value(each) for name, each in value.items()}
+        return {sanitize(name, adversarial=False).text: sanitize_value(each) for name, each in value.items()}
     return value
 
 
-def quoted(text: str) -> str:
+def quote_for_prompt(text: str) -> str:
     """Text inside a prompt: no line of it can pass for one of ours."""
-    return _OURS.sub(r"\\", text) if MARK in text else text
+    return _LINE_WITH_MARK.sub(r"\\", text) if MARK in text else text
 
 
-def nonce_for(texts: Iterable[str]) -> str:
+def make_nonce(texts: Iterable[str]) -> str:
     """A word for the fence that nobody could know and none of ``texts`` holds. Nine digits: always three tokens."""
     held = list(texts)
     while True:
@@ -112,7 +112,7 @@ def nonce_for(texts: Iterable[str]) -> str:
             return nonce
 
 
-def _spelt(found: re.Match[str]) -> str:
+def _spell_out(found: re.Match[str]) -> str:
     unseen = found[0]
     if len(unseen) > _SHOWN:
         return f"\\u{{{len(unseen)} unseen}}"

@@ -7,7 +7,7 @@ import re
 _LENGTH = re.compile(r"value should have at (most|least) (\d+) items? after validation.*", re.S)
 
 
-def plain(message: str) -> str:
+def simplify(message: str) -> str:
     """A validator's message without its preamble. The length of a text that is checked last is told in "items"."""
     text = message.removeprefix("Value error, ").removeprefix("Input ")
     text = text[:1].lower() + text[1:]

@@ -16,26 +16,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from vaults.files.watch.mounts import network_disk
-from vaults.files.watch.pending_changes import Changed, Pending
-from vaults.files.watch.sources import Ended
-from vaults.files.watch.threads import off_loop
+from vaults.files.watch.mounts import find_network_disk
+from vaults.files.watch.pending_changes import ChangedPaths, PendingChanges
+from vaults.files.watch.sources import SourceEnded
+from vaults.files.watch.threads import run_in_thread
 
-__all__ = ["Changed", "Watcher", "Watching"]
+__all__ = ["ChangedPaths", "WatchState", "Watcher"]
 
-Source: TypeAlias = Callable[[Path, Pending, Callable[[], None]], Awaitable[Ended]]
+ChangeSource: TypeAlias = Callable[[Path, PendingChanges, Callable[[], None]], Awaitable[SourceEnded]]
 
 _WINDOWS = 2.5  # debounce times until a window is delivered although changes go on
 _EVENTS_AGAIN_S = 300.0  # while polling for want of watches: ask the system again
 _EVENTS_SHARE, _POLLING_SHARE = 100, 10  # a look at everything may take 1 % of the time, with polling 10 %
 
 
-NOT_YET = "not watching yet"
+NOT_WATCHING_YET = "not watching yet"
 """The reason while a watch is being set up for the first time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Watching:
+class WatchState:
     """How a folder is watched now. ``reason`` is for the status page and holds no path."""
 
     mode: Literal["events", "polling", "failed"]
@@ -56,18 +56,18 @@ class Watcher:
         check_s: float = 2.0,
     ) -> None:
         """``check_s``: how often to look whether the folder is still the same one, and whether a lost one is back."""
-        self.state = Watching("failed", NOT_YET)
+        self.state = WatchState("failed", NOT_WATCHING_YET)
         self._root = root
         self._mode = mode
         self._poll_s, self._rescan_s, self._check_s = poll_s, rescan_s, check_s
         self._debounce_s = debounce_s
-        self._pending = Pending(debounce_s, debounce_s * _WINDOWS)
+        self._pending = PendingChanges(debounce_s, debounce_s * _WINDOWS)
         self._keeper: asyncio.Task[None] | None = None
         self._closed = False
         self._looked_at = time.monotonic()
         self._look_took_s = 0.0
 
-    async def changes(self) -> AsyncGenerator[Changed, None]:
+    async def changes(self) -> AsyncGenerator[ChangedPaths, None]:
         """Where to look, until ``close``. The first item asks for everything and comes once the watch stands, so
         nothing falls between that look and the changes after it.
 
@@ -87,7 +87,7 @@ class Watcher:
             if not self._keeper.cancelled():
                 self._keeper.result()
 
-    def scanned(self, seconds: float) -> None:
+    def record_full_look(self, seconds: float) -> None:
         """The consumer has looked at everything and took so long: the next look is timed by it."""
         self._looked_at, self._look_took_s = time.monotonic(), seconds
 
@@ -97,13 +97,13 @@ class Watcher:
         if self._keeper is not None and not self._keeper.done():
             self._keeper.cancel()
             await asyncio.wait({self._keeper})
-        self.state = Watching("failed", "closed")
+        self.state = WatchState("failed", "closed")
 
-    async def _next(self) -> Changed | None:
+    async def _next(self) -> ChangedPaths | None:
         due = self._next_look()
         changed = await self._pending.take(due)
         if changed is None and time.monotonic() >= max(due, self._next_look()):
-            changed = Changed(frozenset(), rescan=True)
+            changed = ChangedPaths(frozenset(), rescan=True)
         if changed is not None and changed.rescan:
             self._looked_at = time.monotonic()
         return changed
@@ -122,7 +122,7 @@ class Watcher:
         """Keep a watch on the folder, whatever becomes of it."""
         polling = "polling was chosen" if self._mode == "poll" else ""
         while True:
-            identity, network = await off_loop(_surroundings, self._root)
+            identity, network = await run_in_thread(_root_state, self._root)
             if identity is None:
                 await self._lost("the folder is missing or cannot be read")
                 continue
@@ -137,29 +137,29 @@ class Watcher:
                 polling = polling if self._mode == "poll" else ""
                 await asyncio.sleep(self._debounce_s)  # what overran the system is likely still going on
 
-    async def _events(self) -> Ended:
-        return await _source()(self._root, self._pending, self._established)
+    async def _events(self) -> SourceEnded:
+        return await _choose_source()(self._root, self._pending, self._established)
 
     def _established(self) -> None:
-        self.state = Watching("events", "")
+        self.state = WatchState("events", "")
         self._pending.everything()
 
-    async def _poll(self, reason: str) -> Ended:
+    async def _poll(self, reason: str) -> SourceEnded:
         """Let the consumer look at everything each ``poll_s``: a look of ours beside it would read the disk twice."""
-        self.state = Watching("polling", reason)
+        self.state = WatchState("polling", reason)
         self._pending.everything()
         await asyncio.sleep(_EVENTS_AGAIN_S)
-        return Ended("again", reason)
+        return SourceEnded("again", reason)
 
-    async def _while_it_stands(self, identity: tuple[int, int], watch: Awaitable[Ended]) -> Ended:
+    async def _while_it_stands(self, identity: tuple[int, int], watch: Awaitable[SourceEnded]) -> SourceEnded:
         """What ``watch`` ends with, unless the folder is gone or another one before that: no event tells of a
         folder whose parent was moved, or over which another was mounted."""
         task = asyncio.ensure_future(watch)
         try:
             while not (await asyncio.wait({task}, timeout=self._check_s))[0]:
-                now = await off_loop(_identity, self._root)
+                now = await run_in_thread(_folder_identity, self._root)
                 if now != identity and not task.done():
-                    return Ended("gone", "the folder was removed, or another took its place")
+                    return SourceEnded("gone", "the folder was removed, or another took its place")
             return task.result()
         finally:
             task.cancel()
@@ -167,12 +167,12 @@ class Watcher:
 
     async def _lost(self, reason: str) -> None:
         """Changes below a folder that is gone are not told: they could be taken for the deletion of every note."""
-        self.state = Watching("failed", reason)
+        self.state = WatchState("failed", reason)
         self._pending.clear()
         await asyncio.sleep(self._check_s)
 
 
-def _source() -> Source:
+def _choose_source() -> ChangeSource:
     if os.uname().sysname == "Linux":
         from vaults.files.watch import inotify
 
@@ -182,11 +182,11 @@ def _source() -> Source:
     return watchfiles_source.follow
 
 
-def _surroundings(root: Path) -> tuple[tuple[int, int] | None, str | None]:
-    return _identity(root), network_disk(root)
+def _root_state(root: Path) -> tuple[tuple[int, int] | None, str | None]:
+    return _folder_identity(root), find_network_disk(root)
 
 
-def _identity(root: Path) -> tuple[int, int] | None:
+def _folder_identity(root: Path) -> tuple[int, int] | None:
     """Which folder ``root`` is now; None if there is none. Needs no descriptor, which may be short."""
     try:
         status = root.stat()

@@ -18,9 +18,9 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from vaults.files.watch.pending_changes import Pending
-from vaults.files.watch.sources import Ended, is_file_watched, is_folder_watched
-from vaults.files.watch.threads import off_loop
+from vaults.files.watch.pending_changes import PendingChanges
+from vaults.files.watch.sources import SourceEnded, is_file_watched, is_folder_watched
+from vaults.files.watch.threads import run_in_thread
 
 _MODIFY, _ATTRIB, _CLOSE_WRITE = 0x2, 0x4, 0x8
 _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x40, 0x80, 0x100, 0x200
@@ -44,60 +44,60 @@ _LIMITS = {
 }
 
 
-async def follow(root: Path, pending: Pending, established: Callable[[], None]) -> Ended:
+async def follow(root: Path, pending: PendingChanges, established: Callable[[], None]) -> SourceEnded:
     """Report what happens below ``root`` to ``pending`` until it cannot any longer; the answer says why.
 
     ``established`` is called once every folder is watched: what happens after that is reported.
     """
     try:
-        watched = _Watched(root)
+        watched = _WatchedFolders(root)
     except OSError as failure:
-        return _ended(failure)
+        return _to_source_ended(failure)
     try:
-        await off_loop(watched.add_below, "")
+        await run_in_thread(watched.add_below, "")
         established()
         while True:
-            await _readable(watched.descriptor)
+            await _wait_readable(watched.descriptor)
             ended = await _report(watched, pending)
             if ended is not None:
                 return ended
             await asyncio.sleep(_PAUSE_S)
     except OSError as failure:
-        return _ended(failure)
+        return _to_source_ended(failure)
     finally:
         watched.close()
 
 
-def _ended(failure: OSError) -> Ended:
+def _to_source_ended(failure: OSError) -> SourceEnded:
     if failure.errno in _LIMITS:
-        return Ended("limit", _LIMITS[failure.errno])
-    return Ended("gone", "the folder is missing or cannot be read")
+        return SourceEnded("limit", _LIMITS[failure.errno])
+    return SourceEnded("gone", "the folder is missing or cannot be read")
 
 
-async def _report(watched: _Watched, pending: Pending) -> Ended | None:
+async def _report(watched: _WatchedFolders, pending: PendingChanges) -> SourceEnded | None:
     """Read what there is once and hand it on."""
     appeared: dict[str, None] = {}
-    for mask, descriptor, name in _events(os.read(watched.descriptor, _READ_BYTES)):
+    for mask, descriptor, name in _parse_events(os.read(watched.descriptor, _READ_BYTES)):
         if mask & _OVERFLOW:
-            return Ended("again", "the kernel dropped events")
+            return SourceEnded("again", "the kernel dropped events")
         if mask & _LOST and watched.lost(descriptor):
-            return Ended("gone", "the folder was removed, moved or unmounted")
+            return SourceEnded("gone", "the folder was removed, moved or unmounted")
         path = watched.path(descriptor, name, mask)
         if path is None:
             continue
         if mask & _ISDIR:
-            _folder(watched, path, mask, appeared)
+            _follow_folder(watched, path, mask, appeared)
         pending.touch(path, folder=bool(mask & _ISDIR))
     if appeared:
         # Only once it is watched is a folder worth looking at: what fell into it before is found by looking, what
         # falls into it later is told. Events wait in the kernel meanwhile.
-        await off_loop(watched.add_each, list(appeared))
+        await run_in_thread(watched.add_each, list(appeared))
         for path in appeared:
             pending.touch(path, folder=True)
     return None
 
 
-def _folder(watched: _Watched, path: str, mask: int, appeared: dict[str, None]) -> None:
+def _follow_folder(watched: _WatchedFolders, path: str, mask: int, appeared: dict[str, None]) -> None:
     if mask & (_CREATE | _MOVED_TO):
         appeared[path] = None
     elif mask & (_DELETE | _MOVED_FROM):
@@ -107,7 +107,7 @@ def _folder(watched: _Watched, path: str, mask: int, appeared: dict[str, None]) 
         appeared[path] = None
 
 
-def _events(buffer: bytes) -> Iterator[tuple[int, int, bytes]]:
+def _parse_events(buffer: bytes) -> Iterator[tuple[int, int, bytes]]:
     offset = 0
     while offset < len(buffer):
         descriptor, mask, _cookie, length = _HEADER.unpack_from(buffer, offset)
@@ -116,7 +116,7 @@ def _events(buffer: bytes) -> Iterator[tuple[int, int, bytes]]:
         offset += length
 
 
-class _Watched:
+class _WatchedFolders:
     """The folders of one vault under watch. Adding runs on another thread; all else, and closing, on the loop,
     never beside it: the loop reads no events until what appeared has been added."""
 
@@ -126,7 +126,7 @@ class _Watched:
         self._watches: dict[str, int] = {}  # and back
         self._closing = threading.Lock()  # a number of a closed descriptor may already be another vault's
         self._closed = False
-        self.descriptor = _checked(_libc().inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+        self.descriptor = _check_result(_libc().inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
 
     def close(self) -> None:
         with self._closing:
@@ -191,7 +191,7 @@ class _Watched:
         with self._closing:
             if self._closed:
                 return
-            watch = _checked(_libc().inotify_add_watch(self.descriptor, path, _BELOW if folder else _ROOT))
+            watch = _check_result(_libc().inotify_add_watch(self.descriptor, path, _BELOW if folder else _ROOT))
         self._folders[watch] = folder
         self._watches[folder] = watch
 
@@ -215,7 +215,7 @@ def _is_watched(entry: os.DirEntry[str]) -> bool:
     return True
 
 
-async def _readable(descriptor: int) -> None:
+async def _wait_readable(descriptor: int) -> None:
     """Wait for events. Registered only while it waits: else events that wait for us would keep the loop turning."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
@@ -238,7 +238,7 @@ def _libc() -> ctypes.CDLL:
     return library
 
 
-def _checked(result: int) -> int:
+def _check_result(result: int) -> int:
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

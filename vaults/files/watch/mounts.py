@@ -13,7 +13,7 @@ _NETWORK = re.compile(
 )
 
 
-def network_disk(folder: Path) -> str | None:
+def find_network_disk(folder: Path) -> str | None:
     """The kind of network disk, or of folder shared into a virtual machine, that ``folder`` is on; None if it is none.
 
     Others write to such a disk without this kernel knowing, so no event tells of it. ``fuse.*`` counts as one: what
@@ -23,23 +23,23 @@ def network_disk(folder: Path) -> str | None:
         table = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
         return None
-    kind = _kind(table, os.path.realpath(folder))
+    kind = _mount_type(table, os.path.realpath(folder))
     return kind if _NETWORK.fullmatch(kind) else None
 
 
-def _kind(table: str, path: str) -> str:
+def _mount_type(table: str, path: str) -> str:
     """File system of the innermost mount above ``path``; of two at one place the later hides the earlier."""
     best, kind = -1, ""
     for line in table.splitlines():
         fields, _, rest = line.partition(" - ")
-        place = _unescaped(fields.split(" ")[4])
+        place = _unescape(fields.split(" ")[4])
         inside = path == place or path.startswith(place.rstrip("/") + "/")
         if inside and len(place) >= best:
             best, kind = len(place), rest.split(" ", 1)[0]
     return kind
 
 
-def _unescaped(place: str) -> str:
+def _unescape(place: str) -> str:
     for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
         place = place.replace(code, character)
     return place

@@ -12,12 +12,12 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-LIMIT = 2_000  # paths; above that one look at the whole vault is cheaper than so many at its parts
+MAX_PATHS = 2_000  # paths; above that one look at the whole vault is cheaper than so many at its parts
 _LONGEST_WAIT_S = 3_600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedPaths:
     """Notes and folders to look at again, as paths inside the vault; a folder means everything below it.
 
     ``rescan`` means all of the vault: events were lost, there are too many to tell, or it is time to make sure.
@@ -29,13 +29,13 @@ class Changed:
 
 
 @dataclass(slots=True)
-class Pending:
+class PendingChanges:
     """Collects on the event loop only. A window is delivered after ``quiet_s`` without a change, and
     ``longest_s`` after its first one even if changes never cease."""
 
     quiet_s: float
     longest_s: float
-    limit: int = LIMIT
+    limit: int = MAX_PATHS
     _paths: set[str] = field(default_factory=set)
     _folders: set[str] = field(default_factory=set)
     _rescan: bool = False
@@ -75,7 +75,7 @@ class Pending:
         """Have ``take`` return, so that its caller looks at its own state again."""
         self._woken.set()
 
-    async def take(self, until: float) -> Changed | None:
+    async def take(self, until: float) -> ChangedPaths | None:
         """The next window, or None at ``until`` (a reading of the monotonic clock) or when woken before it is due."""
         while (now := time.monotonic()) < min(self._due(), until):
             window = self._first
@@ -90,9 +90,9 @@ class Pending:
     def _due(self) -> float:
         return min(self._last + self.quiet_s, self._first + self.longest_s)
 
-    def _drained(self) -> Changed:
+    def _drained(self) -> ChangedPaths:
         paths = frozenset(path for path in self._paths if not self._under_a_folder(path))
-        changed = Changed(paths, self._rescan)
+        changed = ChangedPaths(paths, self._rescan)
         self.clear()
         return changed
 

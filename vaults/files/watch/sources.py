@@ -10,7 +10,7 @@ _NOTES = (".md", ".markdown")
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class SourceEnded:
     """Why a source stopped: ``gone``: the root is not there; ``limit``: the system gives no more watches;
     ``again``: it lost track and is to be started anew."""
 

@@ -12,7 +12,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-async def off_loop(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+async def run_in_thread(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Run ``fn`` beside the loop. For work that is rare: a thread starts in some 0.1 ms and costs nothing after.
 
     When the caller is cancelled, ``fn`` runs to its end unheard.

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vaults.context import run_in
-from vaults.files.watch.pending_changes import LIMIT, Pending
-from vaults.files.watch.sources import Ended, is_file_watched, is_folder_watched
+from vaults.files.watch.pending_changes import MAX_PATHS, PendingChanges
+from vaults.files.watch.sources import SourceEnded, is_file_watched, is_folder_watched
 
 if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify
@@ -24,7 +24,7 @@ _STEP_MS = 50  # how often it looks whether the system has told something
 _TURN_MS = 1_000
 
 
-async def follow(root: Path, pending: Pending, established: Callable[[], None]) -> Ended:
+async def follow(root: Path, pending: PendingChanges, established: Callable[[], None]) -> SourceEnded:
     """Report what happens below ``root`` to ``pending`` until it cannot any longer; the answer says why.
 
     Holds a thread of its own, and one inside ``watchfiles``, until it ends or is cancelled.
@@ -34,20 +34,20 @@ async def follow(root: Path, pending: Pending, established: Callable[[], None]) 
     real = Path(os.path.realpath(root))  # what the system calls it in its events
     notify = None
     try:
-        notify = await run_in(executor, _opened, real)
+        notify = await run_in(executor, _open_notifier, real)
         established()
         while True:
             changes = await run_in(executor, notify.watch, _STEP_MS, _STEP_MS, _TURN_MS, stop)
             if isinstance(changes, str):
                 continue
-            told = await run_in(executor, _paths, real, changes)
+            told = await run_in(executor, _relevant_paths, real, changes)
             if told is None:
-                return Ended("gone", "the folder was removed or moved")
+                return SourceEnded("gone", "the folder was removed or moved")
             _report(told, pending)
     except FileNotFoundError:
-        return Ended("gone", "the folder is missing")
+        return SourceEnded("gone", "the folder is missing")
     except (OSError, RuntimeError) as failure:  # RuntimeError: how watchfiles reports any failure of its own
-        return Ended("limit", f"the system's file events failed ({type(failure).__name__})")
+        return SourceEnded("limit", f"the system's file events failed ({type(failure).__name__})")
     finally:
         stop.set()
         if notify is not None:
@@ -55,22 +55,22 @@ async def follow(root: Path, pending: Pending, established: Callable[[], None]) 
         executor.shutdown(wait=False)
 
 
-def _opened(root: Path) -> RustNotify:
+def _open_notifier(root: Path) -> RustNotify:
     from watchfiles._rust_notify import RustNotify
 
     # The last one off: it would hide every failure to watch, not only forbidden folders.
     return RustNotify([os.fspath(root)], False, False, 0, True, False)
 
 
-def _report(told: dict[str, bool], pending: Pending) -> None:
-    if len(told) > LIMIT:
+def _report(told: dict[str, bool], pending: PendingChanges) -> None:
+    if len(told) > MAX_PATHS:
         pending.everything()
         return
     for path, folder in told.items():
         pending.touch(path, folder=folder)
 
 
-def _paths(root: Path, changes: set[tuple[int, str]]) -> dict[str, bool] | None:
+def _relevant_paths(root: Path, changes: set[tuple[int, str]]) -> dict[str, bool] | None:
     """Paths inside the vault that matter, and whether each is a folder; None when the root itself is gone."""
     told: dict[str, bool] = {}
     for _kind, changed in changes:

@@ -16,15 +16,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from vaults.files.file_content import read_up_to
-from vaults.files.file_stamps import Stamp, stamp_of
-from vaults.files.writes.renames import Place
+from vaults.files.file_stamps import FileStamp, stamp_of
+from vaults.files.writes.renames import FolderEntry
 
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MAX_BYTES = 64 * 1024 * 1024  # far above any note; a bound on memory all the same
 
 
 @dataclass(frozen=True, slots=True)
-class Late:
+class LateWrite:
     """What another program wrote to ``path`` after it was replaced or removed."""
 
     path: str
@@ -32,14 +32,14 @@ class Late:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _KeptFile:
     path: str
     descriptor: int
-    stamp: Stamp
+    stamp: FileStamp
     until: float
 
 
-def still_open(place: Place) -> int | None:
+def open_for_late_writes(place: FolderEntry) -> int | None:
     """A descriptor of the file that stands at ``place``, for ``LateWrites.keep``; None if it may not be read."""
     with suppress(OSError):
         return os.open(place.name, _FILE, dir_fd=place.folder)
@@ -57,20 +57,20 @@ class LateWrites:
         self._limit = limit
         self._clock = clock
         self._lock = threading.Lock()
-        self._kept: deque[_Kept] = deque()
-        self._found: list[Late] = []
+        self._kept: deque[_KeptFile] = deque()
+        self._found: list[LateWrite] = []
 
-    def keep(self, path: str, descriptor: int | None, stamp: Stamp) -> None:
+    def keep(self, path: str, descriptor: int | None, stamp: FileStamp) -> None:
         """Takes over the descriptor of what was taken away as version ``stamp``. When too many are kept, the oldest
         is looked at early."""
         if descriptor is None:
             return
         with self._lock:
-            self._kept.append(_Kept(path, descriptor, stamp, self._clock() + self._seconds))
+            self._kept.append(_KeptFile(path, descriptor, stamp, self._clock() + self._seconds))
             while len(self._kept) > self._limit:
                 self._look(self._kept.popleft())
 
-    def due(self, now: float) -> list[Late]:
+    def due(self, now: float) -> list[LateWrite]:
         """What was written late into files whose time has passed at ``now``; each is reported once."""
         with self._lock:
             while self._kept and self._kept[0].until <= now:
@@ -78,11 +78,11 @@ class LateWrites:
             found, self._found = self._found, []
             return found
 
-    def close(self) -> list[Late]:
+    def close(self) -> list[LateWrite]:
         """Looks at everything still kept, whatever its time."""
         return self.due(float("inf"))
 
-    def hold(self, late: Late) -> None:
+    def hold(self, late: LateWrite) -> None:
         """Takes back what could not be kept yet: ``due`` tells of it again."""
         with self._lock:
             self._found.append(late)
@@ -91,11 +91,11 @@ class LateWrites:
         """Files held open, and reports not fetched yet."""
         return len(self._kept) + len(self._found)
 
-    def _look(self, kept: _Kept) -> None:
+    def _look(self, kept: _KeptFile) -> None:
         try:
             # A file that cannot be read any more has nothing to hand on.
             with suppress(OSError):
                 if not stamp_of(os.fstat(kept.descriptor)).same(kept.stamp):
-                    self._found.append(Late(kept.path, read_up_to(kept.descriptor, _MAX_BYTES)))
+                    self._found.append(LateWrite(kept.path, read_up_to(kept.descriptor, _MAX_BYTES)))
         finally:
             os.close(kept.descriptor)

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from vaults.errors import Conflict
 from vaults.files.collisions import refuse_collision
-from vaults.files.failures import changed, gone, occupied
-from vaults.files.file_stamps import Stamp, stamp_of, status_at
-from vaults.files.folders import Root, segments
-from vaults.files.paths import joined, key, parent
-from vaults.files.writes.late_writes import LateWrites, still_open
-from vaults.files.writes.renames import Place, rename_exclusive
-from vaults.files.writes.temporary_files import Temporary, drop, keep, outgoing
+from vaults.files.failures import changed_error, gone_error, occupied_error
+from vaults.files.file_stamps import FileStamp, stamp_of, status_at
+from vaults.files.folders import VaultRoot, path_segments
+from vaults.files.paths import collision_key, join_path, parent_folder
+from vaults.files.writes.late_writes import LateWrites, open_for_late_writes
+from vaults.files.writes.renames import FolderEntry, rename_exclusive
+from vaults.files.writes.temporary_files import TemporaryFile, discard, keep_beside, outgoing_entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,66 +24,66 @@ class NewName:
     spellings of one name must not pass the look for collisions side by side."""
 
     path: str
-    place: Place
-    root: Root
+    place: FolderEntry
+    root: VaultRoot
     made: tuple[str, ...]
-    one_by_one: threading.Lock
+    creation_lock: threading.Lock
 
-    def take(self, source: Place, own: str = "") -> None:
+    def take(self, source: FolderEntry, own: str = "") -> None:
         """Renames ``source`` to this name; ``own``: the path whose other spelling this may be."""
-        with self.one_by_one:
+        with self.creation_lock:
             refuse_collision(self.root, self.path, own)
             try:
                 rename_exclusive(source, self.place)
             except FileExistsError:
-                if not own or key(own) != key(self.path) or not _is_one_file(source, self.place):
-                    raise occupied(self.path) from None
+                if not own or collision_key(own) != collision_key(self.path) or not _is_one_file(source, self.place):
+                    raise occupied_error(self.path) from None
                 # Only the spelling changes, where the file system takes both for one name.
                 os.rename(source.name, self.place.name, src_dir_fd=source.folder, dst_dir_fd=self.place.folder)
 
     def give_up(self) -> None:
         """Removes the folders made for it, unless something else has come into them."""
         for path in reversed(self.made):
-            with suppress(OSError), self.root.folder(segments(parent(path))) as above:
+            with suppress(OSError), self.root.folder(path_segments(parent_folder(path))) as above:
                 os.rmdir(path.rpartition("/")[2], dir_fd=above)
 
 
 @dataclass(frozen=True, slots=True)
-class Creation:
+class FileCreation:
     """``temporary`` gets a name that was free."""
 
     name: NewName
-    temporary: Temporary
+    temporary: TemporaryFile
 
     @property
     def path(self) -> str:
         return self.name.path
 
-    def run(self) -> Stamp:
+    def run(self) -> FileStamp:
         self.name.take(self.temporary.place)
         return self.temporary.stamp
 
     def undo(self) -> None:
-        drop(self.temporary)
+        discard(self.temporary)
         self.name.give_up()
 
 
 @dataclass(frozen=True, slots=True)
-class Moving:
+class FileMove:
     """Version ``expected`` of ``path`` gets another name; the file itself stays as it is."""
 
     path: str
-    place: Place
+    place: FolderEntry
     name: NewName
-    expected: Stamp
+    expected: FileStamp
 
-    def run(self) -> Stamp:
+    def run(self) -> FileStamp:
         try:
             self.name.take(self.place, own=self.path)
         except FileNotFoundError:
-            raise gone(self.path) from None
+            raise gone_error(self.path) from None
         if not _stamp_at(self.name.place).same(self.expected):
-            raise _returned(self.name.place, self.place, self.path)
+            raise _return_to_name(self.name.place, self.place, self.path)
         return self.expected
 
     def undo(self) -> None:
@@ -91,24 +91,24 @@ class Moving:
 
 
 @dataclass(frozen=True, slots=True)
-class Removal:
+class FileRemoval:
     """Version ``expected`` of ``path`` goes: out of sight first, and for good if it is the one that was meant."""
 
     path: str
-    place: Place
-    expected: Stamp
+    place: FolderEntry
+    expected: FileStamp
     late: LateWrites | None
 
-    def run(self) -> Stamp:
-        hidden = outgoing(self.place.folder, self.expected)
+    def run(self) -> FileStamp:
+        hidden = outgoing_entry(self.place.folder, self.expected)
         try:
             rename_exclusive(self.place, hidden)
         except FileNotFoundError:
-            raise gone(self.path) from None
+            raise gone_error(self.path) from None
         if not _stamp_at(hidden).same(self.expected):
-            raise _returned(hidden, self.place, self.path)
+            raise _return_to_name(hidden, self.place, self.path)
         if self.late is not None:
-            self.late.keep(self.path, still_open(hidden), self.expected)
+            self.late.keep(self.path, open_for_late_writes(hidden), self.expected)
         os.unlink(hidden.name, dir_fd=hidden.folder)
         return self.expected
 
@@ -116,20 +116,20 @@ class Removal:
         """Nothing is prepared on disk, and a version that was not meant has gone back already."""
 
 
-def _returned(source: Place, target: Place, path: str) -> Conflict:
+def _return_to_name(source: FolderEntry, target: FolderEntry, path: str) -> Conflict:
     """Puts a file that was not the one meant back under its name, or beside what another program has put there."""
     try:
         rename_exclusive(source, target)
     except FileExistsError:
-        return changed(path, joined(parent(path), keep(source, target)))
+        return changed_error(path, join_path(parent_folder(path), keep_beside(source, target)))
     finally:
         os.fsync(target.folder)
-    return changed(path)
+    return changed_error(path)
 
 
-def _stamp_at(place: Place) -> Stamp:
+def _stamp_at(place: FolderEntry) -> FileStamp:
     return stamp_of(status_at(place.folder, place.name))
 
 
-def _is_one_file(one: Place, other: Place) -> bool:
+def _is_one_file(one: FolderEntry, other: FolderEntry) -> bool:
     return one.name != other.name and _stamp_at(one) == _stamp_at(other)

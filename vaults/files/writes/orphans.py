@@ -9,25 +9,25 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 
-from vaults.files.failures import typed
+from vaults.files.failures import translate_os_errors
 from vaults.files.file_stamps import status_at
-from vaults.files.folders import Root, alone_in
-from vaults.files.ignore_rules import left_out
-from vaults.files.note_walk import descend
-from vaults.files.paths import joined
-from vaults.files.writes.renames import Place
-from vaults.files.writes.temporary_files import is_disposable, is_temporary, keep, successor_inode
+from vaults.files.folders import VaultRoot, try_lock_folder
+from vaults.files.ignore_rules import is_left_out
+from vaults.files.note_walk import walk_folders
+from vaults.files.paths import join_path
+from vaults.files.writes.renames import FolderEntry
+from vaults.files.writes.temporary_files import is_disposable, is_temporary, keep_beside, successor_inode
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
+class SweptOrphans:
     """How many orphans were deleted, and under which paths others were kept."""
 
     removed: int = 0
     kept: list[str] = field(default_factory=list)
 
 
-def sweep(root: Root) -> Swept:
+def sweep_orphans(root: VaultRoot) -> SweptOrphans:
     """Sweeps the whole tree but hidden folders. Folders with a writer at work, or that cannot be read, are left."""
     removed, kept = 0, list[str]()
 
@@ -36,28 +36,28 @@ def sweep(root: Root) -> Swept:
         with os.scandir(folder) as entries:
             listed = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
         if any(is_temporary(name) for name, _ in listed):
-            with alone_in(folder) as alone:
+            with try_lock_folder(folder) as alone:
                 for name in filter(is_temporary, os.listdir(folder) if alone else ()):  # as it is now, without writers
-                    rescued = _clear(folder, name)
+                    rescued = _clear_orphan(folder, name)
                     removed += rescued is None
-                    kept.extend([joined(here, rescued)] if rescued else [])
-        return [name for name, is_folder in listed if is_folder and not left_out(name)]
+                    kept.extend([join_path(here, rescued)] if rescued else [])
+        return [name for name, is_folder in listed if is_folder and not is_left_out(name)]
 
-    with typed(""):
-        descend(root.open(), "", visit, lambda _path, _failure: None)
-    return Swept(removed, kept)
+    with translate_os_errors(""):
+        walk_folders(root.open(), "", visit, lambda _path, _failure: None)
+    return SweptOrphans(removed, kept)
 
 
-def _clear(folder: int, name: str) -> str | None:
+def _clear_orphan(folder: int, name: str) -> str | None:
     """Deletes one orphan, or keeps it under the name that is returned."""
     status = status_at(folder, name)
     if is_disposable(name, status):
         os.unlink(name, dir_fd=folder)
         return None
-    return keep(Place(folder, name), Place(folder, _belongs_to(folder, name)))
+    return keep_beside(FolderEntry(folder, name), FolderEntry(folder, _original_name(folder, name)))
 
 
-def _belongs_to(folder: int, name: str) -> str:
+def _original_name(folder: int, name: str) -> str:
     """The name that the orphan had: there its successor stands, unless that has moved on."""
     inode = successor_inode(name)
     with os.scandir(folder) as entries:

@@ -10,31 +10,31 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
-from vaults.files.failures import typed
-from vaults.files.file_stamps import Stamp
-from vaults.files.folders import Folder, Folders
+from vaults.files.failures import translate_os_errors
+from vaults.files.file_stamps import FileStamp
+from vaults.files.folders import OpenFolder, OpenFolders
 
 
-class Change(Protocol):
+class NameChange(Protocol):
     """One change of one name, which takes place as a whole or not at all."""
 
     @property
     def path(self) -> str: ...
 
-    def run(self) -> Stamp:
+    def run(self) -> FileStamp:
         """Makes it visible; not yet durable. Returns the version that now stands there, or that was removed."""
 
     def undo(self) -> None:
         """Removes what the preparation, or a failed ``run``, has left."""
 
 
-class Prepared:
+class PreparedChange:
     """A change that waits to be published or discarded: exactly one of them, once.
 
     As a context manager it discards itself unless it was published. Safe from any thread, one at a time.
     """
 
-    def __init__(self, change: Change, folders: Folders, held: Sequence[Folder]) -> None:
+    def __init__(self, change: NameChange, folders: OpenFolders, held: Sequence[OpenFolder]) -> None:
         self._change = change
         self._folders = folders
         self._held = held
@@ -49,7 +49,7 @@ class Prepared:
         """The folders to sync after ``publish_unsynced``, as vault-relative paths."""
         return tuple(dict.fromkeys(folder.path for folder in self._held))
 
-    def publish(self) -> Stamp:
+    def publish(self) -> FileStamp:
         """Makes the change visible and durable. Raises Conflict, AlreadyExists, StorageFull, ReadOnly."""
         with self._ending():
             stamp = self._change.run()
@@ -57,7 +57,7 @@ class Prepared:
                 os.fsync(folder.descriptor)
             return stamp
 
-    def publish_unsynced(self) -> Stamp:
+    def publish_unsynced(self) -> FileStamp:
         """As ``publish``, but names are durable only after ``Tree.sync(folders)``: once a folder, for many files."""
         with self._ending():
             return self._change.run()
@@ -68,7 +68,7 @@ class Prepared:
             with self._ending():
                 self._change.undo()
 
-    def __enter__(self) -> Prepared:
+    def __enter__(self) -> PreparedChange:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -80,7 +80,7 @@ class Prepared:
             raise RuntimeError("a prepared change is published or discarded once")
         self._open = False
         try:
-            with typed(self.path):
+            with translate_os_errors(self.path):
                 try:
                     yield
                 except BaseException:

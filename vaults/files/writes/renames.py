@@ -18,19 +18,19 @@ _UNSUPPORTED = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FolderEntry:
     """A name in an open folder."""
 
     folder: int
     name: str
 
 
-def exchange(one: Place, other: Place) -> bool:
+def exchange(one: FolderEntry, other: FolderEntry) -> bool:
     """Swaps what the two names stand for, in one step; False where the system cannot. ``OSError`` if one is absent."""
     return _rename(one, other, _flags().exchange)
 
 
-def rename_exclusive(source: Place, target: Place) -> None:
+def rename_exclusive(source: FolderEntry, target: FolderEntry) -> None:
     """Renames, never over anything. ``FileExistsError`` if the target exists.
 
     Without help from the file system, a killed process can leave both names; never neither.
@@ -42,16 +42,16 @@ def rename_exclusive(source: Place, target: Place) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Flags:
+class _RenameFlags:
     exchange: int
     exclusive: int
 
 
-def _flags() -> _Flags:
-    return _Flags(2, 4) if sys.platform == "darwin" else _Flags(2, 1)
+def _flags() -> _RenameFlags:
+    return _RenameFlags(2, 4) if sys.platform == "darwin" else _RenameFlags(2, 1)
 
 
-def _rename(source: Place, target: Place, flags: int) -> bool:
+def _rename(source: FolderEntry, target: FolderEntry, flags: int) -> bool:
     call = _system_call()
     if call is None:
         return False

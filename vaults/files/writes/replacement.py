@@ -11,43 +11,43 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from vaults.errors import Conflict
-from vaults.files.failures import changed, gone
-from vaults.files.file_stamps import Stamp, stamp_of, status_at
-from vaults.files.paths import joined, parent
-from vaults.files.writes.late_writes import LateWrites, still_open
-from vaults.files.writes.renames import Place, exchange, rename_exclusive
-from vaults.files.writes.temporary_files import Temporary, drop, keep
+from vaults.files.failures import changed_error, gone_error
+from vaults.files.file_stamps import FileStamp, stamp_of, status_at
+from vaults.files.paths import join_path, parent_folder
+from vaults.files.writes.late_writes import LateWrites, open_for_late_writes
+from vaults.files.writes.renames import FolderEntry, exchange, rename_exclusive
+from vaults.files.writes.temporary_files import TemporaryFile, discard, keep_beside
 
 
 @dataclass(frozen=True, slots=True)
-class Replacement:
+class FileReplacement:
     """``temporary`` takes the place of version ``expected`` of ``path``."""
 
     path: str
-    place: Place
-    temporary: Temporary
-    expected: Stamp
+    place: FolderEntry
+    temporary: TemporaryFile
+    expected: FileStamp
     late: LateWrites | None
 
-    def run(self) -> Stamp:
+    def run(self) -> FileStamp:
         try:
             exchanged = exchange(self.temporary.place, self.place)
         except FileNotFoundError:
-            raise gone(self.path) from None
+            raise gone_error(self.path) from None
         if not exchanged:
             return self._rename_over()
         came_out = self.temporary.place
         if not _stamp_at(came_out).same(self.expected):
-            raise self._give_back()
+            raise self._restore_outside_version()
         if self.late is not None:
-            self.late.keep(self.path, still_open(came_out), self.expected)
+            self.late.keep(self.path, open_for_late_writes(came_out), self.expected)
         os.unlink(came_out.name, dir_fd=came_out.folder)
         return self.temporary.stamp
 
     def undo(self) -> None:
-        drop(self.temporary)
+        discard(self.temporary)
 
-    def _give_back(self) -> Conflict:
+    def _restore_outside_version(self) -> Conflict:
         """Puts the outside version in its place again. If that moves yet another one out, both stay: the newer at
         the path, the older beside it."""
         hidden = self.temporary.place
@@ -56,9 +56,9 @@ class Replacement:
         except FileNotFoundError:
             return self._put_back()
         if _stamp_at(hidden).same(self.temporary.stamp):
-            drop(self.temporary)
+            discard(self.temporary)
             os.fsync(hidden.folder)
-            return changed(self.path)
+            return changed_error(self.path)
         # Saved twice meanwhile: the newest came out, so it goes in again.
         with suppress(FileNotFoundError):
             exchange(hidden, self.place)
@@ -71,28 +71,28 @@ class Replacement:
         except FileExistsError:
             return self._keep()
         os.fsync(self.place.folder)
-        return changed(self.path)
+        return changed_error(self.path)
 
     def _keep(self) -> Conflict:
-        kept = keep(self.temporary.place, self.place)
+        kept = keep_beside(self.temporary.place, self.place)
         os.fsync(self.place.folder)
-        return changed(self.path, joined(parent(self.path), kept))
+        return changed_error(self.path, join_path(parent_folder(self.path), kept))
 
-    def _rename_over(self) -> Stamp:
+    def _rename_over(self) -> FileStamp:
         """For file systems that cannot exchange: the look comes just before the rename."""
         try:
             status = status_at(self.place.folder, self.place.name)
         except FileNotFoundError:
-            raise gone(self.path) from None
+            raise gone_error(self.path) from None
         if not stamp_of(status).same(self.expected):
-            raise changed(self.path)
+            raise changed_error(self.path)
         source = self.temporary.place
-        taken = still_open(self.place) if self.late is not None else None
+        taken = open_for_late_writes(self.place) if self.late is not None else None
         os.rename(source.name, self.place.name, src_dir_fd=source.folder, dst_dir_fd=self.place.folder)
         if self.late is not None:
             self.late.keep(self.path, taken, self.expected)
         return self.temporary.stamp
 
 
-def _stamp_at(place: Place) -> Stamp:
+def _stamp_at(place: FolderEntry) -> FileStamp:
     return stamp_of(status_at(place.folder, place.name))

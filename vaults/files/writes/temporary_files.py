@@ -23,13 +23,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from vaults.files.atomic import write_all
-from vaults.files.file_stamps import Stamp, stamp_of, status_at
+from vaults.files.file_stamps import FileStamp, stamp_of, status_at
 from vaults.files.paths import conflict_path
-from vaults.files.writes.renames import Place, rename_exclusive
+from vaults.files.writes.renames import FolderEntry, rename_exclusive
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OLD = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_NOTHING = Stamp(0, 0, 0, 0)
+_NOTHING = FileStamp(0, 0, 0, 0)
 _NAME = re.compile(
     r"\.strongroom-(?:new|(?P<own>out|[0-9a-f]+)-(?P<inode>[0-9a-f]+)-(?P<size>[0-9a-f]+)-(?P<mtime>-?[0-9a-f]+))"
     r"-[0-9a-f]{8}\.tmp"
@@ -37,24 +37,24 @@ _NAME = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Temporary:
+class TemporaryFile:
     """A written and synced file without a proper name yet; ``stamp`` is kept when it gets one."""
 
-    place: Place
-    stamp: Stamp
+    place: FolderEntry
+    stamp: FileStamp
 
 
-def write_new(folder: int, data: bytes) -> Temporary:
+def write_new(folder: int, data: bytes) -> TemporaryFile:
     """For a name that is free: permissions as the system gives them to new files, owned as the folder is."""
-    return _write(folder, data, _Origin(0o666, _NOTHING, lambda descriptor: _adopt(descriptor, os.fstat(folder))))
+    return _write(folder, data, _Origin(0o666, _NOTHING, lambda descriptor: _copy_owner(descriptor, os.fstat(folder))))
 
 
-def write_successor(place: Place, data: bytes, status: os.stat_result) -> Temporary:
+def write_replacement(place: FolderEntry, data: bytes, status: os.stat_result) -> TemporaryFile:
     """To take the place of the file ``place``, whose status is given: with its permissions, and its owner and
     extended attributes where possible."""
 
     def take_after(descriptor: int) -> None:
-        _adopt(descriptor, status)
+        _copy_owner(descriptor, status)
         _copy_attributes(place, descriptor)
         os.fchmod(descriptor, stat.S_IMODE(status.st_mode))  # last: a change of owner clears bits
 
@@ -71,30 +71,30 @@ def make_folder(folder: int, name: str) -> None:
     os.fsync(folder)
 
 
-def outgoing(folder: int, expected: Stamp) -> Place:
+def outgoing_entry(folder: int, expected: FileStamp) -> FolderEntry:
     """A hidden name under which a file that is being removed can be looked at."""
-    return Place(folder, outgoing_name(expected, secrets.token_hex(4)))
+    return FolderEntry(folder, outgoing_name(expected, secrets.token_hex(4)))
 
 
-def outgoing_name(expected: Stamp, mark: str) -> str:
+def outgoing_name(expected: FileStamp, mark: str) -> str:
     """That name; ``mark``: 8 hex digits, or more, that tell it from others."""
-    return f".strongroom-out-{_version(expected)}-{mark[:8]}.tmp"
+    return f".strongroom-out-{_encode_stamp(expected)}-{mark[:8]}.tmp"
 
 
-def drop(temporary: Temporary) -> None:
+def discard(temporary: TemporaryFile) -> None:
     """Removes the file if it is still ours; after an exchange the name may stand for another's."""
     with suppress(FileNotFoundError):
         if status_at(temporary.place.folder, temporary.place.name).st_ino == temporary.stamp.inode:
             os.unlink(temporary.place.name, dir_fd=temporary.place.folder)
 
 
-def keep(place: Place, beside: Place) -> str:
+def keep_beside(place: FolderEntry, beside: FolderEntry) -> str:
     """Gives what stands at ``place`` a visible name in the folder of ``beside``, over nothing; returns that name."""
     moment, attempt = datetime.now(UTC), 0
     while True:
         kept = conflict_path(beside.name, moment, attempt)
         try:
-            rename_exclusive(place, Place(beside.folder, kept))
+            rename_exclusive(place, FolderEntry(beside.folder, kept))
         except FileExistsError:
             attempt += 1
         else:
@@ -112,7 +112,7 @@ def is_disposable(name: str, status: os.stat_result) -> bool:
         return False
     if match["own"] is None or match["own"] == f"{status.st_ino:x}":
         return True
-    return f"{match['inode']}-{match['size']}-{match['mtime']}" == _version(stamp_of(status))
+    return f"{match['inode']}-{match['size']}-{match['mtime']}" == _encode_stamp(stamp_of(status))
 
 
 def successor_inode(name: str) -> int | None:
@@ -126,23 +126,23 @@ class _Origin:
     """How a temporary file is made: its first permissions, what it replaces, and what it takes over."""
 
     mode: int
-    expected: Stamp
+    expected: FileStamp
     finish: Callable[[int], None]
 
 
-def _write(folder: int, data: bytes, origin: _Origin) -> Temporary:
+def _write(folder: int, data: bytes, origin: _Origin) -> TemporaryFile:
     name = f".strongroom-new-{secrets.token_hex(4)}.tmp"
     descriptor = os.open(name, _NEW, origin.mode, dir_fd=folder)
     try:
         try:
             inode = os.fstat(descriptor).st_ino
-            final = f".strongroom-{inode:x}-{_version(origin.expected)}-{secrets.token_hex(4)}.tmp"
+            final = f".strongroom-{inode:x}-{_encode_stamp(origin.expected)}-{secrets.token_hex(4)}.tmp"
             os.rename(name, final, src_dir_fd=folder, dst_dir_fd=folder)
             name = final
             write_all(descriptor, memoryview(data))
             origin.finish(descriptor)
             os.fsync(descriptor)
-            return Temporary(Place(folder, name), stamp_of(os.fstat(descriptor)))
+            return TemporaryFile(FolderEntry(folder, name), stamp_of(os.fstat(descriptor)))
         finally:
             os.close(descriptor)
     except BaseException:
@@ -151,7 +151,7 @@ def _write(folder: int, data: bytes, origin: _Origin) -> Temporary:
         raise
 
 
-def _adopt(descriptor: int, model: os.stat_result) -> None:
+def _copy_owner(descriptor: int, model: os.stat_result) -> None:
     """The owner and group of ``model``, as far as we may give files away."""
     status = os.fstat(descriptor)
     if (status.st_uid, status.st_gid) == (model.st_uid, model.st_gid):
@@ -163,7 +163,7 @@ def _adopt(descriptor: int, model: os.stat_result) -> None:
             os.fchown(descriptor, -1, model.st_gid)
 
 
-def _copy_attributes(place: Place, descriptor: int) -> None:
+def _copy_attributes(place: FolderEntry, descriptor: int) -> None:
     """Labels and access lists, best effort: some are the system's own, and some systems have none."""
     if sys.platform != "linux":
         return
@@ -177,5 +177,5 @@ def _copy_attributes(place: Place, descriptor: int) -> None:
             os.close(source)
 
 
-def _version(stamp: Stamp) -> str:
+def _encode_stamp(stamp: FileStamp) -> str:
     return f"{stamp.inode:x}-{stamp.size:x}-{stamp.mtime_ns:x}"

@@ -18,50 +18,50 @@ from vaults.graph.link_feedback.link_trust import Observation
 from vaults.graph.links import link_history
 from vaults.markdown.link_resolution import name_key
 
-GRACE_S = 60.0
+REMOVAL_GRACE_S = 60.0
 """Seconds a link may be away: editors that save by themselves see a line between cut and paste."""
 
-LASTING_EDITS, LASTING_S = 5, 86_400.0
+LASTING_AFTER_EDITS, LASTING_AFTER_S = 5, 86_400.0
 """Edits of its note, and seconds, after which a link has proved good."""
 
 BATCH = 100
 """Links judged in one transaction."""
 
-Source = Literal["auto", "accepted", "proactive"]
+LinkSource = Literal["auto", "accepted", "proactive"]
 
 
 @dataclass(frozen=True, slots=True)
-class Application:
+class LinkApplication:
     """A link that was set. ``path``: the note it stands in; ``entity``: a name of what it leads to, or the key of one;
     ``term``: the words it is on; ``who``: the principal; ``change``: the id in the journal."""
 
     path: str
     entity: str
     term: str
-    source: Source
+    source: LinkSource
     who: str
     change: str | None = None
 
 
-def keep(tx: Writer, rows: Iterable[Application]) -> None:
+def record_applications(tx: Writer, rows: Iterable[LinkApplication]) -> None:
     """Keep links in mind that were just set. One that somebody agreed to counts for its entity at once."""
     now, agreed = clock.now(), []
     for each in rows:
         entity = name_key(each.entity)
-        if not entity or _held(tx, each.path, entity):
+        if not entity or _is_recorded(tx, each.path, entity):
             continue
         tx.run(
             "INSERT INTO link_applications (at, who, path, entity, meant, term, source, change, edit, state)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'standing')",
-            (now, each.who, each.path, entity, _meant(tx, each.path, entity), each.term, each.source,
-             each.change, link_history.edits(tx, each.path)),
+            (now, each.who, each.path, entity, _find_meant_path(tx, each.path, entity), each.term, each.source,
+             each.change, link_history.read_edits(tx, each.path)),
         )  # fmt: skip
         if each.source == "accepted":
             agreed.append(Observation(each.who, entity, each.path, "accepted", each.term))
     link_trust.observe(tx, agreed)
 
 
-def _held(tx: Reader, path: str, entity: str) -> bool:
+def _is_recorded(tx: Reader, path: str, entity: str) -> bool:
     row = tx.one(
         "SELECT 1 FROM link_applications WHERE path = ? AND entity = ? AND state IN ('standing', 'missing')",
         (path, entity),
@@ -69,7 +69,7 @@ def _held(tx: Reader, path: str, entity: str) -> bool:
     return row is not None
 
 
-def _meant(tx: Reader, path: str, entity: str) -> str | None:
+def _find_meant_path(tx: Reader, path: str, entity: str) -> str | None:
     """The path of the note that a link by this name means in a note."""
     found = tx.value(
         "SELECT n.path FROM notes s JOIN note_links l ON l.note = s.seq JOIN notes n ON n.seq = l.meant"
@@ -80,7 +80,7 @@ def _meant(tx: Reader, path: str, entity: str) -> str | None:
     return None if found is None else str(found)
 
 
-def look(tx: Writer, note: int, path: str, edit: int | None) -> None:
+def update_states(tx: Writer, note: int, path: str, edit: int | None) -> None:
     """A note's links were read. ``edit``: the number of the change that was seen; None: the note is new, or was read
     again."""
     kept = tx.all(
@@ -90,7 +90,7 @@ def look(tx: Writer, note: int, path: str, edit: int | None) -> None:
     if not kept:
         return
     here = _links(tx, note)
-    there = {row[0]: _stands(here, row[1], row[2]) for row in kept}
+    there = {row[0]: _is_standing(here, row[1], row[2]) for row in kept}
     gone = [(seq,) for seq, _, _, state in kept if not there[seq] and state == "standing"]
     back = [(seq,) for seq, _, _, state in kept if there[seq] and state == "missing"]
     tx.many("UPDATE link_applications SET state = 'standing', gone = NULL WHERE seq = ?", back)
@@ -101,15 +101,15 @@ def look(tx: Writer, note: int, path: str, edit: int | None) -> None:
     tx.many("UPDATE link_applications SET state = 'missing', gone = ? WHERE seq = ?", [(now, *row) for row in gone])
     tx.run(
         "UPDATE link_applications SET state = 'lasting' WHERE path = ? AND state = 'standing' AND edit <= ? AND at < ?",
-        (path, edit - LASTING_EDITS, clock.ago(LASTING_S)),
+        (path, edit - LASTING_AFTER_EDITS, clock.ago(LASTING_AFTER_S)),
     )
 
 
-Links = frozenset[str]
+LinkKeys = frozenset[str]
 """What a note links to: keys of names as written, and paths of notes that are meant."""
 
 
-def _links(tx: Reader, note: int) -> Links:
+def _links(tx: Reader, note: int) -> LinkKeys:
     rows = tx.all(
         "SELECT DISTINCT l.target_key, n.path FROM note_links l LEFT JOIN notes n ON n.seq = l.meant WHERE l.note = ?",
         (note,),
@@ -117,11 +117,11 @@ def _links(tx: Reader, note: int) -> Links:
     return frozenset(each for row in rows for each in row if each)
 
 
-def _stands(here: Links, entity: str, meant: str | None) -> bool:
+def _is_standing(here: LinkKeys, entity: str, meant: str | None) -> bool:
     return entity in here or meant in here
 
 
-def owed(tx: Reader) -> bool:
+def has_pending(tx: Reader) -> bool:
     """Whether links wait to be judged, now or when their time is over."""
     return tx.one("SELECT 1 FROM link_applications WHERE state IN ('missing', 'lasting') LIMIT 1") is not None
 
@@ -131,10 +131,10 @@ def judge(tx: Writer) -> bool:
     due = tx.all(
         "SELECT seq, who, path, entity, meant, term, source, change, state FROM link_applications"
         " WHERE state IN ('missing', 'lasting') AND (state = 'lasting' OR gone <= ?) ORDER BY seq LIMIT ?",
-        (clock.ago(GRACE_S), BATCH),
+        (clock.ago(REMOVAL_GRACE_S), BATCH),
     )
     observed = []
-    known: dict[str, Links | None] = {}
+    known: dict[str, LinkKeys | None] = {}
     for row in due:
         seq, who, path, entity, *_ = row
         state = "kept" if row[-1] == "lasting" else _fate(tx, row, known)
@@ -142,14 +142,14 @@ def judge(tx: Writer) -> bool:
         if state == "kept":
             observed.append(Observation(who, entity, path, "kept", row[5]))
         elif state == "removed" or (
-            row[6] == "proactive" and state == "undone" and known[path] is not None and _meaning(tx, row[4])
+            row[6] == "proactive" and state == "undone" and known[path] is not None and _has_target(tx, row[4])
         ):
             observed.append(Observation(who, entity, path, "removed", row[5]))
     link_trust.observe(tx, observed)
     return len(due) == BATCH
 
 
-def _fate(tx: Reader, row: Row, known: dict[str, Links | None]) -> Literal["standing", "removed", "undone"]:
+def _fate(tx: Reader, row: Row, known: dict[str, LinkKeys | None]) -> Literal["standing", "removed", "undone"]:
     """What became of a link that was not there any more. It may be there after all: the note it leads to may have got
     its name, or its place, only after the link was read."""
     _, _, path, entity, meant, _, _, change, _ = row
@@ -157,20 +157,20 @@ def _fate(tx: Reader, row: Row, known: dict[str, Links | None]) -> Literal["stan
         note = tx.value("SELECT seq FROM notes WHERE path = ?", (path,))
         known[path] = None if note is None else _links(tx, int(note))
     here = known[path]
-    if here is None or not _meaning(tx, meant):
+    if here is None or not _has_target(tx, meant):
         return "undone"
-    if _stands(here, entity, meant):
+    if _is_standing(here, entity, meant):
         return "standing"
     taken_back = "SELECT 1 FROM note_changes WHERE undoes = ? AND state = 'done' LIMIT 1"
     return "undone" if change is not None and tx.one(taken_back, (change,)) is not None else "removed"
 
 
-def _meaning(tx: Reader, meant: str | None) -> bool:
+def _has_target(tx: Reader, meant: str | None) -> bool:
     """Whether what a link led to is still there; a name without a note always is."""
     return meant is None or tx.one("SELECT 1 FROM notes WHERE path = ?", (meant,)) is not None
 
 
-def untouchable(tx: Reader, paths: Sequence[str]) -> set[str]:
+def find_untouchable(tx: Reader, paths: Sequence[str]) -> set[str]:
     """Those of some notes in which somebody did not want what was linked unasked."""
     refused = (
         "SELECT 1 FROM link_applications"
@@ -179,7 +179,7 @@ def untouchable(tx: Reader, paths: Sequence[str]) -> set[str]:
     return {path for path in paths if tx.one(refused, (path,))}
 
 
-def lately(tx: Reader, since: str) -> int:
+def count_recent(tx: Reader, since: str) -> int:
     """In how many notes links were set unasked since a moment."""
     said = "SELECT COUNT(DISTINCT path) FROM link_applications WHERE source = 'proactive' AND at >= ?"
     return int(tx.value(said, (since,)))

@@ -8,16 +8,16 @@ from typing import Literal
 
 from vaults.db.sql import Reader, Row
 
-What = Literal["added", "gone", "set", "accepted", "rejected", "removed", "kept", "suppressed", "pardoned"]
+LinkEventKind = Literal["added", "gone", "set", "accepted", "rejected", "removed", "kept", "suppressed", "pardoned"]
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class LinkEvent:
     """``path``: the note the link stands in ('': of a whole ``folder``); ``entity``: the key of the name it gives.
     ``who``: the name of who did it, if known. ``source`` and ``state`` of one that we set, with its ``change``."""
 
     at: str
-    what: What
+    what: LinkEventKind
     path: str
     entity: str
     who: str | None = None
@@ -28,7 +28,7 @@ class Happening:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LogPosition:
     """Where a page begins: below these rows of the three logs."""
 
     history: int
@@ -36,45 +36,47 @@ class Place:
     feedback: int
 
 
-NEWEST = Place(2**62, 2**62, 2**62)
+NEWEST = LogPosition(2**62, 2**62, 2**62)
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class LinkEventPage:
     """``next``: where the page after it begins; None where there is none."""
 
-    happenings: list[Happening]
-    next: Place | None
+    happenings: list[LinkEvent]
+    next: LogPosition | None
 
 
-def page(tx: Reader, path: str | None, keys: Collection[str] | None, limit: int, below: Place = NEWEST) -> Page:
+def read_page(
+    tx: Reader, path: str | None, keys: Collection[str] | None, limit: int, below: LogPosition = NEWEST
+) -> LinkEventPage:
     """What happened to the links of a note, to links by some names, or to all. Each log is read in its own order, from
     its end; between them time decides."""
-    where, params = _where(path, keys)
+    where, params = _to_condition(path, keys)
     logs = [
         [
-            _came(row)
-            for row in _rows(tx, _HISTORY, where.replace("entity IN", "target IN"), params, below.history, limit)
+            _from_history(row)
+            for row in _read_log(tx, _HISTORY, where.replace("entity IN", "target IN"), params, below.history, limit)
         ],
-        [_set(row) for row in _rows(tx, _APPLICATIONS, where, params, below.applications, limit)],
-        [_said(row) for row in _rows(tx, _FEEDBACK, where, params, below.feedback, limit)],
+        [_from_application(row) for row in _read_log(tx, _APPLICATIONS, where, params, below.applications, limit)],
+        [_from_feedback(row) for row in _read_log(tx, _FEEDBACK, where, params, below.feedback, limit)],
     ]
-    taken: list[Happening] = []
+    taken: list[LinkEvent] = []
     at = [0, 0, 0]
     places = [below.history, below.applications, below.feedback]
     while len(taken) < limit:
         heads = [(log[at[n]][1].at, n) for n, log in enumerate(logs) if at[n] < len(log)]
         if not heads:
-            return Page(taken, None)
+            return LinkEventPage(taken, None)
         number = max(heads)[1]
         places[number], happening = logs[number][at[number]]
         at[number] += 1
         taken.append(happening)
     more = any(at[n] < len(log) or len(log) == limit for n, log in enumerate(logs))
-    return Page(taken, Place(*places) if more else None)
+    return LinkEventPage(taken, LogPosition(*places) if more else None)
 
 
-def _where(path: str | None, keys: Collection[str] | None) -> tuple[str, dict[str, object]]:
+def _to_condition(path: str | None, keys: Collection[str] | None) -> tuple[str, dict[str, object]]:
     params: dict[str, object] = {"path": path} if path is not None else {}
     said = ["path = :path"] if path is not None else []
     if keys is not None:
@@ -89,29 +91,29 @@ _APPLICATIONS = "SELECT seq, at, path, entity, who, source, state, change FROM l
 _FEEDBACK = "SELECT seq, at, path, entity, who, verdict, folder FROM link_feedback"
 
 
-def _rows(tx: Reader, table: str, where: str, params: dict[str, object], below: int, limit: int) -> list[Row]:
+def _read_log(tx: Reader, table: str, where: str, params: dict[str, object], below: int, limit: int) -> list[Row]:
     one = f"{table} WHERE {where} AND seq < :below ORDER BY seq DESC LIMIT :limit"
     return tx.all(one, {**params, "below": below, "limit": limit})
 
 
-Numbered = tuple[int, Happening]
+NumberedEvent = tuple[int, LinkEvent]
 
 
-def _came(row: Row) -> Numbered:
+def _from_history(row: Row) -> NumberedEvent:
     seq, at, path, entity, added = row
-    return int(seq), Happening(at, "added" if added else "gone", path, entity)
+    return int(seq), LinkEvent(at, "added" if added else "gone", path, entity)
 
 
-def _set(row: Row) -> Numbered:
+def _from_application(row: Row) -> NumberedEvent:
     seq, at, path, entity, who, source, state, change = row
-    return int(seq), Happening(at, "set", path, entity, _name(who), source, state, change)
+    return int(seq), LinkEvent(at, "set", path, entity, _display_name(who), source, state, change)
 
 
-def _said(row: Row) -> Numbered:
+def _from_feedback(row: Row) -> NumberedEvent:
     seq, at, path, entity, who, verdict, folder = row
-    return int(seq), Happening(at, verdict, path, entity, _name(who), folder=folder)
+    return int(seq), LinkEvent(at, verdict, path, entity, _display_name(who), folder=folder)
 
 
-def _name(who: str) -> str:
+def _display_name(who: str) -> str:
     """A principal as people know it, without who vouches for it."""
     return who.rpartition("|")[2]

@@ -8,15 +8,15 @@ from vaults.db.sql import Reader
 from vaults.graph.link_feedback import link_trust
 from vaults.graph.links import unresolved_names
 
-EXTREMES = 5
+MAX_STANDINGS = 5
 """Entities told of each end."""
 
-NEWEST = 10
+MAX_SUPPRESSIONS = 10
 """Suppressions told."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class EntityStanding:
     """How far links to an entity are agreed with in the whole vault: ``mean`` of the posterior, and the observations it
     rests on."""
 
@@ -36,7 +36,7 @@ class Suppression:
 
 
 @dataclass(frozen=True, slots=True)
-class Tallies:
+class LinkStats:
     """``links`` in all; ``resolved``: those that mean a note; ``broken``: those that mean none and look like one,
     ``ambiguous``: those that fit several. ``set_by_us``: links by how they came and what became of them, as
     ``auto.standing``. ``suppressed``: how many suppressions there are, of which ``suppressions`` are the newest."""
@@ -47,36 +47,39 @@ class Tallies:
     broken: int
     ambiguous: int
     set_by_us: dict[str, int]
-    best: list[Standing]
-    worst: list[Standing]
+    best: list[EntityStanding]
+    worst: list[EntityStanding]
     suppressed: int
     suppressions: list[Suppression]
     waiting: int
 
 
-def tallies(tx: Reader) -> Tallies:
+def read_link_stats(tx: Reader) -> LinkStats:
     """All of it."""
     links = int(tx.value("SELECT COUNT(*) FROM note_links"))
     resolved = int(tx.value("SELECT COUNT(*) FROM note_links WHERE meant IS NOT NULL"))
-    lost, several = _lost(tx)
+    lost, several = _count_unresolved(tx)
     fates = tx.all("SELECT source, state, COUNT(*) FROM link_applications GROUP BY source, state ORDER BY 1, 2")
-    held = [Suppression(row[1], row[0], row[2], row[3] is None) for row in link_trust.suppressions(tx, limit=NEWEST)]
-    return Tallies(
+    held = [
+        Suppression(row[1], row[0], row[2], row[3] is None)
+        for row in link_trust.read_suppressions(tx, limit=MAX_SUPPRESSIONS)
+    ]
+    return LinkStats(
         notes=int(tx.value("SELECT COUNT(*) FROM notes")),
         links=links,
         resolved=resolved,
         broken=lost,
         ambiguous=several,
         set_by_us={f"{source}.{state}": int(count) for source, state, count in fates},
-        best=_standings(tx, "mean > :start ORDER BY mean DESC"),
-        worst=_standings(tx, "mean < :start ORDER BY mean"),
+        best=_read_standings(tx, "mean > :start ORDER BY mean DESC"),
+        worst=_read_standings(tx, "mean < :start ORDER BY mean"),
         suppressed=int(tx.value("SELECT COUNT(*) FROM link_suppressions")),
         suppressions=held,
         waiting=int(tx.value("SELECT COUNT(*) FROM proactive_queue")),
     )
 
 
-def _lost(tx: Reader) -> tuple[int, int]:
+def _count_unresolved(tx: Reader) -> tuple[int, int]:
     """Links that mean no note, files that are no notes left out, and those that fit several."""
     rows = tx.all(
         "SELECT l.target, EXISTS (SELECT 1 FROM note_names k WHERE k.key = l.target_key), COUNT(*) FROM note_links l"
@@ -84,13 +87,13 @@ def _lost(tx: Reader) -> tuple[int, int]:
     )
     several = sum(int(count) for _, known, count in rows if known)
     return sum(
-        int(count) for target, known, count in rows if not known and not unresolved_names.is_file(target)
+        int(count) for target, known, count in rows if not known and not unresolved_names.is_file_name(target)
     ), several
 
 
-def _standings(tx: Reader, which: str) -> list[Standing]:
+def _read_standings(tx: Reader, which: str) -> list[EntityStanding]:
     rows = tx.all(
         f"SELECT entity, mean, weight FROM link_trust WHERE folder = '' AND weight > 0 AND {which}, entity LIMIT :most",
-        {"start": link_trust.START, "most": EXTREMES},
+        {"start": link_trust.PRIOR_MEAN, "most": MAX_STANDINGS},
     )
-    return [Standing(row[0], round(float(row[1]), 2), round(float(row[2]), 2)) for row in rows]
+    return [EntityStanding(row[0], round(float(row[1]), 2), round(float(row[2]), 2)) for row in rows]

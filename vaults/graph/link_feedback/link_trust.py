@@ -16,38 +16,38 @@ from typing import Literal
 
 from vaults import clock
 from vaults.db.sql import Reader, Writer
-from vaults.files.paths import parent
+from vaults.files.paths import parent_folder
 
 GOOD, BAD = 4.0, 1.0
 """Observations a posterior begins with."""
 
-START = GOOD / (GOOD + BAD)
+PRIOR_MEAN = GOOD / (GOOD + BAD)
 
-ENOUGH = 4.0
+MIN_OBSERVATIONS = 4.0
 """Observations before an entity may be suppressed by what was learned."""
 
 SUPPRESS, LIFT = 0.45, 0.55
 """Below the first mean of a posterior an entity is suppressed, from the second on no longer."""
 
-AFAR = 0.5
+AFAR_WEIGHT = 0.5
 """What an observation in one folder counts for the vault as a whole, and so for other folders."""
 
-SHARE = 2.0
+MAX_PER_PRINCIPAL = 2.0
 """Observations of one principal that count, for and against each, where it is not alone in the vault."""
 
-MOST = 5.0
+MAX_POINTS = 5.0
 """Points for an entity whose links are all kept; as many against one that is about to be suppressed."""
 
-READ = 5000
+MAX_OBSERVATIONS = 5000
 """Newest observations of an entity that are looked at."""
 
-WHO = "strongroom"
+SERVER_PRINCIPAL = "strongroom"
 """Who stands for what the vault does by itself."""
 
-Verdict = Literal["accepted", "rejected", "removed", "kept"]
+LinkVerdict = Literal["accepted", "rejected", "removed", "kept"]
 
 WEIGHTS: Mapping[str, float] = {"accepted": 1.0, "rejected": 1.0, "removed": 1.0, "kept": 0.5}
-_FOR = frozenset({"accepted", "kept"})
+_POSITIVE = frozenset({"accepted", "kept"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,12 @@ class Observation:
     who: str
     entity: str
     path: str
-    verdict: Verdict
+    verdict: LinkVerdict
     term: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Trust:
+class FolderTrust:
     """For the notes of one folder: keys of entities not to be suggested, and points from -5 to 5 for those of which
     something is known."""
 
@@ -71,27 +71,31 @@ class Trust:
     points: Mapping[str, float]
 
 
-def trust(tx: Reader, folder: str) -> Trust:
+def read_trust(tx: Reader, folder: str) -> FolderTrust:
     """What was learned that concerns a folder ('': the vault's own). The nearest folder above that knows of an entity
     says it."""
-    places = chain(folder)
+    places = list_ancestors(folder)
     within = ", ".join("?" * len(places))
     suppressed = tx.all(f"SELECT entity FROM link_suppressions WHERE folder IN ({within})", places)
     known = tx.all(f"SELECT entity, folder, mean FROM link_trust WHERE folder IN ({within})", places)
     nearest = {entity: float(mean) for entity, _, mean in sorted(known, key=lambda row: len(row[1]))}
-    return Trust(frozenset(row[0] for row in suppressed), {entity: points(mean) for entity, mean in nearest.items()})
+    return FolderTrust(
+        frozenset(row[0] for row in suppressed), {entity: to_points(mean) for entity, mean in nearest.items()}
+    )
 
 
-def mean(tx: Reader, entity: str, folder: str) -> float:
-    """How far links to an entity are agreed with in a folder, 0 to 1: as ``trust`` takes it."""
-    for place in chain(folder):
+def read_mean(tx: Reader, entity: str, folder: str) -> float:
+    """How far links to an entity are agreed with in a folder, 0 to 1: as ``read_trust`` takes it."""
+    for place in list_ancestors(folder):
         found = tx.value("SELECT mean FROM link_trust WHERE entity = ? AND folder = ?", (entity, place))
         if found is not None:
             return float(found)
-    return START
+    return PRIOR_MEAN
 
 
-def suppressions(tx: Reader, entity: str | None = None, limit: int = 100) -> list[tuple[str, str, str, str | None]]:
+def read_suppressions(
+    tx: Reader, entity: str | None = None, limit: int = 100
+) -> list[tuple[str, str, str, str | None]]:
     """Folder, entity, since when, and by whom (None: it was learned): of one entity or of all, newest first."""
     where, params = ("TRUE", [limit]) if entity is None else ("entity = ?", [entity, limit])
     rows = tx.all(
@@ -101,18 +105,18 @@ def suppressions(tx: Reader, entity: str | None = None, limit: int = 100) -> lis
     return [(row[0], row[1], row[2], row[3]) for row in rows]
 
 
-def chain(folder: str) -> list[str]:
+def list_ancestors(folder: str) -> list[str]:
     """A folder and all above it, the vault's own last."""
     found = [folder]
     while found[-1]:
-        found.append(parent(found[-1]))
+        found.append(parent_folder(found[-1]))
     return found
 
 
-def points(mean: float) -> float:
+def to_points(mean: float) -> float:
     """What a posterior is worth to a suggestion: nothing where nobody said anything."""
-    reach = 1 - START if mean > START else START - SUPPRESS
-    return round(max(-MOST, min(MOST, MOST * (mean - START) / reach)), 2)
+    reach = 1 - PRIOR_MEAN if mean > PRIOR_MEAN else PRIOR_MEAN - SUPPRESS
+    return round(max(-MAX_POINTS, min(MAX_POINTS, MAX_POINTS * (mean - PRIOR_MEAN) / reach)), 2)
 
 
 def observe(tx: Writer, observations: Iterable[Observation]) -> int:
@@ -120,7 +124,7 @@ def observe(tx: Writer, observations: Iterable[Observation]) -> int:
     counted: set[str] = set()
     number, now = 0, clock.now()
     for each in observations:
-        folder = parent(each.path)
+        folder = parent_folder(each.path)
         of = {"entity": each.entity, "folder": folder, "who": each.who, "verdict": each.verdict, "day": now[:10]}
         said = (
             "SELECT 1 FROM link_feedback WHERE entity = :entity AND folder = :folder AND who = :who"
@@ -128,15 +132,15 @@ def observe(tx: Writer, observations: Iterable[Observation]) -> int:
         )
         if tx.one(said, of) is not None:
             continue
-        _write(tx, each, folder, WEIGHTS[each.verdict])
+        _write_observation(tx, each, folder, WEIGHTS[each.verdict])
         counted.add(each.entity)
         number += 1
     for entity in counted:
-        learn(tx, entity)
+        learn_entity(tx, entity)
     return number
 
 
-def _write(tx: Writer, each: Observation, folder: str, weight: float, verdict: str | None = None) -> None:
+def _write_observation(tx: Writer, each: Observation, folder: str, weight: float, verdict: str | None = None) -> None:
     tx.run(
         "INSERT INTO link_feedback (at, who, entity, folder, path, term, verdict, weight)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -155,7 +159,7 @@ def suppress(tx: Writer, who: str, entity: str, folder: str) -> bool:
         " ON CONFLICT (entity, folder) DO UPDATE SET at = excluded.at, who = excluded.who",
         row,
     )
-    _write(tx, Observation(who, entity, "", "rejected"), folder, 0.0, "suppressed")
+    _write_observation(tx, Observation(who, entity, "", "rejected"), folder, 0.0, "suppressed")
     return True
 
 
@@ -165,14 +169,14 @@ def unsuppress(tx: Writer, who: str, entity: str, folder: str) -> bool:
     where = {"entity": entity, "folder": folder}
     if not tx.run("DELETE FROM link_suppressions WHERE entity = :entity AND folder = :folder", where):
         return False
-    _write(tx, Observation(who, entity, "", "accepted"), folder, 0.0, "pardoned")
-    learn(tx, entity)
+    _write_observation(tx, Observation(who, entity, "", "accepted"), folder, 0.0, "pardoned")
+    learn_entity(tx, entity)
     return True
 
 
-def learn(tx: Writer, entity: str) -> None:
+def learn_entity(tx: Writer, entity: str) -> None:
     """Work out anew what is thought of an entity, and where it is suppressed for that."""
-    found = _posteriors(tx, entity)
+    found = _read_posteriors(tx, entity)
     tx.run("DELETE FROM link_trust WHERE entity = ?", (entity,))
     tx.many(
         "INSERT INTO link_trust (entity, folder, mean, weight) VALUES (?, ?, ?, ?)",
@@ -199,84 +203,91 @@ class _Posterior:
 
     @property
     def unwanted(self) -> bool:
-        return self.spread and self.weight >= ENOUGH and self.mean < SUPPRESS
+        return self.spread and self.weight >= MIN_OBSERVATIONS and self.mean < SUPPRESS
 
 
-Tally = dict[tuple[str, bool], float]
+VerdictTally = dict[tuple[str, bool], float]
 """Observations by principal, for and against."""
 
 
-def _posteriors(tx: Reader, entity: str) -> dict[str, _Posterior]:
+def _read_posteriors(tx: Reader, entity: str) -> dict[str, _Posterior]:
     """What is thought of an entity in the vault as a whole ('') and in each folder of which something is known."""
-    seen = _seen(tx, entity)
+    seen = _read_observed(tx, entity)
     if not seen:
-        return {"": _posterior((0.0, 0.0))}  # all of it was pardoned; the row tells that it was looked at
-    alone = len({who for tally in seen.values() for who, _ in tally} - {WHO}) <= 1 and _alone(tx)
-    near, afar = seen.pop("", None), _added(seen.values())
-    ours = _sum(near or {}, alone=alone)
-    found = {"": _posterior(_both(ours, _sum(afar, alone=alone)), spread=near is not None or len(seen) > 1)}
-    everyone = _sum(afar, alone=alone)
+        return {"": _to_posterior((0.0, 0.0))}  # all of it was pardoned; the row tells that it was looked at
+    alone = len({who for tally in seen.values() for who, _ in tally} - {SERVER_PRINCIPAL}) <= 1 and _has_one_principal(
+        tx
+    )
+    near, afar = seen.pop("", None), _add_tallies(seen.values())
+    ours = _sum_weights(near or {}, alone=alone)
+    found = {
+        "": _to_posterior(_combine(ours, _sum_weights(afar, alone=alone)), spread=near is not None or len(seen) > 1)
+    }
+    everyone = _sum_weights(afar, alone=alone)
     for folder, tally in seen.items():
-        with_it = _sum({of: afar[of] for of in tally}, alone=alone)
-        without = _sum({of: afar[of] - weight for of, weight in tally.items()}, alone=alone)
+        with_it = _sum_weights({of: afar[of] for of in tally}, alone=alone)
+        without = _sum_weights({of: afar[of] - weight for of, weight in tally.items()}, alone=alone)
         rest = everyone[0] - with_it[0] + without[0], everyone[1] - with_it[1] + without[1]
-        found[folder] = _posterior(_sum(tally, alone=alone), _posterior(_both(ours, rest)).mean)
+        found[folder] = _to_posterior(_sum_weights(tally, alone=alone), _to_posterior(_combine(ours, rest)).mean)
     return found
 
 
-def _both(near: tuple[float, float], afar: tuple[float, float]) -> tuple[float, float]:
-    return near[0] + AFAR * afar[0], near[1] + AFAR * afar[1]
+def _combine(near: tuple[float, float], afar: tuple[float, float]) -> tuple[float, float]:
+    return near[0] + AFAR_WEIGHT * afar[0], near[1] + AFAR_WEIGHT * afar[1]
 
 
-def _posterior(observed: tuple[float, float], start: float = START, *, spread: bool = True) -> _Posterior:
+def _to_posterior(observed: tuple[float, float], start: float = PRIOR_MEAN, *, spread: bool = True) -> _Posterior:
     good, weight = observed[0], sum(observed)
     return _Posterior((start * (GOOD + BAD) + good) / (GOOD + BAD + weight), weight, spread)
 
 
-def _added(tallies: Iterable[Tally]) -> Tally:
-    total: Tally = defaultdict(float)
+def _add_tallies(tallies: Iterable[VerdictTally]) -> VerdictTally:
+    total: VerdictTally = defaultdict(float)
     for tally in tallies:
         for of, weight in tally.items():
             total[of] += weight
     return total
 
 
-def _sum(tally: Tally, *, alone: bool) -> tuple[float, float]:
+def _sum_weights(tally: VerdictTally, *, alone: bool) -> tuple[float, float]:
     """Weights for and against, of each principal no more than its share."""
-    counted = {of: weight if alone or of[0] == WHO else min(weight, SHARE) for of, weight in tally.items()}
+    counted = {
+        of: weight if alone or of[0] == SERVER_PRINCIPAL else min(weight, MAX_PER_PRINCIPAL)
+        for of, weight in tally.items()
+    }
     good = sum(weight for (_, agreed), weight in counted.items() if agreed)
     return good, sum(counted.values()) - good
 
 
-def _seen(tx: Reader, entity: str) -> dict[str, Tally]:
+def _read_observed(tx: Reader, entity: str) -> dict[str, VerdictTally]:
     """By folder what was observed since it was last pardoned."""
     rows = tx.all(
         "SELECT folder, who, verdict, weight FROM link_feedback WHERE entity = ? ORDER BY seq DESC LIMIT ?",
-        (entity, READ),
+        (entity, MAX_OBSERVATIONS),
     )
-    found: dict[str, Tally] = defaultdict(lambda: defaultdict(float))
+    found: dict[str, VerdictTally] = defaultdict(lambda: defaultdict(float))
     pardoned: set[str] = set()
     for folder, who, verdict, weight in rows:
         if verdict == "pardoned":
             pardoned.add(folder)
         elif verdict in WEIGHTS and not pardoned & {"", folder}:
-            found[folder][who, verdict in _FOR] += float(weight)
+            found[folder][who, verdict in _POSITIVE] += float(weight)
     return found
 
 
-def _alone(tx: Reader) -> bool:
+def _has_one_principal(tx: Reader) -> bool:
     """Whether no more than one principal changes notes and has a say on links here: its links are its own."""
-    return len(_some(tx, "note_changes") | _some(tx, "link_feedback")) <= 1
+    return len(_read_two_principals(tx, "note_changes") | _read_two_principals(tx, "link_feedback")) <= 1
 
 
-def _some(tx: Reader, table: str) -> set[str]:
+def _read_two_principals(tx: Reader, table: str) -> set[str]:
     """Two of the principals a table names, if it names so many."""
-    first = tx.value(f"SELECT who FROM {table} WHERE who <> ? LIMIT 1", (WHO,))
-    other = tx.value(f"SELECT who FROM {table} WHERE who <> ? AND who <> ? LIMIT 1", (WHO, first))
+    first = tx.value(f"SELECT who FROM {table} WHERE who <> ? LIMIT 1", (SERVER_PRINCIPAL,))
+    other = tx.value(f"SELECT who FROM {table} WHERE who <> ? AND who <> ? LIMIT 1", (SERVER_PRINCIPAL, first))
     return {each for each in (first, other) if each is not None}
 
 
-def owed(tx: Reader) -> bool:
+def needs_relearning(tx: Reader) -> bool:
     """Whether what is derived here is gone."""
     some = tx.one("SELECT 1 FROM link_feedback WHERE weight > 0 LIMIT 1")
     return some is not None and tx.one("SELECT 1 FROM link_trust LIMIT 1") is None
@@ -285,4 +296,4 @@ def owed(tx: Reader) -> bool:
 def relearn(tx: Writer) -> None:
     """Work out everything anew."""
     for (entity,) in tx.all("SELECT DISTINCT entity FROM link_feedback"):
-        learn(tx, entity)
+        learn_entity(tx, entity)

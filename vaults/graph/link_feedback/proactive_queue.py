@@ -6,7 +6,7 @@ from vaults import clock
 from vaults.db.sql import Reader, Writer
 
 
-def wait(tx: Writer, path: str) -> None:
+def enqueue(tx: Writer, path: str) -> None:
     """A note was changed just now: its time begins anew."""
     tx.run(
         "INSERT INTO proactive_queue (path, at) VALUES (:path, :at) ON CONFLICT (path) DO UPDATE SET at = excluded.at",
@@ -14,7 +14,7 @@ def wait(tx: Writer, path: str) -> None:
     )
 
 
-def due(tx: Reader, before: str, limit: int) -> list[tuple[str, str]]:
+def read_due(tx: Reader, before: str, limit: int) -> list[tuple[str, str]]:
     """Notes not changed since a moment, with when they were, the one that waits longest first."""
     rows = tx.all("SELECT path, at FROM proactive_queue WHERE at <= ? ORDER BY at, path LIMIT ?", (before, limit))
     return [(row[0], row[1]) for row in rows]
@@ -25,7 +25,7 @@ def take(tx: Writer, path: str, at: str) -> bool:
     return tx.run("DELETE FROM proactive_queue WHERE path = ? AND at = ?", (path, at)) > 0
 
 
-def owed(tx: Reader) -> bool:
+def has_entries(tx: Reader) -> bool:
     """Whether any note waits."""
     return tx.one("SELECT 1 FROM proactive_queue LIMIT 1") is not None
 

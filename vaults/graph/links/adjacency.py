@@ -10,11 +10,11 @@ from pathlib import PurePosixPath
 
 from vaults.db.sql import Reader
 
-Pair = tuple[int, int]
+NumberPair = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class NoteNames:
     """A note and all it is called."""
 
     number: int
@@ -22,7 +22,7 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
+class NeighbourNote:
     """A note beside another."""
 
     path: str
@@ -30,34 +30,34 @@ class Linked:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class LinkedNotes:
     """Notes that link to one and notes it links to, the most central first; and how many there are of each."""
 
-    backlinks: tuple[Linked, ...] = ()
-    outlinks: tuple[Linked, ...] = ()
+    backlinks: tuple[NeighbourNote, ...] = ()
+    outlinks: tuple[NeighbourNote, ...] = ()
     backlinks_total: int = 0
     outlinks_total: int = 0
 
 
-def beside(tx: Reader, notes: Collection[int], most: int) -> dict[int, Beside]:
+def read_linked_notes(tx: Reader, notes: Collection[int], most: int) -> dict[int, LinkedNotes]:
     """For each of ``notes``, ``most`` of the notes it is linked with, in either direction."""
     if not notes:
         return {}
-    into = _ranked(tx, "l.meant", "l.note", notes, most)
-    out = _ranked(tx, "l.note", "l.meant", notes, most)
-    nothing: tuple[tuple[Linked, ...], int] = ((), 0)
+    into = _rank_linked(tx, "l.meant", "l.note", notes, most)
+    out = _rank_linked(tx, "l.note", "l.meant", notes, most)
+    nothing: tuple[tuple[NeighbourNote, ...], int] = ((), 0)
     return {
-        note: Beside(back[0], forth[0], back[1], forth[1])
+        note: LinkedNotes(back[0], forth[0], back[1], forth[1])
         for note in notes
         for back, forth in [(into.get(note, nothing), out.get(note, nothing))]
     }
 
 
-def _ranked(
+def _rank_linked(
     tx: Reader, own: str, other: str, notes: Collection[int], most: int
-) -> dict[int, tuple[tuple[Linked, ...], int]]:
+) -> dict[int, tuple[tuple[NeighbourNote, ...], int]]:
     """The notes at the other end, and their number, by the note at this end."""
-    pairs = f"SELECT DISTINCT {own} AS own, {other} AS other FROM note_links l WHERE {own} IN ({_listed(notes)})"
+    pairs = f"SELECT DISTINCT {own} AS own, {other} AS other FROM note_links l WHERE {own} IN ({_join_numbers(notes)})"
     rows = tx.all(
         "SELECT own, path, title, times FROM (SELECT p.own, n.path, n.title,"
         " COUNT(*) OVER (PARTITION BY p.own) AS times,"
@@ -66,19 +66,19 @@ def _ranked(
         " WHERE p.own <> p.other) r WHERE place <= :most ORDER BY own, place",
         {"most": most},
     )
-    found: dict[int, list[Linked]] = defaultdict(list)
+    found: dict[int, list[NeighbourNote]] = defaultdict(list)
     times = {}
     for own_number, path, title, number in rows:
-        found[int(own_number)].append(Linked(path, title))
+        found[int(own_number)].append(NeighbourNote(path, title))
         times[int(own_number)] = int(number)
     return {note: (tuple(several), times[note]) for note, several in found.items()}
 
 
-def links(tx: Reader, some: Collection[int], others: Collection[int]) -> list[Pair]:
+def read_note_links(tx: Reader, some: Collection[int], others: Collection[int]) -> list[NumberPair]:
     """Which of ``some`` link to which of ``others`` and the other way round, each pair once: from, and to."""
     if not some or not others:
         return []
-    one, other = _listed(some), _listed(others)
+    one, other = _join_numbers(some), _join_numbers(others)
     rows = tx.all(
         f"SELECT note, meant FROM note_links WHERE meant IN ({other}) AND note IN ({one})"
         f" UNION SELECT note, meant FROM note_links WHERE meant IN ({one}) AND note IN ({other})"
@@ -86,36 +86,38 @@ def links(tx: Reader, some: Collection[int], others: Collection[int]) -> list[Pa
     return [(int(note), int(meant)) for note, meant in rows if note != meant]
 
 
-def hubs(tx: Reader, notes: Collection[int], most: int) -> set[int]:
+def find_hubs(tx: Reader, notes: Collection[int], most: int) -> set[int]:
     """Those of ``notes`` that more than ``most`` notes link to; none is counted further than that."""
     if not notes:
         return set()
     sources = f"SELECT DISTINCT l.note FROM note_links l WHERE l.meant = n.seq LIMIT {int(most) + 1}"
-    rows = tx.all(f"SELECT n.seq, (SELECT COUNT(*) FROM ({sources}) s) FROM notes n WHERE n.seq IN ({_listed(notes)})")
+    rows = tx.all(
+        f"SELECT n.seq, (SELECT COUNT(*) FROM ({sources}) s) FROM notes n WHERE n.seq IN ({_join_numbers(notes)})"
+    )
     return {int(note) for note, times in rows if int(times) > most}
 
 
-def spoken_of(tx: Reader, memories: Collection[int], notes: Collection[int]) -> list[Pair]:
+def read_memory_links(tx: Reader, memories: Collection[int], notes: Collection[int]) -> list[NumberPair]:
     """Which of ``memories`` somebody linked to which of ``notes``. Who may see a memory is the caller's to know."""
     if not memories or not notes:
         return []
     rows = tx.all(
         "SELECT DISTINCT s.from_memory, n.seq FROM memory_subjects s JOIN notes n ON n.path = s.subject"
-        f" WHERE s.kind = 'note' AND s.from_memory IN ({_listed(memories)}) AND n.seq IN ({_listed(notes)})"
+        f" WHERE s.kind = 'note' AND s.from_memory IN ({_join_numbers(memories)}) AND n.seq IN ({_join_numbers(notes)})"
     )
     return [(int(memory), int(note)) for memory, note in rows]
 
 
-def called(tx: Reader, notes: Collection[int]) -> list[Called]:
+def read_note_names(tx: Reader, notes: Collection[int]) -> list[NoteNames]:
     """Title, file's name and aliases of ``notes``."""
     if not notes:
         return []
-    rows = tx.all(f"SELECT seq, title, path, aliases FROM notes WHERE seq IN ({_listed(notes)})")
+    rows = tx.all(f"SELECT seq, title, path, aliases FROM notes WHERE seq IN ({_join_numbers(notes)})")
     return [
-        Called(int(number), (title, PurePosixPath(path).stem, *(json.loads(aliases) if aliases != "[]" else ())))
+        NoteNames(int(number), (title, PurePosixPath(path).stem, *(json.loads(aliases) if aliases != "[]" else ())))
         for number, title, path, aliases in rows
     ]
 
 
-def _listed(numbers: Iterable[int]) -> str:
+def _join_numbers(numbers: Iterable[int]) -> str:
     return ", ".join(str(int(number)) for number in sorted(numbers))

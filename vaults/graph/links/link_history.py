@@ -6,25 +6,25 @@ from collections.abc import Iterable
 
 from vaults import clock
 from vaults.db.sql import Reader, Writer
-from vaults.graph.links.link_index import Difference
+from vaults.graph.links.link_index import LinkDifference
 
 
-def edited(tx: Writer, path: str) -> int:
+def count_edit(tx: Writer, path: str) -> int:
     """Count a change of a note; the number of it."""
     tx.run(
         "INSERT INTO note_edits (path, edits, at) VALUES (:path, 1, :at)"
         " ON CONFLICT (path) DO UPDATE SET edits = note_edits.edits + 1, at = excluded.at",
         {"path": path, "at": clock.now()},
     )
-    return edits(tx, path)
+    return read_edits(tx, path)
 
 
-def edits(tx: Reader, path: str) -> int:
+def read_edits(tx: Reader, path: str) -> int:
     """How often a note was changed since it was first seen."""
     return int(tx.value("SELECT edits FROM note_edits WHERE path = ?", (path,)) or 0)
 
 
-def keep(tx: Writer, path: str, edit: int, difference: Difference) -> None:
+def record_difference(tx: Writer, path: str, edit: int, difference: LinkDifference) -> None:
     """Write down which links an edit brought and took."""
     now = clock.now()
     tx.many(
@@ -37,16 +37,16 @@ def keep(tx: Writer, path: str, edit: int, difference: Difference) -> None:
     )
 
 
-MOVED = (("note_edits", ("path",)), ("link_history", ("path",)), ("link_applications", ("path", "meant")),
+PATH_COLUMNS = (("note_edits", ("path",)), ("link_history", ("path",)), ("link_applications", ("path", "meant")),
          ("link_feedback", ("path",)), ("note_pairs", ("a", "b")), ("proactive_queue", ("path",)))  # fmt: skip
 """Tables that know notes by their paths."""
 
 
-def moved(tx: Writer, pairs: Iterable[tuple[str, str]]) -> None:
+def move_paths(tx: Writer, pairs: Iterable[tuple[str, str]]) -> None:
     """Let what is known of notes follow them: from where to where each was moved."""
     for before, after in pairs:
         where = {"before": before, "after": after}
-        for table, columns in MOVED:
+        for table, columns in PATH_COLUMNS:
             for column in columns:
                 # What is known of the path they go to was of a note that is gone.
                 tx.run(f"UPDATE OR REPLACE {table} SET {column} = :after WHERE {column} = :before", where)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from vaults.db.sql import Reader, Row, Writer
 from vaults.graph import graph_clock
 from vaults.graph.names import note_names
-from vaults.graph.names.note_names import Meanings
-from vaults.markdown.link import Kind, Link
+from vaults.graph.names.note_names import LinkResolver
+from vaults.markdown.link import Link, LinkKind
 from vaults.markdown.link_resolution import name_key
 
 
@@ -20,7 +20,7 @@ class LinkRow:
 
     source: str
     line: int
-    kind: Kind
+    kind: LinkKind
     target: str
     heading: str
     block: str
@@ -30,15 +30,15 @@ class LinkRow:
     @property
     def link(self) -> Link:
         """As read from the text, but for where it stands in it."""
-        return _link(self.kind, self.target)
+        return _to_link(self.kind, self.target)
 
 
-def _link(kind: Kind, target: str) -> Link:
+def _to_link(kind: LinkKind, target: str) -> Link:
     return Link(kind, 0, 0, 0, target, 0, 0, "", "", "", embed=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class LinkDifference:
     """Keys of what a note links to now and did not, and the other way round. ``any``: some link is another, or means
     another note."""
 
@@ -47,41 +47,41 @@ class Difference:
     any: bool = True
 
 
-_WRITTEN = "kind, line, target, target_key, heading, block, alias, embed"
-_SHOWN = "l.line, l.kind, l.target, l.heading, l.block, l.alias, l.embed"
+_STORED_COLUMNS = "kind, line, target, target_key, heading, block, alias, embed"
+_READ_COLUMNS = "l.line, l.kind, l.target, l.heading, l.block, l.alias, l.embed"
 
 
-def store(tx: Writer, note: int, path: str, links: Sequence[Link], *, elsewhere: bool) -> Difference:
+def store_links(tx: Writer, note: int, path: str, links: Sequence[Link], *, elsewhere: bool) -> LinkDifference:
     """Make these the links of a note, from the first that differs on: most edits change few or none. ``elsewhere``:
     the note lies at another path than before, from which links may start. Whoever calls tells the graph of it: by
-    ``names_changed``, or by ``changed``."""
+    ``update_names``, or by ``changed``."""
     rows: list[Row] = [
         (each.kind, each.line, each.target, name_key(each.page), each.heading, each.block, each.alias, int(each.embed))
         for each in links
     ]
-    held = tx.all(f"SELECT {_WRITTEN} FROM note_links WHERE note = ? ORDER BY ordinal", (note,))
+    held = tx.all(f"SELECT {_STORED_COLUMNS} FROM note_links WHERE note = ? ORDER BY ordinal", (note,))
     pairs = enumerate(zip(held, rows, strict=False))
     same = next((place for place, (old, new) in pairs if old != new), min(len(held), len(rows)))
     first = 0 if elsewhere else same
     if len(held) > first:
         tx.run("DELETE FROM note_links WHERE note = ? AND ordinal >= ?", (note, first))
-    meanings = Meanings(tx)
+    meanings = LinkResolver(tx)
     tx.many(
-        f"INSERT INTO note_links (note, ordinal, {_WRITTEN}, meant) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        f"INSERT INTO note_links (note, ordinal, {_STORED_COLUMNS}, meant) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [(note, place, *rows[place], meanings.of(links[place], path, note)) for place in range(first, len(rows))],
     )
     if len(held) == len(rows) == same and not elsewhere:
-        return Difference(set(), set(), any=False)
+        return LinkDifference(set(), set(), any=False)
     before, after = {row[3] for row in held}, {row[3] for row in rows}
-    return Difference(after - before - {""}, before - after - {""})
+    return LinkDifference(after - before - {""}, before - after - {""})
 
 
-def changed(tx: Writer, note: int) -> None:
+def mark_links_changed(tx: Writer, note: int) -> None:
     """A note's links are others."""
-    graph_clock.touch(tx, [note])
+    graph_clock.mark_changed(tx, [note])
 
 
-def renew(tx: Writer, keys: Iterable[str], also: Iterable[int] = ()) -> None:
+def resolve_names(tx: Writer, keys: Iterable[str], also: Iterable[int] = ()) -> None:
     """Work out anew what links by these names mean: notes that go by them came, went or moved. ``also``: notes of which
     something else changed."""
     changed, sources = [], set(also)
@@ -91,81 +91,83 @@ def renew(tx: Writer, keys: Iterable[str], also: Iterable[int] = ()) -> None:
             " JOIN notes s ON s.seq = l.note WHERE l.target_key = ?",
             (key,),
         )
-        meanings = Meanings(tx)
+        meanings = LinkResolver(tx)
         for note, ordinal, kind, target, path, before in rows:
-            meant = meanings.of(_link(kind, target), path, note)
+            meant = meanings.of(_to_link(kind, target), path, note)
             if meant != before:
                 changed.append((meant, note, ordinal))
                 sources.add(int(note))
     if changed:
         tx.many("UPDATE note_links SET meant = ? WHERE note = ? AND ordinal = ?", changed)
     if sources:
-        graph_clock.touch(tx, sources)
+        graph_clock.mark_changed(tx, sources)
 
 
-def restart(tx: Writer, note: int, path: str) -> None:
+def resolve_links_of(tx: Writer, note: int, path: str) -> None:
     """Work out anew what a note's own links mean: it lies in another folder, from which they start."""
-    meanings = Meanings(tx)
+    meanings = LinkResolver(tx)
     rows = tx.all("SELECT ordinal, kind, target, meant FROM note_links WHERE note = ?", (note,))
-    found = [(meanings.of(_link(kind, target), path, note), ordinal, before) for ordinal, kind, target, before in rows]
+    found = [
+        (meanings.of(_to_link(kind, target), path, note), ordinal, before) for ordinal, kind, target, before in rows
+    ]
     changed = [(meant, note, ordinal) for meant, ordinal, before in found if meant != before]
     tx.many("UPDATE note_links SET meant = ? WHERE note = ? AND ordinal = ?", changed)
-    graph_clock.touch(tx, [note])
+    graph_clock.mark_changed(tx, [note])
 
 
-def backlinks(tx: Reader, note: int) -> list[LinkRow]:
+def read_backlinks(tx: Reader, note: int) -> list[LinkRow]:
     """Links of other notes, and of itself, that mean this note, by their notes' paths."""
     rows = tx.all(
-        f"SELECT s.path, {_SHOWN} FROM note_links l JOIN notes s ON s.seq = l.note"
+        f"SELECT s.path, {_READ_COLUMNS} FROM note_links l JOIN notes s ON s.seq = l.note"
         " WHERE l.meant = ? AND l.target_key <> '' ORDER BY s.path, l.ordinal",
         (note,),
     )
-    return [_row(row) for row in rows]
+    return [_to_link_row(row) for row in rows]
 
 
-def naming(tx: Reader, keys: Iterable[str]) -> list[LinkRow]:
+def read_links_by_name(tx: Reader, keys: Iterable[str]) -> list[LinkRow]:
     """Links whose target goes by one of these names, whatever note they mean, by their notes' paths."""
     rows = [
         row
         for each in sorted(set(keys))
         for row in tx.all(
-            f"SELECT s.path, {_SHOWN} FROM note_links l JOIN notes s ON s.seq = l.note WHERE l.target_key = ?",
+            f"SELECT s.path, {_READ_COLUMNS} FROM note_links l JOIN notes s ON s.seq = l.note WHERE l.target_key = ?",
             (each,),
         )
     ]
-    return [_row(row) for row in sorted(rows)]
+    return [_to_link_row(row) for row in sorted(rows)]
 
 
-def _row(row: Row) -> LinkRow:
+def _to_link_row(row: Row) -> LinkRow:
     return LinkRow(*[*row[:7], bool(row[7])])
 
 
-def owed(tx: Reader) -> bool:
+def is_due(tx: Reader) -> bool:
     """Whether links of an earlier build wait to be understood."""
     return tx.one("SELECT 1 FROM vault_info WHERE key = 'links' AND value = 'owed'") is not None
 
 
-def keys(tx: Reader) -> list[str]:
+def read_target_keys(tx: Reader) -> list[str]:
     """Every name that is linked to."""
     return [row[0] for row in tx.all("SELECT DISTINCT target_key FROM note_links")]
 
 
-def paid(tx: Writer) -> None:
+def mark_resolved(tx: Writer) -> None:
     """Every link is understood."""
     tx.run("DELETE FROM vault_info WHERE key = 'links'")
 
 
-def names_changed(tx: Writer, note: int, keys: Iterable[str]) -> None:
+def update_names(tx: Writer, note: int, keys: Iterable[str]) -> None:
     """A note gained or lost these names."""
-    renew(tx, keys, [note])
+    resolve_names(tx, keys, [note])
 
 
-def gone(tx: Writer, keys: Iterable[str]) -> None:
+def forget_names(tx: Writer, keys: Iterable[str]) -> None:
     """Notes that went by these names are gone."""
-    graph_clock.tick(tx)
-    renew(tx, keys)
+    graph_clock.advance(tx)
+    resolve_names(tx, keys)
 
 
-def keys_of(tx: Reader, notes: Iterable[int]) -> set[str]:
+def read_name_keys(tx: Reader, notes: Iterable[int]) -> set[str]:
     """The names some notes go by."""
-    return {key for each in notes for key in note_names.of(tx, each)}
+    return {key for each in notes for key in note_names.read_keys(tx, each)}

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from vaults.db.sql import Reader, Row
 from vaults.graph.names import note_names
-from vaults.markdown.link import Kind
+from vaults.markdown.link import LinkKind
 
 
 @dataclass(frozen=True, slots=True)
-class LinkIn:
+class ResolvedLink:
     """A link and the note it stands in. ``meant`` and ``leads``: number and path of the note it means; None: none, or
     several. ``key``: that of the name it gives, '' for one inside its note."""
 
@@ -19,7 +19,7 @@ class LinkIn:
     path: str
     ordinal: int
     line: int
-    kind: Kind
+    kind: LinkKind
     target: str
     key: str
     heading: str
@@ -35,60 +35,60 @@ _FROM = (
     " l.meant, t.path FROM note_links l JOIN notes s ON s.seq = l.note LEFT JOIN notes t ON t.seq = l.meant"
 )
 
-After = tuple[str, int]
+LinkPosition = tuple[str, int]
 """Path and ordinal of the last link of the page before."""
 
-FIRST: After = ("", -1)
+FIRST_POSITION: LinkPosition = ("", -1)
 
 
-def into(tx: Reader, note: int, after: After, limit: int) -> list[LinkIn]:
+def read_links_to(tx: Reader, note: int, after: LinkPosition, limit: int) -> list[ResolvedLink]:
     """Links of other notes that mean this one, by path and place."""
     rows = tx.all(
         f"{_FROM} WHERE l.meant = :note AND l.note <> :note"
         " AND (s.path > :path OR s.path = :path AND l.ordinal > :place) ORDER BY s.path, l.ordinal LIMIT :limit",
         {"note": note, "path": after[0], "place": after[1], "limit": limit},
     )
-    return [_row(row) for row in rows]
+    return [_to_link(row) for row in rows]
 
 
-def count_into(tx: Reader, note: int) -> int:
+def count_links_to(tx: Reader, note: int) -> int:
     """How many there are."""
     return int(tx.value("SELECT COUNT(*) FROM note_links WHERE meant = :note AND note <> :note", {"note": note}))
 
 
-def out_of(tx: Reader, note: int, after: After, limit: int) -> list[LinkIn]:
+def read_links_from(tx: Reader, note: int, after: LinkPosition, limit: int) -> list[ResolvedLink]:
     """All links of a note, in their order."""
     rows = tx.all(f"{_FROM} WHERE l.note = ? AND l.ordinal > ? ORDER BY l.ordinal LIMIT ?", (note, after[1], limit))
-    return [_row(row) for row in rows]
+    return [_to_link(row) for row in rows]
 
 
-def count_out_of(tx: Reader, note: int) -> int:
+def count_links_from(tx: Reader, note: int) -> int:
     """How many there are."""
     return int(tx.value("SELECT COUNT(*) FROM note_links WHERE note = ?", (note,)))
 
 
-def naming(tx: Reader, key: str, after: After, limit: int) -> list[LinkIn]:
+def read_links_naming(tx: Reader, key: str, after: LinkPosition, limit: int) -> list[ResolvedLink]:
     """Links to a name no one note goes by, by path and place."""
     rows = tx.all(
         f"{_FROM} WHERE l.target_key = :key AND l.meant IS NULL"
         " AND (s.path > :path OR s.path = :path AND l.ordinal > :place) ORDER BY s.path, l.ordinal LIMIT :limit",
         {"key": key, "path": after[0], "place": after[1], "limit": limit},
     )
-    return [_row(row) for row in rows]
+    return [_to_link(row) for row in rows]
 
 
-def count_naming(tx: Reader, key: str) -> int:
+def count_links_naming(tx: Reader, key: str) -> int:
     """How many there are."""
     return int(tx.value("SELECT COUNT(*) FROM note_links WHERE target_key = ? AND meant IS NULL", (key,)))
 
 
-def between(tx: Reader, pairs: Iterable[tuple[int, int]], each: int = 1) -> list[LinkIn]:
+def read_links_between(tx: Reader, pairs: Iterable[tuple[int, int]], each: int = 1) -> list[ResolvedLink]:
     """The first links from one note to another, for each pair, in its order."""
     query = f"{_FROM} WHERE l.note = ? AND l.meant = ? ORDER BY l.ordinal LIMIT ?"
-    return [_row(row) for source, target in pairs for row in tx.all(query, (source, target, each))]
+    return [_to_link(row) for source, target in pairs for row in tx.all(query, (source, target, each))]
 
 
-def among(tx: Reader, notes: Collection[int], limit: int) -> list[LinkIn]:
+def read_links_among(tx: Reader, notes: Collection[int], limit: int) -> list[ResolvedLink]:
     """The first link between each two of some notes, by numbers."""
     inside = ", ".join(map(str, sorted(notes)))
     rows = tx.all(
@@ -97,10 +97,10 @@ def among(tx: Reader, notes: Collection[int], limit: int) -> list[LinkIn]:
         " ON l.note = f.note AND l.ordinal = f.first ORDER BY l.note, l.meant",
         (limit,),
     )
-    return [_row(row) for row in rows]
+    return [_to_link(row) for row in rows]
 
 
-def times(tx: Reader, notes: Collection[int]) -> dict[tuple[int, int], int]:
+def count_links_among(tx: Reader, notes: Collection[int]) -> dict[tuple[int, int], int]:
     """How often some notes link to each other."""
     inside = frozenset(notes)
     rows = tx.all(
@@ -109,12 +109,12 @@ def times(tx: Reader, notes: Collection[int]) -> dict[tuple[int, int], int]:
     return {(int(a), int(b)): int(many) for a, b, many in rows if a in inside and b in inside}
 
 
-def fitting(tx: Reader, key: str, most: int) -> list[str]:
+def find_fitting_paths(tx: Reader, key: str, most: int) -> list[str]:
     """Paths of notes that go by a name, for a link that means none or several of them."""
-    return sorted(candidate.path for _, candidate in note_names.called(tx, key))[:most] if key else []
+    return sorted(candidate.path for _, candidate in note_names.find_notes(tx, key))[:most] if key else []
 
 
-def survived(tx: Reader, note: int) -> dict[int, int]:
+def read_survival(tx: Reader, note: int) -> dict[int, int]:
     """How many changes of its note the oldest link between this note and another outlived, by the other's number: of
     links from this one and to it alike. Without a record of its coming it was there from the first look on."""
     query = (
@@ -130,12 +130,12 @@ def survived(tx: Reader, note: int) -> dict[int, int]:
     return found
 
 
-def outlived(tx: Reader, path: str, key: str) -> int:
+def count_outlived_edits(tx: Reader, path: str, key: str) -> int:
     """How many changes of its note a link to a name outlived since it last came."""
     edits = int(tx.value("SELECT edits FROM note_edits WHERE path = ?", (path,)) or 0)
     came = tx.value("SELECT MAX(edit) FROM link_history WHERE path = ? AND target = ? AND added = 1", (path, key))
     return max(0, edits - int(came or 0))
 
 
-def _row(row: Row) -> LinkIn:
-    return LinkIn(*[*row[:10], bool(row[10]), *row[11:]])
+def _to_link(row: Row) -> ResolvedLink:
+    return ResolvedLink(*[*row[:10], bool(row[10]), *row[11:]])

@@ -10,18 +10,18 @@ from vaults import clock
 from vaults.db.sql import Reader, Writer
 from vaults.markdown.link_resolution import name_key
 
-Kind = Literal["note", "entity"]
+SubjectKind = Literal["note", "entity"]
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class MemorySubject:
     """What a memory speaks of. ``name``: a note's path, or an entity's name."""
 
-    kind: Kind
+    kind: SubjectKind
     name: str
 
 
-def link(tx: Writer, memory: int, relation: str, subject: Subject, who: str) -> None:
+def add_subject(tx: Writer, memory: int, relation: str, subject: MemorySubject, who: str) -> None:
     """Say that a memory speaks of something; the same again changes nothing."""
     tx.run(
         "INSERT INTO memory_subjects (from_memory, relation, kind, subject, created_by, created_at)"
@@ -30,7 +30,7 @@ def link(tx: Writer, memory: int, relation: str, subject: Subject, who: str) -> 
     )
 
 
-def unlink(tx: Writer, memory: int, relation: str, subject: Subject) -> bool:
+def remove_subject(tx: Writer, memory: int, relation: str, subject: MemorySubject) -> bool:
     """Take that back; whether it had been said."""
     return bool(
         tx.run(
@@ -40,7 +40,7 @@ def unlink(tx: Writer, memory: int, relation: str, subject: Subject) -> bool:
     )
 
 
-def of(tx: Reader, memory: int, limit: int) -> list[tuple[str, Subject]]:
+def read_subjects(tx: Reader, memory: int, limit: int) -> list[tuple[str, MemorySubject]]:
     """What a memory speaks of, by relation, in the order it was said; not of notes that are gone."""
     rows = tx.all(
         "SELECT relation, kind, subject FROM memory_subjects s WHERE from_memory = ?"
@@ -48,10 +48,10 @@ def of(tx: Reader, memory: int, limit: int) -> list[tuple[str, Subject]]:
         " ORDER BY created_at, relation, kind, subject LIMIT ?",
         (memory, limit),
     )
-    return [(relation, Subject(kind, name)) for relation, kind, name in rows]
+    return [(relation, MemorySubject(kind, name)) for relation, kind, name in rows]
 
 
-def all_of(tx: Reader, memory: int) -> tuple[tuple[str, str, str], ...]:
+def read_all_subjects(tx: Reader, memory: int) -> tuple[tuple[str, str, str], ...]:
     """Relation, kind and name of everything a memory speaks of, for an export."""
     rows = tx.all(
         "SELECT relation, kind, subject FROM memory_subjects WHERE from_memory = ? ORDER BY relation, kind, subject",
@@ -60,13 +60,13 @@ def all_of(tx: Reader, memory: int) -> tuple[tuple[str, str, str], ...]:
     return tuple((relation, kind, name) for relation, kind, name in rows)
 
 
-def as_said(tx: Reader, memory: int, name: str) -> list[Subject]:
+def find_subjects(tx: Reader, memory: int, name: str) -> list[MemorySubject]:
     """What a memory speaks of under this very path or name, whatever its case."""
     rows = tx.all("SELECT DISTINCT kind, subject FROM memory_subjects WHERE from_memory = ?", (memory,))
-    return [Subject(kind, said) for kind, said in rows if said == name or name_key(said) == name_key(name)]
+    return [MemorySubject(kind, said) for kind, said in rows if said == name or name_key(said) == name_key(name)]
 
 
-def also(tx: Writer, before: str, after: str) -> None:
+def copy_subjects(tx: Writer, before: str, after: str) -> None:
     """Let memories that speak of one note speak of another as well."""
     tx.run(
         "INSERT INTO memory_subjects (from_memory, relation, kind, subject, created_by, created_at)"

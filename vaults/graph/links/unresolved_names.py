@@ -12,7 +12,7 @@ _FILE = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class UnresolvedName:
     """A name without a note, as it is written first. ``links``: how many lead to it, from how many ``notes``."""
 
     key: str
@@ -21,7 +21,7 @@ class Wanted:
     notes: int
 
 
-def wanted(tx: Reader, most: int) -> list[Wanted]:
+def read_unresolved(tx: Reader, most: int) -> list[UnresolvedName]:
     """Such names, most linked first; not those of files that are no notes, nor any that several notes go by."""
     rows = tx.all(
         "SELECT l.target_key, MIN(l.target), COUNT(*), COUNT(DISTINCT l.note) FROM note_links l"
@@ -30,10 +30,10 @@ def wanted(tx: Reader, most: int) -> list[Wanted]:
         " GROUP BY l.target_key ORDER BY COUNT(DISTINCT l.note) DESC, COUNT(*) DESC, l.target_key LIMIT ?",
         (most,),
     )
-    found = [Wanted(key, name.strip("/ "), int(links), int(notes)) for key, name, links, notes in rows]
-    return [each for each in found if not is_file(each.name) and not _TEMPLATE.search(each.name)]
+    found = [UnresolvedName(key, name.strip("/ "), int(links), int(notes)) for key, name, links, notes in rows]
+    return [each for each in found if not is_file_name(each.name) and not _TEMPLATE.search(each.name)]
 
 
-def is_file(name: str) -> bool:
+def is_file_name(name: str) -> bool:
     """Whether a name looks like that of a picture or another file that is no note."""
     return _FILE.search(name) is not None

@@ -8,21 +8,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from vaults.graph.names import implicit_names
-from vaults.graph.names.gazetteer import Gazetteer, Mention, names_of
-from vaults.graph.names.implicit_names import Implicit, Pattern
+from vaults.graph.names.gazetteer import Gazetteer, NameMention, list_names
+from vaults.graph.names.implicit_names import ImplicitName, NamePattern
 from vaults.graph.note_graph import Node
 from vaults.markdown.lines import LineCounter
 from vaults.markdown.link import Link
-from vaults.markdown.link_resolution import Candidate, name_key, resolve
-from vaults.markdown.links import links
-from vaults.markdown.parser import skimmed
-from vaults.markdown.protected_spans import Span, overlapping, protected_in, tables, united
+from vaults.markdown.link_resolution import LinkTarget, name_key, resolve_target
+from vaults.markdown.links import find_links
+from vaults.markdown.parser import parse_outline
+from vaults.markdown.protected_spans import TextSpan, find_protected_in_scan, find_tables, merge_spans, overlaps_any
 from vaults.markdown.scan import Scan, scan
 
 OPT_OUT = "auto_link"
 """The property by which a note says that it wants no links set: ``auto_link: false``."""
 
-NAMESAKES = 100
+MAX_NAMESAKES = 100
 """Notes of one file name from which a link says the whole path: no shorter spelling is looked for."""
 
 # What a target cannot hold, and what would begin code, a comment, a formula or a template in the text around it.
@@ -31,7 +31,7 @@ UNFIT_WORDS = re.compile(r"[\[\]|\\\n\r]")
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
+class AddedLink:
     """A link that was set: the words it is on, the path of the note it leads to, the line, from 1, and the note's
     title. A link to what no note is about has the words for both."""
 
@@ -42,30 +42,30 @@ class Linked:
 
 
 @dataclass(frozen=True, slots=True)
-class Autolinked:
+class AutolinkedText:
     """A text with links, and which were set, in order."""
 
     text: str
-    linked: list[Linked] = field(default_factory=list)
+    linked: list[AddedLink] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class AutolinkOptions:
     """Where links are wanted. ``path``: of the note; ``within``: spans of its text, None for all of it; ``suppressed``:
     keys of titles that are not wanted there; ``every``: not only where a name stands first, and also where the note
     links it elsewhere; ``only``: the paths of the notes that may be linked, None for any; ``implicit``: patterns
     of names that no note is about, which become links to a note that is still to be written."""
 
     path: str
-    within: Sequence[Span] | None = None
+    within: Sequence[TextSpan] | None = None
     suppressed: frozenset[str] = frozenset()
     every: bool = False
     only: frozenset[str] | None = None
-    implicit: tuple[Pattern, ...] = ()
+    implicit: tuple[NamePattern, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LinkPlacement:
     """A link to be set: on the text from ``start`` to ``end``, written as ``target``; path and title of the note."""
 
     start: int
@@ -75,45 +75,45 @@ class Place:
     title: str
 
 
-def autolinked(text: str, gazetteer: Gazetteer, wish: Wish) -> Autolinked:
+def add_links(text: str, gazetteer: Gazetteer, wish: AutolinkOptions) -> AutolinkedText:
     """``text`` with links on the names of notes in it. A name that several notes go by is left alone, and so is one
     that the note goes by itself. Linear; raises on no text."""
     if wish.within is not None and not wish.within:
-        return Autolinked(text)
+        return AutolinkedText(text)
     found = scan(text)
-    allowed = [(0, len(text))] if wish.within is None else united(wish.within, len(text))
-    named = _Named([], [])
-    zones = protected_in(found, text)
+    allowed = [(0, len(text))] if wish.within is None else merge_spans(wish.within, len(text))
+    named = _NamesInText([], [])
+    zones = find_protected_in_scan(found, text)
     for start, end in _lines_of(text, allowed):
-        named.read(text[start:end], start, _among(zones, start, end), (gazetteer, wish))
-    mentions = [each for each in named.mentions if _lies_in(allowed, each)]
-    others = [each for each in named.others if _lies_in(allowed, each)]
-    if not (mentions or others) or opted_out(text):
-        return Autolinked(text)
-    note = _Note.of(text, found, wish)
-    places = [*_places(note, gazetteer, mentions), *_new_names(note, gazetteer, others)]
-    return with_links(text, found, sorted(places, key=lambda one: one.start))
+        named.read(text[start:end], start, _clip_zones(zones, start, end), (gazetteer, wish))
+    mentions = [each for each in named.mentions if _is_inside(allowed, each)]
+    others = [each for each in named.others if _is_inside(allowed, each)]
+    if not (mentions or others) or is_opted_out(text):
+        return AutolinkedText(text)
+    note = _LinkingNote.of(text, found, wish)
+    places = [*_find_placements(note, gazetteer, mentions), *_place_new_names(note, gazetteer, others)]
+    return insert_links(text, found, sorted(places, key=lambda one: one.start))
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
+class _NamesInText:
     """What a text names: notes, and what no note goes by."""
 
-    mentions: list[Mention]
-    others: list[Implicit]
+    mentions: list[NameMention]
+    others: list[ImplicitName]
 
-    def read(self, lines: str, at: int, zones: list[Span], by: tuple[Gazetteer, Wish]) -> None:
+    def read(self, lines: str, at: int, zones: list[TextSpan], by: tuple[Gazetteer, AutolinkOptions]) -> None:
         """Read some whole lines that begin at ``at``: no name goes on into the next. ``zones`` are theirs."""
         gazetteer, wish = by
         found = gazetteer.mentions(lines, zones)
         self.mentions.extend(replace(each, start=each.start + at, end=each.end + at) for each in found)
         if wish.implicit:
-            taken = united([*zones, *((each.start, each.end) for each in found)], len(lines))
-            further = implicit_names.found(lines, taken, wish.implicit)
+            taken = merge_spans([*zones, *((each.start, each.end) for each in found)], len(lines))
+            further = implicit_names.find_implicit_names(lines, taken, wish.implicit)
             self.others.extend(replace(each, start=each.start + at, end=each.end + at) for each in further)
 
 
-def _lines_of(text: str, spans: Sequence[Span]) -> Iterator[Span]:
+def _lines_of(text: str, spans: Sequence[TextSpan]) -> Iterator[TextSpan]:
     """The lines that hold some united spans, those that touch as one."""
     start = end = 0
     for first, last in spans:
@@ -128,15 +128,15 @@ def _lines_of(text: str, spans: Sequence[Span]) -> Iterator[Span]:
     yield start, end
 
 
-def _among(zones: Sequence[Span], start: int, end: int) -> list[Span]:
+def _clip_zones(zones: Sequence[TextSpan], start: int, end: int) -> list[TextSpan]:
     """Zones of a part of the text, as offsets in it."""
     first = max(0, bisect_right(zones, (start, start)) - 1)
     after = bisect_right(zones, (end, end))
-    return united(((one - start, other - start) for one, other in zones[first:after]), end - start)
+    return merge_spans(((one - start, other - start) for one, other in zones[first:after]), end - start)
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenLink:
     """A link somebody wants: on the text from ``start`` to ``end``, to the note at ``path``."""
 
     start: int
@@ -144,97 +144,103 @@ class Chosen:
     path: str
 
 
-def linked_at(text: str, gazetteer: Gazetteer, wish: Wish, chosen: Sequence[Chosen]) -> Autolinked:
+def add_chosen_links(
+    text: str, gazetteer: Gazetteer, wish: AutolinkOptions, chosen: Sequence[ChosenLink]
+) -> AutolinkedText:
     """``text`` with links where they are wanted, one to each note. Left out are places that can hold none, and notes
     that are not there or that no link can be spelled for."""
     found = scan(text)
-    zones, note = protected_in(found, text), _Note.of(text, found, wish)
-    places: dict[str, Place] = {}
+    zones, note = find_protected_in_scan(found, text), _LinkingNote.of(text, found, wish)
+    places: dict[str, LinkPlacement] = {}
     at = 0
     for each in sorted(chosen, key=lambda one: one.start):
-        unfit = note.refuses(text[each.start : each.end]) or overlapping(zones, each.start, each.end)
-        node = None if unfit or each.start < at else node_at(gazetteer, each.path)
+        unfit = note.refuses(text[each.start : each.end]) or overlaps_any(zones, each.start, each.end)
+        node = None if unfit or each.start < at else find_node(gazetteer, each.path)
         if node is None or each.path in (wish.path, *places):
             continue
-        target = spelled(node, note.own, gazetteer)
+        target = spell_target(node, note.own, gazetteer)
         if target is not None:
-            places[each.path] = Place(each.start, each.end, target, node.path, node.title)
+            places[each.path] = LinkPlacement(each.start, each.end, target, node.path, node.title)
             at = each.end
-    return with_links(text, found, list(places.values()))
+    return insert_links(text, found, list(places.values()))
 
 
-def node_at(gazetteer: Gazetteer, path: str) -> Node | None:
+def find_node(gazetteer: Gazetteer, path: str) -> Node | None:
     """The note at a path."""
     found = (gazetteer.nodes[each] for each in gazetteer.keys.get(name_key(stem_of(path)), ()))
     return next((node for node in found if node.path == path), None)
 
 
-def with_links(text: str, found: Scan, places: Sequence[Place]) -> Autolinked:
+def insert_links(text: str, found: Scan, places: Sequence[LinkPlacement]) -> AutolinkedText:
     """``text``, scanned as ``found``, with links at some places, which are in order and apart."""
     parts: list[str] = []
-    at, linked, counter, tabled = 0, [], LineCounter(found.lines), tables(found) if places else []
+    at, linked, counter, tabled = 0, [], LineCounter(found.lines), find_tables(found) if places else []
     for each in places:
         words = text[each.start : each.end]
-        bar = "\\|" if overlapping(tabled, each.start, each.end) else "|"
+        bar = "\\|" if overlaps_any(tabled, each.start, each.end) else "|"
         parts += (text[at : each.start], f"[[{words}]]" if words == each.target else f"[[{each.target}{bar}{words}]]")
         at = each.end
-        linked.append(Linked(words, each.path, counter.line(each.start), each.title))
-    return Autolinked("".join((*parts, text[at:])), linked)
+        linked.append(AddedLink(words, each.path, counter.line(each.start), each.title))
+    return AutolinkedText("".join((*parts, text[at:])), linked)
 
 
-def opted_out(text: str) -> bool:
+def is_opted_out(text: str) -> bool:
     """Whether a note wants no links set."""
     if OPT_OUT not in text:
         return False
-    said = skimmed(text).frontmatter.get(OPT_OUT)
+    said = parse_outline(text).frontmatter.get(OPT_OUT)
     return said is False or (isinstance(said, str) and said.strip().lower() in ("false", "no", "off"))
 
 
-def _lies_in(allowed: Sequence[Span], mention: Mention | Implicit) -> bool:
+def _is_inside(allowed: Sequence[TextSpan], mention: NameMention | ImplicitName) -> bool:
     at = bisect_right(allowed, (mention.start, mention.end)) - 1
     at += at + 1 < len(allowed) and allowed[at + 1][0] == mention.start
     return at >= 0 and allowed[at][0] <= mention.start and mention.end <= allowed[at][1]
 
 
 @dataclass(frozen=True, slots=True)
-class _Note:
+class _LinkingNote:
     """The note as it will be known once it is written. ``ours``: keys of its names; ``linked``: of what it links."""
 
-    own: Candidate
+    own: LinkTarget
     ours: frozenset[str]
     linked: frozenset[str]
-    wish: Wish
+    wish: AutolinkOptions
 
     @classmethod
-    def of(cls, text: str, found: Scan, wish: Wish) -> _Note:
-        note = skimmed(text)
-        own = Candidate(wish.path, note.title or stem_of(wish.path), note.aliases)
+    def of(cls, text: str, found: Scan, wish: AutolinkOptions) -> _LinkingNote:
+        note = parse_outline(text)
+        own = LinkTarget(wish.path, note.title or stem_of(wish.path), note.aliases)
         names = (own.title or "", *own.aliases, stem_of(own.path))
-        return cls(own, frozenset(name_key(each) for each in names), keys_linked(links(found, text)), wish)
+        return cls(own, frozenset(name_key(each) for each in names), find_linked_keys(find_links(found, text)), wish)
 
     def refuses(self, words: str) -> bool:
         """Whether words can hold no link, or name the note itself."""
         return UNFIT_WORDS.search(words) is not None or name_key(words) in self.ours
 
 
-def _places(note: _Note, gazetteer: Gazetteer, mentions: Sequence[Mention]) -> Iterator[Place]:
+def _find_placements(
+    note: _LinkingNote, gazetteer: Gazetteer, mentions: Sequence[NameMention]
+) -> Iterator[LinkPlacement]:
     wish, spellings = note.wish, dict[int, str | None]()
     for each in mentions:
         node = gazetteer.nodes[each.notes[0]]
         if not _is_wanted(wish, each, node) or note.refuses(each.term):
             continue
         if not wish.every and (
-            node.number in spellings or any(name_key(name) in note.linked for name in names_of(node))
+            node.number in spellings or any(name_key(name) in note.linked for name in list_names(node))
         ):
             continue
         if node.number not in spellings:
-            spellings[node.number] = spelled(node, note.own, gazetteer)
+            spellings[node.number] = spell_target(node, note.own, gazetteer)
         target = spellings[node.number]
         if target is not None:
-            yield Place(each.start, each.end, target, node.path, node.title)
+            yield LinkPlacement(each.start, each.end, target, node.path, node.title)
 
 
-def _new_names(note: _Note, gazetteer: Gazetteer, found: Sequence[Implicit]) -> Iterator[Place]:
+def _place_new_names(
+    note: _LinkingNote, gazetteer: Gazetteer, found: Sequence[ImplicitName]
+) -> Iterator[LinkPlacement]:
     seen = set(note.linked)
     for each in found:
         key = name_key(each.term)
@@ -242,16 +248,16 @@ def _new_names(note: _Note, gazetteer: Gazetteer, found: Sequence[Implicit]) -> 
         if odd or key in gazetteer.keys or key in seen or key in note.wish.suppressed:
             continue
         seen.add(key)
-        yield Place(each.start, each.end, each.term, each.term, each.term)
+        yield LinkPlacement(each.start, each.end, each.term, each.term, each.term)
 
 
-def _is_wanted(wish: Wish, mention: Mention, node: Node) -> bool:
+def _is_wanted(wish: AutolinkOptions, mention: NameMention, node: Node) -> bool:
     if len(mention.notes) > 1 or node.path == wish.path or name_key(node.title) in wish.suppressed:
         return False
     return wish.only is None or node.path in wish.only
 
 
-def keys_linked(found: Sequence[Link]) -> frozenset[str]:
+def find_linked_keys(found: Sequence[Link]) -> frozenset[str]:
     """Keys of what some links name: whoever goes by one may be linked already."""
     return frozenset(name_key(each.page) for each in found if each.target)
 
@@ -261,17 +267,17 @@ def stem_of(path: str) -> str:
     return path.rpartition("/")[2].rpartition(".")[0]
 
 
-def spelled(node: Node, source: Candidate, gazetteer: Gazetteer) -> str | None:
+def spell_target(node: Node, source: LinkTarget, gazetteer: Gazetteer) -> str | None:
     """The shortest way to write a link to a note in the note ``source``: its file's name, as much of its path as makes
     that clear, all of it. Titles are not used: other programs do not know links by title. None where no link can."""
     whole = node.path.rpartition(".")[0]
     nodes = [node, *(gazetteer.nodes[each] for each in gazetteer.keys.get(name_key(whole), ()))]
     parts, least = whole.split("/"), 1
-    if len(nodes) > NAMESAKES:
+    if len(nodes) > MAX_NAMESAKES:
         least, nodes = len(parts), [each for each in nodes if each.path.casefold() == node.path.casefold()]
-    known = {each.path: Candidate(each.path, each.title, each.aliases) for each in nodes} | {source.path: source}
+    known = {each.path: LinkTarget(each.path, each.title, each.aliases) for each in nodes} | {source.path: source}
     forms = ["/".join(parts[-count:]) for count in range(least, len(parts) + 1)]
     for form in (*forms, f"/{whole}", node.path, f"/{node.path}"):
-        if not _UNFIT_TARGET.search(form) and resolve(form, source.path, list(known.values())) == node.path:
+        if not _UNFIT_TARGET.search(form) and resolve_target(form, source.path, list(known.values())) == node.path:
             return form
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vaults.graph.note_graph import Node
-from vaults.markdown.link_resolution import folded
+from vaults.markdown.link_resolution import fold_name
 
 _FOLDERS = {
     "person": "people person persons contacts contact team crm authors family friends",
@@ -21,17 +21,17 @@ _FOLDERS = {
     "product": "products product",
     "tool": "tools tool software apps",
 }
-_KNOWN = {folder: category for category, folders in _FOLDERS.items() for folder in folders.split()}
+_CATEGORY_OF_FOLDER = {folder: category for category, folders in _FOLDERS.items() for folder in folders.split()}
 
 
-def category(node: Node) -> str:
+def infer_category(node: Node) -> str:
     """As the note says, else as the innermost folder that tells does, else the folder it lies in; '' for none."""
-    return node.category or guessed(node.path)
+    return node.category or guess_category(node.path)
 
 
-def guessed(path: str) -> str:
+def guess_category(path: str) -> str:
     """The category of what lies in these folders."""
-    folders = [folded(each).strip() for each in path.split("/")[-2::-1]]
-    known = (_KNOWN[each] for each in folders if each in _KNOWN)
+    folders = [fold_name(each).strip() for each in path.split("/")[-2::-1]]
+    known = (_CATEGORY_OF_FOLDER[each] for each in folders if each in _CATEGORY_OF_FOLDER)
     named = (each[:100] for each in folders if any(sign.isalpha() for sign in each))  # no years and months
     return next(known, next(named, ""))

@@ -9,15 +9,15 @@ from itertools import accumulate, pairwise
 from typing import Literal, get_args
 
 from vaults.graph.names.common_words import STANDARDS, STOP_WORDS, TECHNICAL_TERMS, is_everyday
-from vaults.graph.names.gazetteer import is_apart
-from vaults.graph.names.name_tokens import begins_sentence, pieces
-from vaults.markdown.protected_spans import Span, overlapping
+from vaults.graph.names.gazetteer import is_whole_words
+from vaults.graph.names.name_tokens import begins_sentence, split_pieces
+from vaults.markdown.protected_spans import TextSpan, overlaps_any
 
-Pattern = Literal["proper-nouns", "single-caps", "camel-case", "acronyms", "quoted-terms", "ticket-refs"]
+NamePattern = Literal["proper-nouns", "single-caps", "camel-case", "acronyms", "quoted-terms", "ticket-refs"]
 
-PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
+PATTERNS: tuple[NamePattern, ...] = get_args(NamePattern)
 
-PROSE = 500
+MAX_WORDS = 500
 """Words of a text beyond which nothing is looked for: long prose has more capitals than names."""
 
 LONGEST_RUN = 6
@@ -29,17 +29,17 @@ _BACK = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Implicit:
+class ImplicitName:
     """A name in a text and how it was told: ``text[start:end]`` is ``term``."""
 
     start: int
     end: int
     term: str
-    pattern: Pattern
+    pattern: NamePattern
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
+class _TokenizedText:
     text: str
     cut: Sequence[str]
     places: Sequence[int]
@@ -50,41 +50,43 @@ class _Text:
         return begins_sentence(self.text[place - _BACK : place] if place >= _BACK else f"\n{self.text[:place]}")
 
 
-def found(text: str, zones: Sequence[Span], patterns: Collection[Pattern] = PATTERNS) -> list[Implicit]:
+def find_implicit_names(
+    text: str, zones: Sequence[TextSpan], patterns: Collection[NamePattern] = PATTERNS
+) -> list[ImplicitName]:
     """Names in a text by these patterns, in order and apart; of two that overlap the longer. None in ``zones``, and
     none at all in prose of more than 500 words. Pure and linear."""
-    cut = pieces(text)
-    read = _Text(text, cut, [0, *accumulate(map(len, cut))])
-    if _words(read, zones) > PROSE:
+    cut = split_pieces(text)
+    read = _TokenizedText(text, cut, [0, *accumulate(map(len, cut))])
+    if _count_words(read, zones) > MAX_WORDS:
         return []
-    named = [each for each in (*_worded(read), *_quoted(text)) if each.pattern in patterns]
+    named = [each for each in (*_find_by_words(read), *_find_quoted(text)) if each.pattern in patterns]
     taken, kept = bytearray(len(text)), []
     for each in sorted(named, key=lambda one: (one.start - one.end, one.start)):
-        clear = not overlapping(zones, each.start, each.end) and not any(taken[each.start : each.end])
-        if clear and is_apart(text, each.start, each.end):
+        clear = not overlaps_any(zones, each.start, each.end) and not any(taken[each.start : each.end])
+        if clear and is_whole_words(text, each.start, each.end):
             taken[each.start : each.end] = b"\1" * (each.end - each.start)
             kept.append(each)
     return sorted(kept, key=lambda one: one.start)
 
 
-def _words(read: _Text, zones: Sequence[Span]) -> int:
+def _count_words(read: _TokenizedText, zones: Sequence[TextSpan]) -> int:
     inside = zip(read.cut, read.places, strict=False)
-    return sum(each[0].isalnum() and not overlapping(zones, at, at + len(each)) for each, at in inside)
+    return sum(each[0].isalnum() and not overlaps_any(zones, at, at + len(each)) for each, at in inside)
 
 
-def _worded(read: _Text) -> Iterator[Implicit]:
+def _find_by_words(read: _TokenizedText) -> Iterator[ImplicitName]:
     """By the words themselves."""
     at, cut = 0, read.cut
     while at < len(cut):
-        run = _run(cut, at)
-        if run > 1 and (name := _proper(read, at, run)):
+        run = _count_capitalised(cut, at)
+        if run > 1 and (name := _find_proper_noun(read, at, run)):
             yield name
         for each in range(at, at + 2 * run - 1, 2) if run else ():
-            yield from _alone(read, each)
+            yield from _find_single_words(read, each)
         at += max(1, 2 * run - 1)
 
 
-def _run(cut: Sequence[str], at: int) -> int:
+def _count_capitalised(cut: Sequence[str], at: int) -> int:
     """How many words with a capital follow each other, one blank between."""
     count = 0
     while at + 2 * count < len(cut) and cut[at + 2 * count][0].isupper() and count < LONGEST_RUN:
@@ -94,7 +96,7 @@ def _run(cut: Sequence[str], at: int) -> int:
     return count
 
 
-def _proper(read: _Text, at: int, run: int) -> Implicit | None:
+def _find_proper_noun(read: _TokenizedText, at: int, run: int) -> ImplicitName | None:
     words = [read.cut[at + 2 * each] for each in range(run)]
     skipped = 0
     while skipped < run and (words[skipped].casefold() in STOP_WORDS or (skipped == 0 and _is_starter(read, at))):
@@ -103,29 +105,29 @@ def _proper(read: _Text, at: int, run: int) -> Implicit | None:
     titled = any(_is_capitalised(each) for each in rest)
     if len(rest) < 2 or not titled or all(is_everyday(each.casefold()) for each in rest):
         return None
-    return _implicit(read, at + 2 * skipped, at + 2 * run - 1, "proper-nouns")
+    return _to_implicit_name(read, at + 2 * skipped, at + 2 * run - 1, "proper-nouns")
 
 
-def _is_starter(read: _Text, at: int) -> bool:
+def _is_starter(read: _TokenizedText, at: int) -> bool:
     """Whether a word has its capital from the sentence it begins."""
     return is_everyday(read.cut[at].casefold()) and read.starts(at)
 
 
-def _alone(read: _Text, at: int) -> Iterator[Implicit]:
+def _find_single_words(read: _TokenizedText, at: int) -> Iterator[ImplicitName]:
     """What one word is by itself."""
     word = read.cut[at]
     low = word.casefold()
     ticket = _is_ticket(read.cut, at)
     if ticket:
-        yield _implicit(read, at, at + 3, "ticket-refs")
+        yield _to_implicit_name(read, at, at + 3, "ticket-refs")
     elif low in TECHNICAL_TERMS or is_everyday(low):
         return
     elif _is_camel(word):
-        yield _implicit(read, at, at + 1, "camel-case")
+        yield _to_implicit_name(read, at, at + 1, "camel-case")
     elif word.isupper() and word.isalpha() and 3 <= len(word) <= 5:
-        yield _implicit(read, at, at + 1, "acronyms")
+        yield _to_implicit_name(read, at, at + 1, "acronyms")
     elif _is_capitalised(word) and len(word) > 2 and _follows_lowercase(read, at):
-        yield _implicit(read, at, at + 1, "single-caps")
+        yield _to_implicit_name(read, at, at + 1, "single-caps")
 
 
 def _is_ticket(cut: Sequence[str], at: int) -> bool:
@@ -144,7 +146,7 @@ def _is_camel(word: str) -> bool:
     return any(one.islower() and other.isupper() for one, other in pairwise(word))
 
 
-def _follows_lowercase(read: _Text, at: int) -> bool:
+def _follows_lowercase(read: _TokenizedText, at: int) -> bool:
     """Whether a word in lower case stands before it, in the same sentence."""
     before = at - 1
     if before > 0 and read.cut[before] == " " and read.cut[before - 1] == ",":
@@ -152,15 +154,15 @@ def _follows_lowercase(read: _Text, at: int) -> bool:
     return before > 0 and read.cut[before] in (" ", ",") and read.cut[before - 1][-1].islower()
 
 
-def _quoted(text: str) -> Iterator[Implicit]:
+def _find_quoted(text: str) -> Iterator[ImplicitName]:
     for match in _QUOTED.finditer(text):
         term = match[1]
         words = _WORD.findall(term)
         odd = term != term.strip() or term[-1] in ".,;:!?…" or not 1 <= len(words) <= 5
         if not odd and not all(is_everyday(each.casefold()) or each.isdigit() for each in words):
-            yield Implicit(match.start(1), match.end(1), term, "quoted-terms")
+            yield ImplicitName(match.start(1), match.end(1), term, "quoted-terms")
 
 
-def _implicit(read: _Text, first: int, after: int, pattern: Pattern) -> Implicit:
+def _to_implicit_name(read: _TokenizedText, first: int, after: int, pattern: NamePattern) -> ImplicitName:
     start, end = read.places[first], read.places[after]
-    return Implicit(start, end, read.text[start:end], pattern)
+    return ImplicitName(start, end, read.text[start:end], pattern)

@@ -13,23 +13,23 @@ from typing import Literal, TypeAlias
 
 from vaults.graph.names.common_words import is_everyday
 from vaults.graph.note_graph import Graph
-from vaults.markdown.link_resolution import folded
+from vaults.markdown.link_resolution import fold_name
 
-Kind: TypeAlias = Literal["exact", "stem", "collapsed", "fuzzy"]
+MatchKind: TypeAlias = Literal["exact", "stem", "collapsed", "fuzzy"]
 
-LONGEST = 8
+MAX_NAME_WORDS = 8
 """Words of a name that is looked for in any form but its own."""
 
-SHORTEST = 4
+MIN_WORD_LENGTH = 4
 """Characters of a word that may hold a slip, and of a name that may be spelt together or apart."""
 
-ALIKE = 0.80
+MIN_SIMILARITY = 0.80
 """Similarity, 1 minus Levenshtein's distance over the longer length, from which two words may be one."""
 
-HOLDERS = 40
+MAX_NAMES_PER_WORD = 40
 """Names that are tried for one word with a slip in it."""
 
-MOST = 4_000
+MAX_WORDS = 4_000
 """Words of a text that are looked at for slips."""
 
 _WORD = re.compile(r"[^\W_]+")
@@ -37,7 +37,7 @@ _JOINT = re.compile(r"[ \t]{0,3}\n?[ \t]{0,3}|[ \t]?[-‐‑–_/][ \t]?|\.|['�
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class TextWord:
     """A word of a text, folded, and where it stands. ``joined``: no more than a blank or a hyphen is between it and the
     next one."""
 
@@ -54,12 +54,12 @@ class Sighting:
     start: int
     end: int
     notes: tuple[int, ...]
-    kind: Kind
+    kind: MatchKind
     words: int
     alike: float = 1.0
 
 
-Key: TypeAlias = tuple[str, ...]
+WordKey: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,98 +69,104 @@ class Lexicon:
     ``words`` and ``holders``: words of names by their first letter, and the names a word is in; ``named``: the change
     of the graph it knows."""
 
-    stems: Mapping[Key, tuple[int, ...]] = field(default_factory=dict)
+    stems: Mapping[WordKey, tuple[int, ...]] = field(default_factory=dict)
     reach: Mapping[str, int] = field(default_factory=dict)
-    exact: Mapping[Key, frozenset[int]] = field(default_factory=dict)
+    exact: Mapping[WordKey, frozenset[int]] = field(default_factory=dict)
     whole: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    holders: Mapping[str, tuple[Key, ...]] = field(default_factory=dict)
+    holders: Mapping[str, tuple[WordKey, ...]] = field(default_factory=dict)
     named: int = -1
 
 
-def compiled(graph: Graph) -> Lexicon:
+def compile_lexicon(graph: Graph) -> Lexicon:
     """The lexicon of a graph: 5,000 notes take some 60 ms."""
-    stems: dict[Key, dict[int, None]] = defaultdict(dict)
-    exact: dict[Key, set[int]] = defaultdict(set)
+    stems: dict[WordKey, dict[int, None]] = defaultdict(dict)
+    exact: dict[WordKey, set[int]] = defaultdict(set)
     whole: dict[str, dict[int, None]] = defaultdict(dict)
-    holders: dict[str, dict[Key, None]] = defaultdict(dict)
+    holders: dict[str, dict[WordKey, None]] = defaultdict(dict)
     reach: dict[str, int] = defaultdict(int)
-    stem = _stemmer()
-    for number, name in _names(graph):
-        key = tuple(_WORD.findall(folded(name)))
-        if not 0 < len(key) <= LONGEST:
+    stem = _make_stemmer()
+    for number, name in _iter_names(graph):
+        key = tuple(_WORD.findall(fold_name(name)))
+        if not 0 < len(key) <= MAX_NAME_WORDS:
             continue
         root = tuple(stem(key))
         stems[root][number] = None
         reach[root[0]] = max(reach[root[0]], len(root))
         exact[key].add(number)
-        if len(together := "".join(key)) >= SHORTEST and not together.isdigit():
+        if len(together := "".join(key)) >= MIN_WORD_LENGTH and not together.isdigit():
             whole[together][number] = None
         for word in key:
-            if len(word) >= SHORTEST and not word.isdigit() and len(holders[word]) < HOLDERS:
+            if len(word) >= MIN_WORD_LENGTH and not word.isdigit() and len(holders[word]) < MAX_NAMES_PER_WORD:
                 holders[word][key] = None
     return Lexicon(
         {key: tuple(notes) for key, notes in stems.items()},
         dict(reach),
         {key: frozenset(notes) for key, notes in exact.items()},
         {key: tuple(notes) for key, notes in whole.items()},
-        _by_letter(holders),
+        _group_by_letter(holders),
         {word: tuple(keys) for word, keys in holders.items()},
         graph.named,
     )
 
 
-def _names(graph: Graph) -> Iterator[tuple[int, str]]:
+def _iter_names(graph: Graph) -> Iterator[tuple[int, str]]:
     for number, node in graph.nodes.items():
         for name in node.names[:50]:
             yield number, name[:200]
 
 
-def _by_letter(words: Iterable[str]) -> dict[str, tuple[str, ...]]:
+def _group_by_letter(words: Iterable[str]) -> dict[str, tuple[str, ...]]:
     found: dict[str, list[str]] = defaultdict(list)
     for word in words:
         found[word[0]].append(word)
     return {letter: tuple(some) for letter, some in found.items()}
 
 
-def words_of(text: str, zones: Sequence[tuple[int, int]] = ()) -> list[Word]:
+def split_words(text: str, zones: Sequence[tuple[int, int]] = ()) -> list[TextWord]:
     """The words of a text that stand in none of some spans, which are in order and apart."""
     starts = [start for start, _ in zones]
-    found: list[Word] = []
-    matches = [match for match in _WORD.finditer(text) if not _within(zones, starts, match.start(), match.end())]
+    found: list[TextWord] = []
+    matches = [
+        match for match in _WORD.finditer(text) if not _is_within_zone(zones, starts, match.start(), match.end())
+    ]
     for match, after in zip_longest(matches, matches[1:]):
-        joined = after is not None and _joined(text, match.end(), after.start())
-        found.append(Word(folded(match[0]), match.start(), match.end(), joined))
+        joined = after is not None and _is_joined(text, match.end(), after.start())
+        found.append(TextWord(fold_name(match[0]), match.start(), match.end(), joined))
     return found
 
 
-def _joined(text: str, start: int, end: int) -> bool:
+def _is_joined(text: str, start: int, end: int) -> bool:
     return end - start <= 7 and _JOINT.fullmatch(text, start, end) is not None
 
 
-def _within(zones: Sequence[tuple[int, int]], starts: Sequence[int], start: int, end: int) -> bool:
+def _is_within_zone(zones: Sequence[tuple[int, int]], starts: Sequence[int], start: int, end: int) -> bool:
     at = bisect_right(starts, start) - 1
     return (at >= 0 and zones[at][1] > start) or (at + 1 < len(zones) and zones[at + 1][0] < end)
 
 
-def sightings(lexicon: Lexicon, words: Sequence[Word], usual: Container[str] = ()) -> list[Sighting]:
+def find_sightings(lexicon: Lexicon, words: Sequence[TextWord], usual: Container[str] = ()) -> list[Sighting]:
     """Where a text names notes, in order and without overlap: of two that overlap the one of more words counts, of two
     as long the one that is written more like the name. ``usual``: words that are no slips. Linear in the text."""
-    stems = _stemmer()([word.text for word in words])
-    found = apart([*_by_stem(lexicon, words, stems), *_together(lexicon, words)])
+    stems = _make_stemmer()([word.text for word in words])
+    found = drop_overlapping([*_match_stems(lexicon, words, stems), *_match_joined(lexicon, words)])
     taken = [(each.start, each.end) for each in found]
     starts = [start for start, _ in taken]
-    free = [place for place, each in enumerate(words[:MOST]) if not _within(taken, starts, each.start, each.end)]
-    return apart([*found, *_with_slips(lexicon, words, free, usual)])
+    free = [
+        place
+        for place, each in enumerate(words[:MAX_WORDS])
+        if not _is_within_zone(taken, starts, each.start, each.end)
+    ]
+    return drop_overlapping([*found, *_match_misspelled(lexicon, words, free, usual)])
 
 
-def read(lexicon: Lexicon, text: str, roots: dict[str, str]) -> tuple[set[str], set[int]]:
+def scan_text(lexicon: Lexicon, text: str, roots: dict[str, str]) -> tuple[set[str], set[int]]:
     """The words of a text, and the notes that it names by a form of their name, wherever it stands: the quick look, of
     some 0.4 ms a note. ``roots``: stems of words that were seen before, to be used again for the next text."""
-    words = _WORD.findall(folded(text))
+    words = _WORD.findall(fold_name(text))
     several = set(words)
     fresh = [word for word in several if word not in roots]
-    roots.update(zip(fresh, _stemmer()(fresh), strict=True))
+    roots.update(zip(fresh, _make_stemmer()(fresh), strict=True))
     stems, place = [roots[word] for word in words], 0
     found: set[int] = set()
     while place < len(stems):
@@ -175,7 +181,7 @@ def read(lexicon: Lexicon, text: str, roots: dict[str, str]) -> tuple[set[str], 
     return several, found
 
 
-def apart(found: Iterable[Sighting]) -> list[Sighting]:
+def drop_overlapping(found: Iterable[Sighting]) -> list[Sighting]:
     """Those that stay where no two may overlap, in order."""
     kept: list[Sighting] = []
     taken: set[int] = set()
@@ -187,27 +193,27 @@ def apart(found: Iterable[Sighting]) -> list[Sighting]:
     return sorted(kept, key=lambda each: each.start)
 
 
-_RANK: Mapping[Kind, int] = {"exact": 0, "collapsed": 1, "stem": 2, "fuzzy": 3}
+_RANK: Mapping[MatchKind, int] = {"exact": 0, "collapsed": 1, "stem": 2, "fuzzy": 3}
 
 
-def _by_stem(lexicon: Lexicon, words: Sequence[Word], stems: Sequence[str]) -> Iterator[Sighting]:
+def _match_stems(lexicon: Lexicon, words: Sequence[TextWord], stems: Sequence[str]) -> Iterator[Sighting]:
     """At each word the longest name that begins there, in whatever form its words are."""
     for place, stem in enumerate(stems):
-        for end in range(_end(words, place, lexicon.reach.get(stem, 0)), place, -1):
+        for end in range(_find_end(words, place, lexicon.reach.get(stem, 0)), place, -1):
             notes = lexicon.stems.get(tuple(stems[place:end]))
             if notes:
-                yield from _told_apart(lexicon, words[place:end], notes)
+                yield from _match_exact_or_stem(lexicon, words[place:end], notes)
                 break
 
 
-def _told_apart(lexicon: Lexicon, words: Sequence[Word], notes: tuple[int, ...]) -> Iterator[Sighting]:
+def _match_exact_or_stem(lexicon: Lexicon, words: Sequence[TextWord], notes: tuple[int, ...]) -> Iterator[Sighting]:
     """Notes called just so, else those whose names are other forms of the words."""
     called = lexicon.exact.get(tuple(word.text for word in words), frozenset())
     same = tuple(note for note in notes if note in called)
     yield Sighting(words[0].start, words[-1].end, same or notes, "exact" if same else "stem", len(words))
 
 
-def _end(words: Sequence[Word], place: int, most: int) -> int:
+def _find_end(words: Sequence[TextWord], place: int, most: int) -> int:
     """The place after the last of at most so many words that follow each other with no more than a blank between."""
     end = place
     while end < len(words) and end - place < most:
@@ -221,26 +227,26 @@ _PIECES = 4
 """Words of a text that may be one in a name."""
 
 
-def _together(lexicon: Lexicon, words: Sequence[Word]) -> Iterator[Sighting]:
+def _match_joined(lexicon: Lexicon, words: Sequence[TextWord]) -> Iterator[Sighting]:
     """Names spelt together that the text spells apart, and the other way round: turbopump, turbo-pump, turbo pump."""
     for place, first in enumerate(words):
-        for end in range(place + 1, _end(words, place, _PIECES) + 1):
+        for end in range(place + 1, _find_end(words, place, _PIECES) + 1):
             joined = first.text if end == place + 1 else "".join(word.text for word in words[place:end])
             notes = lexicon.whole.get(joined)
             if notes:
                 yield Sighting(first.start, words[end - 1].end, notes, "collapsed", end - place)
 
 
-def _with_slips(
-    lexicon: Lexicon, words: Sequence[Word], free: Sequence[int], usual: Container[str]
+def _match_misspelled(
+    lexicon: Lexicon, words: Sequence[TextWord], free: Sequence[int], usual: Container[str]
 ) -> Iterator[Sighting]:
     """Names of which each word is alike to one of the text, and one not the same."""
-    alike = _alike(lexicon, {words[place].text for place in free if words[place].text not in usual})
+    alike = _find_similar_words(lexicon, {words[place].text for place in free if words[place].text not in usual})
     held = set(free)
     for place in free:
         for known in alike.get(words[place].text, {}):
             for key in lexicon.holders[known]:
-                found = _read_so(words, place - key.index(known), key, alike)
+                found = _match_name(words, place - key.index(known), key, alike)
                 if found is not None and held.issuperset(range(place - key.index(known), found[0])):
                     end, likeness = found
                     start = end - len(key)
@@ -248,20 +254,20 @@ def _with_slips(
                     yield Sighting(words[start].start, words[end - 1].end, notes, "fuzzy", len(key), likeness)
 
 
-def _alike(lexicon: Lexicon, words: Iterable[str]) -> dict[str, dict[str, float]]:
+def _find_similar_words(lexicon: Lexicon, words: Iterable[str]) -> dict[str, dict[str, float]]:
     """For each word that no name has, those of names that begin with the same letter and are like it."""
     from rapidfuzz import process
     from rapidfuzz.distance import Levenshtein
 
     found: dict[str, dict[str, float]] = {}
     for word in words:
-        if len(word) < SHORTEST or word in lexicon.holders or word.isdigit() or is_everyday(word):
+        if len(word) < MIN_WORD_LENGTH or word in lexicon.holders or word.isdigit() or is_everyday(word):
             continue
         near = process.extract(
             word,
             lexicon.words.get(word[0], ()),
             scorer=Levenshtein.normalized_similarity,
-            score_cutoff=ALIKE,
+            score_cutoff=MIN_SIMILARITY,
             limit=_NEAR,
         )
         if near:
@@ -273,20 +279,20 @@ _NEAR = 3
 """Words that one with a slip may have been."""
 
 
-def _read_so(
-    words: Sequence[Word], start: int, key: Key, alike: Mapping[str, Mapping[str, float]]
+def _match_name(
+    words: Sequence[TextWord], start: int, key: WordKey, alike: Mapping[str, Mapping[str, float]]
 ) -> tuple[int, float] | None:
     """Where a name that begins at a place ends, and how alike its words are; None if it is not read there."""
-    if start < 0 or _end(words, start, len(key)) - start != len(key):
+    if start < 0 or _find_end(words, start, len(key)) - start != len(key):
         return None
     least = 1.0
     for word, known in zip(words[start : start + len(key)], key, strict=True):
         likeness = 1.0 if word.text == known else alike.get(word.text, {}).get(known, 0.0)
         least = min(least, likeness)
-    return (start + len(key), least) if ALIKE <= least < 1 else None
+    return (start + len(key), least) if MIN_SIMILARITY <= least < 1 else None
 
 
-def _stemmer() -> Callable[[Sequence[str]], list[str]]:
+def _make_stemmer() -> Callable[[Sequence[str]], list[str]]:
     """Of one call: a stemmer is not safe from several threads."""
     import Stemmer
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from vaults.graph.names.common_words import STOP_WORDS, is_everyday
 from vaults.index.unspaced_scripts import RUN
 
-SHORTEST = 3
+MIN_LENGTH = 3
 """Characters from which a name counts in any case, where its script puts spaces between words."""
 
-LONGEST = 40
+MAX_LENGTH = 40
 """Words and signs of a name that is looked for: nobody repeats a longer title in a sentence."""
 
 _UNSPACED = RUN.pattern.removesuffix("+")
@@ -28,12 +28,12 @@ _NUMBER = re.compile(r"[\d\W_]*(?:[WwQq]\d{1,2})?\Z")  # dates, weeks and quarte
 _BLANK = re.compile(r"[^\S\r\n]")
 
 
-def pieces(text: str) -> list[str]:
+def split_pieces(text: str) -> list[str]:
     """All of a text: its words, and every other sign alone. A character of a script without spaces is a word."""
     return _PLAIN_PIECES.findall(text) if text.isascii() else _PIECES.findall(text)
 
 
-def folded_pieces(text: str) -> tuple[list[str], list[str]]:
+def fold_pieces(text: str) -> tuple[list[str], list[str]]:
     """The pieces of a text, and each as it is compared. Cut before they are folded: both lists go together, and their
     places are those of the text, however folding changes lengths."""
     if text.isascii():
@@ -41,19 +41,19 @@ def folded_pieces(text: str) -> tuple[list[str], list[str]]:
         low = cut if text.islower() else _PLAIN_PIECES.findall(text.lower())
         return cut, [" " if each == "\t" else each for each in low] if "\t" in text else low
     cut = _PIECES.findall(text)
-    return cut, [_folded(each) for each in cut]
+    return cut, [_fold(each) for each in cut]
 
 
-def folded_name(name: str) -> tuple[str, list[str]]:
+def fold_name(name: str) -> tuple[str, list[str]]:
     """A name as it is compared, and its pieces."""
     if name.isascii():
         key = name.lower().replace("\t", " ")
         return key, _PLAIN_PIECES.findall(key)
-    low = [_folded(each) for each in _PIECES.findall(name)]
+    low = [_fold(each) for each in _PIECES.findall(name)]
     return "".join(low), low
 
 
-def _folded(piece: str) -> str:
+def _fold(piece: str) -> str:
     if piece.isascii():
         return " " if piece == "\t" else piece.lower()
     if _BLANK.match(piece):
@@ -61,10 +61,10 @@ def _folded(piece: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", piece).casefold())
 
 
-def is_telling(key: str, low: Sequence[str]) -> bool:
+def is_recognizable(key: str, low: Sequence[str]) -> bool:
     """Whether a name can be told in a text at all: no number, no date, no sign alone, not too long, in one line.
     ``key``: the name folded, ``low``: its pieces."""
-    if len(low) > LONGEST or "\n" in key or "\r" in key:
+    if len(low) > MAX_LENGTH or "\n" in key or "\r" in key:
         return False
     return (key[0].isalpha() and key[0] not in "wq") or not _NUMBER.match(key)
 
@@ -72,13 +72,13 @@ def is_telling(key: str, low: Sequence[str]) -> bool:
 def is_common(key: str, low: Sequence[str]) -> bool:
     """Whether a name is also a word of everyday, or too short to be told by: it counts only as it is spelled."""
     if len(low) == 1:
-        return len(key) < SHORTEST - (_UNCUT.match(key) is not None) or is_everyday(key)
-    if len(key) < SHORTEST and not _UNCUT.match(key):
+        return len(key) < MIN_LENGTH - (_UNCUT.match(key) is not None) or is_everyday(key)
+    if len(key) < MIN_LENGTH and not _UNCUT.match(key):
         return True
     return all(each == " " or each in STOP_WORDS for each in low)
 
 
-def is_spelled(words: str, before: str) -> bool:
+def is_written_as_name(words: str, before: str) -> bool:
     """Whether a common word, written as a note's name is, is meant for the name. ``before``: the characters in front of
     it, a line ending where there are none. A capital within tells; one at its beginning does where no sentence begins,
     and not of a word of grammar."""

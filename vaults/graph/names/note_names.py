@@ -8,25 +8,25 @@ from pathlib import PurePosixPath
 
 from vaults.db.sql import Reader, Writer
 from vaults.markdown.link import Link
-from vaults.markdown.link_resolution import Candidate, Known, folded, name_key, resolve
+from vaults.markdown.link_resolution import LinkTarget, TargetResolver, fold_name, name_key, resolve_target
 
 
-def store(tx: Writer, note: int, names: Iterable[str]) -> set[str]:
+def store_names(tx: Writer, note: int, names: Iterable[str]) -> set[str]:
     """Make these the names of a note; returns the keys it gained or lost."""
     keys = {name_key(each) for each in names} - {""}
-    held = of(tx, note)
+    held = read_keys(tx, note)
     if keys != held:
         tx.run("DELETE FROM note_names WHERE note = ?", (note,))
         tx.many("INSERT INTO note_names (key, note) VALUES (?, ?)", [(each, note) for each in sorted(keys)])
     return keys ^ held
 
 
-def of(tx: Reader, note: int) -> set[str]:
+def read_keys(tx: Reader, note: int) -> set[str]:
     """The keys a note goes by."""
     return {row[0] for row in tx.all("SELECT key FROM note_names WHERE note = ?", (note,))}
 
 
-def names(tx: Reader, note: int) -> tuple[str, ...]:
+def read_names(tx: Reader, note: int) -> tuple[str, ...]:
     """What a note is called, as it is written: title, file name, aliases."""
     row = tx.one("SELECT title, path, aliases FROM notes WHERE seq = ?", (note,))
     if row is None:
@@ -34,45 +34,47 @@ def names(tx: Reader, note: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys((str(row[0]), PurePosixPath(row[1]).stem, *json.loads(row[2]))))
 
 
-def called(tx: Reader, key: str) -> list[tuple[int, Candidate]]:
+def find_notes(tx: Reader, key: str) -> list[tuple[int, LinkTarget]]:
     """Notes that go by a name, with their numbers."""
     rows = tx.all(
         "SELECT n.seq, n.path, n.title, n.aliases FROM note_names k JOIN notes n ON n.seq = k.note WHERE k.key = ?",
         (key,),
     )
-    return [(int(row[0]), Candidate(row[1], row[2], tuple(json.loads(row[3])))) for row in rows]
+    return [(int(row[0]), LinkTarget(row[1], row[2], tuple(json.loads(row[3])))) for row in rows]
 
 
-def called_so(tx: Reader, name: str) -> dict[str, int]:
+def find_notes_exactly(tx: Reader, name: str) -> dict[str, int]:
     """Notes with exactly this file name, title or alias, whatever its case: numbers by path, in order."""
-    wanted = folded(name.strip())
-    found = {each.path: seq for seq, each in called(tx, name_key(name)) if wanted in map(folded, _names(each))}
+    wanted = fold_name(name.strip())
+    found = {
+        each.path: seq for seq, each in find_notes(tx, name_key(name)) if wanted in map(fold_name, _list_names(each))
+    }
     return dict(sorted(found.items()))
 
 
-def _names(note: Candidate) -> tuple[str, ...]:
+def _list_names(note: LinkTarget) -> tuple[str, ...]:
     return (note.title or "", PurePosixPath(note.path).stem, *note.aliases)
 
 
-def candidates(tx: Reader, keys: Sequence[str]) -> list[Candidate]:
+def find_candidates(tx: Reader, keys: Sequence[str]) -> list[LinkTarget]:
     """Notes that go by one of these names."""
-    found: dict[str, Candidate] = {}
+    found: dict[str, LinkTarget] = {}
     for each in dict.fromkeys(keys):
-        found.update((candidate.path, candidate) for _, candidate in called(tx, each))
+        found.update((candidate.path, candidate) for _, candidate in find_notes(tx, each))
     return list(found.values())
 
 
-def resolved(tx: Reader, target: str, source: str) -> str | None:
+def resolve_to_path(tx: Reader, target: str, source: str) -> str | None:
     """The path of the note a link's target means, in the note at ``source``."""
-    return resolve(target, source, candidates(tx, [name_key(target)]))
+    return resolve_target(target, source, find_candidates(tx, [name_key(target)]))
 
 
-class Meanings:
+class LinkResolver:
     """What links mean now; each name is looked up once. For use within one transaction, while no name changes."""
 
     def __init__(self, tx: Reader) -> None:
         self._tx = tx
-        self._called: dict[str, tuple[Known, dict[str, int]] | None] = {}
+        self._called: dict[str, tuple[TargetResolver, dict[str, int]] | None] = {}
         self._known: dict[tuple[str, str, str], int | None] = {}
 
     def of(self, link: Link, source: str, note: int) -> int | None:
@@ -88,9 +90,9 @@ class Meanings:
     def _find(self, link: Link, source: str) -> int | None:
         key = name_key(link.page)
         if key not in self._called:
-            found = called(self._tx, key)
+            found = find_notes(self._tx, key)
             numbers = {each.path: seq for seq, each in found}
-            self._called[key] = (Known([each for _, each in found]), numbers) if found else None
+            self._called[key] = (TargetResolver([each for _, each in found]), numbers) if found else None
         several = self._called[key]
         path = several[0].resolve_link(link, source) if several is not None else None
         return several[1][path] if several is not None and path is not None else None

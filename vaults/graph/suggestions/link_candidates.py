@@ -8,16 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from vaults.graph.entity_vectors import Matrix
-from vaults.graph.link_feedback.link_trust import Trust
-from vaults.graph.names.gazetteer import Gazetteer, is_apart
-from vaults.graph.names.lexicon import Lexicon, Sighting, apart, sightings, words_of
+from vaults.graph.entity_vectors import VectorMatrix
+from vaults.graph.link_feedback.link_trust import FolderTrust
+from vaults.graph.names.gazetteer import Gazetteer, is_whole_words
+from vaults.graph.names.lexicon import Lexicon, Sighting, drop_overlapping, find_sightings, split_words
 from vaults.graph.note_graph import Graph, Node
-from vaults.graph.suggestions.evidence import Evidence, Saying
-from vaults.graph.suggestions.link_habits import Habits
-from vaults.graph.suggestions.name_positions import standing, together
+from vaults.graph.suggestions.evidence import LinkEvidence, MentionEvidence
+from vaults.graph.suggestions.link_habits import LinkHabits
+from vaults.graph.suggestions.name_positions import merge_positions, read_position
 from vaults.markdown.link_resolution import name_key
-from vaults.markdown.protected_spans import Span
+from vaults.markdown.protected_spans import TextSpan
 
 TIMES = 20
 """Times a note is named that are looked at."""
@@ -25,7 +25,7 @@ TIMES = 20
 COMPANIONS, COMMON = 12, 500
 """Notes whose company counts, and links to one from which it is too common to tell."""
 
-KIN = 30
+MAX_UNNAMED = 30
 """Notes the text does not name that are looked at, by each of what they are about and who links them."""
 
 STEPS = 20_000
@@ -36,27 +36,27 @@ SURE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class LinkingContext:
     """What a vault knows. ``pairs``: notes used together with this one, by path; ``days``: since notes were changed,
     of those that lately were."""
 
     graph: Graph
     gazetteer: Gazetteer
     lexicon: Lexicon
-    habits: Habits
-    trust: Trust
-    matrix: Matrix
+    habits: LinkHabits
+    trust: FolderTrust
+    matrix: VectorMatrix
     pairs: Mapping[str, float] = field(default_factory=dict)
     days: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LinkingText:
     """A text. ``zones``: where no link may be set; ``source``: the note it is or will be, ``path`` where that lies;
     ``linked``: notes it links already; ``vector``: what it is about."""
 
     text: str
-    zones: Sequence[Span]
+    zones: Sequence[TextSpan]
     path: str = ""
     source: int | None = None
     linked: frozenset[int] = frozenset()
@@ -64,64 +64,70 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class LinkCandidate:
     """A note that may be linked, and where the text names it first in the best way."""
 
     node: Node
-    evidence: Evidence
+    evidence: LinkEvidence
     place: Sighting | None
 
 
-def candidates(ground: Ground, asked: Asked) -> list[Candidate]:
+def find_link_candidates(ground: LinkingContext, asked: LinkingText) -> list[LinkCandidate]:
     """Every note that the text names or that is near to what it says, but for those it links, itself, and those nobody
     wants to be offered here."""
-    seen = _seen(ground, asked)
+    seen = _find_sightings(ground, asked)
     likeness = ground.matrix.likeness(asked.vector) if asked.vector else {}
-    companions = _companions(ground, asked, seen)
-    numbers = [*seen, *(each for each in _unnamed(ground, companions, likeness) if each not in seen)]
+    companions = _find_companions(ground, asked, seen)
+    numbers = [*seen, *(each for each in _find_unnamed(ground, companions, likeness) if each not in seen)]
     wanted = [number for number in numbers if _is_offered(ground, asked, number)]
-    sayings = _sayings(ground, asked, {number: seen[number] for number in wanted if number in seen})
+    sayings = _gather_mention_evidence(ground, asked, {number: seen[number] for number in wanted if number in seen})
     return [
-        Candidate(
+        LinkCandidate(
             ground.graph.nodes[number],
-            _evidence(ground, asked, number, companions, likeness.get(number, 0.0), sayings.get(number)),
-            _place(ground, asked, seen.get(number, ()), number),
+            _to_evidence(ground, asked, number, companions, likeness.get(number, 0.0), sayings.get(number)),
+            _find_first_place(ground, asked, seen.get(number, ()), number),
         )
         for number in wanted
     ]
 
 
-def _seen(ground: Ground, asked: Asked) -> dict[int, list[Sighting]]:
+def _find_sightings(ground: LinkingContext, asked: LinkingText) -> dict[int, list[Sighting]]:
     """Where the text names each note."""
     mentions = ground.gazetteer.occurrences(asked.text, asked.zones)
     exact = [Sighting(each.start, each.end, each.notes, "exact", len(each.term.split())) for each in mentions]
-    others = sightings(ground.lexicon, words_of(asked.text, asked.zones), ground.habits.words)
+    others = find_sightings(ground.lexicon, split_words(asked.text, asked.zones), ground.habits.words)
     found: dict[int, list[Sighting]] = defaultdict(list)
-    for each in apart([*exact, *(each for each in others if is_apart(asked.text, each.start, each.end))]):
+    for each in drop_overlapping(
+        [*exact, *(each for each in others if is_whole_words(asked.text, each.start, each.end))]
+    ):
         for number in each.notes:
             if len(found[number]) < TIMES:
                 found[number].append(each)
     return dict(found)
 
 
-def _is_offered(ground: Ground, asked: Asked, number: int) -> bool:
+def _is_offered(ground: LinkingContext, asked: LinkingText, number: int) -> bool:
     node = ground.graph.nodes.get(number)
     if node is None or number == asked.source or number in asked.linked:
         return False
     return name_key(node.title) not in ground.trust.suppressed
 
 
-def _sayings(ground: Ground, asked: Asked, seen: Mapping[int, Sequence[Sighting]]) -> dict[int, Saying]:
+def _gather_mention_evidence(
+    ground: LinkingContext, asked: LinkingText, seen: Mapping[int, Sequence[Sighting]]
+) -> dict[int, MentionEvidence]:
     plain = len(asked.text) - sum(end - start for start, end in asked.zones)
     exact = sum(any(each.kind == "exact" for each in several) for several in seen.values())
     density = 1000 * max(exact, 1) / max(plain, 200)
-    return {number: _saying(ground, asked, several, number, density) for number, several in seen.items()}
+    return {number: _to_mention_evidence(ground, asked, several, number, density) for number, several in seen.items()}
 
 
-def _saying(ground: Ground, asked: Asked, seen: Sequence[Sighting], number: int, density: float) -> Saying:
-    place = _best(ground, asked, seen, number)
-    how = together(standing(asked.text, each.start, each.end) for each in seen)
-    return Saying(
+def _to_mention_evidence(
+    ground: LinkingContext, asked: LinkingText, seen: Sequence[Sighting], number: int, density: float
+) -> MentionEvidence:
+    place = _find_best(ground, asked, seen, number)
+    how = merge_positions(read_position(asked.text, each.start, each.end) for each in seen)
+    return MentionEvidence(
         kind=place.kind,
         alike=place.alike,
         words=place.words,
@@ -135,7 +141,7 @@ def _saying(ground: Ground, asked: Asked, seen: Sequence[Sighting], number: int,
     )
 
 
-def _best(ground: Ground, asked: Asked, seen: Sequence[Sighting], number: int) -> Sighting:
+def _find_best(ground: LinkingContext, asked: LinkingText, seen: Sequence[Sighting], number: int) -> Sighting:
     """The way a note is named that tells most."""
     order = ("fuzzy", "stem", "collapsed", "exact")
     return max(
@@ -146,16 +152,16 @@ def _best(ground: Ground, asked: Asked, seen: Sequence[Sighting], number: int) -
     )  # fmt: skip
 
 
-def _is_spelled(ground: Ground, asked: Asked, place: Sighting, number: int) -> bool:
+def _is_spelled(ground: LinkingContext, asked: LinkingText, place: Sighting, number: int) -> bool:
     """Written as the name is; in another form of it, with the same capitals at least."""
     written, names = asked.text[place.start : place.end], ground.graph.nodes[number].names
     if place.kind == "exact":
         return written in names
-    capitals = _capitals(written, place)
-    return True in capitals and any(_capitals(name, place) == capitals for name in names)
+    capitals = _find_capitals(written, place)
+    return True in capitals and any(_find_capitals(name, place) == capitals for name in names)
 
 
-def _capitals(words: str, place: Sighting) -> list[bool]:
+def _find_capitals(words: str, place: Sighting) -> list[bool]:
     """Which words begin with one; only the first counts where they are spelt together or apart."""
     found = [word[0].isupper() for word in _WORD.findall(words)]
     return found[:1] if place.kind == "collapsed" else found
@@ -164,11 +170,13 @@ def _capitals(words: str, place: Sighting) -> list[bool]:
 _WORD = re.compile(r"[^\W_]+")
 
 
-def _place(ground: Ground, asked: Asked, seen: Sequence[Sighting], number: int) -> Sighting | None:
-    return _best(ground, asked, seen, number) if seen else None
+def _find_first_place(
+    ground: LinkingContext, asked: LinkingText, seen: Sequence[Sighting], number: int
+) -> Sighting | None:
+    return _find_best(ground, asked, seen, number) if seen else None
 
 
-def _companions(ground: Ground, asked: Asked, seen: Mapping[int, Sequence[Sighting]]) -> list[int]:
+def _find_companions(ground: LinkingContext, asked: LinkingText, seen: Mapping[int, Sequence[Sighting]]) -> list[int]:
     """Notes the text links, or names so that it probably should: by them others are known."""
     sure = {
         number: ground.habits.of(number)
@@ -181,7 +189,7 @@ def _companions(ground: Ground, asked: Asked, seen: Mapping[int, Sequence[Sighti
     return list(islice(dict.fromkeys(telling), COMPANIONS))
 
 
-def _company(graph: Graph, number: int, companions: Iterable[int]) -> float:
+def _measure_company(graph: Graph, number: int, companions: Iterable[int]) -> float:
     """Cosine between the sets of notes that link to this one and to others: the mean of the three best."""
     mine = graph.into.get(number)
     if not mine:
@@ -195,9 +203,9 @@ def _company(graph: Graph, number: int, companions: Iterable[int]) -> float:
     return sum(best) / len(best) if best else 0.0
 
 
-def _unnamed(ground: Ground, companions: Iterable[int], likeness: Mapping[int, float]) -> list[int]:
+def _find_unnamed(ground: LinkingContext, companions: Iterable[int], likeness: Mapping[int, float]) -> list[int]:
     """Notes that are near to what the text says, whether or not it names them."""
-    near = sorted(likeness, key=lambda number: -likeness[number])[:KIN]
+    near = sorted(likeness, key=lambda number: -likeness[number])[:MAX_UNNAMED]
     met: Counter[int] = Counter()
     graph = ground.graph
     links = (
@@ -207,19 +215,24 @@ def _unnamed(ground: Ground, companions: Iterable[int], likeness: Mapping[int, f
         for target in graph.out.get(source, ())
     )
     met.update(islice(links, STEPS))
-    return list(dict.fromkeys([*near, *(number for number, _ in met.most_common(KIN))]))
+    return list(dict.fromkeys([*near, *(number for number, _ in met.most_common(MAX_UNNAMED))]))
 
 
-def _evidence(
-    ground: Ground, asked: Asked, number: int, companions: Sequence[int], likeness: float, saying: Saying | None
-) -> Evidence:
+def _to_evidence(
+    ground: LinkingContext,
+    asked: LinkingText,
+    number: int,
+    companions: Sequence[int],
+    likeness: float,
+    saying: MentionEvidence | None,
+) -> LinkEvidence:
     node, graph = ground.graph.nodes[number], ground.graph
-    same, kin = _whereabouts(node.path, asked.path) if asked.path else (False, False)
-    return Evidence(
+    same, kin = _compare_folders(node.path, asked.path) if asked.path else (False, False)
+    return LinkEvidence(
         saying,
         habit=ground.habits.of(number),
         category=ground.habits.of_category(node.category),
-        company=_company(graph, number, companions),
+        company=_measure_company(graph, number, companions),
         same_folder=same,
         kin=kin,
         backlink=asked.source is not None and asked.source in graph.out.get(number, ()),
@@ -231,7 +244,7 @@ def _evidence(
     )
 
 
-def _whereabouts(path: str, source: str) -> tuple[bool, bool]:
+def _compare_folders(path: str, source: str) -> tuple[bool, bool]:
     """Whether two notes lie in one folder, and whether one lies in the folder that is named for the other."""
     folder, own = path.rpartition("/")[0], source.rpartition("/")[0]
     stem, mine = path.removesuffix(".md"), source.removesuffix(".md")

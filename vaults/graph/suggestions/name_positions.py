@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-AROUND = 100
+CONTEXT_LENGTH = 100
 """Characters looked at on either side."""
 
 _MARKS = r"[ \t]*(?:>[ \t]*)*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[.\][ \t]+)?)?"
@@ -22,8 +22,8 @@ _POINTING = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """See ``evidence.Saying``."""
+class NamePosition:
+    """See ``evidence.MentionEvidence``."""
 
     capital: bool
     alone: bool
@@ -31,23 +31,23 @@ class Standing:
     pointed: bool
 
 
-def standing(text: str, start: int, end: int) -> Standing:
+def read_position(text: str, start: int, end: int) -> NamePosition:
     """How the words from ``start`` to ``end`` stand. Of constant cost."""
-    before = text[max(0, start - AROUND) : start].rpartition("\n")[2]
-    after = text[end : end + AROUND].partition("\n")[0]
-    first = _FIRST.fullmatch(before) is not None and len(before) < AROUND
-    return Standing(
+    before = text[max(0, start - CONTEXT_LENGTH) : start].rpartition("\n")[2]
+    after = text[end : end + CONTEXT_LENGTH].partition("\n")[0]
+    first = _FIRST.fullmatch(before) is not None and len(before) < CONTEXT_LENGTH
+    return NamePosition(
         capital=text[start].isupper() and not first and _SENTENCE.search(before) is None,
-        alone=first and _REST.fullmatch(after) is not None and len(after) < AROUND,
+        alone=first and _REST.fullmatch(after) is not None and len(after) < CONTEXT_LENGTH,
         item=_ITEM.fullmatch(before) is not None and _AFTER_ITEM.match(after) is not None,
         pointed=_POINTING.search(before) is not None,
     )
 
 
-def together(all_of: Iterable[Standing]) -> Standing:
+def merge_positions(all_of: Iterable[NamePosition]) -> NamePosition:
     """What holds of one of them at least."""
     several = list(all_of)
-    return Standing(
+    return NamePosition(
         any(each.capital for each in several),
         any(each.alone for each in several),
         any(each.item for each in several),

@@ -12,15 +12,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from vaults.graph.entity_vectors import ALIKE
-from vaults.graph.names.lexicon import Kind
-from vaults.graph.suggestions.evidence import POINTS, Evidence, Saying
+from vaults.graph.entity_vectors import MIN_COSINE
+from vaults.graph.names.lexicon import MatchKind
+from vaults.graph.suggestions.evidence import POINTS_PER_LOG_ODDS, LinkEvidence, MentionEvidence
 
 Strictness: TypeAlias = Literal["conservative", "balanced", "aggressive"]
 
 
 @dataclass(frozen=True, slots=True)
-class Mode:
+class StrictnessLevel:
     """How sure a suggestion must be: the points of all layers together that a note needs that is named, and one that is
     not, and how alike the words must be to its name."""
 
@@ -29,36 +29,36 @@ class Mode:
     alike: float
 
 
-MODES: Mapping[Strictness, Mode] = {
-    "conservative": Mode(named=1.0, related=9.0, alike=0.90),
-    "balanced": Mode(named=-3.0, related=7.5, alike=0.85),
-    "aggressive": Mode(named=-9.0, related=5.0, alike=0.80),
+STRICTNESS_LEVELS: Mapping[Strictness, StrictnessLevel] = {
+    "conservative": StrictnessLevel(named=1.0, related=9.0, alike=0.90),
+    "balanced": StrictnessLevel(named=-3.0, related=7.5, alike=0.85),
+    "aggressive": StrictnessLevel(named=-9.0, related=5.0, alike=0.80),
 }
 
 
-def exact(evidence: Evidence) -> float:
+def exact(evidence: LinkEvidence) -> float:
     """Named in the very words of the name."""
     saying = evidence.saying
     if saying is None or saying.kind != "exact":
         return 0.0
-    return _called(saying)
+    return _score_name(saying)
 
 
-def stem(evidence: Evidence) -> float:
+def stem(evidence: LinkEvidence) -> float:
     """Named in another form of the words: plural, gerund."""
     saying = evidence.saying
-    return _called(saying) + STEM if saying is not None and saying.kind == "stem" else 0.0
+    return _score_name(saying) + STEM if saying is not None and saying.kind == "stem" else 0.0
 
 
-def fuzzy(evidence: Evidence) -> float:
+def fuzzy(evidence: LinkEvidence) -> float:
     """Named with slips, or spelt together or apart."""
     saying = evidence.saying
     if saying is None or saying.kind not in ("fuzzy", "collapsed"):
         return 0.0
-    return _called(saying) + (COLLAPSED if saying.kind == "collapsed" else SLIP - PER_SLIP * (1 - saying.alike))
+    return _score_name(saying) + (COLLAPSED if saying.kind == "collapsed" else SLIP - PER_SLIP * (1 - saying.alike))
 
 
-def _called(saying: Saying) -> float:
+def _score_name(saying: MentionEvidence) -> float:
     spelled = SPELLED if saying.spelled else 0.0
     return NAMED + spelled + WORD * min(saying.words - 1, 3) - NAMESAKES * math.log(saying.namesakes)
 
@@ -68,22 +68,22 @@ NAMED, SPELLED, STEM, COLLAPSED, SLIP = -23.0, 8.0, 1.0, 0.0, -3.0
 PER_SLIP, WORD, NAMESAKES = 20.0, 1.0, 1.3
 
 
-def habit(evidence: Evidence) -> float:
+def habit(evidence: LinkEvidence) -> float:
     """Linked elsewhere where it is named (keyphraseness), or never."""
     return 4.0 * evidence.habit if evidence.saying is not None else 0.0
 
 
-def kind(evidence: Evidence) -> float:
+def kind(evidence: LinkEvidence) -> float:
     """Of a category that is linked more than others."""
     return 1.0 * evidence.category if evidence.saying is not None else 0.0
 
 
-def cooccurrence(evidence: Evidence) -> float:
+def cooccurrence(evidence: LinkEvidence) -> float:
     """Linked by the same notes as others that this text links or names."""
     return (5.5 if evidence.saying is None else 7.5) * evidence.company
 
 
-def context(evidence: Evidence) -> float:
+def context(evidence: LinkEvidence) -> float:
     """Where the words stand, and where the notes lie."""
     saying = evidence.saying
     if saying is None:
@@ -97,12 +97,12 @@ USUAL = 6.0
 """Notes named in 1,000 characters."""
 
 
-def recency(evidence: Evidence) -> float:
+def recency(evidence: LinkEvidence) -> float:
     """Changed lately."""
     return 0.0 if evidence.days is None else math.pow(0.5, max(evidence.days, 0.0) / 7)
 
 
-def hub(evidence: Evidence) -> float:
+def hub(evidence: LinkEvidence) -> float:
     """Linked by many, or by none yet: then its name was never weighed. How many link to it tells as much as its
     centrality, which adds nothing beside it."""
     if evidence.saying is None:
@@ -110,22 +110,22 @@ def hub(evidence: Evidence) -> float:
     return 2.0 * math.log1p(min(evidence.linked, 1000)) if evidence.linked else 6.0
 
 
-def feedback(evidence: Evidence) -> float:
+def feedback(evidence: LinkEvidence) -> float:
     """What became of such links before."""
     return evidence.feedback
 
 
-def semantic(evidence: Evidence) -> float:
+def semantic(evidence: LinkEvidence) -> float:
     """About something alike."""
-    return 14.0 * max(0.0, evidence.likeness - ALIKE)
+    return 14.0 * max(0.0, evidence.likeness - MIN_COSINE)
 
 
-def edge(evidence: Evidence) -> float:
+def edge(evidence: LinkEvidence) -> float:
     """Links here itself, or is used together with this note."""
     return 2.5 * evidence.backlink + min(4.0, 2.0 * math.log1p(evidence.pair))
 
 
-LAYERS: Mapping[str, Callable[[Evidence], float]] = {
+LAYERS: Mapping[str, Callable[[LinkEvidence], float]] = {
     "exact": exact,
     "stem": stem,
     "fuzzy": fuzzy,
@@ -141,23 +141,23 @@ LAYERS: Mapping[str, Callable[[Evidence], float]] = {
 }
 
 
-OF_KIND: Mapping[Kind, str] = {"exact": "exact", "stem": "stem", "collapsed": "fuzzy", "fuzzy": "fuzzy"}
+LAYER_OF_MATCH: Mapping[MatchKind, str] = {"exact": "exact", "stem": "stem", "collapsed": "fuzzy", "fuzzy": "fuzzy"}
 """The layer that finds a name."""
 
 
-def points(evidence: Evidence, without: frozenset[str] = frozenset()) -> dict[str, float] | None:
+def score_layers(evidence: LinkEvidence, without: frozenset[str] = frozenset()) -> dict[str, float] | None:
     """What each layer gives, rounded to tenths; layers that give nothing are left out. None where the layer that finds
     the name is among those that are left out (``without``): then nobody sees it."""
-    if evidence.saying is not None and OF_KIND[evidence.saying.kind] in without:
+    if evidence.saying is not None and LAYER_OF_MATCH[evidence.saying.kind] in without:
         return None
     found = {name: round(layer(evidence), 1) for name, layer in LAYERS.items() if name not in without}
     return {name: each for name, each in found.items() if each}
 
 
-def confidence(score: float, *, named: bool) -> float:
+def to_confidence(score: float, *, named: bool) -> float:
     """What a score means, 0…1, as measured: how likely a note that is named is linked by hand, and how likely it or
     this one links the other where it is not named."""
-    odds = score / POINTS if named else (score - EVEN) / SLOPE
+    odds = score / POINTS_PER_LOG_ODDS if named else (score - EVEN) / SLOPE
     return 1 / (1 + math.exp(-max(-50.0, min(50.0, odds))))
 
 

@@ -6,41 +6,41 @@ import threading
 
 from vaults.db.sql import Reader
 from vaults.graph import entity_vectors
-from vaults.graph.entity_vectors import Matrix
+from vaults.graph.entity_vectors import VectorMatrix
 from vaults.graph.names import lexicon
 from vaults.graph.names.lexicon import Lexicon
 from vaults.graph.note_graph import Graph
 from vaults.graph.suggestions import link_habits
-from vaults.graph.suggestions.link_habits import Habits
+from vaults.graph.suggestions.link_habits import LinkHabits
 
 
-class Learned:
+class SuggestionCache:
     """Safe from any thread. What takes time is for a thread of the pool, but for the vectors, which are read."""
 
     def __init__(self) -> None:
-        self._lexicon, self._habits, self._matrix = Lexicon(), Habits(), Matrix()
+        self._lexicon, self._habits, self._matrix = Lexicon(), LinkHabits(), VectorMatrix()
         self._turn, self._reading = threading.Lock(), threading.Lock()
 
-    def matrix(self, tx: Reader) -> Matrix:
+    def matrix(self, tx: Reader) -> VectorMatrix:
         """The vectors as a transaction sees them."""
         with self._reading:
-            self._matrix = entity_vectors.caught_up(tx, self._matrix)
+            self._matrix = entity_vectors.catch_up(tx, self._matrix)
             return self._matrix
 
     def texts(self, tx: Reader, graph: Graph) -> dict[int, str]:
         """What has to be read for the habits; nothing where they are fresh enough."""
-        return link_habits.sample(tx, graph) if self._habits.stale(graph) else {}
+        return link_habits.read_sample(tx, graph) if self._habits.stale(graph) else {}
 
-    def at(self, graph: Graph, texts: dict[int, str]) -> tuple[Lexicon, Habits]:
+    def at(self, graph: Graph, texts: dict[int, str]) -> tuple[Lexicon, LinkHabits]:
         """Names and habits of a graph. ``texts``: as ``texts`` gave them."""
         with self._turn:
             if self._lexicon.named != graph.named:
-                self._lexicon = lexicon.compiled(graph)
+                self._lexicon = lexicon.compile_lexicon(graph)
             if texts or self._habits.stale(graph):
-                self._habits = link_habits.counted(graph, self._lexicon, texts)
+                self._habits = link_habits.count_habits(graph, self._lexicon, texts)
             return self._lexicon, self._habits
 
     def clear(self) -> None:
         """Give the memory back."""
         with self._turn, self._reading:
-            self._lexicon, self._habits, self._matrix = Lexicon(), Habits(), Matrix()
+            self._lexicon, self._habits, self._matrix = Lexicon(), LinkHabits(), VectorMatrix()

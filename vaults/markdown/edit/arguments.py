@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vaults.advice import Advice, way
+from vaults.advice import Advice, tool_clause
 from vaults.errors import InvalidArgument
-from vaults.markdown.edit.draft import Draft, Edit
-from vaults.markdown.edit.line_endings import unified
+from vaults.markdown.edit.draft import EditDraft, TextEdit
+from vaults.markdown.edit.line_endings import to_lf
 
 _TEXTS = ("section", "content", "search", "pattern", "replacement")
 
 
-def settle(draft: Draft) -> Draft:
+def normalize_arguments(draft: EditDraft) -> EditDraft:
     """Arguments that contradict each other, or would make an edit larger than its caller can have meant, are refused
     here; what may be said in two ways is said in one afterwards. Raises ``InvalidArgument``."""
     edit = draft.edit
@@ -23,8 +23,8 @@ def settle(draft: Draft) -> Draft:
             raise InvalidArgument(field, "is empty", hint=f"Leave {field} out if it is not needed.")
     if edit.search is not None and edit.pattern is not None:
         raise InvalidArgument("pattern", "cannot be given together with search")
-    edit = _SETTLED[edit.action](edit)
-    return replace(draft, edit=edit, content=unified(edit.content or ""))
+    edit = _NORMALIZERS[edit.action](edit)
+    return replace(draft, edit=edit, content=to_lf(edit.content or ""))
 
 
 def _check_characters(field: str, value: str | None) -> None:
@@ -38,7 +38,7 @@ def _check_characters(field: str, value: str | None) -> None:
         raise InvalidArgument(field, "holds half a character (a lone surrogate), which no note can") from None
 
 
-def _add(edit: Edit) -> Edit:
+def _normalize_add(edit: TextEdit) -> TextEdit:
     for field in ("search", "pattern", "replacement"):
         if getattr(edit, field) is not None:
             raise InvalidArgument(field, "has no meaning for action 'add'", hint="Use action 'replace' to change text.")
@@ -47,7 +47,7 @@ def _add(edit: Edit) -> Edit:
     return edit
 
 
-def _remove(edit: Edit) -> Edit:
+def _normalize_remove(edit: TextEdit) -> TextEdit:
     if edit.replacement is not None:
         raise InvalidArgument("replacement", "has no meaning for action 'remove'", hint="Use action 'replace'.")
     if edit.content and edit.searches:
@@ -61,7 +61,7 @@ def _remove(edit: Edit) -> Edit:
     return edit
 
 
-def _replace(edit: Edit) -> Edit:
+def _normalize_replace(edit: TextEdit) -> TextEdit:
     if edit.content and edit.replacement is not None:
         raise InvalidArgument("content", "and replacement say the same thing: give one of them")
     content = edit.content if edit.replacement is None else edit.replacement
@@ -71,9 +71,9 @@ def _replace(edit: Edit) -> Edit:
         raise InvalidArgument(
             "search",
             "or pattern is needed, or a section whose text to replace",
-            hint=Advice(way("note_write with mode 'overwrite' replaces a whole note.", "note_write")),
+            hint=Advice(tool_clause("note_write with mode 'overwrite' replaces a whole note.", "note_write")),
         )
     return replace(edit, content=content, replacement=None)
 
 
-_SETTLED = {"add": _add, "remove": _remove, "replace": _replace}
+_NORMALIZERS = {"add": _normalize_add, "remove": _normalize_remove, "replace": _normalize_replace}

@@ -10,24 +10,24 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from vaults.errors import InvalidArgument
-from vaults.markdown.edit.draft import Draft
+from vaults.markdown.edit.draft import EditDraft
 from vaults.markdown.edit.list_items import ITEM
-from vaults.markdown.edit.outline import Mark, outline
+from vaults.markdown.edit.outline import HeadingMark, read_outline
 
-TIME = re.compile(
+TIME_PREFIX = re.compile(
     r"(?:\*\*|`|\[)?([0-2]?[0-9]:[0-5][0-9](?::[0-5][0-9])?(?: ?[AaPp][Mm]\b)?)(?:\*\*|`|\])?"
     r"(?:[ \t]*[-–—:][ \t]+|[ \t]+)(?=\S)"
 )
 """A time that content starts with, and what sets it apart from the text."""
 
-_ODD = re.compile(r"^([ \t]*)([•◦▪▫‣⁃●○·–—])[ \t]+(?=\S)", re.MULTILINE)
-_OTHER = re.compile(r"^([ \t]*)[*+]([ \t]+)(?=\S)", re.MULTILINE)
+_ODD_BULLET = re.compile(r"^([ \t]*)([•◦▪▫‣⁃●○·–—])[ \t]+(?=\S)", re.MULTILINE)
+_OTHER_BULLET = re.compile(r"^([ \t]*)[*+]([ \t]+)(?=\S)", re.MULTILINE)
 _BULLET = re.compile(r"\n[ \t]*([-*+])[ \t]+\S")
 _ATX = re.compile(r"[ \t]*(#{1,6})")
 _TASK = re.compile(r"\[.\][ \t]+")
 
 
-def normalise(draft: Draft) -> Draft:
+def normalize_content(draft: EditDraft) -> EditDraft:
     """Blank lines around the content go, whatever the guardrails; the repairs only where they are on."""
     if not draft.is_block:
         return draft
@@ -43,40 +43,42 @@ def normalise(draft: Draft) -> Draft:
     return draft
 
 
-def repeated_heading(draft: Draft) -> Mark | None:
+def find_repeated_heading(draft: EditDraft) -> HeadingMark | None:
     """The heading that content starts with, if it is that of the section it goes into."""
     if not draft.scope.title or "#" not in draft.content:
         return None
     content = draft.content
-    first = next(iter(outline(content).marks), None)
+    first = next(iter(read_outline(content).marks), None)
     if first is None or content[: first.start].strip() or first.text.casefold() != draft.scope.title.casefold():
         return None
     return first if first.level == draft.scope.level else None
 
 
-def _without_heading(draft: Draft) -> str:
-    first = repeated_heading(draft)
+def _drop_heading(draft: EditDraft) -> str:
+    first = find_repeated_heading(draft)
     return draft.content[first.end :].lstrip("\n") if first else draft.content
 
 
-def odd_bullets(content: str) -> list[str]:
+def find_odd_bullets(content: str) -> list[str]:
     """The characters that stand for bullets in ``content`` though Markdown knows none of them."""
     found: dict[str, None] = {}
-    outside_code(content, lambda text: found.update(dict.fromkeys(m[2] for m in _ODD.finditer(text))) or text)
+    map_outside_code(
+        content, lambda text: found.update(dict.fromkeys(m[2] for m in _ODD_BULLET.finditer(text))) or text
+    )
     return list(found)
 
 
-def _with_bullets(draft: Draft) -> str:
+def _repair_bullets(draft: EditDraft) -> str:
     """``•`` and the like become the note's bullet, and so do ``*`` and ``+`` where the note has one of its own."""
     content = draft.content
-    if not (_ODD.search(content) or _OTHER.search(content)):
+    if not (_ODD_BULLET.search(content) or _OTHER_BULLET.search(content)):
         return content
     own = _own_bullet(draft)
-    content = outside_code(content, lambda text: _ODD.sub(rf"\1{own or '-'} ", text))
-    return outside_code(content, lambda text: _OTHER.sub(rf"\1{own}\2", text)) if own else content
+    content = map_outside_code(content, lambda text: _ODD_BULLET.sub(rf"\1{own or '-'} ", text))
+    return map_outside_code(content, lambda text: _OTHER_BULLET.sub(rf"\1{own}\2", text)) if own else content
 
 
-def _own_bullet(draft: Draft) -> str:
+def _own_bullet(draft: EditDraft) -> str:
     """Of the list the content goes into, else of the section, else of the note."""
     item, scope, text = draft.spot.item, draft.scope, draft.text
     if item and item.number is None:
@@ -87,29 +89,29 @@ def _own_bullet(draft: Draft) -> str:
     return ""
 
 
-REPAIRS: tuple[Callable[[Draft], str], ...] = (_without_heading, _with_bullets)
+REPAIRS: tuple[Callable[[EditDraft], str], ...] = (_drop_heading, _repair_bullets)
 
 
-def outside_code(content: str, change: Callable[[str], str]) -> str:
+def map_outside_code(content: str, change: Callable[[str], str]) -> str:
     """``change`` made to every stretch of ``content`` that is no block of code."""
     parts, at = [], 0
-    for start, end in outline(content).fences:
+    for start, end in read_outline(content).fences:
         parts += [change(content[at:start]), content[start:end]]
         at = end
     return "".join((*parts, change(content[at:])))
 
 
-def nest_headings(draft: Draft) -> Draft:
+def nest_headings(draft: EditDraft) -> EditDraft:
     """Headings in the content go down until the highest is below the section's; six is the lowest there is."""
     level, edit = draft.scope.level, draft.edit
     if not level or not draft.is_block or edit.guardrails == "off":
         return draft
-    marks = outline(draft.content).marks
+    marks = read_outline(draft.content).marks
     if not marks or (by := level + 1 - min(mark.level for mark in marks)) <= 0:
         return draft
     parts, at = [], 0
     for mark in marks:
-        written = _lowered(draft.content[mark.start : mark.end], mark, by)
+        written = _lower_heading(draft.content[mark.start : mark.end], mark, by)
         parts += [draft.content[at : mark.start], written]
         at = mark.end
     warnings = draft.warnings
@@ -118,7 +120,7 @@ def nest_headings(draft: Draft) -> Draft:
     return replace(draft, content="".join((*parts, draft.content[at:])), warnings=warnings)
 
 
-def _lowered(written: str, mark: Mark, by: int) -> str:
+def _lower_heading(written: str, mark: HeadingMark, by: int) -> str:
     hashes = _ATX.match(written)
     if hashes and written.lstrip()[len(hashes[1]) :][:1] in ("", " ", "\t", "\n"):
         return f"{written[: hashes.start(1)]}{'#' * min(mark.level + by, 6)}{written[hashes.end(1) :]}"
@@ -126,7 +128,7 @@ def _lowered(written: str, mark: Mark, by: int) -> str:
     return f"{'#' * min(mark.level + by, 6)} {mark.text}" + ("\n" if written.endswith("\n") else "")
 
 
-def unmarked(line: str) -> str:
+def strip_marker(line: str) -> str:
     """``line`` without the marker of a list item or a task, if it has one."""
     found = ITEM.match(line)
     text = line[found.end() :] if found and found[5] else line

@@ -10,11 +10,11 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from vaults.advice import Advice, way
+from vaults.advice import Advice, tool_clause
 from vaults.errors import NotFound
-from vaults.markdown.edit.draft import Draft
-from vaults.markdown.edit.line_endings import line_at, original, unified
-from vaults.markdown.fuzzy import nearest
+from vaults.markdown.edit.draft import EditDraft
+from vaults.markdown.edit.line_endings import line_number_at, to_lf, to_original_offsets
+from vaults.markdown.fuzzy import find_nearest
 
 MAX_LINES = 20_000
 """Lines of the section that are compared."""
@@ -47,44 +47,44 @@ FOLDS: Mapping[str, Callable[[str], str]] = {
 """What two lines may differ in and still say the same, and how to read over it."""
 
 
-def not_found(draft: Draft) -> NotFound:
+def explain_no_match(draft: EditDraft) -> NotFound:
     """``details['closest']`` lists lines as ``line``, ``text``, ``differs`` and, for a search of several lines,
     ``search_line``."""
     where = f"in section '{draft.scope.title}'" if draft.scope.level else "in the note"
     if draft.edit.pattern is not None:
         return NotFound(f"pattern matches nothing {where}.", hint="Try search with the exact text.", closest=[])
-    needle = unified(draft.edit.search or "").strip("\n")
-    if (elsewhere := _elsewhere(draft, needle)) is not None:
+    needle = to_lf(draft.edit.search or "").strip("\n")
+    if (elsewhere := _found_elsewhere(draft, needle)) is not None:
         return elsewhere
-    closest = _closest(draft, [line for line in needle.split("\n") if line.strip()])
+    closest = _find_closest(draft, [line for line in needle.split("\n") if line.strip()])
     if not closest:
         message = f"search was not found {where}, and no line comes close."
         return NotFound(message, hint="Read the note first.", closest=[])
     near = closest[0]
     return NotFound(
-        f"search was not found {where}. Line {near['line']} {_differing(near['differs'])}: {near['text']}",
+        f"search was not found {where}. Line {near['line']} {_describe_differences(near['differs'])}: {near['text']}",
         hint=f"Pass the text exactly as line {near['line']} has it.",
         closest=closest,
     )
 
 
-def _elsewhere(draft: Draft, needle: str) -> NotFound | None:
+def _found_elsewhere(draft: EditDraft, needle: str) -> NotFound | None:
     """The text is in the note, but not where the edit looks."""
     scope, body = draft.scope, draft.outline.body_start
     for start, end in ((body, scope.body), (scope.end, len(draft.text)), (0, body)):
         part = draft.text[start:end]
-        at = unified(part).find(needle)
+        at = to_lf(part).find(needle)
         if at >= 0:
-            return _standing(draft, start + original(part, [at])[0])
+            return _describe_place(draft, start + to_original_offsets(part, [at])[0])
     return None
 
 
-def _standing(draft: Draft, offset: int) -> NotFound:
-    line = line_at(draft.text, offset)
+def _describe_place(draft: EditDraft, offset: int) -> NotFound:
+    line = line_number_at(draft.text, offset)
     if offset < draft.outline.body_start:
         hint = Advice(
-            way("frontmatter_update changes properties", "frontmatter_update"),
-            way("note_write with mode overwrite changes the whole note", "note_write"),
+            tool_clause("frontmatter_update changes properties", "frontmatter_update"),
+            tool_clause("note_write with mode overwrite changes the whole note", "note_write"),
         )
         return NotFound(f"search stands in the frontmatter (line {line}) only.", hint=hint, closest=[], line=line)
     mark = next((mark for mark in reversed(draft.outline.marks) if mark.start <= offset), None)
@@ -97,51 +97,49 @@ def _standing(draft: Draft, offset: int) -> NotFound:
     )
 
 
-def _closest(draft: Draft, wanted: list[str]) -> list[dict[str, Any]]:
+def _find_closest(draft: EditDraft, wanted: list[str]) -> list[dict[str, Any]]:
     scope = draft.scope
-    lines = [
-        line[:MAX_LENGTH] for line in unified(draft.text[scope.body : scope.end]).split("\n", MAX_LINES)[:MAX_LINES]
-    ]
-    folded = [_folded(line) for line in lines]
-    first = line_at(draft.text, scope.body)
+    lines = [line[:MAX_LENGTH] for line in to_lf(draft.text[scope.body : scope.end]).split("\n", MAX_LINES)[:MAX_LINES]]
+    folded = [_fold(line) for line in lines]
+    first = line_number_at(draft.text, scope.body)
     found: list[dict[str, Any]] = []
     for number, whole in enumerate(wanted[:MAX_SEARCHED], 1):
         searched = whole[:MAX_LENGTH]
-        for index in _near(_folded(searched), folded):
-            entry = {"line": first + index, "text": lines[index], "differs": differences(searched, lines[index])}
+        for index in _nearest_lines(_fold(searched), folded):
+            entry = {"line": first + index, "text": lines[index], "differs": find_differences(searched, lines[index])}
             found.append({**entry, "search_line": number} if len(wanted) > 1 else entry)
     # A line of the search that is there as it stands is not what the search failed at.
     return sorted(found, key=lambda entry: not entry["differs"])
 
 
-def _near(wanted: str, lines: list[str]) -> list[int]:
+def _nearest_lines(wanted: str, lines: list[str]) -> list[int]:
     from rapidfuzz import fuzz
 
     same = [index for index, line in enumerate(lines) if wanted in line][:MAX_CLOSEST] if wanted else []
     if same:
         return same
-    found = nearest(wanted, lines, fuzz.partial_ratio, limit=MAX_CLOSEST, least=_LIKENESS)
+    found = find_nearest(wanted, lines, fuzz.partial_ratio, limit=MAX_CLOSEST, least=_LIKENESS)
     return [index for line, _, index in found if len(line) * 2 >= len(wanted)]
 
 
-def differences(wanted: str, line: str) -> list[str]:
+def find_differences(wanted: str, line: str) -> list[str]:
     """What sets ``wanted`` apart from the text of ``line`` that says the same; ``wording`` where none does, nothing
     where it is in the line as it stands."""
     if wanted in line:
         return []
-    if _folded(wanted) not in _folded(line):
+    if _fold(wanted) not in _fold(line):
         return ["wording"]
-    return [name for name in FOLDS if _folded(wanted, name) not in _folded(line, name)] or ["several things at once"]
+    return [name for name in FOLDS if _fold(wanted, name) not in _fold(line, name)] or ["several things at once"]
 
 
-def _folded(text: str, but: str = "") -> str:
+def _fold(text: str, but: str = "") -> str:
     for name, fold in FOLDS.items():
         if name != but:
             text = fold(text)
     return text
 
 
-def _differing(differs: list[str]) -> str:
+def _describe_differences(differs: list[str]) -> str:
     if not differs:
         return "holds a part of it"
     if differs == ["wording"]:

@@ -8,15 +8,15 @@ from typing import Literal
 
 from vaults.markdown.edit.outline import Outline
 
-_NOTHING = Outline(0)
+_EMPTY_OUTLINE = Outline(0)
 
-Action = Literal["add", "remove", "replace"]
-Format = Literal["plain", "bullet", "task", "numbered", "timestamp-bullet"]
+EditAction = Literal["add", "remove", "replace"]
+ContentFormat = Literal["plain", "bullet", "task", "numbered", "timestamp-bullet"]
 Guardrails = Literal["warn", "strict", "off"]
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class TextEdit:
     """One change of one note.
 
     ``add`` puts ``content`` into the section's own text, that is before its first sub-heading: at its end, or with
@@ -39,11 +39,11 @@ class Edit:
     it is. Neither setting lets an edit touch the frontmatter.
     """
 
-    action: Action
+    action: EditAction
     section: str | None
     content: str | None
     position: Literal["append", "prepend"] = "append"
-    format: Format = "plain"
+    format: ContentFormat = "plain"
     search: str | None = None
     pattern: str | None = None
     replacement: str | None = None
@@ -60,7 +60,7 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class Edited:
+class EditedText:
     """``first_line`` to ``last_line`` are the lines of the new ``text`` that are not as they were, from 1, and
     ``region`` is their text, cut short where it is long. Where lines were only taken away, ``region`` is empty and
     ``last_line`` is the one before ``first_line``."""
@@ -84,7 +84,7 @@ class Splice:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class EditScope:
     """Where the edit happens, in offsets. ``body`` is after the heading's line, ``own_end`` before the first
     sub-heading, ``end`` before the next heading of the same or a higher level. The whole note has level 0, starts
     after the frontmatter and owns everything."""
@@ -98,7 +98,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ListItem:
     """A list item as it is written: ``indent`` in front of ``marker`` (``-``, ``*``, ``+``, ``.`` or ``)``)."""
 
     indent: str
@@ -107,34 +107,34 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class InsertionPoint:
     """Where a block goes in, and what it has to fit."""
 
     at: int
-    item: Item | None = None
+    item: ListItem | None = None
     """The list item it becomes a sibling of, if it is a list itself."""
     loose: bool = False
     """The items of that list stand apart by blank lines."""
     before: str = ""
-    """Kind of the line before it: see ``insertion_points.kind``."""
+    """Kind of the line before it: see ``insertion_points.line_kind``."""
     after: str = ""
     unit: str = ""
     """What the list's nested items are indented by."""
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class EditDraft:
     """``content`` has ``\\n`` for line endings until it is placed."""
 
-    edit: Edit
+    edit: TextEdit
     now: datetime
     text: str
     content: str = ""
-    outline: Outline = _NOTHING
-    scope: Scope = Scope(0, 0, 0, 0, 0)
+    outline: Outline = _EMPTY_OUTLINE
+    scope: EditScope = EditScope(0, 0, 0, 0, 0)
     heading: str = ""
     """The line of the section that is to be made."""
-    spot: Spot = Spot(0)
+    spot: InsertionPoint = InsertionPoint(0)
     splices: tuple[Splice, ...] = ()
     result: str = ""
     warnings: tuple[str, ...] = ()

@@ -7,38 +7,40 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from vaults.markdown.edit import list_items
-from vaults.markdown.edit.content_repairs import TIME
-from vaults.markdown.edit.draft import Draft, Item
+from vaults.markdown.edit.content_repairs import TIME_PREFIX
+from vaults.markdown.edit.draft import EditDraft, ListItem
 
 _TASK = re.compile(r"\[.\][ \t]+")
 _LAST_NUMBER = 999_999_999
 """More digits are no list item."""
 
 
-def shape(draft: Draft) -> Draft:
+def format_content(draft: EditDraft) -> EditDraft:
     """One item; where the content is a list already, one for each of its items. What follows an item's first line is
     indented to its text. Plain content stays as it is, but for the indentation of the list it goes into."""
     if not draft.is_block or not draft.content:
         return draft
     lines = draft.content.split("\n")
     if draft.edit.format != "plain":
-        lines = _formatted(draft, lines)
-    if draft.spot.item and list_items.item_of(lines[0]):
-        lines = [_join(draft.spot.item.indent, line) for line in _with_unit(_dedented(lines), draft.spot.unit)]
+        lines = _format_item(draft, lines)
+    if draft.spot.item and list_items.parse_item(lines[0]):
+        lines = [
+            _join_indent(draft.spot.item.indent, line) for line in _with_indent_unit(_dedent(lines), draft.spot.unit)
+        ]
     return replace(draft, content="\n".join(lines))
 
 
-def _formatted(draft: Draft, lines: list[str]) -> list[str]:
+def _format_item(draft: EditDraft, lines: list[str]) -> list[str]:
     shaped: list[str] = []
-    for offset, (first, rest) in enumerate(_items(lines), 1):
-        marker = _marker(draft, offset)
-        shaped.append(f"{marker} {_text(draft, first)}")
-        shaped += [_join(" " * (len(marker) + 1), line) for line in rest]
+    for offset, (first, rest) in enumerate(_split_items(lines), 1):
+        marker = _list_marker(draft, offset)
+        shaped.append(f"{marker} {_item_text(draft, first)}")
+        shaped += [_join_indent(" " * (len(marker) + 1), line) for line in rest]
     return shaped
 
 
-def _marker(draft: Draft, offset: int) -> str:
-    item = draft.spot.item or Item("", "-")
+def _list_marker(draft: EditDraft, offset: int) -> str:
+    item = draft.spot.item or ListItem("", "-")
     if draft.edit.format != "numbered":
         return item.marker if item.number is None else "-"
     if item.number is None:
@@ -46,38 +48,38 @@ def _marker(draft: Draft, offset: int) -> str:
     return f"{min(item.number + offset, _LAST_NUMBER)}{item.marker}"
 
 
-def _text(draft: Draft, text: str) -> str:
+def _item_text(draft: EditDraft, text: str) -> str:
     if draft.edit.format == "task":
         return text if _TASK.match(text) else f"[ ] {text}"
     if draft.edit.format != "timestamp-bullet":
         return text
-    own = TIME.match(text) if draft.edit.guardrails != "off" else None
+    own = TIME_PREFIX.match(text) if draft.edit.guardrails != "off" else None
     return f"{own[1]} {text[own.end() :]}" if own else f"{draft.now:%H:%M} {text}"
 
 
-def _items(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
+def _split_items(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
     """First line without marker, and the lines that belong to it, indented less by what the marker took."""
     found = list_items.ITEM.match(lines[0])
-    if found is None or list_items.item_of(lines[0]) is None:
+    if found is None or list_items.parse_item(lines[0]) is None:
         yield lines[0].strip(" \t"), lines[1:]
         return
-    base, starts = list_items.columns(lines[0]), [0]
+    base, starts = list_items.indent_columns(lines[0]), [0]
     for index, line in enumerate(lines[1:], 1):
-        if list_items.item_of(line) and list_items.columns(line) <= base:
+        if list_items.parse_item(line) and list_items.indent_columns(line) <= base:
             starts.append(index)
     for start, stop in zip(starts, [*starts[1:], len(lines)], strict=True):
         item = list_items.ITEM.match(lines[start])
         assert item is not None
         width = list_items.content_column(lines[start])
-        yield lines[start][item.end() :], [_less(line, width) for line in lines[start + 1 : stop]]
+        yield lines[start][item.end() :], [_strip_indent(line, width) for line in lines[start + 1 : stop]]
 
 
-def _dedented(lines: list[str]) -> list[str]:
-    base = list_items.columns(lines[0])
-    return [_less(line, base) for line in lines] if base else lines
+def _dedent(lines: list[str]) -> list[str]:
+    base = list_items.indent_columns(lines[0])
+    return [_strip_indent(line, base) for line in lines] if base else lines
 
 
-def _less(line: str, width: int) -> str:
+def _strip_indent(line: str, width: int) -> str:
     """``line`` with up to ``width`` columns less of indentation."""
     if not width or not line[:1].isspace():
         return line
@@ -85,19 +87,23 @@ def _less(line: str, width: int) -> str:
     return blank[width:] + line.lstrip(" \t")
 
 
-def _with_unit(lines: list[str], unit: str) -> list[str]:
+def _with_indent_unit(lines: list[str], unit: str) -> list[str]:
     """Nested items indented by the list's own unit, a tab or some blanks, where they have another one."""
-    steps = [list_items.columns(line) for line in lines if list_items.item_of(line) and list_items.columns(line)]
+    steps = [
+        list_items.indent_columns(line)
+        for line in lines
+        if list_items.parse_item(line) and list_items.indent_columns(line)
+    ]
     if not unit or not steps:
         return lines
     step = min(steps)
-    return [_reindented(line, step, unit) for line in lines]
+    return [_reindent(line, step, unit) for line in lines]
 
 
-def _reindented(line: str, step: int, unit: str) -> str:
-    deep, rest = divmod(list_items.columns(line), step)
+def _reindent(line: str, step: int, unit: str) -> str:
+    deep, rest = divmod(list_items.indent_columns(line), step)
     return unit * deep + " " * rest + line.lstrip(" \t")
 
 
-def _join(indent: str, line: str) -> str:
+def _join_indent(indent: str, line: str) -> str:
     return f"{indent}{line}" if line.strip(" \t") else ""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from vaults.markdown.edit import list_items
-from vaults.markdown.edit.draft import Draft, Spot
-from vaults.markdown.edit.line_endings import BLANK, after_ending, line_end, line_start, unified
+from vaults.markdown.edit.draft import EditDraft, InsertionPoint
+from vaults.markdown.edit.line_endings import BLANK, line_end, line_start, skip_ending_after, to_lf
 
 MAX_READ = 65_536
 """Characters of a section's end that are read for the list it may end in."""
@@ -22,38 +22,38 @@ _KINDS = (
     ("table", re.compile(r" {0,3}\|")),
     ("heading", re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")),
 )
-_JOINED = {"list", "quote", "table"}
+_CONTINUOUS = {"list", "quote", "table"}
 """Kinds of which one line simply follows the other. Anything else would run together, or read as one paragraph."""
 
 
-def kind(line: str) -> str:
+def line_kind(line: str) -> str:
     """``list``, ``quote``, ``table``, ``heading``, ``text``, or nothing for a blank line."""
     if not line.strip(BLANK):
         return ""
     return next((name for name, pattern in _KINDS if pattern.match(line)), "text")
 
 
-def find_spot(draft: Draft) -> Draft:
+def find_insertion_point(draft: EditDraft) -> EditDraft:
     """For ``add``: after the last line that is not blank, or with ``prepend`` before the first; the blank lines that
     set a section apart from its neighbours stay where they are."""
     if not draft.is_block:
         return draft
-    start, stop = _reach(draft)
+    start, stop = _target_range(draft)
     own = draft.text[start:stop]
     filled = own.rstrip(BLANK)
     if not filled:
-        return replace(draft, spot=_in_empty(draft, start, stop))
+        return replace(draft, spot=_point_in_empty(draft, start, stop))
     if draft.edit.action == "replace":
         return draft  # what is there tells where, and nothing stands beside it
     if draft.edit.position == "prepend" and not draft.heading:
-        return replace(draft, spot=_at_start(draft, start + len(own) - len(own.lstrip(BLANK)), stop))
-    spot = _at_end(draft, start, start + len(filled))
+        return replace(draft, spot=_point_at_start(draft, start + len(own) - len(own.lstrip(BLANK)), stop))
+    spot = _point_at_end(draft, start, start + len(filled))
     if draft.heading:
         spot = replace(spot, item=None, unit="")  # the list is another section's
     return replace(draft, spot=spot)
 
 
-def _reach(draft: Draft) -> tuple[int, int]:
+def _target_range(draft: EditDraft) -> tuple[int, int]:
     """The text at whose start or end the block goes in."""
     scope, marks = draft.scope, draft.outline.marks
     if draft.heading:
@@ -65,59 +65,59 @@ def _reach(draft: Draft) -> tuple[int, int]:
     return (marks[-1].end if marks else scope.body), scope.end
 
 
-def _in_empty(draft: Draft, start: int, stop: int) -> Spot:
+def _point_in_empty(draft: EditDraft, start: int, stop: int) -> InsertionPoint:
     """Right below the heading; at the end of the note, below the blank lines that are there already."""
     at = stop if stop == len(draft.text) else start
     headed = start > draft.outline.body_start and at == start
-    return Spot(at, before="heading" if headed else "", after=_kind_at(draft.text, at))
+    return InsertionPoint(at, before="heading" if headed else "", after=_kind_at(draft.text, at))
 
 
-def _at_start(draft: Draft, first: int, stop: int) -> Spot:
+def _point_at_start(draft: EditDraft, first: int, stop: int) -> InsertionPoint:
     start = line_start(draft.text, first)
     line = draft.text[start : line_end(draft.text, start, stop)]
-    item = list_items.item_of(line)
+    item = list_items.parse_item(line)
     if item and item.number is not None:
         item = replace(item, number=item.number - 1)  # it comes before: Markdown counts on from the first
-    return Spot(start, item, after=kind(line))
+    return InsertionPoint(start, item, after=line_kind(line))
 
 
-def _at_end(draft: Draft, start: int, end: int) -> Spot:
+def _point_at_end(draft: EditDraft, start: int, end: int) -> InsertionPoint:
     text = draft.text
-    at = after_ending(text, line_end(text, end, len(text)))
-    found = list_items.ending(unified(text[max(start, end - MAX_READ) : end]).split("\n"))
+    at = skip_ending_after(text, line_end(text, end, len(text)))
+    found = list_items.find_trailing_list(to_lf(text[max(start, end - MAX_READ) : end]).split("\n"))
     if found is None:
         line = text[line_start(text, end) : end]
-        return Spot(at, before=kind(line), after=_kind_at(text, at))
+        return InsertionPoint(at, before=line_kind(line), after=_kind_at(text, at))
     item = found.last if draft.edit.preserve_nesting else found.top
     if draft.edit.format == "numbered" and draft.edit.preserve_nesting and found.numbered:
         item = found.numbered  # the next step, not one more remark below the last
-    return Spot(at, item, found.loose, "list", _kind_at(text, at), found.unit)
+    return InsertionPoint(at, item, found.loose, "list", _kind_at(text, at), found.unit)
 
 
 def _kind_at(text: str, at: int) -> str:
-    return kind(text[at : line_end(text, at, len(text))])
+    return line_kind(text[at : line_end(text, at, len(text))])
 
 
-def gaps(draft: Draft, lines: Sequence[str]) -> tuple[bool, bool]:
+def needs_blank_lines(draft: EditDraft, lines: Sequence[str]) -> tuple[bool, bool]:
     """Whether a blank line is wanted before and after a block of these lines."""
     spot, edit = draft.spot, draft.edit
-    first, last = kind(lines[0]), "list" if list_items.ending(lines) else kind(lines[-1])
+    first, last = line_kind(lines[0]), "list" if list_items.find_trailing_list(lines) else line_kind(lines[-1])
     if spot.before == "heading":
-        before = spaced(draft)
+        before = has_spaced_headings(draft)
     elif spot.before == first == "list":
         before = spot.loose
     else:
-        before = bool(spot.before) and not _joined(spot.before, first)
+        before = bool(spot.before) and not _is_continuous(spot.before, first)
     # A heading that follows without a blank line is how this note is written.
     kept = spot.after == "heading" and edit.position == "append" and not draft.heading
-    return before, bool(spot.after) and not kept and not _joined(last, spot.after)
+    return before, bool(spot.after) and not kept and not _is_continuous(last, spot.after)
 
 
-def _joined(above: str, below: str) -> bool:
-    return above == below and above in _JOINED
+def _is_continuous(above: str, below: str) -> bool:
+    return above == below and above in _CONTINUOUS
 
 
-def spaced(draft: Draft) -> bool:
+def has_spaced_headings(draft: EditDraft) -> bool:
     """Whether the note's headings are followed by a blank line, more often than not."""
     text = draft.text
     follows = [_kind_at(text, mark.end) for mark in draft.outline.marks[:MAX_HEADINGS] if mark.end < len(text)]

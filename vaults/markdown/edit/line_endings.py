@@ -13,7 +13,7 @@ BLANK = " \t\r\n"
 """Characters of a blank line: a line of other white space, such as U+00A0, is text to Markdown."""
 
 
-def ends(text: str, start: int = 0, end: int | None = None) -> int:
+def count_endings(text: str, start: int = 0, end: int | None = None) -> int:
     """How many line endings lie in ``text[start:end]``."""
     stop = len(text) if end is None else end
     count = text.count("\n", start, stop)
@@ -21,22 +21,22 @@ def ends(text: str, start: int = 0, end: int | None = None) -> int:
     return count + returns - (text.count("\r\n", start, stop) if returns else 0)
 
 
-def line_at(text: str, offset: int) -> int:
+def line_number_at(text: str, offset: int) -> int:
     """The number, from 1, of the line that ``offset`` is in."""
-    return 1 + ends(text, 0, offset)
+    return 1 + count_endings(text, 0, offset)
 
 
-def starts_line(text: str, offset: int) -> bool:
+def is_line_start(text: str, offset: int) -> bool:
     return offset == 0 or text[offset - 1] in "\r\n"
 
 
-def after_ending(text: str, offset: int) -> int:
+def skip_ending_after(text: str, offset: int) -> int:
     """``offset`` behind the line ending that starts there, if one does."""
     found = ENDING.match(text, offset)
     return found.end() if found else offset
 
 
-def before_ending(text: str, offset: int) -> int:
+def skip_ending_before(text: str, offset: int) -> int:
     """``offset`` in front of the line ending that stops there, if one does."""
     if offset and text[offset - 1] == "\n":
         offset -= 1
@@ -57,7 +57,7 @@ def line_end(text: str, offset: int, stop: int) -> int:
     return found.start() if found else stop
 
 
-def ending_near(text: str, offset: int) -> str:
+def find_ending_near(text: str, offset: int) -> str:
     """The line ending in use at ``offset``: that of the line before it, else of the one after, else ``\\n``."""
     if "\r" not in text:
         return "\n"
@@ -65,16 +65,16 @@ def ending_near(text: str, offset: int) -> str:
     if found < 0:
         after = ENDING.search(text, offset)
         return after[0] if after else "\n"
-    return text[before_ending(text, found + 1) : found + 1]
+    return text[skip_ending_before(text, found + 1) : found + 1]
 
 
-def unified(text: str) -> str:
+def to_lf(text: str) -> str:
     """``text`` with ``\\n`` for every line ending."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-def original(text: str, offsets: Iterable[int]) -> list[int]:
-    """Ascending offsets into ``unified(text)`` as offsets into ``text``. Linear."""
+def to_original_offsets(text: str, offsets: Iterable[int]) -> list[int]:
+    """Ascending offsets into ``to_lf(text)`` as offsets into ``text``. Linear."""
     pairs = (match.start() for match in re.finditer("\r\n", text))
     mapped, passed, pair = [], 0, next(pairs, None)
     for offset in offsets:

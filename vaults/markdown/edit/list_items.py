@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vaults.markdown.edit.draft import Item
+from vaults.markdown.edit.draft import ListItem
 
 ITEM = re.compile(r"([ \t]*)(?:([-*+])|([0-9]{1,9})([.)]))(?:([ \t]+)|$)")
 """Groups: indentation, bullet, number, its delimiter, the gap before the text."""
@@ -24,71 +24,73 @@ MAX_LINES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class TrailingList:
     """The list that ends a text: the ``last`` item, the nearest one at its ``top`` level."""
 
-    last: Item
-    top: Item
+    last: ListItem
+    top: ListItem
     loose: bool
     unit: str
     """What its items are indented by, one level to the next; empty where no item is nested."""
-    numbered: Item | None = None
+    numbered: ListItem | None = None
     """The nearest item with a number, be it the last or one that the last lies under."""
 
 
-def item_of(line: str) -> Item | None:
+def parse_item(line: str) -> ListItem | None:
     found = ITEM.match(line)
     if found is None or _RULE.match(line):
         return None
-    return Item(found[1], found[2] or found[4], int(found[3]) if found[3] else None)
+    return ListItem(found[1], found[2] or found[4], int(found[3]) if found[3] else None)
 
 
-def columns(line: str) -> int:
+def indent_columns(line: str) -> int:
     """How far a line is indented."""
     return len((line[: len(line) - len(line.lstrip(" \t"))]).expandtabs(4))
 
 
-def ending(lines: Sequence[str]) -> Ending | None:
+def find_trailing_list(lines: Sequence[str]) -> TrailingList | None:
     """The list in which ``lines`` end, or None where something else does. The last line is not blank."""
     items = _items_upwards(lines)
     if not items:
         return None
     index, last = items[0]
     found = [item for _, item in items]
-    numbers = (item for item in found if item.number is not None and columns(item.indent) <= columns(last.indent))
+    numbers = (
+        item for item in found if item.number is not None and indent_columns(item.indent) <= indent_columns(last.indent)
+    )
     numbered = next(numbers, None)
-    top = min(found, key=lambda item: columns(item.indent))
-    return Ending(
-        last=_continued(last, found),
-        top=_continued(top, found),
+    top = min(found, key=lambda item: indent_columns(item.indent))
+    return TrailingList(
+        last=_next_item(last, found),
+        top=_next_item(top, found),
         loose=len(items) > 1 and index > 0 and not lines[index - 1].strip(" \t"),
-        unit=min((item.indent for item in found if item.indent), key=columns, default=""),
-        numbered=_continued(numbered, found) if numbered else None,
+        unit=min((item.indent for item in found if item.indent), key=indent_columns, default=""),
+        numbered=_next_item(numbered, found) if numbered else None,
     )
 
 
-def _continued(item: Item, found: Sequence[Item]) -> Item:
+def _next_item(item: ListItem, found: Sequence[ListItem]) -> ListItem:
     """``item`` with the number that the next one counts from: where all bear the same one, so shall the next."""
-    siblings = [other for other in found if columns(other.indent) == columns(item.indent)]
+    siblings = [other for other in found if indent_columns(other.indent) == indent_columns(item.indent)]
     above = siblings.index(item) + 1
     if item.number is not None and above < len(siblings) and siblings[above].number == item.number:
-        return Item(item.indent, item.marker, item.number - 1)
+        return ListItem(item.indent, item.marker, item.number - 1)
     return item
 
 
-def _items_upwards(lines: Sequence[str]) -> list[tuple[int, Item]]:
+def _items_upwards(lines: Sequence[str]) -> list[tuple[int, ListItem]]:
     """Items from the last line up to where their list begins, with the indexes of their lines."""
-    items: list[tuple[int, Item]] = []
+    items: list[tuple[int, ListItem]] = []
     # A line right below another may continue it without being indented; after a blank line it has to be.
-    indent, lazy, fence = columns(lines[-1]), not _BREAKS.match(lines[-1]), ""
+    indent, lazy, fence = indent_columns(lines[-1]), not _BREAKS.match(lines[-1]), ""
     for index in range(len(lines) - 1, max(-1, len(lines) - 1 - MAX_LINES), -1):
         line = lines[index]
         mark = _FENCE.match(line)
-        inside, fence = fence, _toggled(fence, mark[1] if mark else "")
+        inside, fence = fence, _toggle_fence(fence, mark[1] if mark else "")
         if inside and fence:
             continue
         lazy = lazy and not mark and bool(line.strip(" \t"))
-        item = item_of(line)
+        item = parse_item(line)
         if item is not None:
             if not items and not lazy and indent < content_column(line):
                 break
@@ -96,13 +98,13 @@ def _items_upwards(lines: Sequence[str]) -> list[tuple[int, Item]]:
             if len(items) > 1 and not item.indent:
                 break
         elif line.strip(" \t"):
-            indent = min(indent, columns(line))
+            indent = min(indent, indent_columns(line))
             if items and not indent:
                 break
     return items
 
 
-def _toggled(fence: str, mark: str) -> str:
+def _toggle_fence(fence: str, mark: str) -> str:
     """The fence that is open above a line, read upwards; ``mark`` is that of the line."""
     if not mark:
         return fence

@@ -9,18 +9,18 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from vaults.markdown.blocks import blocks
-from vaults.markdown.edit.line_endings import before_ending
-from vaults.markdown.encoding import unified
-from vaults.markdown.frontmatter.parser import fenced
+from vaults.markdown.blocks import find_blocks
+from vaults.markdown.edit.line_endings import skip_ending_before
+from vaults.markdown.encoding import to_lf_same_length
+from vaults.markdown.frontmatter.parser import find_body_start
 from vaults.markdown.lines import LineCounter
-from vaults.markdown.parser import Heading, Note, heading_text
+from vaults.markdown.parser import Heading, ParsedNote, heading_text
 
 _OPENING = re.compile(r"[^\n`~]*(`{3,}|~{3,})")
 _CLOSED = re.compile(r"\n[ \t>]*(`{3,}|~{3,})[ \t]*\Z")
 
 
-class Mark(NamedTuple):
+class HeadingMark(NamedTuple):
     """A heading: ``start`` and ``end`` are the offsets of its lines, the line ending included."""
 
     level: int
@@ -32,34 +32,37 @@ class Mark(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Outline:
     body_start: int
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[HeadingMark, ...] = ()
     fences: tuple[tuple[int, int], ...] = ()
     """Offsets of blocks of code, their fences included."""
     open_fence: int | None = None
     """Where a code fence starts that nothing closes before the end of the note."""
 
-    def note(self, text: str) -> Note:
+    def note(self, text: str) -> ParsedNote:
         """What ``sections`` looks into: a note of headings alone."""
-        counter = LineCounter(f"\n{unified(text)}\n")
+        counter = LineCounter(f"\n{to_lf_same_length(text)}\n")
         headings = (
-            Heading(mark.level, mark.text, counter.line(mark.start), mark.start, before_ending(text, mark.end))
+            Heading(mark.level, mark.text, counter.line(mark.start), mark.start, skip_ending_before(text, mark.end))
             for mark in self.marks
         )
         nothing: tuple[()] = ()
-        return Note(
+        return ParsedNote(
             title=None, aliases=nothing, tags=nothing, frontmatter={}, frontmatter_error=None,
             body_start=self.body_start, headings=tuple(headings), links=nothing, tasks=nothing, blocks=nothing,
             callouts=nothing, created=None,
         )  # fmt: skip
 
 
-def outline(text: str) -> Outline:
+def read_outline(text: str) -> Outline:
     """Never raises. Offsets are those of ``text``, whatever its line endings."""
-    view = f"\n{unified(text)}\n"  # the offset of a line feed here is that of the next line's start in the text
-    body, size = fenced(text, view), len(text)
-    found = blocks(view, body)
+    view = (
+        f"\n{to_lf_same_length(text)}\n"  # the offset of a line feed here is that of the next line's start in the text
+    )
+    body, size = find_body_start(text, view), len(text)
+    found = find_blocks(view, body)
     marks = tuple(
-        Mark(level, start, min(end, size), heading_text(view[start + 1 : end])) for level, start, end in found.headings
+        HeadingMark(level, start, min(end, size), heading_text(view[start + 1 : end]))
+        for level, start, end in found.headings
     )
     fences = tuple((start - 1, min(end - 1, size)) for start, end in found.fences)
     return Outline(body, tuple(marks), fences, _open_fence(view, found.fences))

@@ -1,5 +1,5 @@
-"""The edit of a note: text and ``Edit`` in, ``Edited`` out. Pure: no clock, no files, and no byte changes that no step
-put into a splice.
+"""The edit of a note: text and ``TextEdit`` in, ``EditedText`` out. Pure: no clock, no files, and no byte changes that
+no step put into a splice.
 
 Linear in the note. A line in a note of 5 MB takes some 50 ms: it is not parsed, only its headings are looked for.
 """
@@ -9,37 +9,37 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from vaults.markdown.edit.arguments import settle
-from vaults.markdown.edit.checks import check
-from vaults.markdown.edit.content_repairs import nest_headings, normalise
-from vaults.markdown.edit.draft import Draft, Edit, Edited
-from vaults.markdown.edit.formats import shape
-from vaults.markdown.edit.insertion_points import find_spot
-from vaults.markdown.edit.placement import place
-from vaults.markdown.edit.results import assemble, guard, report
-from vaults.markdown.edit.section_lookup import locate
+from vaults.markdown.edit.arguments import normalize_arguments
+from vaults.markdown.edit.checks import check_content
+from vaults.markdown.edit.content_repairs import nest_headings, normalize_content
+from vaults.markdown.edit.draft import EditDraft, EditedText, TextEdit
+from vaults.markdown.edit.formats import format_content
+from vaults.markdown.edit.insertion_points import find_insertion_point
+from vaults.markdown.edit.placement import place_content
+from vaults.markdown.edit.results import assemble_text, check_result, report_changes
+from vaults.markdown.edit.section_lookup import locate_section
 
-STEPS: tuple[Callable[[Draft], Draft], ...] = (
-    settle,  # which arguments go together
-    locate,  # the section
-    find_spot,  # where in it, and beside what
-    check,  # what is odd about the content
-    normalise,  # trimmed, with the note's bullets
+STEPS: tuple[Callable[[EditDraft], EditDraft], ...] = (
+    normalize_arguments,  # which arguments go together
+    locate_section,  # the section
+    find_insertion_point,  # where in it, and beside what
+    check_content,  # what is odd about the content
+    normalize_content,  # trimmed, with the note's bullets
     nest_headings,  # below the section's
-    shape,  # as the format asked for, at the list's depth
-    place,  # inserted, removed or put in the place of something: splices
-    assemble,
-    guard,  # nothing else of the note broken
+    format_content,  # as the format asked for, at the list's depth
+    place_content,  # inserted, removed or put in the place of something: splices
+    assemble_text,
+    check_result,  # nothing else of the note broken
 )
 
 
-def apply(text: str, edit: Edit, now: datetime) -> Edited:
+def apply_edit(text: str, edit: TextEdit, now: datetime) -> EditedText:
     """``edit`` made to ``text``, the note as its file holds it, without a byte order mark. ``now`` is what timestamps
     say.
 
     Raises ``NotFound``, ``InvalidArgument`` and ``TooLarge``, and on no text anything else.
     """
-    draft = Draft(edit, now, text)
+    draft = EditDraft(edit, now, text)
     for step in STEPS:
         draft = step(draft)
-    return report(draft)
+    return report_changes(draft)

@@ -9,41 +9,41 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from vaults.markdown.edit import insertion_points, text_search
-from vaults.markdown.edit.draft import Draft, Splice
+from vaults.markdown.edit.draft import EditDraft, Splice
 from vaults.markdown.edit.line_endings import (
     BLANK,
-    after_ending,
-    before_ending,
-    ending_near,
+    find_ending_near,
+    is_line_start,
     line_end,
     line_start,
-    starts_line,
+    skip_ending_after,
+    skip_ending_before,
 )
 
 
-def place(draft: Draft) -> Draft:
+def place_content(draft: EditDraft) -> EditDraft:
     """Raises ``NotFound`` where a search finds nothing, with what comes closest."""
     if draft.edit.action == "add":
         return _insert(draft)
     if draft.edit.searches:
-        return _remove_lines(draft) if draft.edit.action == "remove" else _replace_found(draft)
-    return _remove_section(draft) if draft.edit.action == "remove" else _replace_own(draft)
+        return _remove_lines(draft) if draft.edit.action == "remove" else _replace_matches(draft)
+    return _remove_section(draft) if draft.edit.action == "remove" else _replace_section_text(draft)
 
 
-def _insert(draft: Draft) -> Draft:
+def _insert(draft: EditDraft) -> EditDraft:
     text, at = draft.text, draft.spot.at
-    ending = ending_near(text, at)
+    ending = find_ending_near(text, at)
     lines = draft.content.split("\n")
     if draft.heading:
-        lines = [draft.heading, *([""] if insertion_points.spaced(draft) else []), *lines]
-    before, after = insertion_points.gaps(draft, lines)
+        lines = [draft.heading, *([""] if insertion_points.has_spaced_headings(draft) else []), *lines]
+    before, after = insertion_points.needs_blank_lines(draft, lines)
     block = ending.join([*([""] if before else []), *lines])
     # Where the last line has no ending, it shall have none afterwards.
-    new = f"{block}{ending}{ending if after else ''}" if starts_line(text, at) else f"{ending}{block}"
+    new = f"{block}{ending}{ending if after else ''}" if is_line_start(text, at) else f"{ending}{block}"
     return replace(draft, splices=(Splice(at, at, new),))
 
 
-def _replace_own(draft: Draft) -> Draft:
+def _replace_section_text(draft: EditDraft) -> EditDraft:
     """The section's own text from its first line that is not blank to its last."""
     text, scope = draft.text, draft.scope
     own = text[scope.body : scope.own_end]
@@ -52,27 +52,27 @@ def _replace_own(draft: Draft) -> Draft:
         return _insert(draft) if draft.content else draft
     last = line_end(text, scope.body + len(filled), len(text))
     if not draft.content:
-        start, end = _without_loose_end(draft, scope.body, after_ending(text, last))
+        start, end = _without_loose_end(draft, scope.body, skip_ending_after(text, last))
         return replace(draft, splices=(Splice(start, end, ""),))
     first = line_start(text, scope.body + len(own) - len(own.lstrip(BLANK)))
-    new = draft.content.replace("\n", ending_near(text, first))
+    new = draft.content.replace("\n", find_ending_near(text, first))
     return replace(draft, splices=(Splice(first, last, new),))
 
 
-def _remove_section(draft: Draft) -> Draft:
+def _remove_section(draft: EditDraft) -> EditDraft:
     text, scope = draft.text, draft.scope
     start, end = scope.start, scope.end
     if end == len(text):  # the blank lines that set it apart go with it
         kept = text[draft.outline.body_start : start].rstrip(BLANK)
         last = line_end(text, draft.outline.body_start + len(kept), start)
-        start = after_ending(text, last) if kept else start
+        start = skip_ending_after(text, last) if kept else start
     start, end = _without_loose_end(draft, start, end)
     return replace(draft, splices=(Splice(start, end, ""),))
 
 
-def _remove_lines(draft: Draft) -> Draft:
-    draft, found = text_search.search(draft)
-    spans = text_search.placed(draft, text_search.whole_lines(draft, found))
+def _remove_lines(draft: EditDraft) -> EditDraft:
+    draft, found = text_search.find_text_matches(draft)
+    spans = text_search.to_note_offsets(draft, text_search.to_whole_lines(draft, found))
     spans = _with_gaps(draft, spans)
     if spans:
         floor = spans[-2][1] if len(spans) > 1 else draft.outline.body_start
@@ -81,7 +81,7 @@ def _remove_lines(draft: Draft) -> Draft:
     return replace(draft, splices=tuple(Splice(start, end, "") for start, end in spans))
 
 
-def _with_gaps(draft: Draft, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _with_gaps(draft: EditDraft, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Spans of whole lines, each with the blank line that set it apart and would part nothing any more: one is put with
     what is added, and goes with it. Within code a blank line is code."""
     found: list[tuple[int, int]] = []
@@ -94,11 +94,11 @@ def _with_gaps(draft: Draft, spans: Sequence[tuple[int, int]]) -> list[tuple[int
 
 
 def _with_gap(text: str, floor: int, start: int, end: int) -> tuple[int, int]:
-    above = line_start(text, before_ending(text, start)) if start > floor else start
-    below = after_ending(text, line_end(text, end, len(text)))
+    above = line_start(text, skip_ending_before(text, start)) if start > floor else start
+    below = skip_ending_after(text, line_end(text, end, len(text)))
     parted = above < start and not text[above:start].strip(BLANK)
-    before = "" if parted or above == start else insertion_points.kind(text[above:start])
-    after = insertion_points.kind(text[end:below])
+    before = "" if parted or above == start else insertion_points.line_kind(text[above:start])
+    after = insertion_points.line_kind(text[end:below])
     if parted and (end == len(text) or after in ("", "heading")):
         return above, end
     if above == start and floor < start:
@@ -110,28 +110,28 @@ def _with_gap(text: str, floor: int, start: int, end: int) -> tuple[int, int]:
         and not after
         and end < len(text)
         and following
-        and (not before or insertion_points.kind(following) != "heading")
+        and (not before or insertion_points.line_kind(following) != "heading")
     ):
         return start, below
     return start, end
 
 
-def _replace_found(draft: Draft) -> Draft:
-    draft, found = text_search.search(draft)
-    spans = text_search.placed(draft, [(match.start, match.end) for match in found])
-    texts = text_search.replacements(draft, found)
+def _replace_matches(draft: EditDraft) -> EditDraft:
+    draft, found = text_search.find_text_matches(draft)
+    spans = text_search.to_note_offsets(draft, [(match.start, match.end) for match in found])
+    texts = text_search.render_replacements(draft, found)
     splices = (
-        Splice(start, end, new.replace("\n", ending_near(draft.text, start)) if "\n" in new else new)
+        Splice(start, end, new.replace("\n", find_ending_near(draft.text, start)) if "\n" in new else new)
         for (start, end), new in zip(spans, texts, strict=True)
     )
     return replace(draft, splices=tuple(splices))
 
 
-def _without_loose_end(draft: Draft, start: int, end: int) -> tuple[int, int]:
+def _without_loose_end(draft: EditDraft, start: int, end: int) -> tuple[int, int]:
     """A note that ends without a line ending still does when its last lines are gone."""
     text = draft.text
     if end < len(text) or not text or text[-1] in "\r\n":
         return start, end
-    while start > draft.outline.body_start and starts_line(text, start):
-        start = before_ending(text, start)
+    while start > draft.outline.body_start and is_line_start(text, start):
+        start = skip_ending_before(text, start)
     return start, end

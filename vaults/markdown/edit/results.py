@@ -7,34 +7,34 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 
-from vaults.advice import Advice, way
+from vaults.advice import Advice, tool_clause
 from vaults.errors import InvalidArgument
-from vaults.markdown.edit.draft import Draft, Edited
+from vaults.markdown.edit.draft import EditDraft, EditedText
 from vaults.markdown.edit.line_endings import (
-    after_ending,
-    before_ending,
-    ends,
-    line_at,
+    count_endings,
+    is_line_start,
     line_end,
+    line_number_at,
     line_start,
-    starts_line,
+    skip_ending_after,
+    skip_ending_before,
 )
-from vaults.markdown.edit.list_items import columns, item_of
-from vaults.markdown.edit.outline import Mark, Outline, outline
+from vaults.markdown.edit.list_items import indent_columns, parse_item
+from vaults.markdown.edit.outline import HeadingMark, Outline, read_outline
 
 MAX_REGION = 4_000
 """Characters of the changed region that are given back."""
 
-MAX_TOUCHED = 100
+MAX_CHANGED_HEADINGS = 100
 """Splices that are looked at one by one; of more it is taken for granted that they may change the note's structure."""
 
 # What can open or close a fence, a comment, a heading or the frontmatter. Nothing else changes what other lines are.
-_STRUCTURE = re.compile(r"```|~~~|<|-->|%%|^[ \t>]*(?:-+|=+|\.\.\.|#.*)[ \t]*\r?$", re.MULTILINE)
+_STRUCTURAL = re.compile(r"```|~~~|<|-->|%%|^[ \t>]*(?:-+|=+|\.\.\.|#.*)[ \t]*\r?$", re.MULTILINE)
 
-_FILLED = re.compile(r"[^ \t\r\n]")
+_NONBLANK = re.compile(r"[^ \t\r\n]")
 
 
-def assemble(draft: Draft) -> Draft:
+def assemble_text(draft: EditDraft) -> EditDraft:
     """The new text: the old one between the splices, byte for byte, and theirs in their places."""
     parts, at = [], 0
     for splice in draft.splices:
@@ -43,67 +43,67 @@ def assemble(draft: Draft) -> Draft:
     return replace(draft, result="".join((*parts, draft.text[at:])))
 
 
-def guard(draft: Draft) -> Draft:
+def check_result(draft: EditDraft) -> EditDraft:
     """Look at the result. An edit that would change the frontmatter is refused whatever the guardrails say; what else
     it may have broken is a warning, or under ``strict`` ``InvalidArgument``."""
     if draft.result == draft.text:
         return replace(draft, warnings=(*draft.warnings, "Nothing changed: the note says this already."))
-    after = outline(draft.result) if _may_restructure(draft) else draft.outline
+    after = read_outline(draft.result) if _may_restructure(draft) else draft.outline
     if draft.result[: after.body_start].rstrip("\r\n") != draft.text[: draft.outline.body_start].rstrip("\r\n"):
         raise InvalidArgument(
             "content" if draft.is_block else "search",
             "would change where the note's frontmatter ends",
             hint=Advice(
-                way("frontmatter_update changes properties", "frontmatter_update"),
+                tool_clause("frontmatter_update changes properties", "frontmatter_update"),
                 "a '---' line can be written as '***'",
             ),
         )
     if draft.edit.guardrails == "off":
         return draft
-    broken = _broken(draft, after)
+    broken = _find_breakage(draft, after)
     if broken and draft.edit.guardrails == "strict":
         raise InvalidArgument("content" if draft.is_block else "search", "; ".join(broken))
-    warnings = (f"The edit {problem}." for problem in (*broken, *_left(draft)))
+    warnings = (f"The edit {problem}." for problem in (*broken, *_find_leftovers(draft)))
     return replace(draft, warnings=(*draft.warnings, *warnings))
 
 
-def _may_restructure(draft: Draft) -> bool:
+def _may_restructure(draft: EditDraft) -> bool:
     """Whether the lines that change, or the next one below with text, can mean something to the lines around them."""
-    if len(draft.splices) > MAX_TOUCHED:
+    if len(draft.splices) > MAX_CHANGED_HEADINGS:
         return True
     shift = 0
     for splice in draft.splices:
         start, end = splice.start + shift, splice.start + shift + len(splice.new)
         shift += len(splice.new) - (splice.end - splice.start)
-        if _STRUCTURE.search(_lines(draft.text, splice.start, splice.end)):
+        if _STRUCTURAL.search(_lines(draft.text, splice.start, splice.end)):
             return True
-        if _STRUCTURE.search(_lines(draft.result, start, end)):
+        if _STRUCTURAL.search(_lines(draft.result, start, end)):
             return True
     return False
 
 
 def _lines(text: str, start: int, end: int) -> str:
-    below = _FILLED.search(text, line_end(text, end, len(text)))
+    below = _NONBLANK.search(text, line_end(text, end, len(text)))
     return text[line_start(text, start) : line_end(text, below.start() if below else end, len(text))]
 
 
-def _broken(draft: Draft, after: Outline) -> list[str]:
+def _find_breakage(draft: EditDraft, after: Outline) -> list[str]:
     before, found = draft.outline, []
     if after.open_fence is not None and before.open_fence is None:
-        line = line_at(draft.result, after.open_fence)
+        line = line_number_at(draft.result, after.open_fence)
         found.append(f"leaves a code fence open (line {line}): all that follows is read as code")
     elif before.open_fence is not None and draft.splices[-1].start > before.open_fence:
-        line = line_at(draft.text, before.open_fence)
+        line = line_number_at(draft.text, before.open_fence)
         found.append(f"stands inside a code fence that is never closed (line {line})")
-    lost, gained = _moved(draft, after)
+    lost, gained = _find_changed_headings(draft, after)
     if lost and not found:
-        found.append(f"makes {len(lost)} of the note's other headings plain text or code: {_named(lost)}")
+        found.append(f"makes {len(lost)} of the note's other headings plain text or code: {_name_headings(lost)}")
     if gained:
-        found.append(f"makes {len(gained)} of the note's other lines headings: {_named(gained)}")
+        found.append(f"makes {len(gained)} of the note's other lines headings: {_name_headings(gained)}")
     return found
 
 
-def _moved(draft: Draft, after: Outline) -> tuple[list[Mark], list[Mark]]:
+def _find_changed_headings(draft: EditDraft, after: Outline) -> tuple[list[HeadingMark], list[HeadingMark]]:
     """Headings that no splice touches and that are none in the result, and the other way round."""
     if after is draft.outline:
         return [], []
@@ -111,14 +111,16 @@ def _moved(draft: Draft, after: Outline) -> tuple[list[Mark], list[Mark]]:
     for splice in draft.splices:
         spans.append((splice.start + shift, splice.start + shift + len(splice.new)))
         shift += len(splice.new) - (splice.end - splice.start)
-    before = _untouched(draft.outline.marks, [(splice.start, splice.end) for splice in draft.splices])
-    behind = _untouched(after.marks, spans)
+    before = _untouched_headings(draft.outline.marks, [(splice.start, splice.end) for splice in draft.splices])
+    behind = _untouched_headings(after.marks, spans)
     return [before[key] for key in before.keys() - behind.keys()], [
         behind[key] for key in behind.keys() - before.keys()
     ]
 
 
-def _untouched(marks: Sequence[Mark], spans: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Mark]:
+def _untouched_headings(
+    marks: Sequence[HeadingMark], spans: Sequence[tuple[int, int]]
+) -> dict[tuple[int, int], HeadingMark]:
     """Headings that no span touches, by the number of spans above and the distance from the last of them."""
     found, index, offset = {}, 0, 0
     for mark in marks:
@@ -129,11 +131,11 @@ def _untouched(marks: Sequence[Mark], spans: Sequence[tuple[int, int]]) -> dict[
     return found
 
 
-def _named(marks: Sequence[Mark]) -> str:
+def _name_headings(marks: Sequence[HeadingMark]) -> str:
     return ", ".join(f"'{mark.text}'" for mark in sorted(marks)[:3])
 
 
-def _left(draft: Draft) -> list[str]:
+def _find_leftovers(draft: EditDraft) -> list[str]:
     """What a removal left behind, or took along."""
     if draft.edit.action != "remove":
         return []
@@ -142,13 +144,15 @@ def _left(draft: Draft) -> list[str]:
         return [f"removed {len(gone) - 1} sub-sections too"] if len(gone) > 1 else []
     found = []
     if gone:
-        found.append(f"removed a heading ({_named(gone)}): what stood under it now belongs to the section above")
-    if any(_orphans(draft.text, splice.start, splice.end) for splice in draft.splices[:MAX_TOUCHED]):
+        found.append(
+            f"removed a heading ({_name_headings(gone)}): what stood under it now belongs to the section above"
+        )
+    if any(_find_orphans(draft.text, splice.start, splice.end) for splice in draft.splices[:MAX_CHANGED_HEADINGS]):
         found.append("removed a list item and left the lines that were indented below it")
     return found
 
 
-def _marks_within(draft: Draft) -> list[Mark]:
+def _marks_within(draft: EditDraft) -> list[HeadingMark]:
     marks, gone = draft.outline.marks, []
     for splice in draft.splices:
         index = bisect_left(marks, splice.start, key=lambda mark: mark.start)
@@ -158,34 +162,36 @@ def _marks_within(draft: Draft) -> list[Mark]:
     return gone
 
 
-def _orphans(text: str, start: int, end: int) -> bool:
-    last = line_start(text, before_ending(text, end))
-    item = item_of(text[max(start, last) : before_ending(text, end)])
+def _find_orphans(text: str, start: int, end: int) -> bool:
+    last = line_start(text, skip_ending_before(text, end))
+    item = parse_item(text[max(start, last) : skip_ending_before(text, end)])
     below = text[end : line_end(text, end, len(text))]
-    return item is not None and bool(below.strip()) and columns(below) > columns(item.indent)
+    return item is not None and bool(below.strip()) and indent_columns(below) > indent_columns(item.indent)
 
 
-def report(draft: Draft) -> Edited:
+def report_changes(draft: EditDraft) -> EditedText:
     """Which lines are new: from the first splice to the last."""
     text, warnings = draft.result, list(draft.warnings)
     if not draft.splices or text == draft.text:
-        line = line_at(text, draft.splices[0].start if draft.splices else draft.scope.body)
-        return Edited(text, line, line - 1, warnings, "")
+        line = line_number_at(text, draft.splices[0].start if draft.splices else draft.scope.body)
+        return EditedText(text, line, line - 1, warnings, "")
     first, last = draft.splices[0], draft.splices[-1]
     start, end = first.start, len(text) - (len(draft.text) - last.end)
     if start == end and _is_whole_lines(text, start, draft.text[first.start : last.end]):
-        line = line_at(text, start) + (not starts_line(text, start))
-        return Edited(text, line, line - 1, warnings, "")
-    if start < end and not starts_line(text, start) and draft.text[start : start + 1] in ("", "\r", "\n"):
-        start = after_ending(text, start)  # the line it goes in after is as it was
-    if start < end and starts_line(text, end) and (end == len(text) or starts_line(draft.text, last.end)):
-        end = before_ending(text, end)
-    number = line_at(text, start)
+        line = line_number_at(text, start) + (not is_line_start(text, start))
+        return EditedText(text, line, line - 1, warnings, "")
+    if start < end and not is_line_start(text, start) and draft.text[start : start + 1] in ("", "\r", "\n"):
+        start = skip_ending_after(text, start)  # the line it goes in after is as it was
+    if start < end and is_line_start(text, end) and (end == len(text) or is_line_start(draft.text, last.end)):
+        end = skip_ending_before(text, end)
+    number = line_number_at(text, start)
     region = text[line_start(text, start) : line_end(text, end, len(text))]
-    return Edited(text, number, number + ends(text, start, end), warnings, _shortened(region), _written(draft))
+    return EditedText(
+        text, number, number + count_endings(text, start, end), warnings, _shorten(region), _find_written(draft)
+    )
 
 
-def _written(draft: Draft) -> tuple[tuple[int, int], ...]:
+def _find_written(draft: EditDraft) -> tuple[tuple[int, int], ...]:
     shift, found = 0, []
     for splice in draft.splices:
         start = splice.start + shift
@@ -196,12 +202,12 @@ def _written(draft: Draft) -> tuple[tuple[int, int], ...]:
 
 def _is_whole_lines(text: str, at: int, removed: str) -> bool:
     """Whether what was removed at ``at`` left no part of a line behind."""
-    if starts_line(text, at):
+    if is_line_start(text, at):
         return at == len(text) or removed[-1:] in ("\r", "\n")
     return at == len(text) and removed[:1] in ("\r", "\n")
 
 
-def _shortened(region: str) -> str:
+def _shorten(region: str) -> str:
     if len(region) <= MAX_REGION:
         return region
     half = MAX_REGION // 2

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from vaults.errors import InvalidArgument, NotFound
 from vaults.markdown import sections
-from vaults.markdown.edit.draft import Draft, Scope
-from vaults.markdown.edit.outline import outline
+from vaults.markdown.edit.draft import EditDraft, EditScope
+from vaults.markdown.edit.outline import read_outline
 
 NEW_LEVEL = 2
 """Of a section that is made, where the caller's wording does not say."""
@@ -18,42 +18,42 @@ _LEVEL = re.compile(r"[ \t]*(#{1,6})[ \t]+(?=\S)")
 _PATH = " > "
 
 
-def locate(draft: Draft) -> Draft:
+def locate_section(draft: EditDraft) -> EditDraft:
     """Find the section. Raises ``NotFound`` with the headings that come closest, ``InvalidArgument`` where more than
     one fits: an edit of the wrong one would be worse than a question back."""
-    found = outline(draft.text)
-    whole = Scope(0, found.body_start, found.body_start, len(draft.text), len(draft.text))
+    found = read_outline(draft.text)
+    whole = EditScope(0, found.body_start, found.body_start, len(draft.text), len(draft.text))
     draft = replace(draft, outline=found, scope=whole)
     wanted = draft.edit.section
     if wanted is None:
         return draft
     try:
-        return replace(draft, scope=_scope(draft, _index(draft, wanted)))
+        return replace(draft, scope=_scope_of(draft, _find_heading(draft, wanted)))
     except NotFound:
         if draft.edit.action != "add" or not draft.edit.create_section:
             raise
-    return _to_be_made(draft, wanted)
+    return _plan_section(draft, wanted)
 
 
-def _index(draft: Draft, wanted: str) -> int:
+def _find_heading(draft: EditDraft, wanted: str) -> int:
     """The index of the heading meant."""
     marks, name = draft.outline.marks, wanted.strip()
     named = [index for index, mark in enumerate(marks) if mark.text == name]
     if len(named) == 1:
         return named[0]  # what `find_one` would say first of all, without a value for every heading of the note
-    start = sections.find_one(draft.text, draft.outline.note(draft.text), wanted).start
+    start = sections.find_only_section(draft.text, draft.outline.note(draft.text), wanted).start
     return next(index for index, mark in enumerate(marks) if mark.start == start)
 
 
-def _scope(draft: Draft, index: int) -> Scope:
+def _scope_of(draft: EditDraft, index: int) -> EditScope:
     marks, size = draft.outline.marks, len(draft.text)
     mark = marks[index]
     own_end = marks[index + 1].start if index + 1 < len(marks) else size
     end = next((below.start for below in marks[index + 1 :] if below.level <= mark.level), size)
-    return Scope(mark.level, mark.start, mark.end, own_end, end, mark.text)
+    return EditScope(mark.level, mark.start, mark.end, own_end, end, mark.text)
 
 
-def _to_be_made(draft: Draft, wanted: str) -> Draft:
+def _plan_section(draft: EditDraft, wanted: str) -> EditDraft:
     """The draft with the heading to write, and where: in the parent the caller names, else at the end of the note."""
     above, _, own = wanted.rpartition(_PATH)
     hashes = _LEVEL.match(own)
@@ -61,7 +61,7 @@ def _to_be_made(draft: Draft, wanted: str) -> Draft:
     if not title or "\n" in title or "\r" in title:
         raise InvalidArgument("section", "is no heading that could be made: it needs text, all on one line")
     if above:
-        draft = replace(draft, scope=_scope(draft, _index(draft, above)))
+        draft = replace(draft, scope=_scope_of(draft, _find_heading(draft, above)))
     level = len(hashes[1]) if hashes else min(draft.scope.level + 1, 6) if above else NEW_LEVEL
     if above and level <= draft.scope.level:
         raise InvalidArgument(

@@ -1,7 +1,7 @@
 """Finding the text an edit names, by its wording or by a pattern. Pure, linear in the text.
 
 Searches see ``\\n`` for every line ending, so a search of several lines also finds them in a note that ends its lines
-otherwise; ``placed`` leads back to offsets of the note.
+otherwise; ``to_note_offsets`` leads back to offsets of the note.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from itertools import islice
 from typing import Any
 
 from vaults.errors import InvalidArgument, TooLarge
-from vaults.markdown.edit.diagnosis import not_found
-from vaults.markdown.edit.draft import Draft
-from vaults.markdown.edit.line_endings import line_at, original, unified
+from vaults.markdown.edit.diagnosis import explain_no_match
+from vaults.markdown.edit.draft import EditDraft
+from vaults.markdown.edit.line_endings import line_number_at, to_lf, to_original_offsets
 
 MAX_MATCHES = 100_000
 """More of them are a mistake in the pattern, and would cost memory by the hundred megabytes."""
@@ -43,7 +43,7 @@ _REFERENCE = re.compile(r"\\([0-9\\])")
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class TextMatch:
     """Offsets into the unified text of the scope; ``groups`` starts with the whole match."""
 
     start: int
@@ -51,44 +51,44 @@ class Match:
     groups: tuple[str, ...]
 
 
-def search(draft: Draft) -> tuple[Draft, list[Match]]:
+def find_text_matches(draft: EditDraft) -> tuple[EditDraft, list[TextMatch]]:
     """The matches the edit is about, one unless it asks for all. Raises ``NotFound`` with what comes closest;
     under ``strict`` ``InvalidArgument`` where it asks for the first and there are more."""
     scope, edit = draft.scope, draft.edit
-    text = unified(draft.text[scope.body : scope.end])
-    found = _literal(text, _needle(draft)) if edit.pattern is None else _by_pattern(text, edit.pattern)
+    text = to_lf(draft.text[scope.body : scope.end])
+    found = _find_literal(text, _needle(draft)) if edit.pattern is None else _find_pattern(text, edit.pattern)
     most = MAX_COUNTED if edit.occurrence == "first" else MAX_MATCHES
     matches = list(islice(found, most + 1))
     if not matches:
-        raise not_found(draft)
+        raise explain_no_match(draft)
     if edit.occurrence == "first":
-        return _with_doubt(draft, text, matches), matches[:1]
+        return _warn_if_ambiguous(draft, text, matches), matches[:1]
     if len(matches) > most:
         raise InvalidArgument("pattern" if edit.pattern else "search", f"matches more than {most:,} times")
     return draft, matches if edit.occurrence == "all" else matches[-1:]
 
 
-def _needle(draft: Draft) -> str:
-    needle = unified(draft.edit.search or "")
+def _needle(draft: EditDraft) -> str:
+    needle = to_lf(draft.edit.search or "")
     # Lines are removed whole: the ending a caller wrote along says nothing of the lines before and after.
     return needle.strip("\n") if draft.edit.action == "remove" else needle
 
 
-def _literal(text: str, needle: str) -> Iterator[Match]:
+def _find_literal(text: str, needle: str) -> Iterator[TextMatch]:
     at = text.find(needle)
     while at >= 0:
-        yield Match(at, at + len(needle), (needle,))
+        yield TextMatch(at, at + len(needle), (needle,))
         at = text.find(needle, at + len(needle))
 
 
-def _by_pattern(text: str, pattern: str) -> Iterator[Match]:
-    compiled = _compiled(pattern)
+def _find_pattern(text: str, pattern: str) -> Iterator[TextMatch]:
+    compiled = _compile(pattern)
     for found in compiled.finditer(text):
         groups = tuple(found.group(index) or "" for index in range(compiled.groups + 1))
-        yield Match(found.start(), found.end(), groups)
+        yield TextMatch(found.start(), found.end(), groups)
 
 
-def _compiled(pattern: str) -> Any:
+def _compile(pattern: str) -> Any:
     import re2
 
     if len(pattern) > MAX_PATTERN:
@@ -106,10 +106,10 @@ def _compiled(pattern: str) -> Any:
     )
 
 
-def _with_doubt(draft: Draft, text: str, matches: Sequence[Match]) -> Draft:
+def _warn_if_ambiguous(draft: EditDraft, text: str, matches: Sequence[TextMatch]) -> EditDraft:
     if len(matches) == 1 or draft.edit.guardrails == "off":
         return draft
-    lines, at, line = [], 0, line_at(draft.text, draft.scope.body)
+    lines, at, line = [], 0, line_number_at(draft.text, draft.scope.body)
     for match in matches[:MAX_SHOWN]:
         line += text.count("\n", at, match.start)
         at = match.start
@@ -124,13 +124,13 @@ def _with_doubt(draft: Draft, text: str, matches: Sequence[Match]) -> Draft:
     return replace(draft, warnings=(*draft.warnings, warning))
 
 
-def whole_lines(draft: Draft, matches: Sequence[Match]) -> list[tuple[int, int]]:
+def to_whole_lines(draft: EditDraft, matches: Sequence[TextMatch]) -> list[tuple[int, int]]:
     """The lines that the matches touch, endings included; lines that follow each other are one span."""
-    text = unified(draft.text[draft.scope.body : draft.scope.end])
+    text = to_lf(draft.text[draft.scope.body : draft.scope.end])
     spans: list[tuple[int, int]] = []
     done = 0  # the end of the last span: a start of a line, so no look back goes further
     for match in matches:
-        start, end = _trimmed(match)
+        start, end = _trim(match)
         if end < done or (spans and start < done and end <= done):
             continue
         start = max(text.rfind("\n", done, start) + 1, done)
@@ -143,26 +143,26 @@ def whole_lines(draft: Draft, matches: Sequence[Match]) -> list[tuple[int, int]]
     return spans
 
 
-def _trimmed(match: Match) -> tuple[int, int]:
+def _trim(match: TextMatch) -> tuple[int, int]:
     """Without the line endings a match begins with: they belong to the line before, which it does not touch."""
     whole = match.groups[0]
     lead = len(whole) - len(whole.lstrip("\n"))
     return match.start + (lead if lead < len(whole) else min(lead, 1)), match.end
 
 
-def placed(draft: Draft, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def to_note_offsets(draft: EditDraft, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Spans of the unified scope as offsets of the note."""
     scope = draft.scope
     flat = [offset for span in spans for offset in span]
     if "\r" in draft.text:
-        flat = original(draft.text[scope.body : scope.end], flat)
+        flat = to_original_offsets(draft.text[scope.body : scope.end], flat)
     flat = [offset + scope.body for offset in flat]
     return list(zip(flat[::2], flat[1::2], strict=True))
 
 
-def replacements(draft: Draft, matches: Sequence[Match]) -> list[str]:
+def render_replacements(draft: EditDraft, matches: Sequence[TextMatch]) -> list[str]:
     """What each match becomes. Raises ``TooLarge`` before it would fill the memory."""
-    parts = _template(draft, matches[0])
+    parts = _parse_replacement(draft, matches[0])
     texts, size = [], 0
     for match in matches:
         text = "".join(part if isinstance(part, str) else match.groups[part] for part in parts)
@@ -173,7 +173,7 @@ def replacements(draft: Draft, matches: Sequence[Match]) -> list[str]:
     return texts
 
 
-def _template(draft: Draft, match: Match) -> list[str | int]:
+def _parse_replacement(draft: EditDraft, match: TextMatch) -> list[str | int]:
     """The replacement's text and the numbers of the groups in it."""
     if draft.edit.pattern is None:
         return [draft.content]

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vaults.errors import InvalidArgument, TooLarge
-from vaults.markdown.encoding import dominant_newline, unified
-from vaults.markdown.frontmatter.entries import Entry, Style, entries, refused
-from vaults.markdown.frontmatter.parser import MAX_CHARACTERS, fenced, load
-from vaults.markdown.frontmatter.yaml_writer import block, canonical, checked, entry_lines, written_key
+from vaults.markdown.encoding import dominant_newline, to_lf_same_length
+from vaults.markdown.frontmatter.entries import PropertyEntry, ValueStyle, find_entries, not_editable
+from vaults.markdown.frontmatter.parser import MAX_CHARACTERS, find_body_start, parse_frontmatter
+from vaults.markdown.frontmatter.yaml_writer import check_property, render_block, render_entry, render_key, to_canonical
 
 MAX_KEYS = 100
 """Keys one call may set or unset."""
@@ -26,7 +26,7 @@ _INDENTED_COMMENT = re.compile(r"(?:[ \t]*\n)*[ \t]+#")
 
 
 @dataclass(frozen=True, slots=True)
-class Inner:
+class FrontmatterSpan:
     """Offsets in the note: after the opening line, before the closing line, after it."""
 
     inner: int
@@ -34,7 +34,7 @@ class Inner:
     body: int
 
 
-def updated(
+def update_properties(
     text: str,
     set: Mapping[str, Any],  # noqa: A002 - as the tool's argument is named
     unset: Sequence[str] = (),
@@ -48,21 +48,23 @@ def updated(
     for values YAML cannot hold, ``Conflict`` for frontmatter that cannot be edited safely, ``TooLarge``.
     """
     _check_request(set, unset)
-    found = inner_of(text)
-    old = values_of(text, found)
+    found = find_frontmatter(text)
+    old = read_properties(text, found)
     warnings = [f"{key!r} was not there." for key in unset if key not in old]
     if only_if_missing:
         warnings += [f"{key!r} was there and was kept." for key in set if key in old]
         set = {key: value for key, value in set.items() if key not in old}  # noqa: A001
-    changes = {key: value for key, value in set.items() if key not in old or canonical(old[key]) != canonical(value)}
+    changes = {
+        key: value for key, value in set.items() if key not in old or to_canonical(old[key]) != to_canonical(value)
+    }
     gone = [key for key in unset if key in old]
     if not changes and not gone:
         return text, warnings
-    warnings += _namesakes(changes, old, gone)
-    new = _rewritten(text, found, changes, gone, old) if found else _with_block(text, changes)
+    warnings += _warn_of_namesakes(changes, old, gone)
+    new = _rewrite(text, found, changes, gone, old) if found else _add_frontmatter(text, changes)
     wanted = {key: value for key, value in (old | changes).items() if key not in gone}
-    if canonical(values_of(new, inner_of(new))) != canonical(wanted):
-        raise refused("other values would change with it")
+    if to_canonical(read_properties(new, find_frontmatter(new))) != to_canonical(wanted):
+        raise not_editable("other values would change with it")
     return new, warnings
 
 
@@ -70,55 +72,57 @@ def _check_request(set_: Mapping[str, Any], unset: Sequence[str]) -> None:
     if len(set_) + len(unset) > MAX_KEYS:
         raise InvalidArgument("set", f"and unset may name {MAX_KEYS} keys at most")
     for key, value in set_.items():
-        checked(key, value)
+        check_property(key, value)
     if both := [key for key in unset if key in set_]:
         raise InvalidArgument("unset", f"names {both[0]!r}, which is set as well")
 
 
-def inner_of(text: str) -> Inner | None:
+def find_frontmatter(text: str) -> FrontmatterSpan | None:
     """Where the lines between the marks stand; None in a note without frontmatter."""
-    view = unified(text)
-    body = fenced(text, f"\n{view}\n")
+    view = to_lf_same_length(text)
+    body = find_body_start(text, f"\n{view}\n")
     if not body:
         return None
-    return Inner(view.index("\n") + 1, view.rindex("\n", 0, body - 1) + 1, body)
+    return FrontmatterSpan(view.index("\n") + 1, view.rindex("\n", 0, body - 1) + 1, body)
 
 
-def values_of(text: str, found: Inner | None) -> dict[str, Any]:
+def read_properties(text: str, found: FrontmatterSpan | None) -> dict[str, Any]:
     """What those lines say. Raises ``Conflict`` where that cannot be told for sure."""
     if found is None:
         return {}
-    loaded = load(text[: found.body])
+    loaded = parse_frontmatter(text[: found.body])
     if loaded.error:
-        raise refused(loaded.error)
+        raise not_editable(loaded.error)
     return loaded.values
 
 
-def _namesakes(changes: Mapping[str, Any], old: Mapping[str, Any], gone: Sequence[str]) -> list[str]:
+def _warn_of_namesakes(changes: Mapping[str, Any], old: Mapping[str, Any], gone: Sequence[str]) -> list[str]:
     """An agent that writes ``Tags`` where the note has ``tags`` should hear of it."""
     spelt = {key.casefold(): key for key in old if key not in gone}
     pairs = [(key, spelt.get(key.casefold(), key)) for key in changes if key not in old]
     return [f"{key!r} was added beside {other!r}." for key, other in pairs if key != other]
 
 
-def _with_block(text: str, changes: Mapping[str, Any]) -> str:
+def _add_frontmatter(text: str, changes: Mapping[str, Any]) -> str:
     newline = "\n" if text.startswith("\n") else dominant_newline(text)  # a \r before that \n would become one with it
-    return f"---{newline}{_appended('', changes, Style(), newline)}---{newline}{text}"
+    return f"---{newline}{_render_entries('', changes, ValueStyle(), newline)}---{newline}{text}"
 
 
-def _appended(indent: str, values: Mapping[str, Any], style: Style, newline: str) -> str:
+def _render_entries(indent: str, values: Mapping[str, Any], style: ValueStyle, newline: str) -> str:
     lines = [
-        line for key, value in values.items() for line in entry_lines(f"{indent}{written_key(key)}:", value, style)
+        line for key, value in values.items() for line in render_entry(f"{indent}{render_key(key)}:", value, style)
     ]
     return "".join(line + newline for line in lines)
 
 
-def _rewritten(text: str, found: Inner, changes: Mapping[str, Any], gone: Sequence[str], old: Mapping[str, Any]) -> str:
+def _rewrite(
+    text: str, found: FrontmatterSpan, changes: Mapping[str, Any], gone: Sequence[str], old: Mapping[str, Any]
+) -> str:
     inner = text[found.inner : found.close]
-    present = entries(inner)
+    present = find_entries(inner)
     if sorted(entry.name for entry in present) != sorted(old):
-        raise refused("its keys are not told apart the same way by all readers")
-    habit = _habit(present)
+        raise not_editable("its keys are not told apart the same way by all readers")
+    habit = _usual_style(present)
     parts, at = [], 0
     for entry in present:
         if entry.name not in changes and entry.name not in gone:
@@ -126,45 +130,45 @@ def _rewritten(text: str, found: Inner, changes: Mapping[str, Any], gone: Sequen
         parts.append(inner[at : entry.start])
         at = entry.end
         if entry.name in changes:
-            parts.append(_changed(inner, entry, old[entry.name], changes[entry.name], habit))
+            parts.append(_rewrite_entry(inner, entry, old[entry.name], changes[entry.name], habit))
     parts.append(inner[at:])
-    indent = _indent(inner, present[0]) if present else ""
+    indent = _indent_of(inner, present[0]) if present else ""
     added = {key: value for key, value in changes.items() if key not in old}
-    parts.append(_appended(indent, added, habit, _line_ending(text, 0)))
-    return _assembled(text, found, "".join(parts))
+    parts.append(_render_entries(indent, added, habit, _line_ending(text, 0)))
+    return _join_parts(text, found, "".join(parts))
 
 
-def _habit(present: Sequence[Entry]) -> Style:
+def _usual_style(present: Sequence[PropertyEntry]) -> ValueStyle:
     """How the block writes its lists, for those it does not have yet. Text starts out plain."""
     styles = [entry.style for entry in present if entry.style and (entry.items or entry.style.flow)]
-    return replace(styles[0], quote="") if styles else Style()
+    return replace(styles[0], quote="") if styles else ValueStyle()
 
 
-def _assembled(text: str, found: Inner, inner: str) -> str:
+def _join_parts(text: str, found: FrontmatterSpan, inner: str) -> str:
     if len(inner) > MAX_CHARACTERS:
         raise TooLarge(f"The frontmatter would have more than {MAX_CHARACTERS} characters.")
     body = text[found.body :]
-    if not inner.strip() and inner_of(body) is None:  # a second block would become the first
+    if not inner.strip() and find_frontmatter(body) is None:  # a second block would become the first
         return body
     return text[: found.inner] + inner + text[found.close :]
 
 
-def _changed(inner: str, entry: Entry, old: Any, new: Any, habit: Style) -> str:
+def _rewrite_entry(inner: str, entry: PropertyEntry, old: Any, new: Any, habit: ValueStyle) -> str:
     """The lines of an entry with its new value."""
     newline = _line_ending(inner, entry.start)
     if entry.items and isinstance(new, list) and new:
-        return _relisted(inner, entry, old, new, newline)
+        return _rewrite_list(inner, entry, old, new, newline)
     style = entry.style or replace(habit, quote=entry.quote)
-    if isinstance(new, str) and not style.quote and _INDENTED_COMMENT.match(unified(inner[entry.end :])):
+    if isinstance(new, str) and not style.quote and _INDENTED_COMMENT.match(to_lf_same_length(inner[entry.end :])):
         style = replace(style, quote='"')  # text on lines of its own would take the comment in
-    head = entry.head or f"{_indent(inner, entry)}{written_key(entry.name)}:"
-    first, *below = entry_lines(head, new, style, entry.gap)
+    head = entry.head or f"{_indent_of(inner, entry)}{render_key(entry.name)}:"
+    first, *below = render_entry(head, new, style, entry.gap)
     return newline.join([first + entry.comment, *below]) + newline
 
 
-def _relisted(inner: str, entry: Entry, old: Sequence[Any], new: Sequence[Any], newline: str) -> str:
+def _rewrite_list(inner: str, entry: PropertyEntry, old: Sequence[Any], new: Sequence[Any], newline: str) -> str:
     """A list with a line for each item: those that stay at its beginning and its end keep their lines."""
-    was, now = [canonical(item) for item in old], [canonical(item) for item in new]
+    was, now = [to_canonical(item) for item in old], [to_canonical(item) for item in new]
     shorter = min(len(was), len(now))
     head = next((n for n in range(shorter) if was[n] != now[n]), shorter)
     tail = next((n for n in range(shorter - head) if was[-1 - n] != now[-1 - n]), shorter - head)
@@ -173,11 +177,11 @@ def _relisted(inner: str, entry: Entry, old: Sequence[Any], new: Sequence[Any], 
     start = entry.items[head][0] if head < len(was) else entry.end
     end = entry.items[len(was) - tail][0] if tail else entry.end
     middle = new[head : len(now) - tail]
-    lines = block(middle, entry.style or Style(), inner[first:dash]) if middle else []
+    lines = render_block(middle, entry.style or ValueStyle(), inner[first:dash]) if middle else []
     return inner[entry.start : start] + "".join(line + newline for line in lines) + inner[end : entry.end]
 
 
-def _indent(inner: str, entry: Entry) -> str:
+def _indent_of(inner: str, entry: PropertyEntry) -> str:
     line = inner[entry.start : entry.end]
     return line[: len(line) - len(line.lstrip(" "))]
 

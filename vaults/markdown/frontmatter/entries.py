@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from vaults.advice import Advice, way
+from vaults.advice import Advice, tool_clause
 from vaults.errors import Conflict
-from vaults.markdown.encoding import unified
-from vaults.markdown.frontmatter.parser import plain
+from vaults.markdown.encoding import to_lf_same_length
+from vaults.markdown.frontmatter.parser import parse_scalar
 
 REFUSAL = "The frontmatter of this note cannot be edited by key"
 BY_HAND = Advice(
     "nothing was changed",
-    way(
+    tool_clause(
         "read the note whole, correct the lines between the --- marks, and write it back with note_write, mode"
         " overwrite, and its etag",
         "note_write",
@@ -36,7 +36,7 @@ _BLANKS = re.compile(r"[ \t]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Style:
+class ValueStyle:
     """How a value is written, for another to be written like it."""
 
     quote: str = ""
@@ -50,7 +50,7 @@ class Style:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PropertyEntry:
     """A key and its lines ``[start, end)``. Comment and blank lines around a value are nobody's: they stay."""
 
     name: str
@@ -61,7 +61,7 @@ class Entry:
     gap: str
     comment: str
     """At the end of the key's line or of the value's, with the blanks before it."""
-    style: Style | None
+    style: ValueStyle | None
     """None when the value is no list or mapping, or an empty one: it shows no habit beside its quotes."""
     quote: str
     items: tuple[tuple[int, int], ...]
@@ -69,7 +69,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Scalar:
+class ScalarSpan:
     """A value that holds no others, as it is written at ``[start, end)``. ``value``: its text, or what a plain one
     stands for; ``flow``: it stands between brackets."""
 
@@ -80,16 +80,16 @@ class Scalar:
     flow: bool
 
 
-def entries(inner: str) -> list[Entry]:
+def find_entries(inner: str) -> list[PropertyEntry]:
     """The keys of the block in order. Raises ``Conflict`` when it is no plain mapping with a line for each key."""
-    view = unified(inner)
+    view = to_lf_same_length(inner)
     return [_entry(view, key, value) for key, value in _pairs(inner)]
 
 
-def scalars(inner: str, name: str) -> list[Scalar] | None:
+def find_scalars(inner: str, name: str) -> list[ScalarSpan] | None:
     """The value of a key, or the plain items of its list; an item that is not there is none. None where some of it is
     block text, or its type is written before it: then it can only be written anew. Raises ``Conflict`` as
-    ``entries``."""
+    ``find_entries``."""
     value = next((value for key, value in _pairs(inner) if key.value == name), None)
     if value is None or type(value).__name__ == "MappingNode":
         return []
@@ -101,37 +101,37 @@ def scalars(inner: str, name: str) -> list[Scalar] | None:
             continue
         if node.style in _BLOCK_TEXT or inner[start] == "!":
             return None
-        quote = _quote(node)
-        found.append(Scalar(start, end, node.value if quote else plain(node.value), quote, flow))
+        quote = _quote_of(node)
+        found.append(ScalarSpan(start, end, node.value if quote else parse_scalar(node.value), quote, flow))
     return found
 
 
 def _pairs(inner: str) -> list[tuple[Any, Any]]:
     """Nodes of the keys and their values."""
-    root = _composed(inner)
+    root = _compose(inner)
     if root is None:
         return []
     if type(root).__name__ != "MappingNode" or root.flow_style:
-        raise refused("it is not written as one `key: value` a line")
+        raise not_editable("it is not written as one `key: value` a line")
     if any(node.anchor for node in _nodes(root)):
-        raise refused("it holds an anchor (`&name`)")
+        raise not_editable("it holds an anchor (`&name`)")
     if any(isinstance(key.value, list) for key, _ in root.value):
-        raise refused("it holds a key that is no plain word")
+        raise not_editable("it holds a key that is no plain word")
     return list(root.value)
 
 
-def refused(reason: str) -> Conflict:
+def not_editable(reason: str) -> Conflict:
     return Conflict(f"{REFUSAL}: {reason}", hint=BY_HAND)
 
 
-def _composed(inner: str) -> Any:
+def _compose(inner: str) -> Any:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
     try:
         return YAML(typ="safe", pure=True).compose(inner)
     except (YAMLError, ValueError, RecursionError):
-        raise refused("it is no valid YAML") from None
+        raise not_editable("it is no valid YAML") from None
 
 
 def _nodes(node: Any) -> Iterator[Any]:
@@ -143,11 +143,11 @@ def _nodes(node: Any) -> Iterator[Any]:
             waiting += [part for entry in node.value for part in (entry if isinstance(entry, tuple) else (entry,))]
 
 
-def _entry(view: str, key: Any, value: Any) -> Entry:
+def _entry(view: str, key: Any, value: Any) -> PropertyEntry:
     start = view.rfind("\n", 0, key.start_mark.index) + 1
     colon = _blanks(view, key.end_mark.index)
     if view[start : key.start_mark.index].strip(" ") or view[colon] != ":":  # the `? key` form
-        return Entry(
+        return PropertyEntry(
             key.value, start, _line_end(view, _last(view, value, key.end_mark.index)), "", " ", "", None, "", ()
         )
     colon += 1
@@ -156,18 +156,18 @@ def _entry(view: str, key: Any, value: Any) -> Entry:
         last = colon
     rest = _REST.match(view, colon if below else last)
     if rest is None:
-        raise refused(f"the line of {key.value[:64]!r} holds more than its value")
+        raise not_editable(f"the line of {key.value[:64]!r} holds more than its value")
     before = "" if below else view[colon : value.start_mark.index]
-    return Entry(
+    return PropertyEntry(
         name=key.value,
         start=start,
         end=_line_end(view, last),
         head=view[start:colon],
         gap=before if before and not before.strip(" \t") else " ",
         comment=rest[1] or before.partition("\n")[0].rstrip(),
-        style=_style(view, key.start_mark.index - start, value),
-        quote=_quote(value),
-        items=_items(view, value),
+        style=_style_of(view, key.start_mark.index - start, value),
+        quote=_quote_of(value),
+        items=_find_items(view, value),
     )
 
 
@@ -204,7 +204,7 @@ def _line_end(view: str, at: int) -> int:
     return found + 1 if found >= 0 else len(view)
 
 
-def _items(view: str, value: Any) -> tuple[tuple[int, int], ...]:
+def _find_items(view: str, value: Any) -> tuple[tuple[int, int], ...]:
     """The lines of each item; comments above an item are its own, but for those above the first."""
     at = value.start_mark.index
     if type(value).__name__ != "SequenceNode" or view[at] != "-":
@@ -217,19 +217,19 @@ def _items(view: str, value: Any) -> tuple[tuple[int, int], ...]:
     return tuple(spans)
 
 
-def _style(view: str, column: int, value: Any) -> Style | None:
+def _style_of(view: str, column: int, value: Any) -> ValueStyle | None:
     """``column`` is where the key starts."""
     at = value.start_mark.index
     if not isinstance(value.value, list) or not value.value or view[at] == "!":
         return None
     if value.flow_style:
-        return Style(quote=_quote(value), flow=True)
+        return ValueStyle(quote=_quote_of(value), flow=True)
     gap = _blanks(view, at + 1) - at - 1 if view[at] == "-" else 1
     step = at - view.rfind("\n", 0, at) - 1 - column
-    return Style(quote=_quote(value), step=max(step, 0), gap=" " * gap if 0 < gap < 8 else " ")
+    return ValueStyle(quote=_quote_of(value), step=max(step, 0), gap=" " * gap if 0 < gap < 8 else " ")
 
 
-def _quote(node: Any) -> str:
+def _quote_of(node: Any) -> str:
     """The quotes of a text, of a list's first item, of a mapping's first value."""
     while isinstance(node.value, list) and node.value:
         first = node.value[0]

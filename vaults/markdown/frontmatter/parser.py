@@ -34,14 +34,14 @@ _LINE = re.compile(rf"(?:([A-Za-z_][A-Za-z0-9_-]*+):|( *)-)(?: +({_VALUE}))? *\n
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class ParsedFrontmatter:
     """``error`` without values: it could not be read. Both: a key stands there twice, and the last one counts."""
 
     values: dict[str, Any] = field(default_factory=dict)
     error: str | None = None
 
 
-def fenced(text: str, lines: str) -> int:
+def find_body_start(text: str, lines: str) -> int:
     r"""Where the body starts: behind the block from ``---`` in the first line to ``---`` or ``...``; 0 without.
 
     ``lines`` is ``text`` with a ``\n`` in front and one behind, and ``\n`` for every line ending.
@@ -52,23 +52,23 @@ def fenced(text: str, lines: str) -> int:
     return min(close.end(), len(text)) if close else 0
 
 
-def load(block: str) -> Loaded:
+def parse_frontmatter(block: str) -> ParsedFrontmatter:
     """The values of a block, fences included. Never raises."""
     if "\r" in block:
         block = block.replace("\r\n", "\n").replace("\r", "\n")
     inner = block[block.find("\n") + 1 :].rstrip("\n")
     inner = inner[: inner.rfind("\n") + 1]
     if len(inner) > MAX_CHARACTERS:
-        return Loaded(error=f"longer than {MAX_CHARACTERS} characters")
-    values = _simple(inner)
+        return ParsedFrontmatter(error=f"longer than {MAX_CHARACTERS} characters")
+    values = _parse_flat(inner)
     if values is not None:
-        return Loaded(values)
+        return ParsedFrontmatter(values)
     from vaults.markdown.frontmatter.yaml_reader import load_yaml
 
     return load_yaml(inner)
 
 
-def plain(text: str) -> Any:
+def parse_scalar(text: str) -> Any:
     """What an unquoted scalar stands for."""
     if text in _WORDS:
         return _WORDS[text]
@@ -80,7 +80,7 @@ def plain(text: str) -> Any:
     return text
 
 
-def _simple(inner: str) -> dict[str, Any] | None:
+def _parse_flat(inner: str) -> dict[str, Any] | None:
     """The values of a flat block, or None: what they are is then for YAML to say."""
     values: dict[str, Any] = {}
     key, indent, at = None, -1, 0
@@ -93,22 +93,22 @@ def _simple(inner: str) -> dict[str, Any] | None:
             key, indent = found[1], -1 if found[3] is None else -2  # -2: has its value, takes no items
             if key in values:
                 return None
-            values[key] = _value(found[3])
+            values[key] = _parse_value(found[3])
         elif key is None or indent not in (-1, len(found[2])):
             return None
         elif indent == -1:
-            values[key], indent = [_value(found[3])], len(found[2])
+            values[key], indent = [_parse_value(found[3])], len(found[2])
         else:
-            values[key].append(_value(found[3]))
+            values[key].append(_parse_value(found[3]))
     return values
 
 
-def _value(written: str | None) -> Any:
+def _parse_value(written: str | None) -> Any:
     if written is None:
         return None
     if written[0] == '"':
         return written[1:-1]
     if written[0] == "[":
         inside = written[1:-1].strip(" ")
-        return [plain(word.strip(" ")) for word in inside.split(",")] if inside else []
-    return plain(written.rstrip(" "))
+        return [parse_scalar(word.strip(" ")) for word in inside.split(",")] if inside else []
+    return parse_scalar(written.rstrip(" "))

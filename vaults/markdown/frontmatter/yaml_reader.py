@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from vaults.markdown.frontmatter.parser import MAX_DEPTH, Loaded, plain
+from vaults.markdown.frontmatter.parser import MAX_DEPTH, ParsedFrontmatter, parse_scalar
 
 _SAFE_TAGS = {
     f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "timestamp", "seq", "map")
@@ -13,7 +13,7 @@ _SAFE_TAGS = {
 _TEXT = "tag:yaml.org,2002:str"
 
 
-class _Refused(ValueError):
+class _UnsupportedYaml(ValueError):
     """A construct the bounds forbid, with the line it stands on, from 0."""
 
     def __init__(self, reason: str, line: int) -> None:
@@ -22,7 +22,7 @@ class _Refused(ValueError):
         self.line = line
 
 
-def load_yaml(inner: str, first_line: int = 2) -> Loaded:
+def load_yaml(inner: str, first_line: int = 2) -> ParsedFrontmatter:
     """The values of some lines of YAML, which start on ``first_line`` of their file: those of a note's block on its
     second. Never raises."""
     import yaml
@@ -30,23 +30,23 @@ def load_yaml(inner: str, first_line: int = 2) -> Loaded:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     repeated: list[str] = []
     try:
-        value = _document(yaml.parse(inner, Loader=loader), repeated)
-    except _Refused as error:
-        return Loaded(error=f"line {error.line + first_line}: {error.reason}")
+        value = _read_document(yaml.parse(inner, Loader=loader), repeated)
+    except _UnsupportedYaml as error:
+        return ParsedFrontmatter(error=f"line {error.line + first_line}: {error.reason}")
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + first_line}: " if mark is not None else ""
-        return Loaded(error=f"{where}{error.problem or 'no valid YAML'}")
+        return ParsedFrontmatter(error=f"{where}{error.problem or 'no valid YAML'}")
     except (yaml.YAMLError, ValueError, RecursionError):
-        return Loaded(error="no valid YAML")
+        return ParsedFrontmatter(error="no valid YAML")
     if value is None:
-        return Loaded()
+        return ParsedFrontmatter()
     if not isinstance(value, dict):
-        return Loaded(error="no `key: value` lines")
-    return Loaded(value, f"repeated: {', '.join(repeated)}; the last one counts" if repeated else None)
+        return ParsedFrontmatter(error="no `key: value` lines")
+    return ParsedFrontmatter(value, f"repeated: {', '.join(repeated)}; the last one counts" if repeated else None)
 
 
-def _document(events: Iterator[Any], repeated: list[str]) -> Any:
+def _read_document(events: Iterator[Any], repeated: list[str]) -> Any:
     name = ""
     value: Any = None
     seen = 0
@@ -57,52 +57,52 @@ def _document(events: Iterator[Any], repeated: list[str]) -> Any:
         if name == "DocumentStartEvent":
             seen += 1
             if seen > 1:
-                raise _Refused("a second document", event.start_mark.line)
+                raise _UnsupportedYaml("a second document", event.start_mark.line)
             continue
-        value = _node(event, events, repeated, 1)
+        value = _read_node(event, events, repeated, 1)
     return value
 
 
-def _node(event: Any, events: Iterator[Any], repeated: list[str], depth: int) -> Any:
+def _read_node(event: Any, events: Iterator[Any], repeated: list[str], depth: int) -> Any:
     name, line = type(event).__name__, event.start_mark.line
     if name == "AliasEvent":
-        raise _Refused("an alias (`*name`); write the value out", line)
+        raise _UnsupportedYaml("an alias (`*name`); write the value out", line)
     tag = event.tag
     if tag is not None and tag not in _SAFE_TAGS and tag != "!":
-        raise _Refused("a tag (`!name`)", line)
+        raise _UnsupportedYaml("a tag (`!name`)", line)
     if name == "ScalarEvent":
-        return plain(event.value) if event.implicit[0] and tag is None else _tagged(event)
+        return parse_scalar(event.value) if event.implicit[0] and tag is None else _read_tagged_scalar(event)
     if depth > MAX_DEPTH:
-        raise _Refused(f"nested deeper than {MAX_DEPTH}", line)
+        raise _UnsupportedYaml(f"nested deeper than {MAX_DEPTH}", line)
     if name == "SequenceStartEvent":
-        return _list(events, repeated, depth)
-    return _mapping(events, repeated, depth)
+        return _read_list(events, repeated, depth)
+    return _read_mapping(events, repeated, depth)
 
 
-def _tagged(event: Any) -> Any:
+def _read_tagged_scalar(event: Any) -> Any:
     """Quoted text, or a value whose type is written before it."""
-    return event.value if event.tag in (None, "!", _TEXT) else plain(event.value)
+    return event.value if event.tag in (None, "!", _TEXT) else parse_scalar(event.value)
 
 
-def _list(events: Iterator[Any], repeated: list[str], depth: int) -> list[Any]:
+def _read_list(events: Iterator[Any], repeated: list[str], depth: int) -> list[Any]:
     values = []
     for event in events:
         if type(event).__name__ == "SequenceEndEvent":
             break
-        values.append(_node(event, events, repeated, depth + 1))
+        values.append(_read_node(event, events, repeated, depth + 1))
     return values
 
 
-def _mapping(events: Iterator[Any], repeated: list[str], depth: int) -> dict[str, Any]:
+def _read_mapping(events: Iterator[Any], repeated: list[str], depth: int) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for event in events:
         name = type(event).__name__
         if name == "MappingEndEvent":
             break
         if name != "ScalarEvent":
-            raise _Refused("a key that is no plain word", event.start_mark.line)
+            raise _UnsupportedYaml("a key that is no plain word", event.start_mark.line)
         key = event.value
         if key in values and key not in repeated:
             repeated.append(key)
-        values[key] = _node(next(events), events, repeated, depth + 1)
+        values[key] = _read_node(next(events), events, repeated, depth + 1)
     return values

@@ -14,8 +14,8 @@ from datetime import date
 from typing import Any
 
 from vaults.errors import InvalidArgument
-from vaults.markdown.frontmatter.entries import DEFAULT_STEP, Style
-from vaults.markdown.frontmatter.parser import MAX_DEPTH, plain
+from vaults.markdown.frontmatter.entries import DEFAULT_STEP, ValueStyle
+from vaults.markdown.frontmatter.parser import MAX_DEPTH, parse_scalar
 
 MAX_VALUE = 10_240
 """Bytes of a value, as JSON."""
@@ -38,7 +38,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _NO_BLOCK_TEXT = re.compile(r"\A[ \n]|^\t|[ \t]$|\n\n\Z", re.MULTILINE)
 
 
-def checked(key: str, value: Any) -> Any:
+def check_property(key: str, value: Any) -> Any:
     """``value`` when frontmatter can hold it. Raises ``InvalidArgument`` that names the key."""
     _check_key(key)
     _check(key, value, MAX_DEPTH - 1)
@@ -47,7 +47,7 @@ def checked(key: str, value: Any) -> Any:
     return value
 
 
-def canonical(value: Any) -> str:
+def to_canonical(value: Any) -> str:
     """Equal for values that are equal, ``1`` and ``True`` and ``1.0`` apart."""
     return json.dumps(value, sort_keys=True, ensure_ascii=True)
 
@@ -80,21 +80,25 @@ def _problem(value: Any) -> str | None:
     return "something that JSON cannot hold"
 
 
-def written_key(key: str) -> str:
-    return key if _is_plain(key, flow=True) and plain(key) == key and not _DATE.fullmatch(key) else _quoted(key, '"')
+def render_key(key: str) -> str:
+    return (
+        key if _is_plain(key, flow=True) and parse_scalar(key) == key and not _DATE.fullmatch(key) else _quote(key, '"')
+    )
 
 
-def entry_lines(head: str, value: Any, style: Style, gap: str = " ") -> list[str]:
+def render_entry(head: str, value: Any, style: ValueStyle, gap: str = " ") -> list[str]:
     """A key's lines. ``head`` is its line up to the colon, indent and all; ``gap`` goes before a value on that line."""
     indent = head[: len(head) - len(head.lstrip(" "))]
     if isinstance(value, list | dict) and value and not style.flow:
         step = style.step if isinstance(value, list) else style.step or DEFAULT_STEP
-        return [head, *block(value, style, indent + " " * step)]
+        return [head, *render_block(value, style, indent + " " * step)]
     if isinstance(value, str) and not style.quote and _is_block_text(value):
         lines = value.removesuffix("\n").split("\n")
         first = head + (" |" if value.endswith("\n") else " |-")
         return [first, *(indent + " " * DEFAULT_STEP + line if line else "" for line in lines)]
-    written = flow(value, style.quote) if isinstance(value, list | dict) else _inline(value, style.quote, "")
+    written = (
+        render_flow(value, style.quote) if isinstance(value, list | dict) else _render_inline(value, style.quote, "")
+    )
     return [head + gap + written if written else head]
 
 
@@ -104,40 +108,40 @@ def _is_block_text(value: str) -> bool:
     return several and not _NO_BLOCK_TEXT.search(value) and not _UNPRINTABLE.search(value.replace("\n", ""))
 
 
-def block(value: Any, style: Style, indent: str) -> list[str]:
+def render_block(value: Any, style: ValueStyle, indent: str) -> list[str]:
     """The lines of a list or mapping that is not empty, ``indent`` before each."""
     lines = []
     for name, item in value.items() if isinstance(value, dict) else ((None, item) for item in value):
-        lead = f"{indent}{written_key(name)}: " if name is not None else f"{indent}-{style.gap}"
+        lead = f"{indent}{render_key(name)}: " if name is not None else f"{indent}-{style.gap}"
         if not isinstance(item, list | dict):
-            lines.append((lead + _inline(item, style.quote)).rstrip(" "))
+            lines.append((lead + _render_inline(item, style.quote)).rstrip(" "))
         elif not item or (isinstance(item, list) and name is None):
-            lines.append(lead + flow(item, style.quote))
+            lines.append(lead + render_flow(item, style.quote))
         elif name is None:
-            inner = block(item, style, indent + " " * (1 + len(style.gap)))
+            inner = render_block(item, style, indent + " " * (1 + len(style.gap)))
             lines += [lead + inner[0].lstrip(" "), *inner[1:]]
         else:
-            lines += [lead.rstrip(" "), *block(item, style, indent + " " * (style.step or DEFAULT_STEP))]
+            lines += [lead.rstrip(" "), *render_block(item, style, indent + " " * (style.step or DEFAULT_STEP))]
     return lines
 
 
-def flow(value: Any, quote: str) -> str:
+def render_flow(value: Any, quote: str) -> str:
     """On one line: ``[a, b]``, ``{a: b}``."""
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{written_key(name)}: {flow(item, quote)}' for name, item in value.items())}}}"
+        return f"{{{', '.join(f'{render_key(name)}: {render_flow(item, quote)}' for name, item in value.items())}}}"
     if isinstance(value, list):
-        return f"[{', '.join(flow(item, quote) for item in value)}]"
+        return f"[{', '.join(render_flow(item, quote) for item in value)}]"
     if isinstance(value, str):
-        return text(value, quote) if quote or _is_plain(value, flow=True) else _quoted(value, '"')
-    return _inline(value, quote)
+        return render_string(value, quote) if quote or _is_plain(value, flow=True) else _quote(value, '"')
+    return _render_inline(value, quote)
 
 
-def _inline(value: Any, quote: str, empty: str = "null") -> str:
+def _render_inline(value: Any, quote: str, empty: str = "null") -> str:
     """A value that holds no others, outside ``[]`` and ``{}``."""
     if value is None:
         return empty
     if isinstance(value, str):
-        return text(value, quote)
+        return render_string(value, quote)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -146,11 +150,11 @@ def _inline(value: Any, quote: str, empty: str = "null") -> str:
     return written.replace("e", ".0e") if "e" in written and "." not in written else written
 
 
-def text(value: str, quote: str = "") -> str:
+def render_string(value: str, quote: str = "") -> str:
     """Text on one line, in the given quotes, or plain where every reader takes it for this text."""
     if not quote and _is_plain(value, flow=False):
         return value
-    return _quoted(value, quote or '"')
+    return _quote(value, quote or '"')
 
 
 def _is_plain(value: str, *, flow: bool) -> bool:
@@ -163,7 +167,7 @@ def _is_plain(value: str, *, flow: bool) -> bool:
         or (flow and _FLOW_CONSTRUCT.search(value))
         or value.lower() in _WORDS
         or _NUMERIC.fullmatch(value)
-        or plain(value) != value
+        or parse_scalar(value) != value
         or value.startswith("...")
     )
 
@@ -176,11 +180,11 @@ def _is_date(value: str) -> bool:
     return True
 
 
-def _quoted(value: str, quote: str) -> str:
+def _quote(value: str, quote: str) -> str:
     if quote == "'" and not _UNPRINTABLE.search(value):
         return "'" + value.replace("'", "''") + "'"
-    return _UNPRINTABLE.sub(_escaped, json.dumps(value, ensure_ascii=False))
+    return _UNPRINTABLE.sub(_escape, json.dumps(value, ensure_ascii=False))
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     return f"\\u{ord(match[0]):04x}"

@@ -47,7 +47,7 @@ def is_foreign(question: Collection[str]) -> bool:
     """Whether the words of a question, in lower case, are of a language whose words are not known here: it holds more
     words of that grammar than of English."""
     asked = set(question)
-    return max(len(asked & words) for words in _others().values()) > len(asked & STOPWORDS)
+    return max(len(asked & words) for words in _other_languages().values()) > len(asked & STOPWORDS)
 
 
 def _roots(word: str, endings: tuple[tuple[str, str], ...]) -> Iterator[str]:
@@ -58,16 +58,16 @@ def _roots(word: str, endings: tuple[tuple[str, str], ...]) -> Iterator[str]:
 
 @cache
 def _words(language: str) -> frozenset[str]:
-    return frozenset(" ".join(_lines(language)).split())
+    return frozenset(" ".join(_read_lines(language)).split())
 
 
 @cache
-def _others() -> dict[str, frozenset[str]]:
+def _other_languages() -> dict[str, frozenset[str]]:
     """Language to the words that tell it."""
-    found = (line.split(": ") for line in _lines("others"))
+    found = (line.split(": ") for line in _read_lines("others"))
     return {language: frozenset(words.split()) - _words("english") - _words("german") for language, words in found}
 
 
-def _lines(name: str) -> list[str]:
+def _read_lines(name: str) -> list[str]:
     text = (files(__name__) / f"{name}.txt").read_text(encoding="utf-8")
     return [line for line in text.splitlines() if not line.startswith("#")]

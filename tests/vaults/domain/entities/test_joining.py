@@ -10,33 +10,33 @@ from hypothesis import strategies as st
 
 from tests.vaults.domain.notes.test_relinking import bodies, paths
 from tests.work import assert_linear
-from vaults.domain.graph.entities.merge_links import Joining
-from vaults.domain.notes.edit.link_spelling import name
-from vaults.files.paths import key
+from vaults.domain.graph.entities.merge_links import MergeRelinker
+from vaults.domain.notes.edit.link_spelling import note_name
+from vaults.files.paths import collision_key
 from vaults.markdown.link import Link
-from vaults.markdown.link_resolution import Candidate, resolve_link
+from vaults.markdown.link_resolution import LinkTarget, resolve_link
 from vaults.markdown.parser import parse
 
 
 @st.composite
 def vaults(draw: st.DrawFn) -> tuple[dict[str, str], str, str]:
     texts: dict[str, str] = {}
-    for path in draw(st.lists(paths, min_size=3, max_size=7, unique_by=key)):
+    for path in draw(st.lists(paths, min_size=3, max_size=7, unique_by=collision_key)):
         texts[path] = draw(bodies)
     gone, into = draw(st.lists(st.sampled_from(sorted(texts)), min_size=2, max_size=2, unique=True))
     return texts, gone, into
 
 
-def _candidate(path: str, text: str) -> Candidate:
+def _candidate(path: str, text: str) -> LinkTarget:
     read = parse(text)
-    return Candidate(path, read.title or name(path), read.aliases)
+    return LinkTarget(path, read.title or note_name(path), read.aliases)
 
 
-def _joining(texts: dict[str, str], gone: str, into: str) -> Joining:
+def _joining(texts: dict[str, str], gone: str, into: str) -> MergeRelinker:
     notes = {path: _candidate(path, text) for path, text in texts.items()}
     going, staying = notes[gone], notes[into]
-    after = replace(staying, aliases=(*staying.aliases, going.title or "", name(gone), *going.aliases))
-    return Joining(going, staying, after, list(notes.values()))
+    after = replace(staying, aliases=(*staying.aliases, going.title or "", note_name(gone), *going.aliases))
+    return MergeRelinker(going, staying, after, list(notes.values()))
 
 
 def _rest(text: str) -> str:
@@ -77,7 +77,7 @@ def test_links_mean_the_note_that_stays_and_all_else_is_as_it_was(case: tuple[di
             elif link.alias or link.kind != "wiki" or link.embed:
                 assert spelled.alias == link.alias
             elif link.target and meant == gone:
-                assert name(link.target) in _shown(spelled)
+                assert note_name(link.target) in _shown(spelled)
 
 
 CASES = [
@@ -101,10 +101,10 @@ CASES = [
 
 @pytest.mark.parametrize(("before", "where", "after"), CASES)
 def test_how_links_are_written(before: str, where: str, after: str) -> None:
-    foo = Candidate("a/Foo.md", "The Foo", ("fu",))
-    bar = Candidate("b/Bar.md", "Bar", ())
+    foo = LinkTarget("a/Foo.md", "The Foo", ("fu",))
+    bar = LinkTarget("b/Bar.md", "Bar", ())
     there = replace(bar, aliases=("The Foo", "Foo", "fu"))
-    joining = Joining(foo, bar, there, [foo, bar, Candidate("a/Other.md", "Other")])
+    joining = MergeRelinker(foo, bar, there, [foo, bar, LinkTarget("a/Other.md", "Other")])
     assert joining.relinked(before, where, lambda path: path == "a/pic.png").text == after
 
 

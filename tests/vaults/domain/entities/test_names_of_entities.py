@@ -10,17 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.work import assert_linear
-from vaults.domain.graph.entities.alias_ideas import Named, acronyms, ideas, looks_like_a_name
-from vaults.domain.graph.entities.duplicates import pairs
+from vaults.domain.graph.entities.alias_ideas import NamedEntity, find_alias_ideas, is_name_like, make_acronyms
+from vaults.domain.graph.entities.duplicates import find_duplicates
 from vaults.domain.graph.entities.entity_lists import Entity
 from vaults.domain.insights import date_context, periods
-from vaults.graph.names.categories import guessed
-from vaults.markdown.link_resolution import folded
+from vaults.graph.names.categories import guess_category
+from vaults.markdown.link_resolution import fold_name
 
 
 def _ideas(title: str, taken: tuple[str, ...] = (), said: dict[str, int] | None = None, kind: str = "") -> list[str]:
-    named = Named("x.md", title, (title,), kind, said or {})
-    return [each.alias for each in ideas(named, lambda name: folded(name) in {folded(each) for each in taken})]
+    named = NamedEntity("x.md", title, (title,), kind, said or {})
+    return [
+        each.alias
+        for each in find_alias_ideas(named, lambda name: fold_name(name) in {fold_name(each) for each in taken})
+    ]
 
 
 @pytest.mark.parametrize(
@@ -55,15 +58,15 @@ def test_nothing_is_suggested_that_something_else_is_called() -> None:
 
 @pytest.mark.parametrize("words", ["here", "this page", "1815", "https://x.org/a", "a b c d e f g", "x" * 61, "", "…"])
 def test_words_that_only_point_are_no_name(words: str) -> None:
-    assert not looks_like_a_name(words)
+    assert not is_name_like(words)
 
 
 @given(st.text(max_size=300))
 def test_no_title_breaks_the_search_for_names(title: str) -> None:
     for each in _ideas(title, said={title: 2}):
         assert each.strip()
-        assert folded(each) != folded(title)
-    assert len(acronyms(title)) <= 2
+        assert fold_name(each) != fold_name(title)
+    assert len(make_acronyms(title)) <= 2
 
 
 def _entity(name: str, *aliases: str, path: str | None = None, hub: float = 0.0) -> Entity:
@@ -71,7 +74,7 @@ def _entity(name: str, *aliases: str, path: str | None = None, hub: float = 0.0)
 
 
 def _reasons(*entities: Entity) -> list[tuple[str, str, tuple[str, ...]]]:
-    return [(each.one.name, each.into.name, each.because) for each in pairs(entities, {}, frozenset())]
+    return [(each.one.name, each.into.name, each.because) for each in find_duplicates(entities, {}, frozenset())]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +94,7 @@ def test_two_names_of_one_thing_are_found(one: str, into: str, because: str) -> 
 
 def test_a_name_of_both_and_a_note_that_says_the_same_count_together() -> None:
     ada, king = _entity("Ada Lovelace", "Countess"), _entity("Ada King", "countess", hub=2)
-    (pair,) = pairs([ada, king], {"Ada King.md": [("Ada Lovelace.md", 0.95)]}, frozenset())
+    (pair,) = find_duplicates([ada, king], {"Ada King.md": [("Ada Lovelace.md", 0.95)]}, frozenset())
     assert (pair.one, pair.into, set(pair.because)) == (ada, king, {"a name of both", "about the same"})
 
 
@@ -122,7 +125,7 @@ def test_very_many_alike_are_compared_in_time_that_grows_with_their_number() -> 
         alike = [_entity(f"prefixed name {place:x}", path=f"{place}.md") for place in range(number)]
         return [*alike, *[_entity("The Same", path=f"s{place}.md") for place in range(number)]]
 
-    assert_linear(lambda entities: pairs(entities, {}, frozenset()), several, 250)
+    assert_linear(lambda entities: find_duplicates(entities, {}, frozenset()), several, 250)
 
 
 @pytest.mark.parametrize(
@@ -137,21 +140,21 @@ def test_very_many_alike_are_compared_in_time_that_grows_with_their_number() -> 
     ],
 )
 def test_a_folder_tells_the_category(path: str, kind: str) -> None:
-    assert guessed(path) == kind
+    assert guess_category(path) == kind
 
 
 @given(st.dates(min_value=date(1, 1, 1)), st.sampled_from(["day", "week", "month"]), st.integers(1, 40))
-def test_periods_follow_each_other_up_to_the_day(last: date, by: periods.By, number: int) -> None:
-    starts = periods.first_days(last, by, number)
-    names = [periods.of(each.isoformat(), by) for each in starts]
+def test_periods_follow_each_other_up_to_the_day(last: date, by: periods.PeriodUnit, number: int) -> None:
+    starts = periods.list_first_days(last, by, number)
+    names = [periods.to_period(each.isoformat(), by) for each in starts]
     assert len(set(names)) == len(names) <= number
-    assert names[-1] == periods.of(last.isoformat(), by)
+    assert names[-1] == periods.to_period(last.isoformat(), by)
     assert starts == sorted(starts)
     for one, next_ in pairwise(starts):
-        assert periods.of((next_ - timedelta(days=1)).isoformat(), by) == periods.of(one.isoformat(), by)
+        assert periods.to_period((next_ - timedelta(days=1)).isoformat(), by) == periods.to_period(one.isoformat(), by)
 
 
 @given(st.dates(), st.integers(0, 3650))
 def test_every_window_has_its_day(day: date, days: int) -> None:
-    window = date_context.window(day.isoformat(), days)
+    window = date_context.to_window(day.isoformat(), days)
     assert window.first <= day.isoformat() < window.end or window.end == "9999-12-31"

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.work import assert_linear
 from vaults.domain.graph.svg import scenes as scene
 from vaults.domain.graph.svg import text_metrics
-from vaults.domain.graph.svg.drawing import FRAME, composed, draw
-from vaults.domain.graph.svg.labels import Disc, labelled
+from vaults.domain.graph.svg.drawing import FRAME, compose, draw
+from vaults.domain.graph.svg.labels import LabelledDot, place_labels
 from vaults.graph.note_graph import Graph, Node
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -72,8 +72,8 @@ graphs = st.integers(1, 40).flatmap(
 @settings(max_examples=60, deadline=None)
 @given(graphs, st.booleans())
 def test_no_two_labels_overlap_and_none_leaves_the_picture(graph: Graph, around: bool) -> None:
-    shown = scene.around(graph, {}, 1, 2) if around else scene.overview(graph, {}, "v")
-    discs, labels = composed(shown)
+    shown = scene.build_neighbourhood(graph, {}, 1, 2) if around else scene.build_overview(graph, {}, "v")
+    discs, labels = compose(shown)
     assert not any(one.box.meets(other.box) for one, other in combinations(labels, 2))
     assert all(label.box.within(FRAME) for label in labels)
     assert not any(label.box.meets(disc.box) for label in labels for disc in discs if disc.number != label.number)
@@ -82,8 +82,8 @@ def test_no_two_labels_overlap_and_none_leaves_the_picture(graph: Graph, around:
 
 
 def test_a_label_that_finds_no_room_is_shortened_and_then_left_out() -> None:
-    crowd = [Disc(number, 600, 400, 5, f"A rather long name {number}", 12) for number in range(30)]
-    labels = labelled(crowd, FRAME)
+    crowd = [LabelledDot(number, 600, 400, 5, f"A rather long name {number}", 12) for number in range(30)]
+    labels = place_labels(crowd, FRAME)
     assert [label.number for label in labels][:1] == [0]
     assert 0 < len(labels) < len(crowd)
     assert not any(one.box.meets(other.box) for one, other in combinations(labels, 2))
@@ -91,7 +91,7 @@ def test_a_label_that_finds_no_room_is_shortened_and_then_left_out() -> None:
 
 def test_the_most_central_notes_are_named_larger_and_counted() -> None:
     graph = star(30)
-    drawn = draw(scene.overview(graph, {1: 100.0} | dict.fromkeys(range(2, 32), 5.0), "My vault"))
+    drawn = draw(scene.build_overview(graph, {1: 100.0} | dict.fromkeys(range(2, 32), 5.0), "My vault"))
     assert (drawn.notes, drawn.links) == (31, 30)
     root = ElementTree.fromstring(drawn.svg)
     sizes = {each.findtext(f"{SVG}title"): float(each.attrib["r"]) for each in root.iter(f"{SVG}circle")}
@@ -103,28 +103,28 @@ def test_the_most_central_notes_are_named_larger_and_counted() -> None:
 
 
 def test_without_scores_the_number_of_links_tells() -> None:
-    dots = scene.overview(star(5), {}, "v").dots
+    dots = scene.build_overview(star(5), {}, "v").dots
     assert (dots[0].title, dots[0].weight) == ("hub", 1.0)
 
 
 def test_what_is_left_out_is_said() -> None:
-    many = scene.DOTS + 50
+    many = scene.MAX_DOTS + 50
     graph = graph_of([f"{each}.md" for each in range(many + 7)], [(each, 1) for each in range(2, many + 1)])
-    shown = scene.overview(graph, {}, "v")
-    assert (len(shown.dots), shown.hidden, shown.alone) == (scene.DOTS, 50, 7)
-    assert sum(dot.named for dot in shown.dots) == scene.CENTRAL
+    shown = scene.build_overview(graph, {}, "v")
+    assert (len(shown.dots), shown.hidden, shown.alone) == (scene.MAX_DOTS, 50, 7)
+    assert sum(dot.named for dot in shown.dots) == scene.MAX_NAMED
     assert any("50 more notes left out · 7 without links" in text for text in texts(draw(shown).svg))
 
 
 def test_around_a_note_lies_what_is_one_and_two_links_away() -> None:
     #  3 → 1 ⇄ 2 → 4 → 5
     graph = graph_of([f"{each}.md" for each in "abcde"], [(3, 1), (1, 2), (2, 1), (2, 4), (4, 5)])
-    near = scene.around(graph, {}, 1, 1)
+    near = scene.build_neighbourhood(graph, {}, 1, 1)
     assert {dot.title: dot.hops for dot in near.dots} == {"a": 0, "b": 1, "c": 1}
     assert {(line.source, line.target, line.both) for line in near.lines} == {(1, 2, True), (3, 1, False)}
-    far = scene.around(graph, {}, 1, 2)
+    far = scene.build_neighbourhood(graph, {}, 1, 2)
     assert {dot.title: dot.hops for dot in far.dots} == {"a": 0, "b": 1, "c": 1, "d": 2}
-    middle, *others = composed(far)[0]
+    middle, *others = compose(far)[0]
     assert (middle.x, middle.y) == (600, pytest.approx(394, abs=30))
     away = {disc.number: ((disc.x - 600) ** 2 + (disc.y - middle.y) ** 2) ** 0.5 for disc in others}
     assert max(away[2], away[3]) < away[4]
@@ -139,20 +139,20 @@ def test_of_many_neighbours_those_that_share_most_are_shown_and_the_second_ring_
     links += [(each, each + 200) for each in strangers]
     links += [(12, leaf) for leaf in range(212, 412)]  # a hub that shares nothing
     graph = graph_of([f"{each:03}.md" for each in range(1, 412)], links)
-    near = scene.around(graph, {}, hub, 1)
-    assert len(near.dots) == scene.NEAR
+    near = scene.build_neighbourhood(graph, {}, hub, 1)
+    assert len(near.dots) == scene.MAX_NEAR
     assert {dot.number for dot in near.dots[1:11]} == set(friends)
-    assert near.hidden == 211 - scene.NEAR
-    far = scene.around(graph, {}, hub, 2)
-    assert sum(dot.hops == 2 for dot in far.dots) >= (scene.NEAR - 1) // 3
+    assert near.hidden == 211 - scene.MAX_NEAR
+    far = scene.build_neighbourhood(graph, {}, hub, 2)
+    assert sum(dot.hops == 2 for dot in far.dots) >= (scene.MAX_NEAR - 1) // 3
     touched = {line.target for line in far.lines}
     assert all(dot.number in touched for dot in far.dots if dot.hops == 2)
 
 
 def test_a_note_without_links_and_an_empty_vault_have_pictures_too() -> None:
-    alone = draw(scene.around(graph_of(["a.md"], []), {}, 1, 2))
+    alone = draw(scene.build_neighbourhood(graph_of(["a.md"], []), {}, 1, 2))
     assert (alone.notes, alone.links, alone.labels) == (1, 0, 1)
-    empty = draw(scene.overview(graph_of([], []), {}, "v"))
+    empty = draw(scene.build_overview(graph_of([], []), {}, "v"))
     assert empty.notes == 0
     assert ElementTree.fromstring(empty.svg).findtext(f"{SVG}desc") == "No note links to another."
 
@@ -160,7 +160,7 @@ def test_a_note_without_links_and_an_empty_vault_have_pictures_too() -> None:
 def test_notes_are_coloured_by_folder_and_by_category_where_most_have_one() -> None:
     paths = ["all/x/1.md", "all/x/2.md", "all/y/3.md", "all/y.md", "all/4.md"]
     links = [(1, each) for each in range(2, 6)]
-    shown = scene.overview(graph_of(paths, links), {}, "v")
+    shown = scene.build_overview(graph_of(paths, links), {}, "v")
     groups = {dot.path: shown.groups[dot.group] for dot in shown.dots}
     assert (shown.by, groups) == (
         "folder",
@@ -172,12 +172,12 @@ def test_notes_are_coloured_by_folder_and_by_category_where_most_have_one() -> N
             "all/4.md": "all",
         },
     )
-    assert scene.overview(graph_of(paths, links, category="person"), {}, "v").by == "category"
+    assert scene.build_overview(graph_of(paths, links, category="person"), {}, "v").by == "category"
 
 
 def test_notes_of_one_name_are_told_apart_by_their_folder() -> None:
     graph = graph_of(["a/Plan.md", "b/Plan.md", "Plan.md", "Other.md"], [(4, 1), (4, 2), (4, 3)])
-    assert {dot.title for dot in scene.overview(graph, {}, "v").dots} == {"a/Plan", "b/Plan", "Plan", "Other"}
+    assert {dot.title for dot in scene.build_overview(graph, {}, "v").dots} == {"a/Plan", "b/Plan", "Plan", "Other"}
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_notes_of_one_name_are_told_apart_by_their_folder() -> None:
 )
 def test_a_hostile_name_stays_a_name(name: str) -> None:
     graph = graph_of(["a/n.md", f"{name}/b.md"], [(1, 2), (2, 1)], {1: name, 2: name}, category=name)
-    for shown in (scene.overview(graph, {}, name), scene.around(graph, {}, 1, 1)):
+    for shown in (scene.build_overview(graph, {}, name), scene.build_neighbourhood(graph, {}, 1, 1)):
         svg = draw(shown).svg
         parts = list(ElementTree.fromstring(svg).iter())
         assert {each.tag.removeprefix(SVG) for each in parts} <= TAGS
@@ -214,24 +214,28 @@ def test_the_same_graph_gives_the_same_bytes_whatever_the_order_and_the_numbers_
     links = [(each, 1 + each * 7 % 40) for each in range(1, 41)]
     again = {41 - number: path for number, path in enumerate(paths, 1)}
     turned = graph_of([again[number] for number in sorted(again)], [(41 - one, 41 - other) for one, other in links])
-    first = draw(scene.overview(graph_of(paths, links), {}, "v")).svg
-    assert draw(scene.overview(graph_of(paths, links), {}, "v")).svg == first
-    assert draw(scene.overview(turned, {}, "v")).svg == first
+    first = draw(scene.build_overview(graph_of(paths, links), {}, "v")).svg
+    assert draw(scene.build_overview(graph_of(paths, links), {}, "v")).svg == first
+    assert draw(scene.build_overview(turned, {}, "v")).svg == first
 
 
 def test_a_hub_of_ten_thousand_notes_is_drawn_in_linear_time_and_stays_small() -> None:
     def drawn(graph: Graph) -> None:
-        scenes = (scene.overview(graph, {}, "v"), scene.around(graph, {}, 1, 2), scene.around(graph, {}, 2, 2))
+        scenes = (
+            scene.build_overview(graph, {}, "v"),
+            scene.build_neighbourhood(graph, {}, 1, 2),
+            scene.build_neighbourhood(graph, {}, 2, 2),
+        )
         assert all(len(draw(each).svg) < 80_000 for each in scenes)
 
     assert_linear(drawn, star, 1_250)
 
 
 def test_text_is_cut_where_it_is_too_wide() -> None:
-    assert text_metrics.shortened("short", 10) == "short"
-    cut = text_metrics.shortened("a very long name indeed", 6)
+    assert text_metrics.shorten("short", 10) == "short"
+    cut = text_metrics.shorten("a very long name indeed", 6)
     assert cut.endswith("…")
-    assert text_metrics.width(cut, 1) <= 6
-    assert text_metrics.wrapped("Configuration Manager", 10) == ("Configuration", "Manager")
-    assert text_metrics.wrapped("Architecture/Space Lua", 10) == ("Architecture/", "Space Lua")
-    assert all(text_metrics.width(line, 1) <= 5 for line in text_metrics.wrapped("x" * 10_000, 5))
+    assert text_metrics.measure_width(cut, 1) <= 6
+    assert text_metrics.wrap("Configuration Manager", 10) == ("Configuration", "Manager")
+    assert text_metrics.wrap("Architecture/Space Lua", 10) == ("Architecture/", "Space Lua")
+    assert all(text_metrics.measure_width(line, 1) <= 5 for line in text_metrics.wrap("x" * 10_000, 5))

@@ -10,7 +10,7 @@ import pytest
 
 from tests.vaults.domain.graph.test_picturing import graph_of
 from vaults.domain.graph.svg import scenes
-from vaults.domain.graph.svg.drawing import composed, draw
+from vaults.domain.graph.svg.drawing import compose, draw
 from vaults.graph.note_graph import Graph
 
 PLACE = Path(__file__).resolve().parents[5] / "shared" / "vaults" / "silverbullet-docs"
@@ -30,8 +30,8 @@ def graph() -> Graph:
 @pytest.mark.parametrize("path", [None, "Space Lua.md", "Linked Mention.md", "API/widget.md"])
 def test_labels_of_a_real_vault_can_be_read(graph: Graph, path: str | None) -> None:
     node = graph.at(path) if path else None
-    shown = scenes.around(graph, {}, node.number, 2) if node else scenes.overview(graph, {}, "docs")
-    _, labels = composed(shown)
+    shown = scenes.build_neighbourhood(graph, {}, node.number, 2) if node else scenes.build_overview(graph, {}, "docs")
+    _, labels = compose(shown)
     assert len(labels) >= 0.9 * sum(dot.named for dot in shown.dots)
     assert sum("…" in "".join(label.lines) for label in labels) <= 0.1 * len(labels)
     assert not any(one.box.meets(other.box) for one, other in combinations(labels, 2))

@@ -9,14 +9,14 @@ import pytest
 
 from tests.vaults.domain.hygiene import pairs
 from tests.work import assert_linear
-from vaults.domain.memories.contradictions.detection import Statement, contradicted
-from vaults.domain.memories.contradictions.value_comparison import agree
+from vaults.domain.memories.contradictions.detection import Statement, find_contradiction
+from vaults.domain.memories.contradictions.value_comparison import are_compatible
 
 Pairs = list[tuple[str, str]]
 
 
 def _why(new: str, old: str) -> str | None:
-    found = contradicted(Statement("", new), Statement("", old))
+    found = find_contradiction(Statement("", new), Statement("", old))
     return found.why if found else None
 
 
@@ -55,8 +55,8 @@ def test_one_sentence_among_many_is_found() -> None:
 
 
 def test_a_title_is_the_subject_of_a_content_that_is_only_a_value() -> None:
-    assert contradicted(Statement("API port", "8700"), Statement("API port", "9000")) is not None
-    assert contradicted(Statement("API port", "8700"), Statement("Metrics port", "9000")) is None
+    assert find_contradiction(Statement("API port", "8700"), Statement("API port", "9000")) is not None
+    assert find_contradiction(Statement("API port", "8700"), Statement("Metrics port", "9000")) is None
 
 
 def test_long_texts_are_compared_quickly() -> None:
@@ -116,8 +116,8 @@ def test_the_judged_pairs_are_many_and_of_every_kind() -> None:
 )
 def test_one_value_may_be_written_in_many_ways(one: str, other: str) -> None:
     words = [[token.rstrip(".") for token in text.casefold().split()] for text in (one, other)]
-    assert agree(*words)
-    assert agree(*reversed(words))
+    assert are_compatible(*words)
+    assert are_compatible(*reversed(words))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_one_value_may_be_written_in_many_ways(one: str, other: str) -> None:
     [("60 s", "2 minutes"), ("3 pm", "3:00"), ("2.4", "2.5"), ("12.05.2026", "13.05.2026"), ("on", "off"), ("5", "50")],
 )
 def test_other_values_are_other_values(one: str, other: str) -> None:
-    assert not agree(one.split(), other.split())
+    assert not are_compatible(one.split(), other.split())
 
 
 def test_a_heading_makes_another_subject_of_the_same_words() -> None:
@@ -139,12 +139,12 @@ def test_code_and_front_matter_claim_nothing() -> None:
 
 
 def test_the_values_are_told_as_they_were_written() -> None:
-    found = contradicted(Statement("", "Owner of billing: Jonas"), Statement("", "Maria Lopez owns billing."))
+    found = find_contradiction(Statement("", "Owner of billing: Jonas"), Statement("", "Maria Lopez owns billing."))
     assert found is not None
     assert (found.old, found.new) == ("Maria Lopez", "Jonas")
 
 
 def test_what_one_denies_has_no_two_values() -> None:
-    found = contradicted(Statement("", "Never force-push to main."), Statement("", "Force-push to main."))
+    found = find_contradiction(Statement("", "Never force-push to main."), Statement("", "Force-push to main."))
     assert found is not None
     assert (found.subject, found.old, found.new) == ("force-push main", None, None)

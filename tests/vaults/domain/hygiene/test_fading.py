@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from server.services import Services
 from tests.conftest import Asking
 from vaults import clock
-from vaults.domain.memories.confidence_decay import effective
+from vaults.domain.memories.confidence_decay import decay_confidence
 from vaults.settings import HygieneSettings
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -19,7 +19,7 @@ DEFAULT = HygieneSettings()
 
 
 def _left(confidence: float | None, days: float) -> float | None:
-    return effective(confidence, clock.text(NOW - timedelta(days=days)), clock.text(NOW), DEFAULT)
+    return decay_confidence(confidence, clock.to_text(NOW - timedelta(days=days)), clock.to_text(NOW), DEFAULT)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_it_never_grows_whatever_becomes_of_the_clock(confidence: float, days: f
 async def test_a_memory_shows_what_is_left_only_where_that_is_less(services: Services, ask: Asking) -> None:
     old = (await ask("remember", content="The moon is made of rock", confidence=0.8)).content["id"]
     new = (await ask("remember", content="The sun is made of gas", confidence=0.8)).content["id"]
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         await vault.db.write(
             lambda tx: tx.run("UPDATE memories SET created_at = ? WHERE id = ?", (clock.ago(37 * 86_400), old))
         )
@@ -69,7 +69,7 @@ async def test_a_pack_takes_what_is_still_read_before_what_nobody_reads(services
         return str(pack["memories"][0]["id"])
 
     best = await first()
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         await vault.db.write(
             lambda tx: tx.run("UPDATE memories SET created_at = ? WHERE id = ?", (clock.ago(200 * 86_400), best))
         )

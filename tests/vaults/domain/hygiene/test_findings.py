@@ -9,8 +9,8 @@ from tests.conftest import Asking
 from tests.work import python_steps
 from vaults import clock
 from vaults.domain.memories import cleanup, duplicate_groups
-from vaults.domain.memories.cleanup import Findings
-from vaults.domain.memories.duplicate_groups import Candidate
+from vaults.domain.memories.cleanup import CleanupFindings
+from vaults.domain.memories.duplicate_groups import ComparedMemory
 from vaults.domain.memories.memory_model import Actor
 
 
@@ -24,18 +24,18 @@ def _actor() -> Actor:
     return Actor("owner", "owner")
 
 
-async def _found(services: Services, actor: Actor) -> Findings:
-    async with services.pool.lease(services.roster.entry("main")) as vault:
-        return await cleanup.findings(vault, actor)
+async def _found(services: Services, actor: Actor) -> CleanupFindings:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+        return await cleanup.find_cleanup(vault, actor)
 
 
-async def _archived(services: Services, actor: Actor, kind: cleanup.Kind) -> list[str]:
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+async def _archived(services: Services, actor: Actor, kind: cleanup.CleanupKind) -> list[str]:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         return await cleanup.archive(vault, actor, kind)
 
 
 async def _age(services: Services, days: float) -> None:
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         await vault.db.write(lambda tx: tx.run("UPDATE memories SET created_at = ?", (clock.ago(days * 86_400),)))
 
 
@@ -43,7 +43,7 @@ async def test_equal_memories_are_one_group_and_the_one_that_is_read_stays(still
     ids = [await _id(tell, "Tests run with make test", on_duplicate="store") for _ in range(3)]
     await _id(tell, "Lints run with make lint")
     await tell("memory_get", ids=[ids[1]])
-    async with still.pool.lease(still.roster.entry("main")) as vault:
+    async with still.pool.lease(still.registry_cache.entry("main")) as vault:
         await vault.settle()
     actor = _actor()
     found = await _found(still, actor)
@@ -83,7 +83,7 @@ async def test_what_nobody_read_for_a_month_is_reported_and_archived(still: Serv
     await _age(still, 31)
     await tell("memory_get", ids=[opened])
     found = await _found(still, _actor())
-    assert found.never_read == cleanup.Found(1, [unread])
+    assert found.never_read == cleanup.MatchingMemories(1, [unread])
     assert await _archived(still, _actor(), "never_read") == [unread]
     assert "archived_at" not in (await tell("memory_get", ids=[turn])).content["memories"][0]
 
@@ -97,20 +97,20 @@ async def test_what_was_shown_whole_by_recall_was_read(still: Services, tell: As
 
 async def test_what_expired_and_was_not_swept_yet_is_reported(still: Services, tell: Asking) -> None:
     gone = await _id(tell, "Lunch is at one", ttl_days=1)
-    async with still.pool.lease(still.roster.entry("main")) as vault:
+    async with still.pool.lease(still.registry_cache.entry("main")) as vault:
         await vault.db.write(lambda tx: tx.run("UPDATE memories SET expires_at = ?", (clock.ago(1),)))
-    assert (await _found(still, _actor())).expired == cleanup.Found(1, [gone])
+    assert (await _found(still, _actor())).expired == cleanup.MatchingMemories(1, [gone])
     assert await _archived(still, _actor(), "expired") == [gone]
 
 
 @pytest.mark.parametrize("kind", ["duplicates", "never_read", "expired"])
 async def test_private_memories_of_others_are_neither_counted_nor_archived(
-    still: Services, tell: Asking, kind: cleanup.Kind
+    still: Services, tell: Asking, kind: cleanup.CleanupKind
 ) -> None:
     for _ in range(2):
         await _id(tell, "My own plan for the summer", visibility="private", on_duplicate="store", ttl_days=90)
     await _age(still, 31)
-    async with still.pool.lease(still.roster.entry("main")) as vault:
+    async with still.pool.lease(still.registry_cache.entry("main")) as vault:
         if kind == "expired":
             await vault.db.write(lambda tx: tx.run("UPDATE memories SET expires_at = ?", (clock.ago(1),)))
     foreign = Actor("local|bob", "bob")
@@ -126,6 +126,6 @@ def test_a_thousand_memories_are_compared_without_a_look_at_each_pair() -> None:
     rng = np.random.default_rng(7)
     rows = rng.standard_normal((1000, 384)).astype("<f4")
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    every = [Candidate(n, str(n), f"text {n} of many", None, "s", 0, rows[n].tobytes()) for n in range(1000)]
-    assert duplicate_groups.groups(every, 0.92) == []
-    assert python_steps(lambda: duplicate_groups.groups(every, 0.92)) < 80 * len(every)
+    every = [ComparedMemory(n, str(n), f"text {n} of many", None, "s", 0, rows[n].tobytes()) for n in range(1000)]
+    assert duplicate_groups.group_duplicates(every, 0.92) == []
+    assert python_steps(lambda: duplicate_groups.group_duplicates(every, 0.92)) < 80 * len(every)

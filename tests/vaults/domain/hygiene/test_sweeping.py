@@ -24,17 +24,17 @@ async def _id(ask: Asking, content: str, **more: object) -> str:
 
 
 async def _sweep(services: Services) -> None:
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         await retention.sweep(vault)
 
 
 async def _run(services: Services, sql: str, *params: Any) -> None:
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         await vault.db.write(lambda tx: tx.run(sql, params))
 
 
 async def _value(services: Services, sql: str, *params: Any) -> Any:
-    async with services.pool.lease(services.roster.entry("main")) as vault:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         return await vault.db.read(lambda tx: tx.value(sql, params))
 
 
@@ -123,7 +123,7 @@ def _events(tx: Writer, number: int, at: str, session: str) -> None:
 
 
 async def test_old_events_and_their_sessions_go_and_feedback_stays(still: Services, tell: Asking) -> None:
-    async with still.pool.lease(still.roster.entry("main")) as vault:
+    async with still.pool.lease(still.registry_cache.entry("main")) as vault:
         await vault.db.write(lambda tx: _events(tx, 450, clock.ago(100 * 86_400), "old"))
         await vault.db.write(lambda tx: _events(tx, 3, clock.ago(10 * 86_400), "new"))
         await vault.db.write(
@@ -143,8 +143,8 @@ async def test_a_sweep_is_owed_hourly_at_once_for_what_expired_and_when_the_cloc
     still: Services, tell: Asking
 ) -> None:
     async def owed() -> bool:
-        async with still.pool.lease(still.roster.entry("main")) as vault:
-            return await vault.db.read(retention.owed)
+        async with still.pool.lease(still.registry_cache.entry("main")) as vault:
+            return await vault.db.read(retention.is_sweep_due)
 
     await _sweep(still)
     assert not await owed()
@@ -176,7 +176,7 @@ async def test_no_step_of_a_sweep_keeps_the_database_for_long(still: Services, m
 
         return await write(self, noted)
 
-    async with still.pool.lease(still.roster.entry("main")) as vault:
+    async with still.pool.lease(still.registry_cache.entry("main")) as vault:
         await vault.db.write(lambda tx: _events(tx, 5_000, clock.ago(100 * 86_400), "old"))
         monkeypatch.setattr(Database, "write", counted)
         await retention.sweep(vault)

@@ -18,7 +18,7 @@ from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from vaults import registry
 from vaults.domain.graph.links import proactive_links
 from vaults.graph.link_feedback import proactive_queue
-from vaults.registry import Rules
+from vaults.registry import VaultRules
 
 FLAGS = {"links.proactive": True, "links.proactive_idle_s": 600, "links.proactive_per_hour": 3}
 PLACES = {f"places/{name}.md": f"# {name}\n" for name in ("Port Ellen", "Ben Nevis", "Loch Ness")}
@@ -48,7 +48,7 @@ async def rest(desk: Desk, *paths: str) -> list[str]:
 
 async def chores(desk: Desk) -> None:
     """What is owed gets done."""
-    desk.vault.nudge()
+    desk.vault.start_background_work()
     async with asyncio.timeout(PATIENCE_S):
         while True:
             if not desk.vault.busy:
@@ -57,7 +57,7 @@ async def chores(desk: Desk) -> None:
 
 
 async def queued(desk: Desk) -> list[str]:
-    return [path for path, _ in await desk.vault.db.read(lambda tx: proactive_queue.due(tx, "9", 100))]
+    return [path for path, _ in await desk.vault.db.read(lambda tx: proactive_queue.read_due(tx, "9", 100))]
 
 
 async def states(desk: Desk) -> list[tuple[Any, ...]]:
@@ -106,7 +106,7 @@ async def test_a_note_is_left_alone_until_nobody_has_saved_it_for_a_while(openin
         # Another program saved it, which nothing has noticed yet.
         await desk.vault.db.write(lambda tx: tx.run("UPDATE proactive_queue SET at = ?", (LONG_AGO,)))
         await chores(desk)
-        assert await desk.vault.db.read(lambda tx: proactive_queue.due(tx, LONG_AGO, 9)) == []
+        assert await desk.vault.db.read(lambda tx: proactive_queue.read_due(tx, LONG_AGO, 9)) == []
         assert await queued(desk) == ["day.md"]
         assert desk.text("day.md") == TEXT
 
@@ -116,14 +116,14 @@ async def test_a_note_that_is_saved_while_it_is_looked_at_waits_again(
 ) -> None:
     async with idle_desk(opening) as desk:
         await desk.done("note_write", path="day.md", content=TEXT)
-        found = proactive_links._found
+        found = proactive_links._find_sure_links
 
         async def slowly(*args: Any) -> Any:
             seen = await found(*args)
             await desk.put({"day.md": f"{TEXT}and more"})
             return seen
 
-        monkeypatch.setattr(proactive_links, "_found", slowly)
+        monkeypatch.setattr(proactive_links, "_find_sure_links", slowly)
         assert await rest(desk, "day.md") == []
         assert desk.text("day.md") == f"{TEXT}and more"
         assert await queued(desk) == ["day.md"]
@@ -153,7 +153,7 @@ async def test_a_note_that_does_not_want_links_gets_none(opening: Opening) -> No
 async def test_nothing_is_linked_unasked_where_that_is_not_wanted(opening: Opening, flags: dict[str, Any]) -> None:
     async with idle_desk(opening, **flags) as desk:
         await desk.done("note_write", path="day.md", content=TEXT)
-        await desk.vault.db.write(lambda tx: proactive_queue.wait(tx, "day.md"))
+        await desk.vault.db.write(lambda tx: proactive_queue.enqueue(tx, "day.md"))
         assert await rest(desk, "day.md") == []
         assert (desk.text("day.md"), await queued(desk)) == (TEXT, [])
 
@@ -162,9 +162,9 @@ async def test_nothing_is_linked_unasked_in_a_vault_where_people_agree_to_writes
     async with idle_desk(opening) as desk:
         await desk.done("note_write", path="day.md", content=TEXT)
         services = desk.services
-        await services.control.write(lambda tx: registry.rule(tx, "main", Rules(write_mode="ask")))
-        await services.roster.refresh()
-        async with services.pool.lease(services.roster.entry("main")):  # any call tells the vault
+        await services.control.write(lambda tx: registry.set_rules(tx, "main", VaultRules(write_mode="ask")))
+        await services.registry_cache.refresh()
+        async with services.pool.lease(services.registry_cache.entry("main")):  # any call tells the vault
             assert await rest(desk, "day.md") == []
 
 

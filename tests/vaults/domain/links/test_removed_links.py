@@ -21,7 +21,7 @@ async def states(desk: Desk) -> dict[str, str]:
 async def later(desk: Desk) -> None:
     """Time passes, and what is owed gets done."""
     await desk.vault.db.write(lambda tx: tx.run("UPDATE link_applications SET gone = ? WHERE gone IS NOT NULL", (AGO,)))
-    await proactive_links.learn(desk.vault)
+    await proactive_links.learn_and_link(desk.vault)
 
 
 async def written(desk: Desk) -> dict[str, Any]:
@@ -38,7 +38,7 @@ async def test_a_link_that_another_program_takes_out_counts_against_its_name_alo
         assert (await states(desk))["port ellen"] == "missing"
         await later(desk)
         assert await states(desk) == {"port ellen": "removed", "ben nevis": "standing"}
-        here = await desk.vault.db.read(lambda tx: link_trust.trust(tx, ""))
+        here = await desk.vault.db.read(lambda tx: link_trust.read_trust(tx, ""))
         assert set(here.points) == {"port ellen"}
         assert here.points["port ellen"] < 0
 
@@ -51,7 +51,7 @@ async def test_taking_back_the_change_that_set_links_is_no_refusal(opening: Open
         await desk.done("history", action="undo", ref=done["change"])
         await later(desk)
         assert await states(desk) == {"port ellen": "undone"}
-        assert (await desk.vault.db.read(lambda tx: link_trust.trust(tx, ""))).points == {}
+        assert (await desk.vault.db.read(lambda tx: link_trust.read_trust(tx, ""))).points == {}
 
 
 async def test_a_rename_that_takes_the_links_along_is_no_refusal_whoever_makes_it(opening: Opening) -> None:
@@ -65,4 +65,4 @@ async def test_a_rename_that_takes_the_links_along_is_no_refusal_whoever_makes_i
         await desk.put({"day.md": desk.text("day.md").replace("[[Ben Nevis]]", "[[Zz Nevis]]")})
         await later(desk)
         assert set((await states(desk)).values()) == {"standing"}
-        assert (await desk.vault.db.read(lambda tx: link_trust.trust(tx, ""))).points == {}
+        assert (await desk.vault.db.read(lambda tx: link_trust.read_trust(tx, ""))).points == {}

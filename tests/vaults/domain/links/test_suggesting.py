@@ -14,7 +14,7 @@ from tests.fakes import HashEmbedder
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from tests.work import PATIENCE_S
 from vaults.domain.graph.links import entity_vector_job, link_suggestions
-from vaults.domain.graph.links.link_suggestions import NO_MODEL, Ask, Suggested, Suggestion
+from vaults.domain.graph.links.link_suggestions import NO_MODEL, LinkSuggestion, LinkSuggestions, SuggestionOptions
 from vaults.domain.memories.memory_model import Actor
 from vaults.graph import entity_vectors
 from vaults.graph.link_feedback import link_trust
@@ -37,11 +37,11 @@ async def vault_of(opening: Opening, notes: dict[str, str] | None = None, **flag
         yield desk
 
 
-async def suggested(desk: Desk, text: str, source: str = "new.md", **ask: Any) -> Suggested:
-    return await link_suggestions.suggested(desk.vault, ME, text, source, Ask(**ask))
+async def suggested(desk: Desk, text: str, source: str = "new.md", **ask: Any) -> LinkSuggestions:
+    return await link_suggestions.suggest_with_total(desk.vault, ME, text, source, SuggestionOptions(**ask))
 
 
-def by_title(found: Suggested) -> dict[str, Suggestion]:
+def by_title(found: LinkSuggestions) -> dict[str, LinkSuggestion]:
     return {each.title: each for each in found.suggestions}
 
 
@@ -119,7 +119,7 @@ async def test_any_text_is_answered(opening: Opening, text: str) -> None:
 async def test_of_an_endless_text_the_beginning_is_looked_at(opening: Opening) -> None:
     async with vault_of(opening) as desk:
         found = await suggested(desk, "We use Space Lua. " + "word " * 50_000)
-        assert found.warnings == [link_suggestions.CUT]
+        assert found.warnings == [link_suggestions.TEXT_CUT]
         assert list(by_title(found)) == ["Space Lua"]
 
 
@@ -138,11 +138,11 @@ def counting(made: list[str], revision: str = "1") -> Callable[[], HashEmbedder]
 async def settled(desk: Desk) -> None:
     await desk.vault.shared.embedder.warm()
     await desk.vault.adopt_model()
-    desk.vault.nudge()
+    desk.vault.start_background_work()
     async with asyncio.timeout(PATIENCE_S):
-        while desk.vault.busy or await desk.vault.db.read(entity_vectors.owed):
+        while desk.vault.busy or await desk.vault.db.read(entity_vectors.is_due):
             if not desk.vault.busy:
-                desk.vault.nudge()
+                desk.vault.start_background_work()
             await asyncio.sleep(0.01)
 
 
@@ -151,7 +151,7 @@ async def embedded(opening: Opening, made: list[str], revision: str = "1") -> As
     flags = {"notes.watch": "off", "embedding.write_wait_s": 30}
     async with (
         opening(flags, load_model=counting(made, revision)) as services,
-        services.pool.lease(services.roster.entry("main")) as vault,
+        services.pool.lease(services.registry_cache.entry("main")) as vault,
     ):
         assert await vault.notes.settled(PATIENCE_S)
         desk = Desk(services, vault, vault.notes.root, None)  # type: ignore[arg-type]
@@ -172,7 +172,7 @@ async def test_a_note_that_is_about_the_same_is_offered_though_it_is_not_named(o
         text = "A pump for fuel: a part that turns quickly. It turns. Turbopump-like: fuel pump part."
         found = await suggested(desk, text.replace("Turbopump-like: fuel pump", "turbopumplike fuel"), "", related=10)
         assert found.warnings == []
-        near = link_suggestions.weigh(desk.vault, "It turns quickly part pump fuel.", "")
+        near = link_suggestions.weigh_candidates(desk.vault, "It turns quickly part pump fuel.", "")
         assert any(each.evidence.likeness >= 0.3 and each.place is None for each in (await near).candidates)
 
 
@@ -194,20 +194,20 @@ async def test_vectors_follow_their_notes_and_nothing_else_is_made_anew(opening:
         await settled(desk)
         after = await rows(desk)
         assert {path for path in before if before[path] != after[path]} == {"Page.md", "ideas/Turbopump.md"}
-        assert len((await desk.vault.db.read(desk.vault.atlas.learned.matrix)).notes) == len(NOTES)
+        assert len((await desk.vault.db.read(desk.vault.graph_cache.learned.matrix)).notes) == len(NOTES)
         (desk.root / "Page.md").unlink()
         await desk.look()
         assert set(await rows(desk)) == set(NOTES) - {"Page.md"}
-        matrix = await desk.vault.db.read(desk.vault.atlas.learned.matrix)
+        matrix = await desk.vault.db.read(desk.vault.graph_cache.learned.matrix)
         assert len(matrix.notes) == len(NOTES) - 1
 
 
 async def test_another_model_has_every_vector_made_anew(opening: Opening) -> None:
     async with embedded(opening, []) as desk:
-        first = await desk.vault.db.read(entity_vectors.model_of)
+        first = await desk.vault.db.read(entity_vectors.read_model)
     made: list[str] = []
     async with embedded(opening, made, revision="2") as desk:
-        second = await desk.vault.db.read(entity_vectors.model_of)
+        second = await desk.vault.db.read(entity_vectors.read_model)
         models = await desk.vault.db.read(lambda tx: tx.all("SELECT DISTINCT model FROM entity_vectors"))
         assert first != second
         assert models == [(second,)]
@@ -240,8 +240,8 @@ async def _unavailable(self: object, texts: object, *, urgent: bool) -> object:
 async def test_a_resting_vault_gives_what_it_learned_back(opening: Opening) -> None:
     async with embedded(opening, []) as desk:
         await suggested(desk, "We use Space Lua.")
-        desk.vault.atlas.clear()
-        learned = desk.vault.atlas.learned
+        desk.vault.graph_cache.clear()
+        learned = desk.vault.graph_cache.learned
         assert learned._matrix.rows is None
         assert not learned._lexicon.stems
         assert list(by_title(await suggested(desk, "We use Space Lua."))) == ["Space Lua"]

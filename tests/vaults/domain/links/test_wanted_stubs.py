@@ -17,7 +17,7 @@ async def test_a_name_that_is_also_written_unlinked_is_wanted_much(opening: Open
                 "d.md": "`Port Ellen` is code here",
             }
         )
-        found = await stubs.wanted(desk.vault, 10)
+        found = await stubs.find_stubs(desk.vault, 10)
         assert [(each.name, each.wanted, each.source, each.named_in) for each in found.stubs] == [
             ("Port Ellen", "high", "both", ["c.md"]),
             ("low road", "medium", "links", []),

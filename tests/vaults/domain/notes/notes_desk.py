@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from server.dispatch import Outcome
+from server.dispatch import CallOutcome
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
 from tests.work import PATIENCE_S
@@ -35,7 +35,7 @@ class Desk:
         await self.look()
 
     async def look(self) -> None:
-        await reconciliation.everything(self.vault, expected=10_000)
+        await reconciliation.reconcile_all(self.vault, expected=10_000)
 
     def text(self, path: str) -> str:
         return (self.root / path).read_bytes().decode()
@@ -47,7 +47,7 @@ class Desk:
 
     async def done(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """The result of a call that has to succeed."""
-        outcome: Outcome = await self.ask(tool, **arguments)
+        outcome: CallOutcome = await self.ask(tool, **arguments)
         assert outcome.ok, outcome.text
         return outcome.content
 
@@ -56,6 +56,6 @@ class Desk:
 async def desk_in(opening: Opening, flags: dict[str, Any] | None = None, *, alone: bool = True) -> AsyncIterator[Desk]:
     """A vault without a watcher or a model. Not ``alone``: another process has it open already."""
     quiet = {"notes.watch": "off", "embedding.engine": "off", **(flags or {})}
-    async with opening(quiet) as services, services.pool.lease(services.roster.entry("main")) as vault:
+    async with opening(quiet) as services, services.pool.lease(services.registry_cache.entry("main")) as vault:
         assert not alone or await vault.notes.settled(PATIENCE_S)
         yield Desk(services, vault, vault.notes.root, asker(services))

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from tests.noted import put
-from vaults.domain.maintenance.verification import Report, verify
+from vaults.domain.maintenance.verification import VerificationReport, verify
 from vaults.vault import Vault
 
 NOTES = {
@@ -35,5 +35,5 @@ async def errors(vault: Vault) -> set[str]:
     return {found.code for found in report.findings if found.severity == "error"}
 
 
-def notices(report: Report) -> dict[str, int]:
+def notices(report: VerificationReport) -> dict[str, int]:
     return {found.code: found.count for found in report.findings if found.severity == "notice"}

@@ -17,10 +17,10 @@ from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from tests.work import PATIENCE_S
 from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.commit import transaction
-from vaults.domain.notes.commit.file_placement import Placed
-from vaults.domain.notes.commit.journal import Change, FileChange
+from vaults.domain.notes.commit.file_placement import PlacedFiles
+from vaults.domain.notes.commit.journal import FileChange, NoteChange
 from vaults.domain.notes.index import extraction, note_rows
-from vaults.domain.notes.index.extraction import digest
+from vaults.domain.notes.index.extraction import compute_digest
 from vaults.domain.notes.sync import sync_loop
 from vaults.errors import AlreadyExists, Conflict, StorageFull, StrongroomError
 from vaults.files import notebook
@@ -43,7 +43,7 @@ def _edit(desk: Desk, path: str, to: str | None = None, after: bytes | None = b"
     return FileChange(path, content.data, after, to, content.stamp)
 
 
-def _change(desk: Desk) -> Change:
+def _change(desk: Desk) -> NoteChange:
     """One of each kind: made, edited, moved with an edit, removed, moved."""
     files = [
         FileChange("sub/new.md", None, b"# Fresh\n"),
@@ -52,7 +52,7 @@ def _change(desk: Desk) -> Change:
         _edit(desk, "c.md", after=None),
         _edit(desk, "d.md", "e.md", NOTES["d.md"].encode()),
     ]
-    return Change("note_move", "all at once", files)
+    return NoteChange("note_move", "all at once", files)
 
 
 AFTER = {
@@ -73,8 +73,8 @@ def _state(root: Path) -> dict[str, tuple[bytes, int]]:
 
 
 async def _agrees(desk: Desk) -> None:
-    files = {path: digest(data) for path, (data, _) in _state(desk.root).items()}
-    assert {each.path: each.hash for each in await desk.vault.db.read(note_rows.known)} == files
+    files = {path: compute_digest(data) for path, (data, _) in _state(desk.root).items()}
+    assert {each.path: each.hash for each in await desk.vault.db.read(note_rows.find_known)} == files
 
 
 async def _states(desk: Desk) -> list[str]:
@@ -83,7 +83,7 @@ async def _states(desk: Desk) -> list[str]:
     ]
 
 
-async def _commit(desk: Desk, change: Change) -> None:
+async def _commit(desk: Desk, change: NoteChange) -> None:
     async with desk.vault.notes.writing():
         await transaction.commit(desk.vault, ACTOR, change)
 
@@ -120,14 +120,14 @@ async def test_a_conflict_at_any_file_takes_the_earlier_ones_back(
     for name, mode in MODES.items():
         (desk.root / name).chmod(mode)
     expected = _state(desk.root)
-    change, publish = _change(desk), Placed.all
+    change, publish = _change(desk), PlacedFiles.all
 
-    def published(placed: Placed, files: Any, first: Any) -> None:
+    def published(placed: PlacedFiles, files: Any, first: Any) -> None:
         _outside(desk, path, how)
         publish(placed, files, first)
 
     if late:
-        monkeypatch.setattr(Placed, "all", published)
+        monkeypatch.setattr(PlacedFiles, "all", published)
     else:
         _outside(desk, path, how)
     with pytest.raises(Conflict):
@@ -194,7 +194,7 @@ async def test_a_caller_that_leaves_at_any_moment_leaves_it_whole_or_undone(open
         for moment in range(40):
             name = f"n{moment}.md"
             await desk.put({name: "# A\n"})
-            change = Change(
+            change = NoteChange(
                 "note_edit", "edited", [_edit(desk, name), FileChange(f"made{moment}.md", None, b"# Made\n")]
             )
             task = asyncio.create_task(_commit(desk, change))
@@ -265,19 +265,19 @@ async def test_what_is_left_out_is_written_and_not_indexed(opening: Opening) -> 
         await desk.put({"a.md": "# A\n"})
         await _commit(
             desk,
-            Change(
+            NoteChange(
                 "x", "x", [FileChange("private/p.md", None, b"# P\n"), _edit(desk, "a.md", "private/a.md", b"# A\n")]
             ),
         )
         assert desk.text("private/p.md") == "# P\n"
         assert desk.text("private/a.md") == "# A\n"
-        assert await desk.vault.db.read(note_rows.known) == []
+        assert await desk.vault.db.read(note_rows.find_known) == []
         await desk.look()
-        assert await desk.vault.db.read(note_rows.known) == []
+        assert await desk.vault.db.read(note_rows.find_known) == []
 
 
 async def _facts(desk: Desk, path: str) -> dict[str, Any]:
-    found = (await desk.vault.db.read(lambda tx: note_rows.known(tx, [path])))[0]
+    found = (await desk.vault.db.read(lambda tx: note_rows.find_known(tx, [path])))[0]
     count = "SELECT COUNT(*) FROM {} WHERE note = ?"
     links = await desk.vault.db.read(lambda tx: tx.value(count.format("note_links"), (found.seq,)))
     tasks = await desk.vault.db.read(lambda tx: tx.value(count.format("note_tasks"), (found.seq,)))
@@ -288,17 +288,17 @@ async def _facts(desk: Desk, path: str) -> dict[str, Any]:
 async def test_a_long_note_keeps_what_was_known_of_it_until_it_is_read_whole(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(extraction, "LONG", 100)
+    monkeypatch.setattr(extraction, "LONG_BYTES", 100)
     text = "# Log\n\n#tag [[a]]\n\n- [ ] task\n" + "words " * 30
     await desk.put({"log.md": text})
     known = {"links": 1, "tasks": 1, "tags": '["tag"]', "complete": True}
     assert await _facts(desk, "log.md") == known
     monkeypatch.setattr(desk.vault, "nudge", lambda: None)
     longer = text + "\n\n#more [[b]]\n\n- [ ] other\n"
-    await _commit(desk, Change("note_edit", "edited", [_edit(desk, "log.md", after=longer.encode())]))
+    await _commit(desk, NoteChange("note_edit", "edited", [_edit(desk, "log.md", after=longer.encode())]))
     assert await _facts(desk, "log.md") == known | {"complete": False}
-    await sync_loop.complete(desk.vault)
+    await sync_loop.read_incomplete(desk.vault)
     assert await _facts(desk, "log.md") == known | {"complete": False}, "it may be edited again at once"
     monkeypatch.setattr(sync_loop, "QUIET_S", 0)
-    await sync_loop.complete(desk.vault)
+    await sync_loop.read_incomplete(desk.vault)
     assert await _facts(desk, "log.md") == {"links": 2, "tasks": 2, "tags": '["tag", "more"]', "complete": True}

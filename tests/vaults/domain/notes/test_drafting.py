@@ -13,11 +13,11 @@ from server.services import Services
 from tests.noted import folder, indexed, put
 from vaults.domain.notes.commit.journal import FileChange
 from vaults.domain.notes.edit.amendments import Amendment, Revision
-from vaults.domain.notes.edit.drafts import Draft
+from vaults.domain.notes.edit.drafts import DraftNotes
 from vaults.errors import AlreadyExists, Conflict, InvalidArgument, NotFound
-from vaults.files.tree import Stamp
+from vaults.files.tree import FileStamp
 
-STAMP = Stamp(1, 2, 3, 4)
+STAMP = FileStamp(1, 2, 3, 4)
 PATHS = ("a.md", "b.md", "c.md", "d.md")
 
 Deed = tuple[str, str, str]
@@ -56,7 +56,7 @@ def test_what_is_drafted_does_at_once_what_its_changes_did_one_after_another(
     there: set[str], deeds: list[Deed]
 ) -> None:
     before = {path: f"{path} as it was".encode() for path in there}
-    now, draft = dict(before), Draft(SimpleNamespace())  # type: ignore[arg-type]
+    now, draft = dict(before), DraftNotes(SimpleNamespace())  # type: ignore[arg-type]
     for number, deed in enumerate(deeds):
         change = change_of(now, deed, b"%d" % number)
         # A place that a note was moved away from, or removed from, is not a place for another to move to: see the tool.
@@ -75,11 +75,11 @@ def test_what_is_drafted_does_at_once_what_its_changes_did_one_after_another(
     assert {path: files[path] for path in draft.paths} == {path: now[path] for path in draft.paths}
 
 
-def _left(draft: Draft, change: FileChange) -> bool:
+def _left(draft: DraftNotes, change: FileChange) -> bool:
     return any(change.target in (each.path, each.target) for each in draft.files)
 
 
-def _removed(draft: Draft, path: str) -> bool:
+def _removed(draft: DraftNotes, path: str) -> bool:
     return any(each.target == path and each.after is None for each in draft.files)
 
 
@@ -91,8 +91,8 @@ async def test_each_change_reads_what_those_before_it_left_and_the_disk_stays_as
     root = folder(services.data)
     put(root, {"plan.md": "# Plan\n", "old.md": "old\n", "gone.md": "gone\n"})
     await indexed(services, 3)
-    async with services.pool.lease(services.roster.entry("main")) as vault:
-        draft = Draft(vault)
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+        draft = DraftNotes(vault)
         await draft.amend(Amendment("plan", appended("one\n")))
         await draft.amend(Amendment("PLAN.md", appended("two\n")))
         assert (await draft.opened("plan")).text == "# Plan\none\ntwo\n"
@@ -125,8 +125,8 @@ async def test_each_change_reads_what_those_before_it_left_and_the_disk_stays_as
 async def test_a_change_that_is_taken_back_in_the_draft_is_none(services: Services) -> None:
     put(folder(services.data), {"plan.md": "# Plan\n"})
     await indexed(services, 1)
-    async with services.pool.lease(services.roster.entry("main")) as vault:
-        draft = Draft(vault)
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+        draft = DraftNotes(vault)
         await draft.amend(Amendment("plan", appended("one\n")))
         await draft.amend(Amendment("plan", lambda text: Revision(text.removesuffix("one\n"), "removed from")))
         assert draft.files == []

@@ -79,7 +79,7 @@ async def test_patterns_expand_in_the_order_of_paths_up_to_a_number(
     assert await _paths(ask, "**/*.md") == every
     assert await _paths(ask, "odd ??.md") == ["odd x?.md"]
     assert await _paths(ask, "odd x?.md") == ["odd x?.md"]
-    monkeypatch.setattr(full_texts, "GLOBBED", 3)
+    monkeypatch.setattr(full_texts, "MAX_MATCHES", 3)
     cut = (await ask("fetch", refs=["daily/*.md", "**/*.md"])).content
     assert [item["id"] for item in cut["items"]] == [path for path in every if path.startswith("daily")]
     assert "more than 3" in cut["warnings"][0]
@@ -129,7 +129,7 @@ async def test_the_budget_ends_the_list_at_a_line(ask: Asking, tmp_path: Path, n
 async def test_a_pattern_that_matches_more_than_are_taken_is_truncated(
     ask: Asking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(full_texts, "GLOBBED", 2)
+    monkeypatch.setattr(full_texts, "MAX_MATCHES", 2)
     for said in ({"id": "**/*.md"}, {"refs": ["**/*.md"]}):
         some = await ask("fetch", **said)
         assert (len(some.content["items"]), some.content["truncated"]) == (2, True)

@@ -12,7 +12,7 @@ from server.services import Services
 from tests.conftest import Asking, Opening, asker
 from tests.noted import folder, indexed, put
 from vaults.domain.notes.read import note_listing
-from vaults.files.notebook import Progress
+from vaults.files.notebook import IndexProgress
 
 NOTES = {
     "plan.md": "---\ntitle: Überblick\ntags: [Work/Now, idea]\nstatus: Open\nrank: 3\n---\ntext\n",
@@ -150,14 +150,14 @@ async def test_what_is_no_folder_time_tag_or_cursor_is_refused_by_name(notes: Se
 
 
 async def test_an_index_that_is_behind_says_so(notes: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(note_listing, "SETTLING_S", 0.01)
+    monkeypatch.setattr(note_listing, "SYNC_WAIT_S", 0.01)
     ask = asker(notes)
-    async with notes.pool.lease(notes.roster.entry("main")) as vault:
-        vault.notes.tell(Progress("scanning", 3400, 10_000))
+    async with notes.pool.lease(notes.registry_cache.entry("main")) as vault:
+        vault.notes.tell(IndexProgress("scanning", 3400, 10_000))
         for tool, arguments in (("find_notes", {}), ("search", {"query": "alpha"})):
             assert (await ask(tool, **arguments)).content["warnings"][0] == "notes: 3400 of 10000 read so far"
         assert "warnings" not in (await ask("search", query="alpha", kinds=["memory"])).content
-        vault.notes.tell(Progress("unavailable", reason="the folder is gone"))
+        vault.notes.tell(IndexProgress("unavailable", reason="the folder is gone"))
         assert "the folder is gone" in (await ask("find_notes")).content["warnings"][0]
-        vault.notes.tell(Progress("ready"))
+        vault.notes.tell(IndexProgress("ready"))
         assert "warnings" not in (await ask("find_notes")).content

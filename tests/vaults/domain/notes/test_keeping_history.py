@@ -16,7 +16,7 @@ from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from vaults import pool
 from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.commit import git_commits, journal
-from vaults.domain.notes.commit.journal import Change, FileChange, Record
+from vaults.domain.notes.commit.journal import ChangeRecord, FileChange, NoteChange
 from vaults.domain.notes.commit.transaction import commit
 from vaults.history.git import open_history
 
@@ -31,7 +31,7 @@ async def write(desk: Desk, path: str, text: str | None, who: str = "owner") -> 
         here = tree.read(path, 10_000_000) if tree.stamp(path) else None
         after = text.encode() if text is not None else None
         file = FileChange(path, here.data if here else None, after, stamp=here.stamp if here else None)
-        done = await commit(desk.vault, Actor(who, who, None), Change("note_edit", f"edited {path}", [file], "s1"))
+        done = await commit(desk.vault, Actor(who, who, None), NoteChange("note_edit", f"edited {path}", [file], "s1"))
     return done.seq
 
 
@@ -42,7 +42,7 @@ async def until(condition: Callable[[], Any], seconds: float = 5.0) -> None:
 
 
 async def none_owed(desk: Desk) -> bool:
-    return not await desk.vault.db.read(lambda tx: journal.owed_to_git(tx, 1))
+    return not await desk.vault.db.read(lambda tx: journal.list_uncommitted(tx, 1))
 
 
 def history(desk: Desk) -> Any:
@@ -75,16 +75,16 @@ async def test_a_tool_may_wait_for_its_commit(opening: Opening) -> None:
     async with desk_in(opening, BATCH) as desk:
         first = await write(desk, "a.md", "one\n")
         second = await write(desk, "a.md", "two\n")
-        made = await git_commits.kept(desk.vault, second)
+        made = await git_commits.ensure_committed(desk.vault, second)
         assert made is not None
         assert history(desk).content(made, "a.md") == b"two\n"
-        assert await git_commits.kept(desk.vault, first) == made
+        assert await git_commits.ensure_committed(desk.vault, first) == made
 
 
 async def test_nothing_is_committed_where_history_is_off(opening: Opening) -> None:
     async with desk_in(opening) as desk:
         seq = await write(desk, "a.md", "one\n")
-        assert await git_commits.kept(desk.vault, seq) is None
+        assert await git_commits.ensure_committed(desk.vault, seq) is None
         assert desk.vault.notes.history_state == "off"
         assert not (desk.vault.folder / "history.git").exists()
 
@@ -93,7 +93,7 @@ async def test_a_batch_waits_and_is_committed_when_the_vault_closes(opening: Ope
     async with desk_in(opening, BATCH) as desk:
         for number in range(3):
             await write(desk, "a.md", f"{number}\n")
-        await git_commits.keep(desk.vault)
+        await git_commits.commit_pending(desk.vault)
         assert not await none_owed(desk)
         folder, root, name = desk.vault.folder, desk.root, desk.vault.entry.vault_id
     log = open_history(root, folder, name).log(None, 10).commits
@@ -106,9 +106,9 @@ async def test_a_batch_waits_and_is_committed_when_the_vault_closes(opening: Ope
         assert [each["source"] for each in changes] == ["journal"] * 3
 
 
-def record(seq: int, author: str, second: float) -> Record:
+def record(seq: int, author: str, second: float) -> ChangeRecord:
     at = datetime.fromisoformat("2026-11-22T05:00:00Z") + timedelta(seconds=second)
-    return Record(seq, f"id{seq}", at.isoformat(), author, "note_edit", None, "s", "done", None, "", [])
+    return ChangeRecord(seq, f"id{seq}", at.isoformat(), author, "note_edit", None, "s", "done", None, "", [])
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def record(seq: int, author: str, second: float) -> Record:
 )
 def test_which_changes_share_a_commit(mode: str, made: list[tuple[str, float]], wanted: list[list[int]]) -> None:
     owed = [record(number, author, second) for number, (author, second) in enumerate(made)]
-    assert [[each.seq for each in batch] for batch in git_commits.batched(owed, mode)] == wanted
+    assert [[each.seq for each in batch] for batch in git_commits.group_batches(owed, mode)] == wanted
 
 
 async def test_a_broken_repository_stops_no_save_and_is_made_up_for(opening: Opening, tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ async def test_a_broken_repository_stops_no_save_and_is_made_up_for(opening: Ope
         await until(lambda: none_owed(desk))
         shutil.move(own / "objects", own / "elsewhere")
         second = await write(desk, "a.md", "two\n")
-        assert await git_commits.kept(desk.vault, second) is None
+        assert await git_commits.ensure_committed(desk.vault, second) is None
         assert desk.vault.notes.history_state.startswith("unavailable: the repository is ")
         assert desk.text("a.md") == "two\n"
         log = await desk.done("history", path="a")
@@ -141,7 +141,7 @@ async def test_a_broken_repository_stops_no_save_and_is_made_up_for(opening: Ope
         assert log["warnings"]
         shutil.move(own / "elsewhere", own / "objects")
         third = await write(desk, "a.md", "three\n")
-        assert await git_commits.kept(desk.vault, third)
+        assert await git_commits.ensure_committed(desk.vault, third)
         assert desk.vault.notes.history_state == "auto"
         assert len(history(desk).log("a.md", 10).commits) == 3
 
@@ -172,11 +172,11 @@ async def test_versions_that_are_gone_and_names_git_cannot_hold_are_passed_over(
         lost = await write(desk, "a.md", "one\n")
         await desk.vault.db.write(lambda tx: tx.run("DELETE FROM note_versions"))
         desk.vault.notes.kept.clear()
-        assert await git_commits.kept(desk.vault, lost) is None
+        assert await git_commits.ensure_committed(desk.vault, lost) is None
         odd = await write(desk, "git~1/x.md", "one\n")
-        assert await git_commits.kept(desk.vault, odd) is None
+        assert await git_commits.ensure_committed(desk.vault, odd) is None
         good = await write(desk, "b.md", "one\n")
-        assert await git_commits.kept(desk.vault, good)
+        assert await git_commits.ensure_committed(desk.vault, good)
         assert await none_owed(desk)
 
 
@@ -184,7 +184,7 @@ async def test_two_processes_commit_no_change_twice(opening: Opening, tmp_path: 
     async with desk_in(opening, BATCH) as one, desk_in(opening, BATCH, alone=False) as two:
         for number in range(12):
             await write((one, two)[number % 2], "a.md", f"{number}\n", f"w{number % 2}")
-        await asyncio.gather(*(git_commits.flush(each.vault) for each in (one, two, one, two)))
+        await asyncio.gather(*(git_commits.commit_all_pending(each.vault) for each in (one, two, one, two)))
         log = history(one).log(None, 100).commits
         assert [history(one).content(each.id, "a.md") for each in log] == [f"{n}\n".encode() for n in range(11, -1, -1)]
 
@@ -200,7 +200,7 @@ async def test_commits_of_the_repository_around_are_listed_and_restored(opening:
         made = str(repository.create_commit("refs/heads/main", ann, ann, "Start\n\nmore", tree, []))
         repository.set_head("refs/heads/main")
         seq = await write(desk, "a.md", "by a tool\n")
-        assert await git_commits.kept(desk.vault, seq)
+        assert await git_commits.ensure_committed(desk.vault, seq)
         changes = (await desk.done("history", path="a"))["changes"]
         assert [(each["source"], each["author"]) for each in changes] == [("journal", "owner"), ("git", "Ann")]
         assert (changes[1]["id"], changes[1]["summary"]) == (made, "Start")

@@ -38,7 +38,7 @@ def _later(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def _until_watched(desk: Desk) -> None:
     """Until nothing that was taken away is looked after any more."""
-    aside = desk.vault._aside
+    aside = desk.vault._follow_up_task
     assert aside is not None
     async with asyncio.timeout(PATIENCE_S):
         await aside
@@ -102,13 +102,13 @@ async def test_a_vault_that_closes_before_the_watch_has_begun_keeps_it_too(
 ) -> None:
     """In a process that follows no files: nothing else is waited for there."""
     async with desk_in(opening, alone=False) as other:
-        assert other.vault._resident is None
+        assert other.vault._background_task is None
         with monkeypatch.context() as patch, (desk.root / "log.md").open("r+") as editor:
             patch.setattr(other.vault, "aside", lambda _: None)
             await other.done("note_edit", path="log.md", content="x")
             editor.write("# A person's words\n")
             editor.truncate()
-        late_writes.keep(other.vault)
+        late_writes.watch_late_writes(other.vault)
         await other.vault.close()
         assert not len(other.vault.notes.late)
     assert _copies(desk.root) == ["# A person's words\n"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vaults.domain.notes.edit.line_revert import without
+from vaults.domain.notes.edit.line_revert import revert_change
 
 ONE, TWO = b"a\nb\nc\nd\ne\n", b"a\nb\nX\nd\ne\n"
 
@@ -31,7 +31,7 @@ ONE, TWO = b"a\nb\nc\nd\ne\n", b"a\nb\nX\nd\ne\n"
     ],
 )
 def test_what_was_written_since_stays(before: bytes, after: bytes, now: bytes, wanted: bytes | None) -> None:
-    assert without(before, after, now) == wanted
+    assert revert_change(before, after, now) == wanted
 
 
 lines = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"d\n", b"\n"]), max_size=12)
@@ -44,7 +44,7 @@ def test_what_was_added_elsewhere_is_still_there(
 ) -> None:
     extra = [b"+" + each for each in added]
     now = [*after[:at], *extra, *after[at:]]
-    result = without(b"".join(before), b"".join(after), b"".join(now))
+    result = revert_change(b"".join(before), b"".join(after), b"".join(now))
     if result is not None:
         kept = [line for line in result.splitlines(keepends=True) if line.startswith(b"+")]
         assert kept == extra

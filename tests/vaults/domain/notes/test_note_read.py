@@ -183,7 +183,7 @@ async def test_links_folders_and_what_is_no_text_are_refused(read: Asking, tmp_p
 
 async def test_the_file_counts_where_the_index_is_behind(read: Asking, notes: Services, tmp_path: Path) -> None:
     before = (await read("projects/plan.md")).content
-    async with notes.pool.lease(notes.roster.entry("main")) as vault:
+    async with notes.pool.lease(notes.registry_cache.entry("main")) as vault:
         await vault.db.write(lambda tx: tx.run("UPDATE notes SET hash = 'x', title = 'stale', tags = '[]'"))
     after = (await read("projects/plan.md")).content
     assert {**after, "modified_at": ""} == {**before, "modified_at": ""}

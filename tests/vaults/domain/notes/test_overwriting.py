@@ -31,8 +31,8 @@ async def _edit(desk: Desk, **more: Any) -> str:
 async def _saved(desk: Desk, text: str) -> None:
     """A program outside saves, and the index follows."""
     (desk.root / "log.md").write_text(text)
-    await reconciliation.these(desk.vault, ["log.md"])
-    await overwrites.notice(desk.vault, ["log.md"])
+    await reconciliation.reconcile_paths(desk.vault, ["log.md"])
+    await overwrites.detect_overwrites(desk.vault, ["log.md"])
 
 
 async def _warnings(desk: Desk) -> list[str]:
@@ -90,7 +90,7 @@ async def test_a_removal_that_came_back_was_written_over(desk: Desk) -> None:
 
 async def test_what_is_deleted_much_later_is_a_persons_word(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     await _edit(desk)
-    monkeypatch.setattr(overwrites, "SINCE", timedelta(0))
+    monkeypatch.setattr(overwrites, "RECENT_SPAN", timedelta(0))
     await _saved(desk, LOG)
     assert await _marked(desk) == set()
 
@@ -100,19 +100,19 @@ async def test_a_mark_is_made_once_and_goes_with_time(desk: Desk, monkeypatch: p
     await _saved(desk, LOG)
     when = "SELECT MAX(overwritten) FROM note_change_files"
     first = await desk.vault.db.read(lambda tx: tx.value(when))
-    await overwrites.notice(desk.vault, ["log.md"])
+    await overwrites.detect_overwrites(desk.vault, ["log.md"])
     assert await desk.vault.db.read(lambda tx: tx.value(when)) == first
     assert await _marked(desk) == {change}
-    monkeypatch.setattr(overwrites, "SINCE", timedelta(0))
+    monkeypatch.setattr(overwrites, "RECENT_SPAN", timedelta(0))
     assert await _warnings(desk) == []
 
 
 async def test_a_note_that_is_gone_or_too_long_is_left_alone(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     await _edit(desk)
-    monkeypatch.setattr(overwrites, "BYTES", 10)
+    monkeypatch.setattr(overwrites, "MAX_BYTES", 10)
     await _saved(desk, LOG)
     assert await _marked(desk) == set()
     (desk.root / "log.md").unlink()
-    await reconciliation.these(desk.vault, ["log.md"])
-    await overwrites.notice(desk.vault, ["log.md", "none.md"])
+    await reconciliation.reconcile_paths(desk.vault, ["log.md"])
+    await overwrites.detect_overwrites(desk.vault, ["log.md", "none.md"])
     assert await _marked(desk) == set()

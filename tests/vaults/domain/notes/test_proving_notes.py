@@ -30,7 +30,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 async def vault(services: Services, tmp_path: Path) -> AsyncIterator[Vault]:
     aged(folder(tmp_path), NOTES)
-    async with services.pool.lease(services.roster.entry("main")) as held:
+    async with services.pool.lease(services.registry_cache.entry("main")) as held:
         await indexed(services, len(NOTES))
         yield held
 
@@ -92,7 +92,7 @@ async def test_a_planted_disagreement_is_found_and_reindexing_repairs_it(
         raw.execute(sql)  # type: ignore[attr-defined]
         raw.execute("PRAGMA foreign_keys=ON")  # type: ignore[attr-defined]
 
-    await vault.db.exclusively(plant)
+    await vault.db.run_on_writer(plant)
     assert code in await errors(vault)
     done = await reindex(vault)
     assert (done.notes, done.problem) == (4, None)
@@ -105,7 +105,7 @@ async def test_a_row_without_a_file_is_found(vault: Vault) -> None:
     def plant(raw: object) -> None:
         raw.execute("UPDATE notes SET path = 'gone.md' WHERE path = 'harbour.md'")  # type: ignore[attr-defined]
 
-    await vault.db.exclusively(plant)
+    await vault.db.run_on_writer(plant)
     assert {"notes_gone", "notes_unindexed"} <= await errors(vault)
     await reindex(vault)
     assert await errors(vault) == set()
@@ -136,13 +136,13 @@ async def test_a_file_that_was_saved_just_now_is_only_behind(
 ) -> None:
     async with opening({"notes.watch": "off"}) as services:
         root = folder(tmp_path)
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             assert await vault.notes.settled(PATIENCE_S)
             put(root, {"a.md": "saved now\n"})
             report = await verify(vault)
             assert report.agrees, report.findings
             assert notices(report) == {"notes_behind": 1}
-            monkeypatch.setattr(readiness, "tended", lambda _vault: False)
+            monkeypatch.setattr(readiness, "is_followed", lambda _vault: False)
             assert await errors(vault) == {"notes_unindexed"}
             monkeypatch.undo()
             monkeypatch.setattr(disk_check, "SLACK_S", -2.0)
@@ -181,7 +181,7 @@ async def test_a_folder_that_cannot_be_read_is_an_error_and_costs_no_note(vault:
 async def test_changes_that_were_not_ended_and_versions_are_looked_at(opening: Opening, tmp_path: Path) -> None:
     aged(folder(tmp_path), NOTES)
     async with opening({"notes.watch": "off"}) as services:
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             await indexed(services, len(NOTES))
             assert (await asker(services)("note_edit", path="harbour.md", content="More.")).ok
             plant = vault.db.write
@@ -201,13 +201,13 @@ async def test_changes_that_were_not_ended_and_versions_are_looked_at(opening: O
 
 async def test_a_change_that_somebody_is_making_is_no_finding(opening: Opening, tmp_path: Path) -> None:
     async with opening({"notes.watch": "off"}) as services:
-        async with services.pool.lease(services.roster.entry("main")) as vault:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             assert (await asker(services)("note_write", path="a.md", content="More.")).ok
             await vault.db.write(lambda tx: tx.run("UPDATE note_changes SET state = 'pending'"))
             async with vault.notes.writing():
                 looking = asyncio.create_task(errors(vault))
                 while not (looking.done() or vault.notes._lock._waiters):
-                    await vault.db.read(journal.pending)  # whoever proves comes to where it has to wait
+                    await vault.db.read(journal.list_unfinished)  # whoever proves comes to where it has to wait
                 await vault.db.write(lambda tx: tx.run("UPDATE note_changes SET state = 'done'"))
             assert await looking == set()
 
@@ -216,7 +216,7 @@ async def test_a_vault_beside_a_server_that_follows_the_files(opening: Opening, 
     put(folder(tmp_path), NOTES)
     async with opening() as serving:
         await indexed(serving, 4)
-        async with opening() as other, other.pool.lease(other.roster.entry("main")) as vault:
+        async with opening() as other, other.pool.lease(other.registry_cache.entry("main")) as vault:
             assert not vault.lease.held
             put(folder(tmp_path), {"harbour.md": "# Harbour\n\nSaved beside.\n"})
             report = await verify(vault)

@@ -16,15 +16,15 @@ from tests.vaults.domain.notes.proved import NOTES, aged, errors
 from vaults.db.sql import Row, Writer
 from vaults.domain.maintenance.reindexing import reindex
 from vaults.domain.notes.index import file_reader
-from vaults.domain.notes.index.file_reader import Readings
-from vaults.files.tree import Stamp
+from vaults.domain.notes.index.file_reader import ReadBatch
+from vaults.files.tree import FileStamp
 from vaults.vault import Vault
 
 
 @pytest.fixture
 async def vault(services: Services, tmp_path: Path) -> AsyncIterator[Vault]:
     aged(folder(tmp_path), NOTES)
-    async with services.pool.lease(services.roster.entry("main")) as held:
+    async with services.pool.lease(services.registry_cache.entry("main")) as held:
         await indexed(services, len(NOTES))
         yield held
 
@@ -98,14 +98,16 @@ async def test_keyword_search_finds_every_note_while_they_are_rebuilt(vault: Vau
 
 
 async def test_what_a_tool_wrote_after_a_file_was_read_wins(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = file_reader.read
+    real = file_reader.read_files
     await vault.db.write(lambda tx: tx.run("UPDATE notes SET read_ns = read_ns + 1000000000"))
 
-    def older(*args: Any) -> Readings:
+    def older(*args: Any) -> ReadBatch:
         found = real(*args)
-        return Readings([replace(each, hash="older", title="Older", stamp=Stamp(1, 2, 3, 4)) for each in found.taken])
+        return ReadBatch(
+            [replace(each, hash="older", title="Older", stamp=FileStamp(1, 2, 3, 4)) for each in found.taken]
+        )
 
-    monkeypatch.setattr(file_reader, "read", older)
+    monkeypatch.setattr(file_reader, "read_files", older)
     await reindex(vault)
     monkeypatch.undo()
     assert await errors(vault) == set()

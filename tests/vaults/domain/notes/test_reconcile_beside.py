@@ -15,9 +15,9 @@ from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from tests.work import PATIENCE_S
 from vaults.domain.notes.index import file_reader, note_rows, reader_pool, reconciliation
-from vaults.domain.notes.index.extraction import digest
-from vaults.domain.notes.index.file_reader import anew
-from vaults.files.tree import Walk
+from vaults.domain.notes.index.extraction import compute_digest
+from vaults.domain.notes.index.file_reader import to_reread
+from vaults.files.tree import WalkResult
 
 OLD = 10**18
 
@@ -38,12 +38,12 @@ async def settled(desk: Desk, notes: dict[str, str]) -> dict[str, int]:
 
 
 async def rows(desk: Desk) -> dict[str, int]:
-    return {each.path: each.seq for each in await desk.vault.db.read(note_rows.known)}
+    return {each.path: each.seq for each in await desk.vault.db.read(note_rows.find_known)}
 
 
 async def agrees(desk: Desk) -> None:
-    files = {each: digest((desk.root / each).read_bytes()) for each in desk.digests() if each.endswith(".md")}
-    assert {each.path: each.hash for each in await desk.vault.db.read(note_rows.known)} == files
+    files = {each: compute_digest((desk.root / each).read_bytes()) for each in desk.digests() if each.endswith(".md")}
+    assert {each.path: each.hash for each in await desk.vault.db.read(note_rows.find_known)} == files
 
 
 Deed = Callable[[], Awaitable[Any]]
@@ -65,7 +65,7 @@ def between_rows_and_listing(desk: Desk, monkeypatch: pytest.MonkeyPatch, deed: 
     """Once, when a look knows the rows and has not yet listed the files."""
     walk, loop = desk.vault.notes.tree.walk, asyncio.get_running_loop()
 
-    def walked() -> Walk:
+    def walked() -> WalkResult:
         monkeypatch.setattr(desk.vault.notes.tree, "walk", walk)
         asyncio.run_coroutine_threadsafe(_awaited(deed), loop).result(5)
         return walk()
@@ -184,7 +184,7 @@ ODD: dict[str, str | bytes] = {"odd.md": b"\xff\xfe\x00", "long.md": "x" * 6_000
 
 
 def _few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader_pool, "MANY", 1)
+    monkeypatch.setattr(reader_pool, "MANY_FILES", 1)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
 
 
@@ -197,7 +197,7 @@ async def test_reader_processes_make_the_same_rows_as_threads(opening: Opening, 
             async with opening(
                 {"notes.watch": "off", "embedding.engine": "off"}, data=tmp_path / str(number)
             ) as services:
-                async with services.pool.lease(services.roster.entry("main")) as vault:
+                async with services.pool.lease(services.registry_cache.entry("main")) as vault:
                     assert await vault.notes.settled(PATIENCE_S)
                     desk = Desk(services, vault, vault.notes.root, None)  # type: ignore[arg-type]
                     await desk.put({**MANY, **ODD})
@@ -211,7 +211,7 @@ def _spied(monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], asyncio.Event]:
     """Every process that is started to read, and word that one is."""
     begun: list[Any] = []
     one = asyncio.Event()
-    started = reader_pool._started
+    started = reader_pool._start_process
 
     async def spied(*arguments: Any) -> Any:
         process = await started(*arguments)
@@ -219,7 +219,7 @@ def _spied(monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], asyncio.Event]:
         one.set()
         return process
 
-    monkeypatch.setattr(reader_pool, "_started", spied)
+    monkeypatch.setattr(reader_pool, "_start_process", spied)
     return begun, one
 
 
@@ -228,7 +228,7 @@ async def test_what_a_killed_reader_was_given_is_read_all_the_same(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     _few(monkeypatch)
-    (begun, _), asked, count = _spied(monkeypatch), reader_pool._asked, 0
+    (begun, _), asked, count = _spied(monkeypatch), reader_pool._request_batch, 0
 
     async def killed(vault: Any, process: asyncio.subprocess.Process, batch: Any) -> Any:
         nonlocal count
@@ -238,8 +238,8 @@ async def test_what_a_killed_reader_was_given_is_read_all_the_same(
             await process.wait()
         return await asked(vault, process, batch)
 
-    monkeypatch.setattr(reader_pool, "_asked", killed)
-    monkeypatch.setattr(reconciliation, "BATCH", 30)
+    monkeypatch.setattr(reader_pool, "_request_batch", killed)
+    monkeypatch.setattr(reconciliation, "BATCH_FILES", 30)
     await desk.put(MANY)
     assert begun
     await agrees(desk)
@@ -269,12 +269,12 @@ async def test_what_fails_in_reading_fails_the_look_and_does_not_hang_it(
     async def gone(*_: Any) -> None:
         return None
 
-    monkeypatch.setattr(reader_pool, "_started", gone)
-    monkeypatch.setattr(file_reader, "read", broken)
+    monkeypatch.setattr(reader_pool, "_start_process", gone)
+    monkeypatch.setattr(file_reader, "read_files", broken)
     (desk.root / "a.md").write_text("# A\n")
     async with asyncio.timeout(PATIENCE_S):
         with pytest.raises(RuntimeError):
-            await reconciliation.everything(desk.vault)
+            await reconciliation.reconcile_all(desk.vault)
     monkeypatch.undo()
     await desk.look()
     await agrees(desk)
@@ -286,14 +286,14 @@ async def test_a_look_that_is_given_up_leaves_no_process(desk: Desk, monkeypatch
     for path, text in MANY.items():
         (desk.root / path).parent.mkdir(exist_ok=True)
         (desk.root / path).write_text(text)
-    wanted = [[anew(path)] for path in MANY]
-    async with aclosing(reader_pool.read_all(desk.vault, wanted)) as stream:
+    wanted = [[to_reread(path)] for path in MANY]
+    async with aclosing(reader_pool.read_batches(desk.vault, wanted)) as stream:
         async for _ in stream:
             break
     assert begun
     assert all(process.returncode is not None for process in begun)
     one.clear()
-    look = asyncio.create_task(reconciliation.everything(desk.vault))
+    look = asyncio.create_task(reconciliation.reconcile_all(desk.vault))
     await one.wait()
     look.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -14,28 +14,28 @@ from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from vaults.domain.notes.commit import overwrites
 from vaults.domain.notes.index import note_rows, reconciliation
-from vaults.domain.notes.index.extraction import digest
-from vaults.domain.notes.index.note_rows import Known
-from vaults.domain.notes.index.reconciliation import RACY_NS, Vanished, plan
+from vaults.domain.notes.index.extraction import compute_digest
+from vaults.domain.notes.index.note_rows import KnownNote
+from vaults.domain.notes.index.reconciliation import RACY_NS, NotesVanished, plan_reconcile
 from vaults.errors import VaultUnavailable
-from vaults.files.tree import Found, Stamp
+from vaults.files.tree import FileStamp, FoundNote
 from vaults.index import embeddings
 
 NOW = 10**18
 OLD = NOW - 10 * RACY_NS
 
 
-def known(path: str, inode: int, *, mtime: int = OLD, complete: bool = True) -> Known:
-    stamp = Stamp(10, mtime, inode, 1)
-    return Known(inode, path, f"hash{inode}", stamp, NOW, complete)
+def known(path: str, inode: int, *, mtime: int = OLD, complete: bool = True) -> KnownNote:
+    stamp = FileStamp(10, mtime, inode, 1)
+    return KnownNote(inode, path, f"hash{inode}", stamp, NOW, complete)
 
 
-def found(path: str, inode: int, *, mtime: int = OLD, size: int = 10) -> Found:
-    return Found(path, Stamp(size, mtime, inode, 1))
+def found(path: str, inode: int, *, mtime: int = OLD, size: int = 10) -> FoundNote:
+    return FoundNote(path, FileStamp(size, mtime, inode, 1))
 
 
-def told(known: list[Known], found: list[Found], unread: tuple[str, ...] = ()) -> dict[str, list[Any]]:
-    todo = plan(known, found, unread)
+def told(known: list[KnownNote], found: list[FoundNote], unread: tuple[str, ...] = ()) -> dict[str, list[Any]]:
+    todo = plan_reconcile(known, found, unread)
     return {
         "read": sorted(each.path for each in todo.read),
         "moved": sorted((old.path, new.path) for old, new in todo.moved),
@@ -50,7 +50,7 @@ def test_what_is_as_it_was_is_left_alone() -> None:
 def test_new_and_changed_files_are_read() -> None:
     found_ = [found("a.md", 1, size=11), found("b.md", 2)]
     assert told([known("a.md", 1)], found_) == {"read": ["a.md", "b.md"], "moved": [], "gone": []}
-    assert plan([known("a.md", 1)], found_).held == {"a.md": "hash1"}
+    assert plan_reconcile([known("a.md", 1)], found_).held == {"a.md": "hash1"}
 
 
 @pytest.mark.parametrize("younger", [0, RACY_NS - 1, RACY_NS])
@@ -66,7 +66,9 @@ def test_a_file_from_the_future_is_read_again() -> None:
 def test_a_note_whose_links_are_still_to_be_read_is_read_again() -> None:
     incomplete = known("a.md", 1, complete=False)
     assert told([incomplete], [found("a.md", 1)])["read"] == ["a.md"]
-    assert plan([incomplete], [found("a.md", 1)]).held == {"a.md": "hash1"}, "whole it is read by the chore alone"
+    assert plan_reconcile([incomplete], [found("a.md", 1)]).held == {"a.md": "hash1"}, (
+        "whole it is read by the chore alone"
+    )
 
 
 def test_the_same_file_at_another_path_was_moved() -> None:
@@ -127,22 +129,22 @@ def aged(desk: Desk) -> None:
 
 
 async def rows(desk: Desk) -> dict[str, int]:
-    return {each.path: each.seq for each in await desk.vault.db.read(note_rows.known)}
+    return {each.path: each.seq for each in await desk.vault.db.read(note_rows.find_known)}
 
 
 async def vectors(desk: Desk) -> dict[int, bytes]:
     """A note's vectors by the passage's number, once none is owed."""
-    desk.vault.nudge()
-    assert desk.vault._paying is not None
-    await desk.vault._paying
-    assert await desk.vault.db.read(embeddings.owed_count) == 0
+    desk.vault.start_background_work()
+    assert desk.vault._background_work is not None
+    await desk.vault._background_work
+    assert await desk.vault.db.read(embeddings.count_missing) == 0
     return dict(await desk.vault.db.read(lambda tx: tx.all("SELECT passage, change FROM embeddings")))
 
 
 async def agrees(desk: Desk) -> None:
     """Rows as the files are, and full text as the rows."""
-    files = {each: digest((desk.root / each).read_bytes()) for each in desk.digests() if each.endswith(".md")}
-    assert {each.path: each.hash for each in await desk.vault.db.read(note_rows.known)} == files
+    files = {each: compute_digest((desk.root / each).read_bytes()) for each in desk.digests() if each.endswith(".md")}
+    assert {each.path: each.hash for each in await desk.vault.db.read(note_rows.find_known)} == files
 
 
 NOTES = {"a.md": "# A\n\nfirst words\n", "b.md": "# B\n\nsecond words\n", "sub/c.md": "# C\n\nthird words\n"}
@@ -186,7 +188,7 @@ async def test_a_folder_renamed_keeps_every_number(desk: Desk) -> None:
     await desk.look()
     before = await rows(desk)
     (desk.root / "old").rename(desk.root / "new")
-    outcome = await reconciliation.everything(desk.vault)
+    outcome = await reconciliation.reconcile_all(desk.vault)
     assert await rows(desk) == {path.replace("old/", "new/"): seq for path, seq in before.items()}
     assert len(outcome.changed) == len(outcome.gone) == 40
 
@@ -216,7 +218,7 @@ async def test_a_row_of_renames_leaves_rows_as_the_files(desk: Desk) -> None:
 
 async def test_a_file_that_may_not_be_read_keeps_its_row(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     await desk.put(NOTES)
-    before = await desk.vault.db.read(note_rows.known)
+    before = await desk.vault.db.read(note_rows.find_known)
     tree, read = desk.vault.notes.tree, desk.vault.notes.tree.read
 
     def refused(path: str, limit: int) -> Any:
@@ -227,7 +229,7 @@ async def test_a_file_that_may_not_be_read_keeps_its_row(desk: Desk, monkeypatch
     monkeypatch.setattr(tree, "read", lambda path, limit: _typed(refused, path, limit))
     (desk.root / "a.md").write_text("# A\n\nother words, hidden\n")
     await desk.look()
-    assert [each for each in await desk.vault.db.read(note_rows.known) if each.path == "a.md"] == [
+    assert [each for each in await desk.vault.db.read(note_rows.find_known) if each.path == "a.md"] == [
         each for each in before if each.path == "a.md"
     ]
     skipped = await desk.vault.db.read(lambda tx: tx.all("SELECT path FROM notes_skipped"))
@@ -239,9 +241,9 @@ async def test_a_file_that_may_not_be_read_keeps_its_row(desk: Desk, monkeypatch
 
 
 def _typed(read: Callable[[str, int], Any], path: str, limit: int) -> Any:
-    from vaults.files.failures import typed
+    from vaults.files.failures import translate_os_errors
 
-    with typed(path):
+    with translate_os_errors(path):
         return read(path, limit)
 
 
@@ -253,8 +255,8 @@ async def test_a_folder_that_lost_its_disk_is_unavailable(desk: Desk, monkeypatc
     monkeypatch.setattr(desk.vault.notes.tree, "device", lambda: 999_999)
     for expected in (0, 30, 1000):
         with pytest.raises(VaultUnavailable) as failure:
-            await reconciliation.everything(desk.vault, expected=expected)
-        assert not isinstance(failure.value, Vanished)
+            await reconciliation.reconcile_all(desk.vault, expected=expected)
+        assert not isinstance(failure.value, NotesVanished)
     assert await rows(desk) == before
 
 
@@ -263,14 +265,14 @@ async def test_most_notes_gone_is_believed_when_they_are_still_gone_at_a_second_
     before = await rows(desk)
     for number in range(25):
         (desk.root / f"{number}.md").unlink()
-    with pytest.raises(Vanished) as failure:
-        await reconciliation.everything(desk.vault)
+    with pytest.raises(NotesVanished) as failure:
+        await reconciliation.reconcile_all(desk.vault)
     assert failure.value.missing == 25
     assert await rows(desk) == before
     (desk.root / "25.md").unlink()
-    with pytest.raises(Vanished):  # more than before: it is still going on
-        await reconciliation.everything(desk.vault, expected=25)
-    await reconciliation.everything(desk.vault, expected=26)
+    with pytest.raises(NotesVanished):  # more than before: it is still going on
+        await reconciliation.reconcile_all(desk.vault, expected=25)
+    await reconciliation.reconcile_all(desk.vault, expected=26)
     await agrees(desk)
 
 
@@ -278,12 +280,12 @@ async def test_a_few_notes_gone_are_gone_at_once(desk: Desk) -> None:
     await desk.put({f"{number}.md": f"# N{number}\n" for number in range(30)})
     for number in range(15):
         (desk.root / f"{number}.md").unlink()
-    await reconciliation.everything(desk.vault)
+    await reconciliation.reconcile_all(desk.vault)
     await agrees(desk)
 
 
 async def test_a_note_of_no_disk_at_all_is_no_ones(desk: Desk) -> None:
     shutil.rmtree(desk.root)
     with pytest.raises(VaultUnavailable):
-        await reconciliation.everything(desk.vault)
-    await overwrites.notice(desk.vault, ["a.md"])
+        await reconciliation.reconcile_all(desk.vault)
+    await overwrites.detect_overwrites(desk.vault, ["a.md"])

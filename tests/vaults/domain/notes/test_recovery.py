@@ -14,9 +14,9 @@ from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from vaults.db.sql import Writer
 from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.commit import file_placement, journal, recovery
-from vaults.domain.notes.commit.journal import Change, FileChange
+from vaults.domain.notes.commit.journal import FileChange, NoteChange
 from vaults.domain.notes.index import note_rows
-from vaults.domain.notes.index.extraction import digest
+from vaults.domain.notes.index.extraction import compute_digest
 from vaults.files.file_stamps import stamp_of
 
 ACTOR = Actor("tester", "tester")
@@ -88,7 +88,7 @@ def advance(folder: Path, name: str, stage: int) -> None:
     if stage >= STAGES.index("removed"):
         there = folder / "removed.md"
         each = FileChange(f"{name}/removed.md", STEPS[2].before, None)
-        there.rename(folder.parent / file_placement._hidden(each, stamp_of(there.stat())))
+        there.rename(folder.parent / file_placement._hidden_path(each, stamp_of(there.stat())))
     if stage >= STAGES.index("moved only"):
         (folder / "sub").mkdir()
         (folder / "moved.md").rename(folder / "sub/moved.md")
@@ -104,10 +104,10 @@ async def begun(desk: Desk, name: str) -> int:
         FileChange(f"{name}/{step.path}", step.before, step.after, f"{name}/{step.to}" if step.to else None)
         for step in STEPS
     ]
-    change = Change("note_move", "moved", files)
-    names = journal.named(change)
-    packed = journal.packed(change, names, {})
-    return (await desk.vault.db.write(lambda tx: journal.begin(tx, ACTOR, change, names, packed))).seq
+    change = NoteChange("note_move", "moved", files)
+    names = journal.name_versions(change)
+    packed = journal.pack_versions(change, names, {})
+    return (await desk.vault.db.write(lambda tx: journal.begin_change(tx, ACTOR, change, names, packed))).seq
 
 
 async def killed(desk: Desk, name: str, stage: int) -> tuple[Path, int]:
@@ -128,8 +128,8 @@ async def check(desk: Desk, folder: Path, expected: Mapping[str, bytes], what: o
     assert files_in(folder) == expected, what
     assert await recovery.recover(desk.vault) == 0
     assert files_in(folder) == expected, what
-    rows = {each.path: each.hash for each in await desk.vault.db.read(lambda tx: note_rows.below(tx, folder.name))}
-    assert rows == {f"{folder.name}/{path}": digest(data) for path, data in expected.items()}, what
+    rows = {each.path: each.hash for each in await desk.vault.db.read(lambda tx: note_rows.find_below(tx, folder.name))}
+    assert rows == {f"{folder.name}/{path}": compute_digest(data) for path, data in expected.items()}, what
     desk.vault.notes.tree.sweep()
     assert not [each for each in folder.rglob(".*") if each.is_file()], what
     assert files_in(folder) == expected, what
@@ -175,7 +175,7 @@ async def test_without_a_version_no_file_is_removed(desk: Desk, lost: str) -> No
     for stage, name in enumerate(STAGES):
         folder, seq = await killed(desk, f"f{stage}", stage)
         victim = STEPS[1].before if lost == "before" else STEPS[1].after
-        await desk.vault.db.write(partial(_lose, name=digest(victim or b"")))
+        await desk.vault.db.write(partial(_lose, name=compute_digest(victim or b"")))
         desk.vault.notes.refused.update({seq} if lost == "before" else ())
         found = files_in(folder)
         assert await recovery.recover(desk.vault) == 1
@@ -200,11 +200,11 @@ async def test_the_oldest_of_several_changes_is_finished_first(desk: Desk) -> No
     """Two processes were killed one after another; the second had read what the first had not yet written."""
     await desk.put({"log.md": "one\n"})
     for old, new in ((b"one\n", b"two\n"), (b"two\n", b"three\n")):
-        change = Change("note_edit", "edited", [FileChange("log.md", old, new)])
-        names = journal.named(change)
-        packed = journal.packed(change, names, {})
+        change = NoteChange("note_edit", "edited", [FileChange("log.md", old, new)])
+        names = journal.name_versions(change)
+        packed = journal.pack_versions(change, names, {})
         await desk.vault.db.write(lambda tx: tx.run("UPDATE note_changes SET state = 'failed'"))
-        await desk.vault.db.write(partial(journal.begin, actor=ACTOR, change=change, names=names, found=packed))
+        await desk.vault.db.write(partial(journal.begin_change, actor=ACTOR, change=change, names=names, found=packed))
     await desk.vault.db.write(lambda tx: tx.run("UPDATE note_changes SET state = 'pending'"))
     assert await recovery.recover(desk.vault) == 2
     assert desk.text("log.md") == "three\n"
@@ -213,10 +213,10 @@ async def test_the_oldest_of_several_changes_is_finished_first(desk: Desk) -> No
 async def test_a_file_that_is_being_recovered_keeps_its_permissions(desk: Desk) -> None:
     await desk.put({"f/edited.md": STEPS[1].before or b""})
     (desk.root / "f/edited.md").chmod(0o640)
-    change = Change("note_edit", "edited", [FileChange("f/edited.md", STEPS[1].before, STEPS[1].after)])
-    names = journal.named(change)
-    packed = journal.packed(change, names, {})
-    await desk.vault.db.write(lambda tx: journal.begin(tx, ACTOR, change, names, packed))
+    change = NoteChange("note_edit", "edited", [FileChange("f/edited.md", STEPS[1].before, STEPS[1].after)])
+    names = journal.name_versions(change)
+    packed = journal.pack_versions(change, names, {})
+    await desk.vault.db.write(lambda tx: journal.begin_change(tx, ACTOR, change, names, packed))
     assert await recovery.recover(desk.vault) == 1
     assert (desk.root / "f/edited.md").stat().st_mode & 0o777 == 0o640
     assert (desk.root / "f/edited.md").read_bytes() == STEPS[1].after

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.work import python_steps
-from vaults.domain.notes.edit.changed_lines import lines, region
+from vaults.domain.notes.edit.changed_lines import find_changed_region, slice_lines
 
 LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 texts = st.text(st.sampled_from("ab\n\r"), max_size=14)
@@ -29,13 +29,13 @@ texts = st.text(st.sampled_from("ab\n\r"), max_size=14)
     ],
 )
 def test_the_lines_that_changed(before: str, after: str, lines: tuple[int, int], text: str) -> None:
-    found = region(before, after)
+    found = find_changed_region(before, after)
     assert ((found.first_line, found.last_line), found.text) == (lines, text)
 
 
 @given(before=texts, after=texts)
 def test_what_stands_outside_stood_there_before(before: str, after: str) -> None:
-    found, pieces = region(before, after), LINE.findall(after)
+    found, pieces = find_changed_region(before, after), LINE.findall(after)
     head, tail = "".join(pieces[: found.first_line - 1]), "".join(pieces[found.last_line :])
     assert before.startswith(head)
     assert before.endswith(tail)
@@ -45,13 +45,13 @@ def test_what_stands_outside_stood_there_before(before: str, after: str) -> None
 def test_long_texts_are_compared_in_blocks() -> None:
     before = "a line of a long log\n" * 250_000
     after = before[:3_000_000] + "X" + before[3_000_000:]
-    found = region(before, after)
-    assert python_steps(lambda: region(before, after)) < 5_000
+    found = find_changed_region(before, after)
+    assert python_steps(lambda: find_changed_region(before, after)) < 5_000
     assert found.first_line == found.last_line == before.count("\n", 0, 3_000_000) + 1
-    assert len(region("", before).text) < 5_000
+    assert len(find_changed_region("", before).text) < 5_000
 
 
 @given(before=texts, after=texts)
 def test_lines_of_a_text_are_what_a_region_holds(before: str, after: str) -> None:
-    found = region(before, after)
-    assert lines(after, found.first_line, found.last_line) == found.text
+    found = find_changed_region(before, after)
+    assert slice_lines(after, found.first_line, found.last_line) == found.text

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from vaults.domain.notes.edit.link_rewrites import Move, Relinking
-from vaults.domain.notes.edit.link_spelling import name
+from vaults.domain.notes.edit.link_rewrites import LinkRewriter, NoteMove
+from vaults.domain.notes.edit.link_spelling import note_name
 from vaults.errors import InvalidArgument
-from vaults.files.paths import key
-from vaults.markdown.link_resolution import Candidate, resolve_link
+from vaults.files.paths import collision_key
+from vaults.markdown.link_resolution import LinkTarget, resolve_link
 from vaults.markdown.parser import parse
 
 FOLDERS = ("", "a", "b", "a/b", "c d", "Ünï")
@@ -74,26 +74,26 @@ bodies = st.builds(
 def vaults(draw: st.DrawFn) -> tuple[dict[str, str], str, str]:
     texts: dict[str, str] = {}
     for path in draw(st.lists(paths, min_size=2, max_size=7)):
-        if key(path) not in {key(each) for each in texts}:
+        if collision_key(path) not in {collision_key(each) for each in texts}:
             texts[path] = draw(bodies)
     old, new = draw(st.sampled_from(sorted(texts))), draw(paths)
-    assume(new != old and key(new) not in {key(each) for each in texts if each != old})
+    assume(new != old and collision_key(new) not in {collision_key(each) for each in texts if each != old})
     return texts, old, new
 
 
-def _candidates(texts: dict[str, str]) -> list[Candidate]:
+def _candidates(texts: dict[str, str]) -> list[LinkTarget]:
     found = []
     for path, text in texts.items():
         read = parse(text)
-        found.append(Candidate(path, read.title or name(path), read.aliases))
+        found.append(LinkTarget(path, read.title or note_name(path), read.aliases))
     return found
 
 
 def _moved(texts: dict[str, str], old: str, new: str) -> dict[str, str]:
     before = {each.path: each for each in _candidates(texts)}
     read = parse(texts[old])
-    relinking = Relinking(
-        Move(before[old], Candidate(new, read.title or name(new), read.aliases)), list(before.values())
+    relinking = LinkRewriter(
+        NoteMove(before[old], LinkTarget(new, read.title or note_name(new), read.aliases)), list(before.values())
     )
     return {new if path == old else path: relinking.relinked(text, path).text for path, text in texts.items()}
 
@@ -156,36 +156,36 @@ CASES = [
 
 @pytest.mark.parametrize(("text", "source", "old", "new", "wanted"), CASES)
 def test_a_link_keeps_the_style_it_was_written_in(text: str, source: str, old: str, new: str, wanted: str) -> None:
-    move = Move(Candidate(old, name(old)), Candidate(new, name(new)))
-    assert Relinking(move, [Candidate(source, name(source))]).relinked(text, source).text == wanted
+    move = NoteMove(LinkTarget(old, note_name(old)), LinkTarget(new, note_name(new)))
+    assert LinkRewriter(move, [LinkTarget(source, note_name(source))]).relinked(text, source).text == wanted
 
 
 def test_a_link_by_title_or_alias_stays() -> None:
-    move = Move(Candidate("a.md", "The Title", ("Nick",)), Candidate("b.md", "The Title", ("Nick",)))
-    relinking = Relinking(move, [])
+    move = NoteMove(LinkTarget("a.md", "The Title", ("Nick",)), LinkTarget("b.md", "The Title", ("Nick",)))
+    relinking = LinkRewriter(move, [])
     assert relinking.relinked("[[The Title]] [[nick]] [[a]]", "x.md").text == "[[The Title]] [[nick]] [[b]]"
 
 
 def test_a_link_by_file_name_follows_even_where_the_title_is_the_same() -> None:
-    move = Move(Candidate("Hub.md", "Hub"), Candidate("Centre.md", "Hub"))
-    assert Relinking(move, []).relinked("[[Hub]]", "x.md").text == "[[Centre]]"
+    move = NoteMove(LinkTarget("Hub.md", "Hub"), LinkTarget("Centre.md", "Hub"))
+    assert LinkRewriter(move, []).relinked("[[Hub]]", "x.md").text == "[[Centre]]"
 
 
 def test_a_bare_name_that_would_be_ambiguous_is_spelled_out() -> None:
-    move = Move(Candidate("a/Foo.md", "Foo"), Candidate("b/Bar.md", "Bar"))
-    others = [Candidate("c/Bar.md", "Bar"), Candidate("c/b/Bar.md", "Bar")]
-    assert Relinking(move, others).relinked("[[Foo]]", "x.md").text == "[[b/Bar]]"
+    move = NoteMove(LinkTarget("a/Foo.md", "Foo"), LinkTarget("b/Bar.md", "Bar"))
+    others = [LinkTarget("c/Bar.md", "Bar"), LinkTarget("c/b/Bar.md", "Bar")]
+    assert LinkRewriter(move, others).relinked("[[Foo]]", "x.md").text == "[[b/Bar]]"
 
 
 def test_a_link_to_another_note_that_the_new_name_would_catch_is_spelled_out() -> None:
-    move = Move(Candidate("a/Foo.md", "Foo"), Candidate("b/Bar.md", "Bar"))
-    relinking = Relinking(move, [Candidate("c/Bar.md", "Bar")])
+    move = NoteMove(LinkTarget("a/Foo.md", "Foo"), LinkTarget("b/Bar.md", "Bar"))
+    relinking = LinkRewriter(move, [LinkTarget("c/Bar.md", "Bar")])
     assert relinking.relinked("[[Bar]] and [[bar|B]]", "x.md").text == "[[c/Bar]] and [[c/Bar|B]]"
 
 
 def test_files_beside_a_note_are_found_from_its_new_folder() -> None:
-    move = Move(Candidate("a/Foo.md", "Foo"), Candidate("b/c/Foo.md", "Foo"))
-    relinking = Relinking(move, [])
+    move = NoteMove(LinkTarget("a/Foo.md", "Foo"), LinkTarget("b/c/Foo.md", "Foo"))
+    relinking = LinkRewriter(move, [])
     there = {"a/img 1.png", "z.pdf", "a/sub/y.png"}
     text = "![i](img%201.png) [z](../z.pdf) [gone](nothing.png) ![[img 1.png]] ![[sub/y.png]] [w](https://a.b/c) [[#h]]"
     assert relinking.relinked(text, "a/Foo.md", there.__contains__).text == (
@@ -196,13 +196,13 @@ def test_files_beside_a_note_are_found_from_its_new_folder() -> None:
 
 @pytest.mark.parametrize("new", ["a#b.md", "a[b.md", "a]b.md"])
 def test_a_name_that_no_wiki_link_can_spell_is_refused(new: str) -> None:
-    relinking = Relinking(Move(Candidate("Foo.md", "Foo"), Candidate(new, name(new))), [])
+    relinking = LinkRewriter(NoteMove(LinkTarget("Foo.md", "Foo"), LinkTarget(new, note_name(new))), [])
     with pytest.raises(InvalidArgument, match="to"):
         relinking.relinked("[[Foo]]", "x.md")
     assert relinking.relinked("[f](Foo.md)", "x.md").count == 1
 
 
 def test_a_name_that_would_end_a_quoted_value_is_refused() -> None:
-    relinking = Relinking(Move(Candidate("Foo.md", "Foo"), Candidate("It's.md", "It's")), [])
+    relinking = LinkRewriter(NoteMove(LinkTarget("Foo.md", "Foo"), LinkTarget("It's.md", "It's")), [])
     with pytest.raises(InvalidArgument, match="frontmatter"):
         relinking.relinked("---\nup: '[[Foo]]'\n---\n", "x.md")

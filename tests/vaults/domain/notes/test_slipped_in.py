@@ -13,11 +13,11 @@ from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.commit import journal, late_writes, overwrites, recovery
-from vaults.domain.notes.commit.journal import Change, FileChange
+from vaults.domain.notes.commit.journal import FileChange, NoteChange
 from vaults.domain.notes.index import reconciliation
-from vaults.domain.notes.index.extraction import digest
+from vaults.domain.notes.index.extraction import compute_digest
 from vaults.errors import StorageFull
-from vaults.files.tree import Prepared, Stamp
+from vaults.files.tree import FileStamp, PreparedChange
 
 LOG = "# Log\n\n## Notes\n\n- first\n\n## End\n"
 ACTOR = Actor("tester", "cli:tester")
@@ -40,8 +40,8 @@ async def _overwritten(desk: Desk) -> set[str]:
 
 
 async def _noticed(desk: Desk, *paths: str) -> set[str]:
-    await reconciliation.these(desk.vault, paths)
-    await overwrites.notice(desk.vault, paths)
+    await reconciliation.reconcile_paths(desk.vault, paths)
+    await overwrites.detect_overwrites(desk.vault, paths)
     return await _overwritten(desk)
 
 
@@ -108,11 +108,11 @@ async def test_a_save_between_file_and_row_is_what_the_index_holds(
     edit = asyncio.create_task(desk.done(tool, path="log.md", **more))
     await reached.wait()
     (desk.root / path).write_text(LOG + "a person's line\n")
-    await reconciliation.these(desk.vault, ["log.md", path])
+    await reconciliation.reconcile_paths(desk.vault, ["log.md", path])
     go.set()
     await edit
     rows = dict(await desk.vault.db.read(lambda tx: tx.all("SELECT path, hash FROM notes")))
-    files = {each: digest((desk.root / each).read_bytes()) for each in (path, "other.md")}
+    files = {each: compute_digest((desk.root / each).read_bytes()) for each in (path, "other.md")}
     assert rows == files
 
 
@@ -120,7 +120,7 @@ async def test_a_move_that_fails_half_way_is_taken_back(desk: Desk, monkeypatch:
     await desk.put({"hub.md": "# Hub\n\n[me](hub.md)\n", "other.md": "# Other\n\n[[hub]]\n"})
     before, prepare = desk.digests(), desk.vault.notes.tree.prepare
 
-    def full(path: str, data: bytes, expected: Stamp) -> Prepared:
+    def full(path: str, data: bytes, expected: FileStamp) -> PreparedChange:
         if path == "new/centre.md":
             raise StorageFull("the disk is full")
         return prepare(path, data, expected)
@@ -133,10 +133,10 @@ async def test_a_move_that_fails_half_way_is_taken_back(desk: Desk, monkeypatch:
 
 async def _begun(desk: Desk, *files: FileChange) -> None:
     """A change that somebody has begun, and was killed."""
-    change = Change("note_edit", "edited", files)
-    names = journal.named(change)
-    packed = journal.packed(change, names, {})
-    await desk.vault.db.write(lambda tx: journal.begin(tx, ACTOR, change, names, packed))
+    change = NoteChange("note_edit", "edited", files)
+    names = journal.name_versions(change)
+    packed = journal.pack_versions(change, names, {})
+    await desk.vault.db.write(lambda tx: journal.begin_change(tx, ACTOR, change, names, packed))
 
 
 async def _states(desk: Desk) -> list[str]:
@@ -166,7 +166,7 @@ async def test_recovery_waits_for_a_disk_that_is_full(desk: Desk, monkeypatch: p
     (desk.root / "hub.md").rename(desk.root / "centre.md")
     prepare = desk.vault.notes.tree.prepare
 
-    def full(path: str, data: bytes, expected: Stamp) -> None:
+    def full(path: str, data: bytes, expected: FileStamp) -> None:
         raise StorageFull("the disk is full")
 
     monkeypatch.setattr(desk.vault.notes.tree, "prepare", full)

@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import Opening
 from tests.noted import folder, indexed, put
 from vaults.domain.notes.read import task_listing
-from vaults.domain.notes.read.task_listing import Wanted
+from vaults.domain.notes.read.task_listing import TaskFilter
 from vaults.errors import InvalidArgument, NotFound
 from vaults.vault import Vault
 
@@ -25,16 +25,16 @@ async def vault(opening: Opening, tmp_path: Path) -> AsyncIterator[Vault]:
     put(folder(tmp_path), NOTES)
     async with opening() as services:
         await indexed(services, len(NOTES))
-        async with services.pool.lease(services.roster.entry("main")) as opened:
+        async with services.pool.lease(services.registry_cache.entry("main")) as opened:
             yield opened
 
 
-async def texts(vault: Vault, wanted: Wanted) -> list[str]:
-    return [task.text.split()[0] for task in (await task_listing.listed(vault, wanted, 50, 4000)).tasks]
+async def texts(vault: Vault, wanted: TaskFilter) -> list[str]:
+    return [task.text.split()[0] for task in (await task_listing.list_tasks(vault, wanted, 50, 4000)).tasks]
 
 
 async def test_tasks_come_with_where_they_stand(vault: Vault) -> None:
-    found = await task_listing.listed(vault, Wanted(), 50, 4000)
+    found = await task_listing.list_tasks(vault, TaskFilter(), 50, 4000)
     assert [(task.path, task.line) for task in found.tasks] == [
         ("a/work.md", 1),
         ("a/work.md", 2),
@@ -48,31 +48,31 @@ async def test_tasks_come_with_where_they_stand(vault: Vault) -> None:
 @pytest.mark.parametrize(
     ("wanted", "expected"),
     [
-        (Wanted(status="all", path="b"), ["paint", "sweep", "dropped", "half"]),
-        (Wanted(status="done"), ["sweep"]),
-        (Wanted(status="cancelled"), ["dropped"]),
-        (Wanted(status="in_progress"), ["half"]),
-        (Wanted(status="/"), ["half"]),
-        (Wanted(folder="a"), ["call", "no"]),
-        (Wanted(tag="#home"), ["paint", "half"]),
-        (Wanted(tag="home/walls"), ["paint"]),
-        (Wanted(tag="hom"), []),
-        (Wanted(contains="ADA"), ["call"]),
-        (Wanted(due_before="2026-03-01"), ["call"]),
-        (Wanted(due_after="2026-03-01"), ["paint"]),
-        (Wanted(sort_by="due"), ["call", "paint", "no", "half"]),
+        (TaskFilter(status="all", path="b"), ["paint", "sweep", "dropped", "half"]),
+        (TaskFilter(status="done"), ["sweep"]),
+        (TaskFilter(status="cancelled"), ["dropped"]),
+        (TaskFilter(status="in_progress"), ["half"]),
+        (TaskFilter(status="/"), ["half"]),
+        (TaskFilter(folder="a"), ["call", "no"]),
+        (TaskFilter(tag="#home"), ["paint", "half"]),
+        (TaskFilter(tag="home/walls"), ["paint"]),
+        (TaskFilter(tag="hom"), []),
+        (TaskFilter(contains="ADA"), ["call"]),
+        (TaskFilter(due_before="2026-03-01"), ["call"]),
+        (TaskFilter(due_after="2026-03-01"), ["paint"]),
+        (TaskFilter(sort_by="due"), ["call", "paint", "no", "half"]),
     ],
 )
-async def test_each_filter_narrows(vault: Vault, wanted: Wanted, expected: list[str]) -> None:
+async def test_each_filter_narrows(vault: Vault, wanted: TaskFilter, expected: list[str]) -> None:
     assert await texts(vault, wanted) == expected
 
 
 @pytest.mark.parametrize("sort_by", ["path", "due"])
-async def test_pages_show_every_task_once(vault: Vault, sort_by: task_listing.SortBy) -> None:
-    wanted, seen, cursor = Wanted(status="all", sort_by=sort_by), [], None
+async def test_pages_show_every_task_once(vault: Vault, sort_by: task_listing.TaskSort) -> None:
+    wanted, seen, cursor = TaskFilter(status="all", sort_by=sort_by), [], None
     whole = await texts(vault, wanted)
     while True:
-        page = await task_listing.listed(vault, wanted, 2, 4000, cursor)
+        page = await task_listing.list_tasks(vault, wanted, 2, 4000, cursor)
         seen += [task.text.split()[0] for task in page.tasks]
         cursor = page.cursor
         if cursor is None:
@@ -83,9 +83,9 @@ async def test_pages_show_every_task_once(vault: Vault, sort_by: task_listing.So
 
 async def test_what_is_not_there_or_no_status_is_refused(vault: Vault) -> None:
     with pytest.raises(NotFound):
-        await task_listing.listed(vault, Wanted(path="absent"), 50, 4000)
+        await task_listing.list_tasks(vault, TaskFilter(path="absent"), 50, 4000)
     with pytest.raises(InvalidArgument):
-        await task_listing.listed(vault, Wanted(status="whenever"), 50, 4000)
-    first = await task_listing.listed(vault, Wanted(), 1, 4000)
+        await task_listing.list_tasks(vault, TaskFilter(status="whenever"), 50, 4000)
+    first = await task_listing.list_tasks(vault, TaskFilter(), 1, 4000)
     with pytest.raises(InvalidArgument):
-        await task_listing.listed(vault, Wanted(status="done"), 1, 4000, first.cursor)
+        await task_listing.list_tasks(vault, TaskFilter(status="done"), 1, 4000, first.cursor)

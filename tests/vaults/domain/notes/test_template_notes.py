@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from vaults.domain.notes.edit.note_templates import instance
+from vaults.domain.notes.edit.note_templates import instantiate
 
 DAY = date(2026, 3, 1)
 
@@ -23,4 +23,4 @@ DAY = date(2026, 3, 1)
     ],
 )
 def test_content_fills_its_place_or_goes_to_the_end(template: str, content: str, made: str) -> None:
-    assert instance(template, "deep/Trip.md", DAY, content) == (made, [])
+    assert instantiate(template, "deep/Trip.md", DAY, content) == (made, [])

@@ -33,7 +33,10 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def watched(opening: Opening, **flags: Any) -> AsyncIterator[tuple[Services, Vault]]:
-    async with opening({**FLAGS, **flags}) as services, services.pool.lease(services.roster.entry("main")) as vault:
+    async with (
+        opening({**FLAGS, **flags}) as services,
+        services.pool.lease(services.registry_cache.entry("main")) as vault,
+    ):
         yield services, vault
 
 
@@ -44,7 +47,7 @@ async def until(true: Callable[[], Any]) -> None:
 
 
 async def paths(vault: Vault) -> list[str]:
-    return sorted(each.path for each in await vault.db.read(note_rows.known))
+    return sorted(each.path for each in await vault.db.read(note_rows.find_known))
 
 
 async def until_paths(vault: Vault, expected: list[str]) -> None:
@@ -105,16 +108,16 @@ async def test_a_folder_taken_away_is_told_soon_and_nothing_is_forgotten(
 async def test_without_a_watcher_there_is_one_look(
     opening: Opening, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks, everything = 0, reconciliation.everything
+    looks, everything = 0, reconciliation.reconcile_all
 
     async def counted(*arguments: Any, **more: Any) -> Any:
         nonlocal looks
         looks += 1
         return await everything(*arguments, **more)
 
-    monkeypatch.setattr(reconciliation, "everything", counted)
+    monkeypatch.setattr(reconciliation, "reconcile_all", counted)
     async with watched(opening, **{"notes.watch": "off"}) as (_, vault):
-        await until(lambda: vault._resident is not None and vault._resident.done())
+        await until(lambda: vault._background_task is not None and vault._background_task.done())
         (notes_of(tmp_path) / "late.md").write_text("# Late\n")
         vault.attend()
         await asyncio.sleep(0.02)
@@ -143,7 +146,7 @@ async def test_a_fault_in_a_look_is_told_and_following_begins_again(
                 vault.notes.watcher._pending.everything()
             else:
                 (notes_of(tmp_path) / "a.md").write_text("# A\n")
-            await until(lambda: vault._resident is not None and vault._resident.done())
+            await until(lambda: vault._background_task is not None and vault._background_task.done())
             assert vault.notes.now.phase == "unavailable"
             assert "RuntimeError" in (vault.notes.now.reason or "")
             assert "/a/path" not in (vault.notes.now.reason or "")

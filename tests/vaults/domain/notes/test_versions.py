@@ -14,12 +14,18 @@ from hypothesis import strategies as st
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from vaults.db.engine import sqlite
-from vaults.db.migration import steps
+from vaults.db.migration import load_migrations
 from vaults.db.sql import Writer
 from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.commit import journal, version_store
-from vaults.domain.notes.commit.journal import Change, FileChange
-from vaults.domain.notes.commit.version_store import LONG, ROW, Forgotten, Packed, name_of
+from vaults.domain.notes.commit.journal import FileChange, NoteChange
+from vaults.domain.notes.commit.version_store import (
+    LONG_BYTES,
+    MAX_DEPTH,
+    PackedVersion,
+    VersionForgotten,
+    to_version_name,
+)
 from vaults.settings import NotesSettings
 
 ACTOR = Actor("tester", "tester")
@@ -33,7 +39,7 @@ def tx() -> Writer:
 def opened() -> Writer:
     raw = sqlite.connect(":memory:", isolation_level=None)
     raw.execute("PRAGMA foreign_keys=ON")
-    for step in steps("vault"):
+    for step in load_migrations("vault"):
         raw.executescript(step.sql)
     return Writer(raw)
 
@@ -46,15 +52,15 @@ def noise(size: int, seed: int = 0) -> bytes:
 def keep(tx: Writer, before: bytes | None, after: bytes | None, kept: dict[str, int] | None = None) -> None:
     """Record a change of one file; ``kept``: what is remembered of versions kept."""
     held = {} if kept is None else kept
-    change = Change("note_edit", "edited", [FileChange("log.md", before, after)])
-    names = journal.named(change)
+    change = NoteChange("note_edit", "edited", [FileChange("log.md", before, after)])
+    names = journal.name_versions(change)
     try:
-        begun = journal.begin(tx, ACTOR, change, names, journal.packed(change, names, held))
-    except Forgotten:
+        begun = journal.begin_change(tx, ACTOR, change, names, journal.pack_versions(change, names, held))
+    except VersionForgotten:
         tx.run("DELETE FROM note_changes WHERE state = 'pending'")  # as a transaction that raises
-        begun = journal.begin(tx, ACTOR, change, names, journal.packed(change, names, {}))
+        begun = journal.begin_change(tx, ACTOR, change, names, journal.pack_versions(change, names, {}))
     held.update(begun.kept)
-    journal.finish(tx, begun.seq, git_owed=False)
+    journal.finish_change(tx, begun.seq, git_owed=False)
 
 
 def longest(tx: Writer) -> int:
@@ -74,7 +80,7 @@ EDIT = st.tuples(st.floats(0, 1), st.integers(0, 3000), st.binary(max_size=200))
 
 @settings(max_examples=40, deadline=None)
 @given(
-    st.sampled_from([0, 100, LONG - 1, LONG, 3 * LONG]),
+    st.sampled_from([0, 100, LONG_BYTES - 1, LONG_BYTES, 3 * LONG_BYTES]),
     st.lists(EDIT, max_size=12),
     st.sampled_from(["remembers", "forgets", "wrong"]),
 )
@@ -89,25 +95,25 @@ def test_every_version_comes_out_as_it_went_in(size: int, edits: list[tuple[floa
         if memory == "forgets":
             kept.clear()
         if memory == "wrong":
-            kept.update({str(name_of(before)): 0, str(name_of(texts[-1])): 3})
+            kept.update({str(to_version_name(before)): 0, str(to_version_name(texts[-1])): 3})
         keep(tx, before, texts[-1], kept)
     for text in texts if edits else ():
-        assert version_store.version(tx, name_of(text)) == text
-    assert version_store.damaged(tx) == 0
+        assert version_store.read_version(tx, to_version_name(text)) == text
+    assert version_store.count_damaged(tx) == 0
 
 
 @pytest.mark.parametrize("cut", [0, 1, 5])
 @given(st.text(alphabet="ab", max_size=12), st.text(alphabet="ab", max_size=12))
 def test_what_two_begin_and_end_with_alike_does_not_overlap(cut: int, one: str, other: str) -> None:
     before, after = one.encode(), (one[:cut] + other + one[cut:]).encode()
-    first, last = version_store._alike(before, after)
+    first, last = version_store._common_ends(before, after)
     assert first + last <= min(len(before), len(after))
     assert before[:first] == after[:first]
     assert before[len(before) - last :] == after[len(after) - last :]
     assert after[: first + 1] != before[: first + 1] or first + last == min(len(before), len(after))
 
 
-def edits_of(count: int, size: int = 2 * LONG) -> list[bytes]:
+def edits_of(count: int, size: int = 2 * LONG_BYTES) -> list[bytes]:
     """A long note that grows by a line at a time."""
     start = noise(size)
     return [start + b"".join(b"- line %d\n" % line for line in range(number)) for number in range(count)]
@@ -116,49 +122,49 @@ def edits_of(count: int, size: int = 2 * LONG) -> list[bytes]:
 @pytest.mark.parametrize("forgets_every", [0, 1, 7], ids=["remembers", "forgets", "now and then"])
 def test_reading_a_version_takes_a_bounded_number_of_steps(tx: Writer, forgets_every: int) -> None:
     """However often a process starts anew, or writes so much else that it forgets what it had kept."""
-    texts, kept = edits_of(3 * ROW), dict[str, int]()
+    texts, kept = edits_of(3 * MAX_DEPTH), dict[str, int]()
     for number, (before, after) in enumerate(pairwise(texts)):
         if forgets_every and number % forgets_every == 0:
             kept.clear()
         keep(tx, before, after, kept)
-    assert longest(tx) <= ROW
-    assert version_store.version(tx, name_of(texts[0])) == texts[0]
-    assert version_store.version(tx, name_of(texts[-1])) == texts[-1]
-    assert version_store.size(tx) < 6 * len(texts[0])  # and they are kept as differences
+    assert longest(tx) <= MAX_DEPTH
+    assert version_store.read_version(tx, to_version_name(texts[0])) == texts[0]
+    assert version_store.read_version(tx, to_version_name(texts[-1])) == texts[-1]
+    assert version_store.total_size(tx) < 6 * len(texts[0])  # and they are kept as differences
 
 
 def test_two_processes_that_take_turns_keep_rows_short(tx: Writer) -> None:
-    texts = edits_of(3 * ROW)
+    texts = edits_of(3 * MAX_DEPTH)
     memories: list[dict[str, int]] = [{}, {}]
     for number, (before, after) in enumerate(pairwise(texts)):
         keep(tx, before, after, memories[number % 2])
-    assert longest(tx) <= ROW
-    assert all(version_store.version(tx, name_of(text)) == text for text in texts[::8])
+    assert longest(tx) <= MAX_DEPTH
+    assert all(version_store.read_version(tx, to_version_name(text)) == text for text in texts[::8])
 
 
 def test_a_process_that_is_wrong_about_what_is_kept_makes_no_row_longer(tx: Writer) -> None:
-    texts = edits_of(3 * ROW)
+    texts = edits_of(3 * MAX_DEPTH)
     for before, after in pairwise(texts):
-        keep(tx, before, after, {str(name_of(before)): 0})
-    assert longest(tx) <= ROW
+        keep(tx, before, after, {str(to_version_name(before)): 0})
+    assert longest(tx) <= MAX_DEPTH
 
 
 def test_what_differs_much_or_is_short_is_kept_whole(tx: Writer) -> None:
-    whole = noise(LONG)
-    keep(tx, whole, noise(LONG, 1) + whole[:100])
+    whole = noise(LONG_BYTES)
+    keep(tx, whole, noise(LONG_BYTES, 1) + whole[:100])
     keep(tx, b"short", b"short too")
     assert longest(tx) == 0
 
 
 def test_a_version_whose_base_was_forgotten_is_packed_anew(tx: Writer) -> None:
     before, after = edits_of(2)
-    names = [(name_of(before), name_of(after))]
-    found = version_store.packed([(before, after)], names, {str(name_of(before)): 0})
-    assert [each.base for each in found] == [name_of(before)]
-    with pytest.raises(Forgotten):
-        version_store.store(tx, found, [str(name_of(after))])
-    with pytest.raises(Forgotten):
-        version_store.store(tx, [], [str(name_of(after))])
+    names = [(to_version_name(before), to_version_name(after))]
+    found = version_store.pack([(before, after)], names, {str(to_version_name(before)): 0})
+    assert [each.base for each in found] == [to_version_name(before)]
+    with pytest.raises(VersionForgotten):
+        version_store.store_versions(tx, found, [str(to_version_name(after))])
+    with pytest.raises(VersionForgotten):
+        version_store.store_versions(tx, [], [str(to_version_name(after))])
     assert tx.value("SELECT COUNT(*) FROM note_versions") == 0
 
 
@@ -167,17 +173,17 @@ def test_pruning_keeps_what_the_changes_left_need(tx: Writer) -> None:
     for before, after in pairwise(texts):
         keep(tx, before, after, kept)
     tx.run("DELETE FROM note_changes WHERE seq < ?", (tx.value("SELECT MAX(seq) FROM note_changes"),))
-    version_store.sweep(tx)
+    version_store.delete_unreferenced(tx)
     for text in texts[-2:]:
-        assert version_store.version(tx, name_of(text)) == text
+        assert version_store.read_version(tx, to_version_name(text)) == text
     tx.run("DELETE FROM note_changes")
-    version_store.sweep(tx)
+    version_store.delete_unreferenced(tx)
     assert tx.value("SELECT COUNT(*) FROM note_versions") == 0
 
 
 def test_changes_over_what_is_kept_are_forgotten_oldest_first_and_never_one_that_is_begun(tx: Writer) -> None:
     limits = NotesSettings(versions=10)
-    first = journal.begin(tx, ACTOR, _change(0), journal.named(_change(0)), _packed(0))
+    first = journal.begin_change(tx, ACTOR, _change(0), journal.name_versions(_change(0)), _packed(0))
     tx.run("UPDATE note_changes SET state = 'failed' WHERE seq = ?", (first.seq,))
     for number in range(1, journal.PRUNE_EVERY):
         keep(tx, b"%d" % number, b"%d" % (number + 1))
@@ -185,26 +191,26 @@ def test_changes_over_what_is_kept_are_forgotten_oldest_first_and_never_one_that
     journal.prune(tx, limits)
     left = [row[0] for row in tx.all("SELECT seq FROM note_changes ORDER BY seq")]
     assert left == [first.seq, *range(journal.PRUNE_EVERY - 9, journal.PRUNE_EVERY + 1)]
-    assert version_store.version(tx, name_of(b"0")) == b"0"
-    assert version_store.version(tx, name_of(b"20")) is None
+    assert version_store.read_version(tx, to_version_name(b"0")) == b"0"
+    assert version_store.read_version(tx, to_version_name(b"20")) is None
 
 
 def test_versions_over_their_megabytes_are_forgotten(tx: Writer) -> None:
     limits = NotesSettings(versions=5000, versions_mb=1)
     for number in range(journal.PRUNE_EVERY * 2):
         keep(tx, None, noise(20_000, number))
-    assert version_store.size(tx) > 2 << 20
+    assert version_store.total_size(tx) > 2 << 20
     journal.prune(tx, limits)
-    assert version_store.size(tx) <= (1 << 20) + 20_000 * journal.PRUNE_EVERY
-    assert version_store.version(tx, name_of(noise(20_000, journal.PRUNE_EVERY * 2 - 1))) is not None
+    assert version_store.total_size(tx) <= (1 << 20) + 20_000 * journal.PRUNE_EVERY
+    assert version_store.read_version(tx, to_version_name(noise(20_000, journal.PRUNE_EVERY * 2 - 1))) is not None
 
 
-def _change(number: int) -> Change:
-    return Change("note_edit", "edited", [FileChange("log.md", b"%d" % number, b"%d" % (number + 1))])
+def _change(number: int) -> NoteChange:
+    return NoteChange("note_edit", "edited", [FileChange("log.md", b"%d" % number, b"%d" % (number + 1))])
 
 
-def _packed(number: int) -> list[Packed]:
-    return journal.packed(_change(number), journal.named(_change(number)), {})
+def _packed(number: int) -> list[PackedVersion]:
+    return journal.pack_versions(_change(number), journal.name_versions(_change(number)), {})
 
 
 @pytest.mark.parametrize("of", ["whole", "difference"])
@@ -212,7 +218,7 @@ def test_flipped_bytes_are_found_and_never_given_out(tx: Writer, of: str) -> Non
     before, after = edits_of(2)
     keep(tx, before, after)
     text = before if of == "whole" else after
-    name = name_of(text)
+    name = to_version_name(text)
     data = bytes(tx.value("SELECT data FROM note_versions WHERE hash = ?", (name,)))
     places: Sequence[int] = range(len(data)) if len(data) < 200 else random.Random(1).sample(range(len(data)), 60)
     found = 0
@@ -220,28 +226,28 @@ def test_flipped_bytes_are_found_and_never_given_out(tx: Writer, of: str) -> Non
         wrong = bytearray(data)
         wrong[place] ^= 0x10
         tx.run("UPDATE note_versions SET data = ? WHERE hash = ?", (bytes(wrong), name))
-        told = version_store.version(tx, name)
+        told = version_store.read_version(tx, name)
         assert told in (None, text), place
-        assert version_store.damaged(tx) or told == text, place  # some bits say nothing
-        found += version_store.damaged(tx)
+        assert version_store.count_damaged(tx) or told == text, place  # some bits say nothing
+        found += version_store.count_damaged(tx)
     assert found > len(places) * 0.9
     tx.run("UPDATE note_versions SET data = ? WHERE hash = ?", (data, name))
-    assert version_store.damaged(tx) == 0
+    assert version_store.count_damaged(tx) == 0
 
 
 def test_a_lost_base_and_cut_off_bytes_are_damage(tx: Writer) -> None:
     before, after = edits_of(2)
     keep(tx, before, after)
     tx.run("UPDATE note_versions SET data = substr(data, 1, 7) WHERE base IS NOT NULL")
-    assert version_store.damaged(tx) == 1
-    assert version_store.version(tx, name_of(after)) is None
+    assert version_store.count_damaged(tx) == 1
+    assert version_store.read_version(tx, to_version_name(after)) is None
     tx.run("DELETE FROM note_versions WHERE base IS NULL")
-    assert version_store.damaged(tx) == 1
+    assert version_store.count_damaged(tx) == 1
 
 
 def test_no_version_has_no_bytes(tx: Writer) -> None:
-    assert version_store.version(tx, None) is None
-    assert version_store.version(tx, "0" * 32) is None
+    assert version_store.read_version(tx, None) is None
+    assert version_store.read_version(tx, "0" * 32) is None
 
 
 @pytest.fixture
@@ -257,7 +263,10 @@ async def test_the_text_of_a_forgotten_edit_is_kept_again_when_it_comes_again(de
     done = await desk.done("note_write", path="log.md", content="# Log\n\nedit 3\n", mode="overwrite")
     await desk.done("note_write", path="log.md", content="# Log\n\nlast\n", mode="overwrite")
     for text in ("# Log\n\nedit 3\n", "# Log\n\nedit 69\n"):
-        assert await desk.vault.db.read(partial(version_store.version, name=name_of(text.encode()))) == text.encode()
+        assert (
+            await desk.vault.db.read(partial(version_store.read_version, name=to_version_name(text.encode())))
+            == text.encode()
+        )
     await desk.done("history", action="undo", ref=(await desk.done("history", action="log"))["changes"][0]["id"])
     assert desk.text("log.md") == "# Log\n\nedit 3\n"
     assert done["changed"]

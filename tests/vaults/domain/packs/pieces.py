@@ -6,8 +6,8 @@ import json
 import random
 from collections.abc import Sequence
 
-from vaults.domain.packs.pack import Evidence, Gathered, Part, Piece
-from vaults.domain.text.sanitize import disarm
+from vaults.domain.packs.pack import GatheredCandidates, PackCandidate, PackItem, PackPart
+from vaults.domain.text.sanitize import sanitize
 
 NOW = "2026-11-22T12:00:00.000Z"
 _WORDS = (
@@ -28,9 +28,9 @@ _WORDS = (
 )
 
 
-def evidence(number: int, text: str, **more: object) -> Evidence:
+def evidence(number: int, text: str, **more: object) -> PackItem:
     """A memory by ann, two days old."""
-    shown = disarm(text)
+    shown = sanitize(text)
     values: dict[str, object] = {
         "id": f"01a2027b-d68c-7312-989f-{number:012d}",
         "kind": "memory",
@@ -41,20 +41,22 @@ def evidence(number: int, text: str, **more: object) -> Evidence:
         "flags": list(shown.flags) or None,
         **more,
     }
-    return Evidence(**values)  # type: ignore[arg-type]
+    return PackItem(**values)  # type: ignore[arg-type]
 
 
-def memories(texts: Sequence[str]) -> Gathered:
+def memories(texts: Sequence[str]) -> GatheredCandidates:
     """One memory for each text, best first."""
-    return Gathered([Piece("memories", rank, evidence(rank, text), 1 / (rank + 1)) for rank, text in enumerate(texts)])
+    return GatheredCandidates(
+        [PackCandidate("memories", rank, evidence(rank, text), 1 / (rank + 1)) for rank, text in enumerate(texts)]
+    )
 
 
-def assorted(seed: int, count: int) -> Gathered:
+def assorted(seed: int, count: int) -> GatheredCandidates:
     """Pieces of every part and length, some of them hostile, some repeated."""
     chance = random.Random(seed)
     pieces = []
     for rank in range(count):
-        part: Part = chance.choice(("state", "rules", "brief", "memories", "memories", "passages"))
+        part: PackPart = chance.choice(("state", "rules", "brief", "memories", "memories", "passages"))
         text = chance.choice((" ", " ", "\n", "\n\n\n")).join(
             chance.choices(_WORDS, k=chance.choice((1, 5, 30, 120, 300)))
         )
@@ -68,5 +70,5 @@ def assorted(seed: int, count: int) -> Gathered:
             title, text = f"key {rank}", json.dumps(text, ensure_ascii=False)
         elif chance.random() < 0.3:
             title = f"Title {rank}"
-        pieces.append(Piece(part, rank, evidence(rank, text, title=title)))
-    return Gathered(pieces, warnings=["some texts have no vector yet"] if chance.random() < 0.3 else [])
+        pieces.append(PackCandidate(part, rank, evidence(rank, text, title=title)))
+    return GatheredCandidates(pieces, warnings=["some texts have no vector yet"] if chance.random() < 0.3 else [])

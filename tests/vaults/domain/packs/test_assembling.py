@@ -11,22 +11,24 @@ from hypothesis import strategies as st
 
 from tests.vaults.domain.packs.pieces import NOW, assorted, evidence, memories
 from vaults.domain.packs import rendering
-from vaults.domain.packs.assembly import Chosen, Frame, assemble, decisions
-from vaults.domain.packs.pack import Bond, Form, Gathered, Pack, Piece
-from vaults.search.tokenizer import count
+from vaults.domain.packs.assembly import PackChoice, PackTarget, assemble_pack, list_decisions
+from vaults.domain.packs.pack import GatheredCandidates, Pack, PackCandidate, PackFormat, PackLink
+from vaults.search.tokenizer import count_tokens
 
-FORMS: tuple[Form, ...] = ("prompt", "json")
+FORMS: tuple[PackFormat, ...] = ("prompt", "json")
 
 
-def _assembled(gathered: Gathered, total: int, form: Form = "json", orphans: frozenset[str] = frozenset()) -> Chosen:
-    return assemble(gathered, orphans, Frame(total, form, NOW, total))
+def _assembled(
+    gathered: GatheredCandidates, total: int, form: PackFormat = "json", orphans: frozenset[str] = frozenset()
+) -> PackChoice:
+    return assemble_pack(gathered, orphans, PackTarget(total, form, NOW, total))
 
 
 def _sizes(pack: Pack) -> list[int]:
     """What whoever reads the pack pays, whichever of its forms it is shown."""
     if pack.prompt is not None:
-        return [count(pack.prompt)]
-    return [count(rendering.sent(pack)), count(rendering.text(pack, NOW))]
+        return [count_tokens(pack.prompt)]
+    return [count_tokens(rendering.to_sent_json(pack)), count_tokens(rendering.render_text(pack, NOW))]
 
 
 @settings(max_examples=60, deadline=None)
@@ -36,9 +38,9 @@ def _sizes(pack: Pack) -> list[int]:
     total=st.integers(50, 20_000) | st.integers(50, 400),
     form=st.sampled_from(FORMS),
 )
-def test_no_pack_exceeds_its_budget(seed: int, pieces: int, total: int, form: Form) -> None:
+def test_no_pack_exceeds_its_budget(seed: int, pieces: int, total: int, form: PackFormat) -> None:
     gathered = assorted(seed, pieces)
-    gathered = replace(gathered, bonds=[Bond(each.evidence.id, "causes", "x", "y") for each in gathered.pieces[:9]])
+    gathered = replace(gathered, bonds=[PackLink(each.evidence.id, "causes", "x", "y") for each in gathered.pieces[:9]])
     pack = _assembled(gathered, total, form).pack
     assert max(_sizes(pack)) <= total
     assert pack.budget.used == _sizes(pack)[0]
@@ -46,7 +48,7 @@ def test_no_pack_exceeds_its_budget(seed: int, pieces: int, total: int, form: Fo
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_is_left_out_ranks_below_what_is_in(form: Form) -> None:
+def test_what_is_left_out_ranks_below_what_is_in(form: PackFormat) -> None:
     gathered = memories([f"we chose option {number} for the part {number} of the thing" for number in range(60)])
     chosen = _assembled(gathered, 800, form)
     ranks = [piece.rank for piece in chosen.kept]
@@ -57,20 +59,21 @@ def test_what_is_left_out_ranks_below_what_is_in(form: Form) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_budget_is_used_up_whatever_part_the_candidates_belong_to(form: Form) -> None:
+def test_a_budget_is_used_up_whatever_part_the_candidates_belong_to(form: PackFormat) -> None:
     texts = [f"number {number}: " + "some words that say little " * 4 for number in range(200)]
     for part in ("memories", "passages", "rules", "brief"):
-        pieces = [Piece(part, rank, evidence(rank, text + str(hash(text)))) for rank, text in enumerate(texts)]
-        used = _assembled(Gathered(pieces), 2500, form).pack.budget.used
+        pieces = [PackCandidate(part, rank, evidence(rank, text + str(hash(text)))) for rank, text in enumerate(texts)]
+        used = _assembled(GatheredCandidates(pieces), 2500, form).pack.budget.used
         assert used > 2050, part
 
 
 def test_each_part_gets_its_share_before_another_gets_what_is_left() -> None:
     notes = [
-        Piece("passages", n, evidence(n, f"passage {n * 77777} " + "long text of a note " * 40)) for n in range(40)
+        PackCandidate("passages", n, evidence(n, f"passage {n * 77777} " + "long text of a note " * 40))
+        for n in range(40)
     ]
-    short = [Piece("memories", 100 + n, evidence(100 + n, f"memory {n * 991} is short")) for n in range(40)]
-    chosen = _assembled(Gathered([*notes, *short]), 2500, "prompt")
+    short = [PackCandidate("memories", 100 + n, evidence(100 + n, f"memory {n * 991} is short")) for n in range(40)]
+    chosen = _assembled(GatheredCandidates([*notes, *short]), 2500, "prompt")
     assert sum(piece.part == "memories" for piece in chosen.kept) >= 12
     assert sum(piece.part == "passages" for piece in chosen.kept) >= 6
 
@@ -79,7 +82,7 @@ def test_the_first_item_that_does_not_fit_is_shortened() -> None:
     long = "beginning " + "filler words of no use " * 300
     chosen = _assembled(memories([long]), 300, "prompt")
     [kept] = chosen.kept
-    assert count(kept.evidence.text or "") > 100
+    assert count_tokens(kept.evidence.text or "") > 100
     assert (kept.evidence.text or "").endswith("…")
 
 
@@ -117,16 +120,16 @@ def test_what_gives_orders_comes_last_is_flagged_and_goes_first() -> None:
     assert pack.memories[-1].text == order
     assert pack.memories[-1].flags == ["instruction-like"]
     small = _assembled(memories(texts), 600).pack
-    assert order not in json.dumps(rendering.plain(small.memories))
+    assert order not in json.dumps(rendering.to_plain(small.memories))
     assert small.dropped[-1].why == "instruction-like" or small.dropped_total != len(small.dropped)
 
 
 def test_a_memory_of_another_history_is_left_out() -> None:
     pieces = [replace(piece, anchor="a" * 40) for piece in memories(["one thing"]).pieces]
-    pack = _assembled(Gathered(pieces), 2500, orphans=frozenset({"a" * 40})).pack
+    pack = _assembled(GatheredCandidates(pieces), 2500, orphans=frozenset({"a" * 40})).pack
     assert pack.memories == []
     assert [each.why for each in pack.dropped] == ["orphan"]
-    assert _assembled(Gathered(pieces), 2500).pack.memories
+    assert _assembled(GatheredCandidates(pieces), 2500).pack.memories
 
 
 def test_what_is_dropped_is_named_within_bounds() -> None:
@@ -142,22 +145,22 @@ def test_what_is_dropped_is_named_within_bounds() -> None:
 def test_links_of_what_is_in_are_told_and_no_others() -> None:
     gathered = memories(["one thing", "another thing"])
     first, second = (piece.evidence.id for piece in gathered.pieces)
-    bonds = [Bond(first, "causes", second), Bond(second, "part_of", "far"), Bond("far", "causes", "away")]
+    bonds = [PackLink(first, "causes", second), PackLink(second, "part_of", "far"), PackLink("far", "causes", "away")]
     pack = _assembled(replace(gathered, bonds=bonds, titles={"far": "Far away"}), 2500).pack
-    assert pack.links == [Bond(first, "causes", second), Bond(second, "part_of", "far", "Far away")]
+    assert pack.links == [PackLink(first, "causes", second), PackLink(second, "part_of", "far", "Far away")]
 
 
 def test_every_candidate_is_accounted_for() -> None:
     gathered = assorted(7, 80)
-    frame = Frame(1000, "json", NOW, 1000)
-    chosen = assemble(gathered, frozenset(), frame)
-    told = list(decisions(gathered, chosen, frame))
+    frame = PackTarget(1000, "json", NOW, 1000)
+    chosen = assemble_pack(gathered, frozenset(), frame)
+    told = list(list_decisions(gathered, chosen, frame))
     assert len(told) == len(gathered.pieces)
     assert sum(each.outcome.startswith("kept") for each in told) == len(chosen.kept)
     assert all(each.outcome.startswith(("kept", "dropped: ")) for each in told)
 
 
 def test_a_prompt_says_when_nothing_fits_and_when_there_is_nothing() -> None:
-    assert _assembled(Gathered([]), 50, "prompt").pack.prompt == rendering.NOTHING
+    assert _assembled(GatheredCandidates([]), 50, "prompt").pack.prompt == rendering.NOTHING_STORED
     long = "a sentence that is much too long for so little room " * 5
     assert _assembled(memories([long]), 50, "prompt").pack.prompt == rendering.TOO_LITTLE

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.vaults.domain.packs.pieces import NOW, evidence, memories
 from vaults.domain.packs import rendering
-from vaults.domain.packs.assembly import Frame, assemble
-from vaults.domain.packs.pack import Evidence, Gathered, Piece
+from vaults.domain.packs.assembly import PackTarget, assemble_pack
+from vaults.domain.packs.pack import GatheredCandidates, PackCandidate, PackItem
 from vaults.domain.text.sanitize import MARK
 
 HOSTILE = st.lists(
@@ -23,8 +23,8 @@ HOSTILE = st.lists(
 ).map("".join)  # fmt: skip
 
 
-def _prompt(gathered: Gathered, total: int = 5000) -> str:
-    prompt = assemble(gathered, frozenset(), Frame(total, "prompt", NOW, total)).pack.prompt
+def _prompt(gathered: GatheredCandidates, total: int = 5000) -> str:
+    prompt = assemble_pack(gathered, frozenset(), PackTarget(total, "prompt", NOW, total)).pack.prompt
     assert prompt is not None
     return prompt
 
@@ -32,22 +32,24 @@ def _prompt(gathered: Gathered, total: int = 5000) -> str:
 @settings(max_examples=200, deadline=None)
 @given(texts=st.lists(HOSTILE | st.text(), min_size=1, max_size=5), title=HOSTILE, author=HOSTILE)
 def test_no_stored_text_ends_its_fence_or_claims_to_be_another_item(texts: list[str], title: str, author: str) -> None:
-    from vaults.domain.text.sanitize import one_line
+    from vaults.domain.text.sanitize import to_one_line
 
     pieces = [
-        Piece("memories", rank, evidence(rank, text, title=one_line(title) or None, author=one_line(author, 60)))
+        PackCandidate(
+            "memories", rank, evidence(rank, text, title=to_one_line(title) or None, author=to_one_line(author, 60))
+        )
         for rank, text in enumerate(texts)
     ]
-    lines = _prompt(Gathered(pieces)).split("\n")
+    lines = _prompt(GatheredCandidates(pieces)).split("\n")
     fence = re.fullmatch(r"<(\d{9})>", lines[1])
     assert fence is not None
     assert lines[-1] == f"</{fence[1]}>"
     assert sum(fence[1] in line for line in lines) == 3  # announced, opened, closed
     ours = [line for line in lines[2:-1] if line.lstrip().startswith(MARK)]
-    kept = len(assemble(Gathered(pieces), frozenset(), Frame(5000, "prompt", NOW, 5000)).kept)
+    kept = len(assemble_pack(GatheredCandidates(pieces), frozenset(), PackTarget(5000, "prompt", NOW, 5000)).kept)
     assert len(ours) == 1 + kept
     # Readers that break lines elsewhere find no more of ours either.
-    assert sum(line.lstrip().startswith(MARK) for line in _prompt(Gathered(pieces)).splitlines()) == 1 + kept
+    assert sum(line.lstrip().startswith(MARK) for line in _prompt(GatheredCandidates(pieces)).splitlines()) == 1 + kept
 
 
 def test_the_same_input_gives_the_same_text_but_for_the_fence() -> None:
@@ -63,17 +65,17 @@ def test_an_item_says_what_it_is_who_said_it_and_when() -> None:
 
 
 def test_who_stored_it_shows_where_somebody_else_is_said_to_have_said_it() -> None:
-    said = rendering.header(evidence(1, "x", author="boss", stored_by="mallory"), 1, NOW)
+    said = rendering.render_header(evidence(1, "x", author="boss", stored_by="mallory"), 1, NOW)
     assert "boss" in said
     assert "stored by mallory" in said
 
 
 def test_the_best_stand_first_and_last() -> None:
-    best = [Evidence(str(number), "memory") for number in range(1, 7)]
-    assert [each.id for each in rendering.arranged(best, [])] == ["1", "3", "5", "6", "4", "2"]
-    notes = [Evidence(f"n{number}", "note") for number in range(1, 4)]
-    assert [each.id for each in rendering.arranged(best[:2], notes)] == ["1", "2", "n3", "n2", "n1"]
-    assert [each.id for each in rendering.arranged([], notes)] == ["n1", "n3", "n2"]
+    best = [PackItem(str(number), "memory") for number in range(1, 7)]
+    assert [each.id for each in rendering.arrange_for_attention(best, [])] == ["1", "3", "5", "6", "4", "2"]
+    notes = [PackItem(f"n{number}", "note") for number in range(1, 4)]
+    assert [each.id for each in rendering.arrange_for_attention(best[:2], notes)] == ["1", "2", "n3", "n2", "n1"]
+    assert [each.id for each in rendering.arrange_for_attention([], notes)] == ["n1", "n3", "n2"]
 
 
 @pytest.mark.parametrize(
@@ -89,4 +91,4 @@ def test_the_best_stand_first_and_last() -> None:
     ],
 )
 def test_ages_are_short_and_never_negative(at: str, said: str) -> None:
-    assert rendering.age(at, NOW) == said
+    assert rendering.format_age(at, NOW) == said

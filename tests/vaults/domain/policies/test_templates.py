@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.work import python_steps
-from vaults.domain.policies.templates import compiled
+from vaults.domain.policies.templates import compile_template
 from vaults.errors import InvalidArgument
 
 TASKS = [{"text": "call Ana", "line": 3}, {"text": "{{ today }}", "line": 4}]
@@ -24,7 +24,7 @@ MOST_STEPS = 4_000_000
 
 
 def filled(text: str, **more: Any) -> Any:
-    return compiled(text, "here").filled({**VALUES, **more})
+    return compile_template(text, "here").filled({**VALUES, **more})
 
 
 @pytest.mark.parametrize(

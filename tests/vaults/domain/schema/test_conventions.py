@@ -9,16 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaults.domain.schema import overview, spellings, violations
-from vaults.domain.schema.conventions import inferred
-from vaults.domain.schema.note_properties import Sheet
-from vaults.domain.schema.property_values import value_of
-from vaults.domain.schema.schema_notes import read
-from vaults.domain.schema.value_migration import Migration, converted, migrated
+from vaults.domain.schema.conventions import infer_conventions
+from vaults.domain.schema.note_properties import NoteProperties
+from vaults.domain.schema.property_values import to_property_value
+from vaults.domain.schema.schema_notes import parse_schema
+from vaults.domain.schema.value_migration import Migration, convert_value, migrate_note_text
 from vaults.errors import Conflict, InvalidArgument
 
 
-def sheet(path: str, tags: tuple[str, ...] = (), **values: Any) -> Sheet:
-    return Sheet(path, path.rpartition("/")[0], {name: value_of(value) for name, value in values.items()}, tags)
+def sheet(path: str, tags: tuple[str, ...] = (), **values: Any) -> NoteProperties:
+    return NoteProperties(
+        path, path.rpartition("/")[0], {name: to_property_value(value) for name, value in values.items()}, tags
+    )
 
 
 @pytest.mark.parametrize(
@@ -33,7 +35,7 @@ def sheet(path: str, tags: tuple[str, ...] = (), **values: Any) -> Sheet:
     ],
 )  # fmt: skip
 def test_a_value_is_of_one_type(value: Any, kind: str) -> None:
-    assert value_of(value).kind == kind
+    assert to_property_value(value).kind == kind
 
 
 @given(
@@ -43,7 +45,7 @@ def test_a_value_is_of_one_type(value: Any, kind: str) -> None:
     )
 )
 def test_any_value_has_a_type(value: Any) -> None:
-    assert value_of(value).kind
+    assert to_property_value(value).kind
 
 
 def test_fields_are_counted_by_type_and_folder_and_tags_with_those_above() -> None:
@@ -52,7 +54,7 @@ def test_fields_are_counted_by_type_and_folder_and_tags_with_those_above() -> No
         sheet("a/2.md", ("work",), n="one"),
         sheet("b/3.md", n=None, m="x"),
     ]
-    n, m = overview.fields(notes)
+    n, m = overview.summarize_fields(notes)
     assert (n.type, n.notes, n.types, n.folders) == (
         "mixed",
         3,
@@ -60,35 +62,39 @@ def test_fields_are_counted_by_type_and_folder_and_tags_with_those_above() -> No
         {"a": 2, "b": 1},
     )
     assert (m.type, m.notes, m.examples) == ("string", 1, ["x"])
-    assert [(each.tag, each.notes) for each in overview.tags(notes)] == [("Work", 2), ("Work/x", 1), ("work/y", 1)]
+    assert [(each.tag, each.notes) for each in overview.count_tags(notes)] == [
+        ("Work", 2),
+        ("Work/x", 1),
+        ("work/y", 1),
+    ]
 
 
 def test_folders_are_told_with_what_is_usual_in_them() -> None:
     notes = [sheet(f"a/b/{n}.md", type="log", day="2026-01-01") for n in range(3)] + [sheet("a/b/x.md", type="log")]
-    root, a, b = overview.folders(notes)
+    root, a, b = overview.summarize_folders(notes)
     assert [(each.folder, each.notes, each.below) for each in (root, a, b)] == [("", 0, 4), ("a", 0, 4), ("a/b", 4, 4)]
     assert (b.fields, b.type) == ({"type": 1.0, "day": 0.75}, "log")
 
 
 def test_two_spellings_of_one_value_are_found() -> None:
     texts = ["in progress", "In-Progress", "in_progress", "done", "doing", "cancelled", "canceled", "v1.0", "v1.1"]
-    near = spellings.alike(texts)
+    near = spellings.find_similar(texts)
     assert near["in progress"] == ["In-Progress", "in_progress"]
     assert near["canceled"] == ["cancelled"]
     assert not {"done", "doing", "v1.0", "v1.1"} & near.keys()
 
 
 def test_ten_thousand_values_are_compared_quickly() -> None:
-    assert spellings.alike([f"value number {n} of many" for n in range(10_000)]) == {}
+    assert spellings.find_similar([f"value number {n} of many" for n in range(10_000)]) == {}
 
 
-def _projects() -> list[Sheet]:
+def _projects() -> list[NoteProperties]:
     notes = [sheet(f"p/the-{n}.md", ("proj",), status="open" if n % 2 else "done", due="2026-01-01") for n in range(9)]
     return [*notes, sheet("p/Odd.md", status="opne", due="soon")]
 
 
 def test_what_four_in_five_do_is_a_convention_and_the_others_are_named() -> None:
-    found = {(each.rule, each.field): each for each in inferred(_projects())}
+    found = {(each.rule, each.field): each for each in infer_conventions(_projects())}
     assert found["required", "status"].exceptions == ()
     assert (found["type", "due"].value, found["type", "due"].exceptions) == ("date", ("p/Odd.md",))
     assert found["enum", "status"].choices == ("done", "open")
@@ -98,22 +104,32 @@ def test_what_four_in_five_do_is_a_convention_and_the_others_are_named() -> None
 
 def test_a_tag_all_notes_share_is_found_above_those_they_carry() -> None:
     split = [sheet(f"a/{n}.md", ("Api/x" if n % 2 else "api/y", "k/l")) for n in range(6)]
-    assert [(each.field, each.share) for each in inferred(split) if each.rule == "tag"] == [("api", 1.0), ("k/l", 1.0)]
+    assert [(each.field, each.share) for each in infer_conventions(split) if each.rule == "tag"] == [
+        ("api", 1.0),
+        ("k/l", 1.0),
+    ]
 
 
 def test_a_text_of_several_tags_is_several_values() -> None:
-    notes = [Sheet(f"{n}.md", "", {"tags": value_of(tags)}, ()) for n, tags in enumerate(["#b, c", ["c d"]])]
-    assert [(each.value, each.notes) for each in spellings.values(notes, "tags")] == [("c", 2), ("b", 1), ("d", 1)]
+    notes = [
+        NoteProperties(f"{n}.md", "", {"tags": to_property_value(tags)}, ())
+        for n, tags in enumerate(["#b, c", ["c d"]])
+    ]
+    assert [(each.value, each.notes) for each in spellings.list_field_values(notes, "tags")] == [
+        ("c", 2),
+        ("b", 1),
+        ("d", 1),
+    ]
 
 
 def test_few_notes_and_many_values_make_no_convention() -> None:
-    assert inferred(_projects()[:4]) == []
+    assert infer_conventions(_projects()[:4]) == []
     titles = [sheet(f"{n} x.md", title=f"Title {n}") for n in range(20)]
-    assert {each.rule for each in inferred(titles)} == {"required", "type"}
+    assert {each.rule for each in infer_conventions(titles)} == {"required", "type"}
 
 
 def test_an_exception_is_told_with_what_would_fit() -> None:
-    found = {each.field: each for each in violations.against_conventions(_projects())}
+    found = {each.field: each for each in violations.check_conventions(_projects())}
     assert (found["status"].path, found["status"].suggestion) == ("p/Odd.md", "open")
     assert found["due"].reason == "is a string; in 90% of 10 it is a date"
     assert found["tags"].suggestion == "#proj"
@@ -134,7 +150,7 @@ RULES = {
 }
 
 
-def ours(**values: Any) -> Sheet:
+def ours(**values: Any) -> NoteProperties:
     return sheet("a-b.md", ("proj",), **values)
 
 
@@ -156,8 +172,10 @@ def ours(**values: Any) -> Sheet:
         ),
     ],
 )  # fmt: skip
-def test_a_written_schema_says_what_does_not_fit(note: Sheet, said: set[tuple[str | None, str, str | None]]) -> None:
-    found = violations.checked(note, violations.prepared(read(RULES, "rules"), "rules"))
+def test_a_written_schema_says_what_does_not_fit(
+    note: NoteProperties, said: set[tuple[str | None, str, str | None]]
+) -> None:
+    found = violations.find_violations(note, violations.prepare_check(parse_schema(RULES, "rules"), "rules"))
     assert {(each.field, each.reason, each.suggestion) for each in found} == said
 
 
@@ -172,12 +190,12 @@ def test_a_written_schema_says_what_does_not_fit(note: Sheet, said: set[tuple[st
 )  # fmt: skip
 def test_what_is_no_schema_is_refused(rules: Any) -> None:
     with pytest.raises(InvalidArgument, match="rules"):
-        read(rules, "rules")
+        parse_schema(rules, "rules")
 
 
 def test_a_pattern_that_would_explode_elsewhere_is_quick() -> None:
-    check = violations.prepared(read({"fields": {"a": {"pattern": "(a+)+$"}}}, "rules"), "rules")
-    assert violations.checked(sheet("x.md", a="a" * 150 + "b"), check)
+    check = violations.prepare_check(parse_schema({"fields": {"a": {"pattern": "(a+)+$"}}}, "rules"), "rules")
+    assert violations.find_violations(sheet("x.md", a="a" * 150 + "b"), check)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +219,7 @@ def test_a_pattern_that_would_explode_elsewhere_is_quick() -> None:
     ],
 )
 def test_values_are_migrated_where_they_stand(before: str, wanted: Migration, after: str) -> None:
-    assert migrated(f"---\n{before}x: a\n---\nopen a\n", wanted) == f"---\n{after}x: a\n---\nopen a\n"
+    assert migrate_note_text(f"---\n{before}x: a\n---\nopen a\n", wanted) == f"---\n{after}x: a\n---\nopen a\n"
 
 
 @pytest.mark.parametrize(
@@ -209,9 +227,12 @@ def test_values_are_migrated_where_they_stand(before: str, wanted: Migration, af
 )
 def test_what_is_none_of_a_type_is_not_made_one(value: Any, kind: str) -> None:
     with pytest.raises(Conflict):
-        converted(value, kind)
+        convert_value(value, kind)
 
 
 def test_a_long_text_is_kept_whole() -> None:
     long = "x" * 500
-    assert migrated(f"---\ns: [{long}]\n---\n", Migration("s", {long[:200]: "y"}, "string")) == f"---\ns: {long}\n---\n"
+    assert (
+        migrate_note_text(f"---\ns: [{long}]\n---\n", Migration("s", {long[:200]: "y"}, "string"))
+        == f"---\ns: {long}\n---\n"
+    )

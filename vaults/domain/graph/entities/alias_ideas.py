@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from vaults.markdown.link_resolution import folded
+from vaults.markdown.link_resolution import fold_name
 
-How = Literal["used in links", "acronym", "in brackets", "without brackets", "plural", "singular", "initials"]
+AliasSource = Literal["used in links", "acronym", "in brackets", "without brackets", "plural", "singular", "initials"]
 
-LONGEST, WORDS = 60, 6
+MAX_LENGTH, MAX_WORDS = 60, 6
 """Characters and words of what still looks like a name."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
@@ -27,17 +27,17 @@ _POINTING = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Idea:
+class AliasIdea:
     """An alias for the note at ``path``. ``used``: how often links already say it."""
 
     path: str
     alias: str
-    because: How
+    because: AliasSource
     used: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedEntity:
     """An entity as it is called. ``said``: what links to it show, and how often."""
 
     path: str
@@ -47,58 +47,58 @@ class Named:
     said: Mapping[str, int]
 
 
-def ideas(entity: Named, is_taken: Callable[[str], bool]) -> list[Idea]:
+def find_alias_ideas(entity: NamedEntity, is_taken: Callable[[str], bool]) -> list[AliasIdea]:
     """What it could be called as well, the surest first: none that it, or another entity, is called already."""
-    seen = {folded(each) for each in entity.names}
+    seen = {fold_name(each) for each in entity.names}
     found = []
-    for alias, because, used in (*_used(entity.said), *_forms(entity)):
-        form = folded(alias)
+    for alias, because, used in (*_iter_used(entity.said), *_iter_forms(entity)):
+        form = fold_name(alias)
         if form not in seen and not is_taken(alias):
             seen.add(form)
-            found.append(Idea(entity.path, alias, because, used))
+            found.append(AliasIdea(entity.path, alias, because, used))
     return found
 
 
-def _used(said: Mapping[str, int]) -> Iterator[tuple[str, How, int]]:
+def _iter_used(said: Mapping[str, int]) -> Iterator[tuple[str, AliasSource, int]]:
     spelled: dict[str, tuple[str, int]] = {}
     for alias, count in said.items():
         plain = " ".join(alias.split())
-        known, before = spelled.get(folded(plain), (plain, 0))
-        spelled[folded(plain)] = known, before + count
+        known, before = spelled.get(fold_name(plain), (plain, 0))
+        spelled[fold_name(plain)] = known, before + count
     for alias, count in sorted(spelled.values(), key=lambda each: (-each[1], each[0])):
-        if looks_like_a_name(alias):
+        if is_name_like(alias):
             yield alias, "used in links", count
 
 
-def looks_like_a_name(text: str) -> bool:
+def is_name_like(text: str) -> bool:
     """Whether words a link shows may be a name: few, no pointing word, no number, no path."""
     words = _WORD.findall(text)
-    if not words or len(text) > LONGEST or len(words) > WORDS or " > " in text or "/" in text:
+    if not words or len(text) > MAX_LENGTH or len(words) > MAX_WORDS or " > " in text or "/" in text:
         return False
-    telling = [word for word in words if folded(word) not in _SMALL | _POINTING and not word.isdigit()]
+    telling = [word for word in words if fold_name(word) not in _SMALL | _POINTING and not word.isdigit()]
     return bool(telling) and len("".join(telling)) >= 2
 
 
-def _forms(entity: Named) -> Iterator[tuple[str, How, int]]:
+def _iter_forms(entity: NamedEntity) -> Iterator[tuple[str, AliasSource, int]]:
     title = " ".join(entity.title.split())
-    if len(title) > LONGEST * 2:
+    if len(title) > MAX_LENGTH * 2:
         return
     brackets = _BRACKETS.match(title)
     if brackets:
         yield brackets[2].strip(), "in brackets", 0
         yield brackets[1].strip(), "without brackets", 0
         title = brackets[1].strip()
-    for short in acronyms(title):
+    for short in make_acronyms(title):
         yield short, "initials" if entity.category == "person" else "acronym", 0
     if entity.category != "person" and not brackets:
-        other = _other_number(title)
+        other = _switch_number(title)
         if other is not None:
             yield other
 
 
-def acronyms(title: str) -> list[str]:
+def make_acronyms(title: str) -> list[str]:
     """Short forms of a name of several words: their initials, words that are short forms already left whole or not."""
-    words = [word for word in _WORD.findall(title) if folded(word) not in _SMALL]
+    words = [word for word in _WORD.findall(title) if fold_name(word) not in _SMALL]
     if not 2 <= len(words) <= 7 or any(not word[0].isupper() for word in words):
         return []
     plain = "".join(word[0] for word in words)
@@ -106,19 +106,19 @@ def acronyms(title: str) -> list[str]:
     return [each for each in dict.fromkeys((whole, plain)) if 3 <= len(each) <= 8]
 
 
-def _other_number(title: str) -> tuple[str, How, int] | None:
+def _switch_number(title: str) -> tuple[str, AliasSource, int] | None:
     """One for several, or several for one: of the last word, in English."""
     last = (_WORD.findall(title) or [""])[-1]
     if len(last) < 4 or not (last.isascii() and last.isalpha()) or last.isupper() or not title.endswith(last):
         return None
-    one, several = _singular(last), _plural(last)
+    one, several = _to_singular(last), _to_plural(last)
     if one is None and several is None:
         return None
     lead = title[: -len(last)]
     return (f"{lead}{one}", "singular", 0) if one else (f"{lead}{several}", "plural", 0)
 
 
-def _singular(word: str) -> str | None:
+def _to_singular(word: str) -> str | None:
     low = word.lower()
     if low.endswith("ies") and len(low) > 4:
         return word[:-3] + "y"
@@ -127,7 +127,7 @@ def _singular(word: str) -> str | None:
     return word[:-1] if low.endswith("s") and not low.endswith(("ss", "us", "is", "ics")) else None
 
 
-def _plural(word: str) -> str | None:
+def _to_plural(word: str) -> str | None:
     low = word.lower()
     if low.endswith(("s", "ing", "ed", "ly")):
         return None

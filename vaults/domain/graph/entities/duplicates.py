@@ -11,26 +11,26 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import PurePosixPath
 
-from vaults.domain.graph.entities.alias_ideas import acronyms
+from vaults.domain.graph.entities.alias_ideas import make_acronyms
 from vaults.domain.graph.entities.entity_lists import Entity
-from vaults.markdown.link_resolution import folded, name_key
+from vaults.markdown.link_resolution import fold_name, name_key
 
-FUZZY = 90.0
+MIN_FUZZY = 90.0
 """Per cent of two names that must be alike."""
 
-CLOSE = 0.92
+MIN_COSINE = 0.92
 """Cosine of two entities' vectors that says the same thing is meant; names must have a word in common as well."""
 
-LIKELY, MORE = 80.0, 10.0
+BASE_SCORE, SCORE_PER_REASON = 80.0, 10.0
 """Points of two that are about the same, and of a second reason."""
 
-LONGEST = 120
+MAX_LENGTH = 120
 """Characters of a name that is compared."""
 
-CROWD = 400
+MAX_GROUP = 400
 """Names of one beginning, or one end, compared each with each."""
 
-SAME = 20
+MAX_SAME = 20
 """Entities of one name among which all pairs are told."""
 
 _GENERIC = frozenset(("index", "readme", "notes", "note", "overview", "todo", "home", "inbox", "untitled", "log"))
@@ -39,12 +39,12 @@ _PLAIN = re.compile(r"[\W_]+")
 _DIGITS = re.compile(r"\d+")
 _BRACKETS = re.compile(r"\s*\([^()]*\)\s*\Z")
 
-Near = Mapping[str, Sequence[tuple[str, float]]]
+NearNotes = Mapping[str, Sequence[tuple[str, float]]]
 """Paths of notes near in meaning to the one at a path, with their cosines."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class MergeCandidate:
     """``one`` may be merged into ``into``; without a note it may become an alias of it. ``score``: 0 to 100."""
 
     one: Entity
@@ -55,63 +55,67 @@ class Pair:
     @property
     def keys(self) -> tuple[str, str]:
         """By which it is dismissed."""
-        return keys_of(self.one.name, self.into.name)
+        return order_keys(self.one.name, self.into.name)
 
 
-def keys_of(one: str, other: str) -> tuple[str, str]:
+def order_keys(one: str, other: str) -> tuple[str, str]:
     """The keys of two names, in order."""
     a, b = name_key(one), name_key(other)
     return min(a, b), max(a, b)
 
 
-def pairs(entities: Sequence[Entity], near: Near, dismissed: frozenset[tuple[str, str]]) -> list[Pair]:
+def find_duplicates(
+    entities: Sequence[Entity], near: NearNotes, dismissed: frozenset[tuple[str, str]]
+) -> list[MergeCandidate]:
     """Pairs that may be one thing, the likeliest first; at least one of each has a note."""
     found: dict[tuple[int, int], dict[str, float]] = defaultdict(dict)
-    named = [each for each in entities if folded(each.name) not in _GENERIC and len(each.name) <= LONGEST]
-    for because, score, groups in _agreeing(named):
+    named = [each for each in entities if fold_name(each.name) not in _GENERIC and len(each.name) <= MAX_LENGTH]
+    for because, score, groups in _group_by_form(named):
         for group in groups:
-            for a, b in combinations(sorted(set(group))[:SAME], 2):
+            for a, b in combinations(sorted(set(group))[:MAX_SAME], 2):
                 # Whatever makes two names equal makes them equal in all weaker ways too.
-                if not found[a, b] and (because == _ALIASES or _numbers(named[a].name) == _numbers(named[b].name)):
+                if not found[a, b] and (
+                    because == _ALIASES or _find_numbers(named[a].name) == _find_numbers(named[b].name)
+                ):
                     found[a, b][because] = score
-    for pair, alike in _alike(named):
+    for pair, alike in _find_similar(named):
         if not found[pair]:
             found[pair]["spelled alike"] = alike
-    for pair, cosine in _near(named, near):
-        found[pair]["about the same"] = round(100 * (cosine - CLOSE), 1) + LIKELY
-    several = (_pair(named[a], named[b], reasons) for (a, b), reasons in found.items() if reasons)
+    for pair, cosine in _find_near(named, near):
+        found[pair]["about the same"] = round(100 * (cosine - MIN_COSINE), 1) + BASE_SCORE
+    several = (_to_candidate(named[a], named[b], reasons) for (a, b), reasons in found.items() if reasons)
     kept = [each for each in several if each is not None and each.keys not in dismissed]
     return sorted(kept, key=lambda each: (-each.score, each.one.name, each.into.name))
 
 
-def _pair(one: Entity, other: Entity, reasons: Mapping[str, float]) -> Pair | None:
+def _to_candidate(one: Entity, other: Entity, reasons: Mapping[str, float]) -> MergeCandidate | None:
     """The better known of two is the one that stays."""
     if one.path is None and other.path is None:
         return None
     gone, into = sorted((one, other), key=lambda each: (each.path is not None, each.hub, each.mentions, each.name))
-    score = min(100.0, max(reasons.values()) + MORE * (len(reasons) - 1))
-    return Pair(gone, into, round(score, 1), tuple(sorted(reasons, key=lambda each: -reasons[each])))
+    score = min(100.0, max(reasons.values()) + SCORE_PER_REASON * (len(reasons) - 1))
+    return MergeCandidate(gone, into, round(score, 1), tuple(sorted(reasons, key=lambda each: -reasons[each])))
 
 
-_Groups = Iterable[Sequence[int]]
+_EntityGroups = Iterable[Sequence[int]]
 
 
-def _agreeing(named: Sequence[Entity]) -> Iterator[tuple[str, float, _Groups]]:
+def _group_by_form(named: Sequence[Entity]) -> Iterator[tuple[str, float, _EntityGroups]]:
     """Entities that share a form of their names."""
-    stemmed = _stemmer()
+    stemmed = _make_stemmer()
     forms: tuple[tuple[str, float, Callable[[str], str]], ...] = (
-        ("the same name", 85.0, folded),
-        ("the same but for signs and accents", 95.0, _collapsed),
+        ("the same name", 85.0, fold_name),
+        ("the same but for signs and accents", 95.0, _collapse),
         ("forms of the same words", 92.0, stemmed),
     )
     for because, score, form in forms:
-        yield because, score, _groups((form(each.name), place) for place, each in enumerate(named))
-    yield "the same but for brackets", 75.0, list(_bracketed(named))
-    yield _ALIASES, 90.0, _groups(_all_names(named))
-    yield "a short form of the other", 85.0, list(_short_forms(named))
+        yield because, score, _group_by_key((form(each.name), place) for place, each in enumerate(named))
+    yield "the same but for brackets", 75.0, list(_group_by_brackets(named))
+    yield _ALIASES, 90.0, _group_by_key(_iter_names(named))
+    yield "a short form of the other", 85.0, list(_group_by_initials(named))
 
 
-def _groups(keyed: Iterable[tuple[str, int]]) -> _Groups:
+def _group_by_key(keyed: Iterable[tuple[str, int]]) -> _EntityGroups:
     found: dict[str, dict[int, None]] = defaultdict(dict)
     for key, place in keyed:
         if key:
@@ -119,62 +123,62 @@ def _groups(keyed: Iterable[tuple[str, int]]) -> _Groups:
     return [list(each) for each in found.values() if len(each) > 1]
 
 
-def _bracketed(named: Sequence[Entity]) -> Iterator[Sequence[int]]:
+def _group_by_brackets(named: Sequence[Entity]) -> Iterator[Sequence[int]]:
     """Who is called as another is before its brackets. Two with brackets are told apart by them."""
     plain = defaultdict(list)
     for place, each in enumerate(named):
-        plain[_collapsed(each.name)].append(place)
+        plain[_collapse(each.name)].append(place)
     for place, each in enumerate(named):
         if _BRACKETS.search(each.name):
-            for other in plain.get(_collapsed(_BRACKETS.sub("", each.name)), ())[:SAME]:
+            for other in plain.get(_collapse(_BRACKETS.sub("", each.name)), ())[:MAX_SAME]:
                 yield (place, other)
 
 
-def _numbers(name: str) -> list[str]:
+def _find_numbers(name: str) -> list[str]:
     return _DIGITS.findall(_BRACKETS.sub("", name))
 
 
-def _all_names(named: Sequence[Entity]) -> Iterator[tuple[str, int]]:
+def _iter_names(named: Sequence[Entity]) -> Iterator[tuple[str, int]]:
     for place, each in enumerate(named):
         stem = PurePosixPath(each.path or "").stem
-        for name in {folded(name) for name in (each.name, stem, *each.aliases)} - _GENERIC:
+        for name in {fold_name(name) for name in (each.name, stem, *each.aliases)} - _GENERIC:
             yield name, place
 
 
-def _short_forms(named: Sequence[Entity]) -> Iterator[Sequence[int]]:
+def _group_by_initials(named: Sequence[Entity]) -> Iterator[Sequence[int]]:
     """Who is called by the initials of another."""
     called = defaultdict(list)
     for place, each in enumerate(named):
         if each.name.isupper() and 2 < len(each.name) <= 8:
             called[each.name].append(place)
     for place, each in enumerate(named):
-        for short in acronyms(each.name) if called else ():
-            for other in called.get(short, ())[:SAME]:
+        for short in make_acronyms(each.name) if called else ():
+            for other in called.get(short, ())[:MAX_SAME]:
                 yield (place, other)
 
 
-def _collapsed(name: str) -> str:
+def _collapse(name: str) -> str:
     """Without blanks, signs and accents: turbo-pump is turbopump."""
-    plain = _PLAIN.sub("", folded(name))
+    plain = _PLAIN.sub("", fold_name(name))
     if plain.isascii():
         return plain
     return "".join(each for each in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(each))
 
 
-def _stemmer() -> Callable[[str], str]:
+def _make_stemmer() -> Callable[[str], str]:
     import Stemmer
 
     stemmer = Stemmer.Stemmer("english")
-    return lambda name: " ".join(stemmer.stemWords(_PLAIN.sub(" ", folded(name)).split()))
+    return lambda name: " ".join(stemmer.stemWords(_PLAIN.sub(" ", fold_name(name)).split()))
 
 
-def _alike(named: Sequence[Entity]) -> Iterator[tuple[tuple[int, int], float]]:
+def _find_similar(named: Sequence[Entity]) -> Iterator[tuple[tuple[int, int], float]]:
     """Names that differ by a slip. Two that differ in a number are two things; and of the rest only those are compared
     that begin or end alike."""
     from rapidfuzz import fuzz, process
 
     blocks: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    plain = [folded(each.name) for each in named]
+    plain = [fold_name(each.name) for each in named]
     for place, name in enumerate(plain):
         letters = _PLAIN.sub("", name)
         if len(letters) >= 5:
@@ -182,31 +186,31 @@ def _alike(named: Sequence[Entity]) -> Iterator[tuple[tuple[int, int], float]]:
             blocks["begins", letters[:3], digits].append(place)
             blocks["ends", letters[-3:], digits].append(place)
     for block in blocks.values():
-        some = block[:CROWD]
+        some = block[:MAX_GROUP]
         if len(some) < 2:
             continue
         names = [plain[place] for place in some]
-        scores = process.cdist(names, names, scorer=fuzz.ratio, score_cutoff=FUZZY)
+        scores = process.cdist(names, names, scorer=fuzz.ratio, score_cutoff=MIN_FUZZY)
         for one, other in zip(*scores.nonzero(), strict=True):
             if one < other and names[one] != names[other]:
-                yield _ordered(some[one], some[other]), round(float(scores[one, other]), 1)
+                yield _order_pair(some[one], some[other]), round(float(scores[one, other]), 1)
 
 
-def _near(named: Sequence[Entity], near: Near) -> Iterator[tuple[tuple[int, int], float]]:
+def _find_near(named: Sequence[Entity], near: NearNotes) -> Iterator[tuple[tuple[int, int], float]]:
     """Notes that are about the same and share a word of their names."""
     by_path = {each.path: place for place, each in enumerate(named) if each.path is not None}
-    words = _stemmer()
+    words = _make_stemmer()
     for path, others in near.items():
         place = by_path.get(path)
         for other_path, cosine in others if place is not None else ():
             other = by_path.get(other_path)
-            if other is None or place is None or other == place or cosine < CLOSE:
+            if other is None or place is None or other == place or cosine < MIN_COSINE:
                 continue
             one_name, other_name = named[place].name, named[other].name
             common = set(words(one_name).split()) & set(words(other_name).split())
-            if common and _numbers(one_name) == _numbers(other_name):
-                yield _ordered(place, other), cosine
+            if common and _find_numbers(one_name) == _find_numbers(other_name):
+                yield _order_pair(place, other), cosine
 
 
-def _ordered(one: int, other: int) -> tuple[int, int]:
+def _order_pair(one: int, other: int) -> tuple[int, int]:
     return min(one, other), max(one, other)

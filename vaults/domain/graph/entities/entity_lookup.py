@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from vaults.domain.notes.read.note_lookup import closest, nobody, opened, several
-from vaults.domain.text.sanitize import one_line
+from vaults.domain.notes.read.note_lookup import ambiguous_name, find_closest, no_such_note, open_note
+from vaults.domain.text.sanitize import to_one_line
 from vaults.errors import InvalidArgument, NotFound, TooLarge
 from vaults.graph.names import note_names
 from vaults.vault import Vault
 
 
-async def path_if_any(vault: Vault, name: str) -> str | None:
+async def find_note_path(vault: Vault, name: str) -> str | None:
     """The path of the note that goes by a name; None where none does. Raises ``Conflict`` where several do."""
     try:
-        return (await opened(vault, name)).path
+        return (await open_note(vault, name)).path
     except (NotFound, InvalidArgument, TooLarge):
         pass
-    found = await vault.db.read(lambda tx: list(note_names.called_so(tx, name)))
+    found = await vault.db.read(lambda tx: list(note_names.find_notes_exactly(tx, name)))
     if len(found) > 1:
-        raise several(name, found)
+        raise ambiguous_name(name, found)
     return found[0] if found else None
 
 
-async def path_of(vault: Vault, name: str) -> str:
-    """As ``path_if_any``; raises ``NotFound`` with the closest names where no note goes by it."""
-    path = await path_if_any(vault, name)
+async def require_note_path(vault: Vault, name: str) -> str:
+    """As ``find_note_path``; raises ``NotFound`` with the closest names where no note goes by it."""
+    path = await find_note_path(vault, name)
     if path is None:
-        near = await vault.db.read(lambda tx: closest(tx, name))
-        raise nobody(f"no note is called {one_line(name)}", near, "entities action=list shows what there is")
+        near = await vault.db.read(lambda tx: find_closest(tx, name))
+        raise no_such_note(f"no note is called {to_one_line(name)}", near, "entities action=list shows what there is")
     return path

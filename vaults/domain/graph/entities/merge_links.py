@@ -11,60 +11,69 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from vaults.domain.notes.edit.link_rewrites import Exists, Relinked, bare, by_key, file_of, nothing, problem, spelled
-from vaults.domain.notes.edit.link_spelling import folder_of, name, spellings
+from vaults.domain.notes.edit.link_rewrites import (
+    FileExists,
+    RewrittenText,
+    frontmatter_problem,
+    group_by_name,
+    no_file,
+    relocate_file,
+    spell_target,
+    without_metadata,
+)
+from vaults.domain.notes.edit.link_spelling import folder_of, list_spellings, note_name
 from vaults.errors import InvalidArgument
 from vaults.markdown.link import Link
-from vaults.markdown.link_resolution import Candidate, name_key, resolve_link
-from vaults.markdown.links import links
-from vaults.markdown.protected_spans import tables
+from vaults.markdown.link_resolution import LinkTarget, name_key, resolve_link
+from vaults.markdown.links import find_links
+from vaults.markdown.protected_spans import find_tables
 from vaults.markdown.scan import scan
 
-_Edit = tuple[int, int, str]
+_TextEdit = tuple[int, int, str]
 
 
 @dataclass(slots=True)
-class Joining:
+class MergeRelinker:
     """A note that goes, the one it becomes part of, and that one as it is called afterwards. ``others``: every note
     that goes by a name which a link in question, or the note it means, is called by.
     """
 
-    gone: Candidate
-    into: Candidate
-    after: Candidate
-    others: Iterable[Candidate]
-    _before: dict[str, list[Candidate]] = field(init=False)
-    _after: dict[str, list[Candidate]] = field(init=False)
+    gone: LinkTarget
+    into: LinkTarget
+    after: LinkTarget
+    others: Iterable[LinkTarget]
+    _before: dict[str, list[LinkTarget]] = field(init=False)
+    _after: dict[str, list[LinkTarget]] = field(init=False)
     _meanings: dict[tuple[str, str, str], str | None] = field(init=False, default_factory=dict)
     _spelled: dict[tuple[str, str, str, bool], str] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         rest = [each for each in self.others if each.path not in (self.gone.path, self.into.path)]
-        self._before = defaultdict(list, by_key([*rest, self.gone, self.into]))
-        self._after = defaultdict(list, by_key([*rest, self.after]))
+        self._before = defaultdict(list, group_by_name([*rest, self.gone, self.into]))
+        self._after = defaultdict(list, group_by_name([*rest, self.after]))
 
-    def relinked(self, text: str, source: str, exists: Exists = nothing) -> Relinked:
+    def relinked(self, text: str, source: str, exists: FileExists = no_file) -> RewrittenText:
         """The text of the note at ``source`` with its links as they have to be. That of the note that goes is as it has
         to be where the other one is. Raises ``InvalidArgument`` where no link can mean the other one."""
-        found, edits, count = scan(text), list[_Edit](), 0
+        found, edits, count = scan(text), list[_TextEdit](), 0
         spans: list[tuple[int, int]] | None = None
         frontmatter = False
-        for link in links(found, text):
+        for link in find_links(found, text):
             bracketed = text[link.target_start - 1 : link.target_start] == "<"
             new = self._target(link, source, exists, bracketed=bracketed)
             if new is None:
                 continue
-            spans = tables(found) if spans is None else spans
+            spans = find_tables(found) if spans is None else spans
             edits.append((link.target_start, link.target_end, new))
             edits += self._words(text, link, source, new, spans)
             frontmatter = frontmatter or link.kind == "frontmatter"
             count += 1
-        new_text = _edited(text, edits)
-        if frontmatter and problem(scan(new_text)) != problem(found):
+        new_text = _apply_edits(text, edits)
+        if frontmatter and frontmatter_problem(scan(new_text)) != frontmatter_problem(found):
             raise InvalidArgument("into", f"has a name that the frontmatter of '{source}' cannot hold")
-        return Relinked(new_text, count)
+        return RewrittenText(new_text, count)
 
-    def _target(self, link: Link, source: str, exists: Exists, *, bracketed: bool) -> str | None:
+    def _target(self, link: Link, source: str, exists: FileExists, *, bracketed: bool) -> str | None:
         """What a link has to say instead; None where it stays."""
         own = source == self.gone.path
         key = name_key(link.page)
@@ -73,8 +82,8 @@ class Joining:
         meant = self._meant(link, source)
         now = self.into.path if own else source
         if meant is None:
-            page = file_of(link, source, now, exists) if own else None
-            return None if page is None else spelled(link, page, bracketed=bracketed)
+            page = relocate_file(link, source, now, exists) if own else None
+            return None if page is None else spell_target(link, page, bracketed=bracketed)
         if meant != self.gone.path and (not own or resolve_link(link, now, self._after[key]) == meant):
             return None
         known = (link.kind, link.target, source, bracketed)
@@ -91,29 +100,29 @@ class Joining:
 
     def _respelled(self, link: Link, source: str, now: str, meant: str, *, bracketed: bool) -> str:
         wanted = self.into.path if meant == self.gone.path else meant
-        for page in spellings(link, folder_of(source), meant, wanted, folder_of(now)):
-            written = spelled(link, page, bracketed=bracketed)
+        for page in list_spellings(link, folder_of(source), meant, wanted, folder_of(now)):
+            written = spell_target(link, page, bracketed=bracketed)
             tried = replace(link, target=written)
             there = self._after[name_key(tried.page)]
-            if resolve_link(tried, now, there) == wanted == resolve_link(tried, now, bare(there)):
+            if resolve_link(tried, now, there) == wanted == resolve_link(tried, now, without_metadata(there)):
                 return written
         raise InvalidArgument("into", f"cannot be written as a link, as '{link.target}' in '{source}' would have to be")
 
-    def _words(self, text: str, link: Link, source: str, new: str, spans: Sequence[tuple[int, int]]) -> list[_Edit]:
+    def _words(self, text: str, link: Link, source: str, new: str, spans: Sequence[tuple[int, int]]) -> list[_TextEdit]:
         """The words a reader saw, where the link was shown by its target."""
         if link.kind != "wiki" or link.embed or "|" in text[link.target_end : link.end]:
             return []
         if self._meant(link, source) != self.gone.path:
             return []
         anchor = text[link.target_end : link.end - 2].strip().lstrip("#")
-        words = " > ".join([name(link.target), *(part.strip() for part in anchor.split("#") if part.strip())])
+        words = " > ".join([note_name(link.target), *(part.strip() for part in anchor.split("#") if part.strip())])
         if words == new and not anchor:
             return []
         bar = r"\|" if any(start <= link.start < end for start, end in spans) else "|"
         return [(link.end - 2, link.end - 2, bar + words)]
 
 
-def _edited(text: str, edits: Iterable[_Edit]) -> str:
+def _apply_edits(text: str, edits: Iterable[_TextEdit]) -> str:
     parts, at = list[str](), 0
     for start, end, new in sorted(edits, key=lambda edit: edit[:2]):
         if start >= at:

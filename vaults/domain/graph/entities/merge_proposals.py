@@ -7,66 +7,70 @@ from typing import Literal
 from vaults.context import run_in
 from vaults.db.sql import Reader, Writer
 from vaults.domain.graph.entities import entity_lookup
-from vaults.domain.graph.entities.duplicates import CLOSE, Near, Pair, pairs
-from vaults.domain.graph.entities.entity_lists import Entity, every
-from vaults.domain.graph.entities.known_names import Known, known
+from vaults.domain.graph.entities.duplicates import MIN_COSINE, MergeCandidate, NearNotes, find_duplicates
+from vaults.domain.graph.entities.entity_lists import Entity, iter_entities
+from vaults.domain.graph.entities.known_names import KnownNames, read_known_names
 from vaults.domain.memories.memory_model import Actor
-from vaults.domain.text.sanitize import one_line
+from vaults.domain.text.sanitize import to_one_line
 from vaults.errors import Conflict, InvalidArgument, NotFound
-from vaults.graph.entity_vectors import Matrix
+from vaults.graph.entity_vectors import VectorMatrix
 from vaults.graph.link_feedback import dismissals
 from vaults.graph.links import unresolved_names
 from vaults.graph.note_graph import Graph
-from vaults.markdown.link_resolution import folded, name_key
+from vaults.markdown.link_resolution import fold_name, name_key
 from vaults.vault import Vault
 
-MOST = 20_000
+MAX_ENTITIES = 20_000
 """Entities that are compared, those with notes first."""
 
-COMPARED, PORTION = 4_000, 256
+MAX_COMPARED, BATCH_ROWS = 4_000, 256
 """Notes that are compared by meaning, and how many at once: each with each."""
 
-CROWD = 20
+MAX_NEAR = 20
 """Notes like one from which their likeness says nothing."""
 
 
-async def merges(vault: Vault, actor: Actor, entity: str | None, limit: int) -> tuple[list[Pair], int]:
+async def propose_merges(
+    vault: Vault, actor: Actor, entity: str | None, limit: int
+) -> tuple[list[MergeCandidate], int]:
     """Pairs that may be one thing, and of how many; only those with ``entity``, where it is given. Raises ``Conflict``
     for a name of several notes, ``NotFound``."""
-    path = await entity_lookup.path_if_any(vault, entity) if entity is not None else None
+    path = await entity_lookup.find_note_path(vault, entity) if entity is not None else None
 
-    def read(tx: Reader) -> tuple[Known, Matrix, frozenset[tuple[str, str]]]:
-        return known(tx, vault, actor), vault.atlas.learned.matrix(tx), dismissals.merges(tx)
+    def read(tx: Reader) -> tuple[KnownNames, VectorMatrix, frozenset[tuple[str, str]]]:
+        return read_known_names(tx, vault, actor), vault.graph_cache.learned.matrix(tx), dismissals.read_merges(tx)
 
     found, matrix, dismissed = await vault.db.read(read)
-    several = await run_in(vault.shared.pool, lambda: list(every(found))[:MOST])
-    if entity is not None and not any(_is(each, entity, path) for each in several):
-        raise NotFound(f"no entity {one_line(entity)}", hint="action list shows what there is")
-    near = await run_in(vault.shared.pool, near_each_other, found.graph, matrix)
-    proposed = await run_in(vault.shared.pool, pairs, several, near, dismissed)
+    several = await run_in(vault.shared.pool, lambda: list(iter_entities(found))[:MAX_ENTITIES])
+    if entity is not None and not any(_is_entity(each, entity, path) for each in several):
+        raise NotFound(f"no entity {to_one_line(entity)}", hint="action list shows what there is")
+    near = await run_in(vault.shared.pool, find_near_notes, found.graph, matrix)
+    proposed = await run_in(vault.shared.pool, find_duplicates, several, near, dismissed)
     if entity is not None:
-        proposed = [each for each in proposed if _is(each.one, entity, path) or _is(each.into, entity, path)]
+        proposed = [
+            each for each in proposed if _is_entity(each.one, entity, path) or _is_entity(each.into, entity, path)
+        ]
     return proposed[:limit], len(proposed)
 
 
-def near_each_other(graph: Graph, matrix: Matrix) -> Near:
+def find_near_notes(graph: Graph, matrix: VectorMatrix) -> NearNotes:
     """Notes with others that are about the same, by path. Nothing of a vault that has very many, nor of notes that many
     are like: those were made from one template."""
     rows, found = matrix.rows, dict[str, list[tuple[str, float]]]()
-    if rows is None or len(matrix.notes) > COMPARED:
+    if rows is None or len(matrix.notes) > MAX_COMPARED:
         return found
-    for start in range(0, len(matrix.notes), PORTION):
-        for place, cosines in enumerate(rows[start : start + PORTION] @ rows.T, start):
-            close = [other for other in (cosines >= CLOSE).nonzero()[0] if other != place]
+    for start in range(0, len(matrix.notes), BATCH_ROWS):
+        for place, cosines in enumerate(rows[start : start + BATCH_ROWS] @ rows.T, start):
+            close = [other for other in (cosines >= MIN_COSINE).nonzero()[0] if other != place]
             node = graph.nodes.get(matrix.notes[place])
-            if node is not None and 0 < len(close) <= CROWD:
+            if node is not None and 0 < len(close) <= MAX_NEAR:
                 others = [(graph.nodes.get(matrix.notes[other]), float(cosines[other])) for other in close]
                 found[node.path] = [(other.path, min(1.0, cosine)) for other, cosine in others if other is not None]
     return found
 
 
-def _is(entity: Entity, name: str, path: str | None) -> bool:
-    return entity.path == path if path is not None else folded(entity.name) == folded(name)
+def _is_entity(entity: Entity, name: str, path: str | None) -> bool:
+    return entity.path == path if path is not None else fold_name(entity.name) == fold_name(name)
 
 
 async def dismiss_merge(vault: Vault, actor: Actor, names: tuple[str, str], *, undo: bool) -> bool:
@@ -75,28 +79,28 @@ async def dismiss_merge(vault: Vault, actor: Actor, names: tuple[str, str], *, u
     vault.check_writable()
     for each in () if undo else names:
         await _check_known(vault, actor, each)
-    keys = [await _key(vault, each) for each in names]
+    keys = [await _find_key(vault, each) for each in names]
     if keys[0] == keys[1] and names[0] == names[1]:
         raise InvalidArgument("into", "must be another entity")
-    return await _settled(vault, actor, "merge", (keys[0], keys[1]), undo=undo)
+    return await _set_dismissed(vault, actor, "merge", (keys[0], keys[1]), undo=undo)
 
 
 async def _check_known(vault: Vault, actor: Actor, name: str) -> None:
     """What is dismissed is kept for good: names nobody uses would pile up."""
     try:
-        if await entity_lookup.path_if_any(vault, name) is not None:
+        if await entity_lookup.find_note_path(vault, name) is not None:
             return
     except Conflict:
         return
-    found = await vault.db.read(lambda tx: known(tx, vault, actor))
-    if not await run_in(vault.shared.pool, lambda: any(_is(each, name, None) for each in every(found))):
-        raise NotFound(f"no entity {one_line(name)}", hint="action list shows what there is")
+    found = await vault.db.read(lambda tx: read_known_names(tx, vault, actor))
+    if not await run_in(vault.shared.pool, lambda: any(_is_entity(each, name, None) for each in iter_entities(found))):
+        raise NotFound(f"no entity {to_one_line(name)}", hint="action list shows what there is")
 
 
-async def _key(vault: Vault, name: str) -> str:
+async def _find_key(vault: Vault, name: str) -> str:
     """The key of an entity's name: of its note's title, where it has one."""
     try:
-        path = await entity_lookup.path_if_any(vault, name)
+        path = await entity_lookup.find_note_path(vault, name)
     except Conflict:  # two notes of one name have one key
         path = None
     title = await vault.db.read(lambda tx: tx.value("SELECT title FROM notes WHERE path = ?", (path,)))
@@ -109,14 +113,16 @@ async def dismiss_prospect(vault: Vault, actor: Actor, name: str, *, undo: bool)
     key = name_key(name)
 
     def is_known(tx: Reader) -> bool:
-        return key in dismissals.prospects(tx) or any(each.key == key for each in unresolved_names.wanted(tx, MOST))
+        return key in dismissals.read_prospects(tx) or any(
+            each.key == key for each in unresolved_names.read_unresolved(tx, MAX_ENTITIES)
+        )
 
     if not await vault.db.read(is_known):
-        raise NotFound(f"no link leads to {one_line(name)} without a note", hint="kind: prospect lists such names")
-    return await _settled(vault, actor, "prospect", (key, ""), undo=undo)
+        raise NotFound(f"no link leads to {to_one_line(name)} without a note", hint="kind: prospect lists such names")
+    return await _set_dismissed(vault, actor, "prospect", (key, ""), undo=undo)
 
 
-async def _settled(
+async def _set_dismissed(
     vault: Vault, actor: Actor, kind: Literal["merge", "prospect"], keys: tuple[str, str], *, undo: bool
 ) -> bool:
     def write(tx: Writer) -> bool:

@@ -9,53 +9,53 @@ from dataclasses import dataclass, replace
 from vaults.context import run_in
 from vaults.db.sql import Reader
 from vaults.domain.graph.entities import alias_edits, entity_lookup
-from vaults.domain.graph.entities.alias_ideas import Idea, Named, ideas
-from vaults.domain.graph.entities.known_names import Known, known
+from vaults.domain.graph.entities.alias_ideas import AliasIdea, NamedEntity, find_alias_ideas
+from vaults.domain.graph.entities.known_names import KnownNames, read_known_names
 from vaults.domain.memories.memory_model import Actor
-from vaults.domain.notes.edit.amendments import Amendment, Revision, Terms
-from vaults.domain.notes.edit.edit_results import Changed
-from vaults.domain.notes.edit.single_note import amend
+from vaults.domain.notes.edit.amendments import Amendment, EditOptions, Revision
+from vaults.domain.notes.edit.edit_results import EditResult
+from vaults.domain.notes.edit.single_note import apply_amendment
 from vaults.errors import InvalidArgument
 from vaults.graph.names import categories, note_names
 from vaults.graph.note_graph import Node
-from vaults.markdown.link_resolution import folded
+from vaults.markdown.link_resolution import fold_name
 from vaults.vault import Vault
 
-SAID = 20_000
+MAX_ROWS = 20_000
 """Different words of links that are looked at."""
 
-OFTEN = 2
+MIN_USES = 2
 """Links that say so, from which a vault is told of a name."""
 
-_TIMID = ("plural", "singular", "initials")
+_UNSURE_SOURCES = ("plural", "singular", "initials")
 """Ideas for a note that is asked about, but not for a whole vault."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AliasRequest:
     """A change of a note's aliases."""
 
     entity: str
     alias: str
     remove: bool
-    terms: Terms
+    terms: EditOptions
 
 
-async def change(vault: Vault, actor: Actor, asked: Asked) -> Changed:
+async def change_alias(vault: Vault, actor: Actor, asked: AliasRequest) -> EditResult:
     """Add an alias to a note, or take it away; every other byte stays. Raises ``NotFound``, ``Conflict``,
     ``InvalidArgument``."""
     name = " ".join(asked.alias.split())
     if not name or not name.isprintable():
         raise InvalidArgument("alias", "must be a name on one line")
-    path = await entity_lookup.path_of(vault, asked.entity)
+    path = await entity_lookup.require_note_path(vault, asked.entity)
 
     def revise(text: str) -> Revision:
         if asked.remove:
-            return Revision(alias_edits.removed(text, name), "took an alias from")
-        return Revision(alias_edits.added(text, [name]), "added an alias to")
+            return Revision(alias_edits.remove_alias(text, name), "took an alias from")
+        return Revision(alias_edits.add_aliases(text, [name]), "added an alias to")
 
-    changed = await amend(vault, actor, Amendment(path, revise), asked.terms)
-    others = [] if asked.remove else await vault.db.read(lambda tx: list(note_names.called_so(tx, name)))
+    changed = await apply_amendment(vault, actor, Amendment(path, revise), asked.terms)
+    others = [] if asked.remove else await vault.db.read(lambda tx: list(note_names.find_notes_exactly(tx, name)))
     also = [each for each in others if each != path]
     if not also:
         return changed
@@ -63,23 +63,23 @@ async def change(vault: Vault, actor: Actor, asked: Asked) -> Changed:
     return replace(changed, warnings=[*changed.warnings, said])
 
 
-async def suggest(vault: Vault, actor: Actor, entity: str | None, limit: int) -> list[Idea]:
+async def suggest_aliases(vault: Vault, actor: Actor, entity: str | None, limit: int) -> list[AliasIdea]:
     """Names for one note, or the surest ones for all. Raises ``NotFound``."""
-    path = await entity_lookup.path_of(vault, entity) if entity is not None else None
-    found, said = await vault.db.read(lambda tx: (known(tx, vault, actor), _said(tx, path)))
-    return (await run_in(vault.shared.pool, _ideas, found, said, path))[:limit]
+    path = await entity_lookup.require_note_path(vault, entity) if entity is not None else None
+    found, said = await vault.db.read(lambda tx: (read_known_names(tx, vault, actor), _read_shown_names(tx, path)))
+    return (await run_in(vault.shared.pool, _find_ideas, found, said, path))[:limit]
 
 
-_Said = Mapping[int, Mapping[str, int]]
+_ShownNames = Mapping[int, Mapping[str, int]]
 
 
-def _said(tx: Reader, path: str | None) -> _Said:
+def _read_shown_names(tx: Reader, path: str | None) -> _ShownNames:
     """What links show instead of a note's name, by the number of the note, and how often."""
     only = " AND meant = (SELECT seq FROM notes WHERE path = :path)" if path is not None else ""
     rows = tx.all(
         "SELECT meant, alias, COUNT(*) FROM note_links WHERE meant IS NOT NULL AND meant <> note AND alias <> ''"
         f" AND kind = 'wiki' AND embed = 0{only} GROUP BY meant, alias ORDER BY COUNT(*) DESC, alias LIMIT :most",
-        {"path": path, "most": SAID},
+        {"path": path, "most": MAX_ROWS},
     )
     found: dict[int, dict[str, int]] = defaultdict(dict)
     for note, alias, count in rows:
@@ -87,18 +87,18 @@ def _said(tx: Reader, path: str | None) -> _Said:
     return found
 
 
-def _ideas(found: Known, said: _Said, path: str | None) -> list[Idea]:
+def _find_ideas(found: KnownNames, said: _ShownNames, path: str | None) -> list[AliasIdea]:
     graph = found.graph
     holders: dict[str, set[int]] = defaultdict(set)
     for number, node in graph.nodes.items():
         for name in node.names:
-            holders[folded(name)].add(number)
-    spoken = {folded(name) for name in found.spoken.names}
-    several: list[tuple[float, Idea]] = []
+            holders[fold_name(name)].add(number)
+    spoken = {fold_name(name) for name in found.spoken.names}
+    several: list[tuple[float, AliasIdea]] = []
     for number, node in graph.nodes.items():
         if path is None or node.path == path:
             words = said.get(number, {})
-            for idea in ideas(_named(node, words), _taken(holders, spoken, number)):
+            for idea in find_alias_ideas(_to_named_entity(node, words), _make_is_taken(holders, spoken, number)):
                 if path is not None or _is_sure(idea):
                     several.append((found.hubs.get(number, 0.0), idea))
     if path is None:
@@ -106,20 +106,20 @@ def _ideas(found: Known, said: _Said, path: str | None) -> list[Idea]:
     return [idea for _, idea in several]
 
 
-def _is_sure(idea: Idea) -> bool:
+def _is_sure(idea: AliasIdea) -> bool:
     """Whether it is worth a word where nobody asked about this note."""
-    return idea.used >= OFTEN if idea.because == "used in links" else idea.because not in _TIMID
+    return idea.used >= MIN_USES if idea.because == "used in links" else idea.because not in _UNSURE_SOURCES
 
 
-def _named(node: Node, said: Mapping[str, int]) -> Named:
-    return Named(node.path, node.title, node.names, categories.category(node), said)
+def _to_named_entity(node: Node, said: Mapping[str, int]) -> NamedEntity:
+    return NamedEntity(node.path, node.title, node.names, categories.infer_category(node), said)
 
 
-def _taken(holders: Mapping[str, set[int]], spoken: set[str], number: int) -> Callable[[str], bool]:
+def _make_is_taken(holders: Mapping[str, set[int]], spoken: set[str], number: int) -> Callable[[str], bool]:
     """Whether another entity goes by a name."""
 
     def is_taken(name: str) -> bool:
-        form = folded(name)
+        form = fold_name(name)
         return form in spoken or bool(holders.get(form, set()) - {number})
 
     return is_taken

@@ -10,35 +10,35 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from vaults.advice import Advice, way
+from vaults.advice import Advice, tool_clause
 from vaults.context import run_in
 from vaults.db.sql import Reader
 from vaults.domain.graph.entities import alias_edits
-from vaults.domain.graph.entities.entity_lookup import path_of
-from vaults.domain.graph.entities.merge_links import Joining
+from vaults.domain.graph.entities.entity_lookup import require_note_path
+from vaults.domain.graph.entities.merge_links import MergeRelinker
 from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.commit.journal import FileChange
-from vaults.domain.notes.edit.link_rewrites import keys_of
-from vaults.domain.notes.edit.link_spelling import name
-from vaults.domain.notes.edit.many_notes import Bulk, Drafts, Rewritten, drafts, made_of
-from vaults.domain.notes.edit.moves import PATIENCE_S, UNREAD
+from vaults.domain.notes.edit.link_rewrites import names_of
+from vaults.domain.notes.edit.link_spelling import note_name
+from vaults.domain.notes.edit.many_notes import BulkDrafts, BulkEdit, BulkEditResult, commit_drafts, draft_rewrites
+from vaults.domain.notes.edit.moves import INDEX_WAIT_S, UNREAD_WARNING
 from vaults.domain.notes.index import note_rows
-from vaults.domain.notes.read.note_lookup import Open, check_etag, opened
+from vaults.domain.notes.read.note_lookup import OpenNote, check_etag, open_note
 from vaults.errors import Conflict, InvalidArgument, StrongroomError, TooLarge
-from vaults.files.paths import key
+from vaults.files.paths import collision_key
 from vaults.graph.links import link_index, memory_subjects
 from vaults.graph.names import note_names
 from vaults.markdown import parser as markdown
-from vaults.markdown.encoding import Source, dominant_newline, encode
-from vaults.markdown.link_resolution import Candidate, folded, name_key
+from vaults.markdown.encoding import NoteSource, dominant_newline, encode
+from vaults.markdown.link_resolution import LinkTarget, fold_name, name_key
 from vaults.vault import Vault
 
 TOOL = "entities"
-_CARRIED = frozenset({"title", "alias", "aliases"})
+_CARRIED_FIELDS = frozenset({"title", "alias", "aliases"})
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MergeRequest:
     """A merge as it is asked for: by path, title or alias. ``keep_text``: what the first one says goes to the end of
     the other; else it is gone with it. ``etag``: of ``into``."""
 
@@ -52,95 +52,103 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergeResult:
     """``path``: what is left, ``etag`` its version; ``links``: how many were rewritten."""
 
     path: str
     gone: str
     etag: str | None
     links: int
-    done: Rewritten
+    done: BulkEditResult
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    files: Drafts
+class _MergePlan:
+    files: BulkDrafts
     links: int
 
 
-async def merge(vault: Vault, actor: Actor, asked: Asked) -> Merged:
+async def merge_notes(vault: Vault, actor: Actor, asked: MergeRequest) -> MergeResult:
     """Merge one note into another. Raises ``NotFound``, ``InvalidArgument`` for a note and itself, ``Conflict`` for a
     name of several notes, a stale etag, or a file another program saves meanwhile."""
     if vault.lease.held:  # links of notes that nobody has read cannot follow
-        await vault.notes.settled(PATIENCE_S)
-    gone, into = await path_of(vault, asked.gone), await path_of(vault, asked.into)
+        await vault.notes.settled(INDEX_WAIT_S)
+    gone, into = await require_note_path(vault, asked.gone), await require_note_path(vault, asked.into)
     if gone == into:
         raise InvalidArgument("into", f"is the same note as entity: {into}", hint="name two notes, best by their paths")
-    if key(gone) == key(into):  # no file of that name could be made again
+    if collision_key(gone) == collision_key(into):  # no file of that name could be made again
         raise InvalidArgument(
             "entity",
             f"{gone} differs from {into} in case alone: an undo could not bring it back",
-            hint=Advice(way("note_move it first", "note_move")),
+            hint=Advice(tool_clause("note_move it first", "note_move")),
         )
     if asked.dry_run:
-        return await _merged(vault, actor, gone, into, asked)
+        return await _merge_paths(vault, actor, gone, into, asked)
     async with vault.notes.writing():
         try:
-            return await _merged(vault, actor, gone, into, asked)
+            return await _merge_paths(vault, actor, gone, into, asked)
         except Conflict:  # another program saved one of the files while they were read
-            return await _merged(vault, actor, gone, into, asked)
+            return await _merge_paths(vault, actor, gone, into, asked)
 
 
-async def _merged(vault: Vault, actor: Actor, gone_path: str, into_path: str, asked: Asked) -> Merged:
-    gone, into = await opened(vault, gone_path), await opened(vault, into_path)
+async def _merge_paths(vault: Vault, actor: Actor, gone_path: str, into_path: str, asked: MergeRequest) -> MergeResult:
+    gone, into = await open_note(vault, gone_path), await open_note(vault, into_path)
     check_etag(gone, asked.gone_etag)
     check_etag(into, asked.etag)
-    plan = await _planned(vault, gone, into, keep_text=asked.keep_text)
+    plan = await _plan_merge(vault, gone, into, keep_text=asked.keep_text)
     if vault.lease.held and vault.notes.progress.phase != "ready":
-        plan.files.warnings.append(UNREAD)
-    bulk = Bulk(TOOL, f"merged {gone.path} into {into.path}", asked.dry_run, asked.session)
-    done = await made_of(vault, actor, plan.files, bulk)
+        plan.files.warnings.append(UNREAD_WARNING)
+    bulk = BulkEdit(TOOL, f"merged {gone.path} into {into.path}", asked.dry_run, asked.session)
+    done = await commit_drafts(vault, actor, plan.files, bulk)
     if done.change is None:
-        return Merged(into.path, gone.path, into.etag, plan.links, done)
-    await vault.db.write(lambda tx: memory_subjects.also(tx, gone.path, into.path))
-    etag = (await opened(vault, into.path)).etag
-    return Merged(into.path, gone.path, etag, plan.links, done)
+        return MergeResult(into.path, gone.path, into.etag, plan.links, done)
+    await vault.db.write(lambda tx: memory_subjects.copy_subjects(tx, gone.path, into.path))
+    etag = (await open_note(vault, into.path)).etag
+    return MergeResult(into.path, gone.path, etag, plan.links, done)
 
 
-async def _planned(vault: Vault, gone: Open, into: Open, *, keep_text: bool) -> _Plan:
+async def _plan_merge(vault: Vault, gone: OpenNote, into: OpenNote, *, keep_text: bool) -> _MergePlan:
     read_gone = await run_in(vault.shared.pool, markdown.parse, gone.text)
-    read_into = await run_in(vault.shared.pool, markdown.skimmed, into.text)
-    going = Candidate(gone.path, read_gone.title or name(gone.path), read_gone.aliases)
-    staying = Candidate(into.path, read_into.title or name(into.path), read_into.aliases)
-    names = tuple(each for each in (going.title, name(gone.path), *going.aliases) if each)
+    read_into = await run_in(vault.shared.pool, markdown.parse_outline, into.text)
+    going = LinkTarget(gone.path, read_gone.title or note_name(gone.path), read_gone.aliases)
+    staying = LinkTarget(into.path, read_into.title or note_name(into.path), read_into.aliases)
+    names = tuple(each for each in (going.title, note_name(gone.path), *going.aliases) if each)
     after = replace(staying, aliases=(*staying.aliases, *names))
-    keys = keys_of(going) | keys_of(staying) | {name_key(link.page) for link in read_gone.links if link.target}
-    sources, others = await vault.db.read(lambda tx: _known(tx, keys, keys_of(going)))
-    joined = Joining(going, staying, after, others)
+    keys = names_of(going) | names_of(staying) | {name_key(link.page) for link in read_gone.links if link.target}
+    sources, others = await vault.db.read(lambda tx: _read_linking_notes(tx, keys, names_of(going)))
+    joined = MergeRelinker(going, staying, after, others)
     return await run_in(
-        vault.shared.pool, _changes, vault, _Pair(gone, into, read_gone, keep_text), joined, [*sources], names
+        vault.shared.pool,
+        _draft_changes,
+        vault,
+        _MergePair(gone, into, read_gone, keep_text),
+        joined,
+        [*sources],
+        names,
     )
 
 
-def _known(tx: Reader, keys: set[str], going: set[str]) -> tuple[list[str], list[Candidate]]:
+def _read_linking_notes(tx: Reader, keys: set[str], going: set[str]) -> tuple[list[str], list[LinkTarget]]:
     """Notes with links by a name of the one that goes, or whose links nobody has read yet; and notes that the links in
     question, or what they are to say, may mean."""
-    found = note_names.candidates(tx, sorted(keys))
-    found += note_names.candidates(tx, sorted({name_key(name(each.path)) for each in found} - keys))
-    rows = link_index.naming(tx, going)
-    sources = dict.fromkeys([row.source for row in rows] + note_rows.incomplete(tx))
+    found = note_names.find_candidates(tx, sorted(keys))
+    found += note_names.find_candidates(tx, sorted({name_key(note_name(each.path)) for each in found} - keys))
+    rows = link_index.read_links_by_name(tx, going)
+    sources = dict.fromkeys([row.source for row in rows] + note_rows.find_incomplete(tx))
     return list(sources), list({each.path: each for each in found}.values())
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
-    gone: Open
-    into: Open
-    read: markdown.Note
+class _MergePair:
+    gone: OpenNote
+    into: OpenNote
+    read: markdown.ParsedNote
     keep_text: bool
 
 
-def _changes(vault: Vault, pair: _Pair, joined: Joining, sources: Sequence[str], names: Sequence[str]) -> _Plan:
+def _draft_changes(
+    vault: Vault, pair: _MergePair, joined: MergeRelinker, sources: Sequence[str], names: Sequence[str]
+) -> _MergePlan:
     """Read the linking notes and draw up every file. Blocking."""
     counts: list[int] = []
 
@@ -150,37 +158,39 @@ def _changes(vault: Vault, pair: _Pair, joined: Joining, sources: Sequence[str],
         return new.text
 
     own = {pair.gone.path, pair.into.path}
-    found = drafts(vault, [each for each in sources if each not in own], step)
-    called = folded(name(pair.into.path))
-    text = alias_edits.added(_joined(vault, pair, joined, counts), [each for each in names if folded(each) != called])
-    data = encode(Source(text, pair.into.source.bom))
+    found = draft_rewrites(vault, [each for each in sources if each not in own], step)
+    called = fold_name(note_name(pair.into.path))
+    text = alias_edits.add_aliases(
+        _join_texts(vault, pair, joined, counts), [each for each in names if fold_name(each) != called]
+    )
+    data = encode(NoteSource(text, pair.into.source.bom))
     if len(data) > vault.notes.settings.max_note:
         raise TooLarge(f"{pair.into.path} would be longer than a note may be", size=len(data))
     files = [FileChange(pair.into.path, pair.into.data, data, stamp=pair.into.stamp)] if data != pair.into.data else []
     files += [*found.files, FileChange(pair.gone.path, pair.gone.data, None, stamp=pair.gone.stamp)]
-    return _Plan(Drafts(files, [*found.warnings, *_left(pair)]), sum(counts))
+    return _MergePlan(BulkDrafts(files, [*found.warnings, *_describe_left_out(pair)]), sum(counts))
 
 
-def _joined(vault: Vault, pair: _Pair, joined: Joining, counts: list[int]) -> str:
+def _join_texts(vault: Vault, pair: _MergePair, joined: MergeRelinker, counts: list[int]) -> str:
     """The text of the note that stays, with that of the other at its end."""
     into = joined.relinked(pair.into.text, pair.into.path)
     counts.append(into.count)
     if not pair.keep_text:
         return into.text
     gone = joined.relinked(pair.gone.text, pair.gone.path, lambda path: _exists(vault, path))
-    text = _without_title(_body(gone.text), pair.read)
+    text = _without_title(_read_body(gone.text), pair.read)
     if not text.strip():
         return into.text
     counts.append(gone.count)
-    return _appended(into.text, text, _heading(joined.gone.title or name(pair.gone.path)))
+    return _append_text(into.text, text, _to_heading(joined.gone.title or note_name(pair.gone.path)))
 
 
-def _body(text: str) -> str:
+def _read_body(text: str) -> str:
     r"""A note's text after its frontmatter, every line ending a ``\n``."""
-    return text[markdown.skimmed(text).body_start :].replace("\r\n", "\n").replace("\r", "\n")
+    return text[markdown.parse_outline(text).body_start :].replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _without_title(body: str, read: markdown.Note) -> str:
+def _without_title(body: str, read: markdown.ParsedNote) -> str:
     """The body without a first heading that only says the title: another heading says it."""
     first = next(iter(read.headings), None)
     lead, _, rest = body.lstrip().partition("\n")
@@ -191,27 +201,27 @@ def _without_title(body: str, read: markdown.Note) -> str:
 _MARKS = re.compile(r"[\[\]|<>`\\^\x00-\x1f]|(?<!\S)#+|#+\Z|%%")
 
 
-def _heading(title: str) -> str:
+def _to_heading(title: str) -> str:
     """One line that is a heading and holds no link, tag or comment."""
     return " ".join(["Merged from", *_MARKS.sub(" ", title).split()])[:200].rstrip(" #")
 
 
-def _appended(text: str, more: str, heading: str) -> str:
+def _append_text(text: str, more: str, heading: str) -> str:
     """A text with another below a heading. Raises ``InvalidArgument`` where its end would swallow that."""
     newline = dominant_newline(text)
     added = newline.join([f"## {heading}", "", *more.strip("\n").rstrip().split("\n"), ""])
     lead = text.rstrip("\r\n")
     new = f"{lead}{newline * 2}{added}" if lead.strip() else text + added
-    if not any(each.text == heading and each.level == 2 for each in markdown.skimmed(new).headings):
+    if not any(each.text == heading and each.level == 2 for each in markdown.parse_outline(new).headings):
         raise InvalidArgument(
             "into", "ends within code or a comment that is not closed", hint="close it, or pass keep_text: false"
         )
     return new
 
 
-def _left(pair: _Pair) -> list[str]:
+def _describe_left_out(pair: _MergePair) -> list[str]:
     """What is not carried over, said."""
-    missing = [key for key in pair.read.frontmatter if key.lower() not in _CARRIED]
+    missing = [key for key in pair.read.frontmatter if key.lower() not in _CARRIED_FIELDS]
     if not missing:
         return []
     some = ", ".join(missing[:10]) + (" and more" if len(missing) > 10 else "")

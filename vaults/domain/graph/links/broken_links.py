@@ -11,69 +11,69 @@ from typing import Literal
 
 from vaults.context import run_in
 from vaults.db.sql import Reader, Row
-from vaults.domain.graph.links.target_guesses import Guesser, Likely, nearest
-from vaults.domain.notes.edit.link_spelling import place
+from vaults.domain.graph.links.target_guesses import TargetGuess, TargetGuesser, rank_by_distance
+from vaults.domain.notes.edit.link_spelling import resolve_relative
 from vaults.domain.paging import cursors
 from vaults.errors import StrongroomError
-from vaults.files.paths import parent
+from vaults.files.paths import parent_folder
 from vaults.graph.names import note_names
 from vaults.markdown import parser as markdown
 from vaults.markdown.encoding import NotText, decode
-from vaults.markdown.link import Kind, Link, unescaped
-from vaults.markdown.link_resolution import Candidate, folded, resolve_link
-from vaults.markdown.sections import closest_headings
+from vaults.markdown.link import Link, LinkKind, unescape_target
+from vaults.markdown.link_resolution import LinkTarget, fold_name, resolve_link
+from vaults.markdown.sections import find_closest_headings
 from vaults.vault import Vault
 
-PAGE = 2000
+LINKS_PER_STEP = 2000
 """Links looked at in one step."""
 
-STEPS = 40
+MAX_STEPS = 40
 """Steps of one call, each with what it reads: a vault of 60,000 links takes some thirty."""
 
-TARGETS = 200
+MAX_TARGETS = 200
 """Notes read in one call to see whether they have a heading or block."""
 
-FILES = 50_000
+MAX_FILES = 50_000
 """Files looked through for one that is linked by its name alone."""
 
-CLOSEST = 3
+MAX_HEADINGS = 3
 _CURSOR = "broken"
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}\Z")
 _PLAIN = re.compile(r"[\W_]+")
 
-Reason = Literal["no note", "ambiguous", "no heading", "no block"]
+BrokenReason = Literal["no note", "ambiguous", "no heading", "no block"]
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class BrokenLink:
     """A link that leads nowhere, and why. ``wanted``: the heading or block that is not there; ``likely``: notes it may
     be meant for, or, of a heading, ``headings`` that are there."""
 
     path: str
     line: int
-    kind: Kind
+    kind: LinkKind
     target: str
-    reason: Reason
+    reason: BrokenReason
     wanted: str = ""
-    likely: list[Likely] = field(default_factory=list)
+    likely: list[TargetGuess] = field(default_factory=list)
     headings: list[str] = field(default_factory=list)
 
     @property
     def link(self) -> Link:
         """As read from the text, but for where it stands in it."""
-        return link_of(self.kind, self.target)
+        return to_link(self.kind, self.target)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class BrokenLinkPage:
     """``cursor``: where to go on; None where all was looked at."""
 
-    links: list[Broken]
+    links: list[BrokenLink]
     cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class BrokenLinksRequest:
     """``path``: the note whose links are looked at; None: all. ``within``: headings and blocks are looked for too."""
 
     path: str | None = None
@@ -83,11 +83,11 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _SuspectLink:
     path: str
     ordinal: int
     line: int
-    kind: Kind
+    kind: LinkKind
     target: str
     heading: str
     block: str
@@ -95,35 +95,35 @@ class _Row:
     fits: dict[str, str]
 
 
-def link_of(kind: Kind, target: str) -> Link:
+def to_link(kind: LinkKind, target: str) -> Link:
     """A link as written, wherever it stands."""
     return Link(kind, 0, 0, 0, target, 0, 0, "", "", "", embed=False)
 
 
-async def broken(vault: Vault, asked: Asked) -> Found:
+async def find_broken_links(vault: Vault, asked: BrokenLinksRequest) -> BrokenLinkPage:
     """Broken links by path and place, with what they may be meant for. Raises ``InvalidArgument`` for a cursor."""
-    after = cursors.read(asked.cursor, _CURSOR) if asked.cursor else ("", -1)
-    guesser = await guessing(vault)
-    judge = _Judge(vault, guesser)
-    found: list[Broken] = []
-    for _ in range(STEPS):
+    after = cursors.decode(asked.cursor, _CURSOR) if asked.cursor else ("", -1)
+    guesser = await read_guesser(vault)
+    judge = _LinkJudge(vault, guesser)
+    found: list[BrokenLink] = []
+    for _ in range(MAX_STEPS):
         here = after
-        rows = await vault.db.read(lambda tx, here=here: _rows(tx, here, asked))  # type: ignore[misc]
+        rows = await vault.db.read(lambda tx, here=here: _read_suspects(tx, here, asked))  # type: ignore[misc]
         judged = await run_in(vault.shared.pool, judge.all, rows, asked.limit - len(found))
         found += judged.broken
         if judged.last is not None:
             after = judged.last.path, judged.last.ordinal
-        if judged.seen == len(rows) < PAGE:
-            return Found(found)
-        if len(found) >= asked.limit or judge.read >= TARGETS:
+        if judged.seen == len(rows) < LINKS_PER_STEP:
+            return BrokenLinkPage(found)
+        if len(found) >= asked.limit or judge.read >= MAX_TARGETS:
             break
-    return Found(found, cursors.written(_CURSOR, *after))
+    return BrokenLinkPage(found, cursors.encode(_CURSOR, *after))
 
 
-async def guessing(vault: Vault) -> Guesser:
+async def read_guesser(vault: Vault) -> TargetGuesser:
     """What knows which names are alike."""
-    graph = await vault.db.read(vault.atlas.at)
-    return await run_in(vault.shared.pool, Guesser, graph)
+    graph = await vault.db.read(vault.graph_cache.at)
+    return await run_in(vault.shared.pool, TargetGuesser, graph)
 
 
 _ROWS = (
@@ -132,39 +132,39 @@ _ROWS = (
     " WHERE (s.path > :path OR s.path = :path AND l.ordinal > :ordinal)"
 )
 _NOWHERE = "l.meant IS NULL AND l.target_key <> ''"
-_WITHIN = "l.meant IS NOT NULL AND (l.heading <> '' OR l.block <> '')"
+_HAS_ANCHOR = "l.meant IS NOT NULL AND (l.heading <> '' OR l.block <> '')"
 
 
-def _rows(tx: Reader, after: tuple[str, int], asked: Asked) -> list[_Row]:
+def _read_suspects(tx: Reader, after: tuple[str, int], asked: BrokenLinksRequest) -> list[_SuspectLink]:
     only = asked.path
-    doubtful = f"({_NOWHERE} OR {_WITHIN})" if asked.within else _NOWHERE
+    doubtful = f"({_NOWHERE} OR {_HAS_ANCHOR})" if asked.within else _NOWHERE
     note = " AND s.path = :only" if only is not None else ""
-    where = f"{_ROWS} AND {doubtful}{note} ORDER BY s.path, l.ordinal LIMIT {PAGE}"
+    where = f"{_ROWS} AND {doubtful}{note} ORDER BY s.path, l.ordinal LIMIT {LINKS_PER_STEP}"
     rows = tx.all(where, {"path": after[0], "ordinal": after[1], "only": only})
-    fits = {row[8]: note_names.called(tx, row[8]) for row in rows if row[7] is None}
-    return [_row(row, [each for _, each in fits.get(row[8], ())]) for row in rows]
+    fits = {row[8]: note_names.find_notes(tx, row[8]) for row in rows if row[7] is None}
+    return [_to_suspect(row, [each for _, each in fits.get(row[8], ())]) for row in rows]
 
 
-def _row(row: Row, several: Sequence[Candidate]) -> _Row:
+def _to_suspect(row: Row, several: Sequence[LinkTarget]) -> _SuspectLink:
     path, _, _, kind, target, *_ = row
-    link = link_of(kind, target)
+    link = to_link(kind, target)
     fitting = [each for each in several if resolve_link(link, path, [each]) is not None]
-    return _Row(*[*row[:8], {each.path: each.title or each.path for each in fitting}])
+    return _SuspectLink(*[*row[:8], {each.path: each.title or each.path for each in fitting}])
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
-    broken: list[Broken]
+class _JudgedRows:
+    broken: list[BrokenLink]
     seen: int
-    last: _Row | None
+    last: _SuspectLink | None
 
 
 @dataclass(slots=True)
-class _Judge:
+class _LinkJudge:
     """Tells broken links from whole ones. Blocking. ``read``: notes it had to read."""
 
     vault: Vault
-    guesser: Guesser
+    guesser: TargetGuesser
     _anchors: dict[str, _Anchors | None] = field(init=False, default_factory=dict)
     _files: frozenset[str] | None = field(init=False, default=None)
 
@@ -172,36 +172,36 @@ class _Judge:
     def read(self) -> int:
         return len(self._anchors)
 
-    def all(self, rows: Sequence[_Row], limit: int) -> _Judged:
+    def all(self, rows: Sequence[_SuspectLink], limit: int) -> _JudgedRows:
         """Those that are broken, up to ``limit`` of them."""
-        found: list[Broken] = []
+        found: list[BrokenLink] = []
         for seen, row in enumerate(rows):
-            if len(found) >= limit or self.read >= TARGETS:
-                return _Judged(self._guessed(found), seen, rows[seen - 1] if seen else None)
+            if len(found) >= limit or self.read >= MAX_TARGETS:
+                return _JudgedRows(self._guessed(found), seen, rows[seen - 1] if seen else None)
             found += self._one(row)
-        return _Judged(self._guessed(found), len(rows), rows[-1] if rows else None)
+        return _JudgedRows(self._guessed(found), len(rows), rows[-1] if rows else None)
 
-    def _guessed(self, found: Sequence[Broken]) -> list[Broken]:
+    def _guessed(self, found: Sequence[BrokenLink]) -> list[BrokenLink]:
         """Those that mean no note with the notes they may be meant for."""
         lost = [each.link.page for each in found if each.reason == "no note"]
         likely = iter(self.guesser.several(lost))
         return [replace(each, likely=next(likely)) if each.reason == "no note" else each for each in found]
 
-    def _one(self, row: _Row) -> Iterator[Broken]:
+    def _one(self, row: _SuspectLink) -> Iterator[BrokenLink]:
         said = row.path, row.line, row.kind, row.target
         if row.meant is None:
             if len(row.fits) > 1:
-                yield Broken(*said, "ambiguous", likely=nearest(row.path, row.fits))
+                yield BrokenLink(*said, "ambiguous", likely=rank_by_distance(row.path, row.fits))
             elif not self._is_file(row):
-                yield Broken(*said, "no note")
+                yield BrokenLink(*said, "no note")
             return
         there = self._of(row.meant)
         if there is None:
             return
         if row.heading and not there.has_heading(row.heading):
-            yield Broken(*said, "no heading", row.heading, headings=there.closest(row.heading))
+            yield BrokenLink(*said, "no heading", row.heading, headings=there.closest(row.heading))
         elif row.block and row.block.casefold() not in there.blocks:
-            yield Broken(*said, "no block", row.block)
+            yield BrokenLink(*said, "no block", row.block)
 
     def _of(self, path: str) -> _Anchors | None:
         """What can be linked to within a note; None where it cannot be read now."""
@@ -211,30 +211,30 @@ class _Judge:
             except (StrongroomError, NotText):
                 self._anchors[path] = None
             else:
-                self._anchors[path] = _anchors(markdown.parse(text))
+                self._anchors[path] = _read_anchors(markdown.parse(text))
         return self._anchors[path]
 
-    def _is_file(self, row: _Row) -> bool:
+    def _is_file(self, row: _SuspectLink) -> bool:
         """Whether a link leads to a file that is no note: a picture, a folder."""
-        page, root = link_of(row.kind, row.target).page, self.vault.notes.root
-        places = (place(page, parent(row.path)), place(page.lstrip("/"), ""))
+        page, root = to_link(row.kind, row.target).page, self.vault.notes.root
+        places = (resolve_relative(page, parent_folder(row.path)), resolve_relative(page.lstrip("/"), ""))
         if any(where is not None and os.path.lexists(root / where) for where in places):
             return True
         if row.kind == "markdown" or "/" in page or not _SUFFIX.search(page):
             return False
         if self._files is None:
-            self._files = frozenset(_files_below(root))
-        return folded(page) in self._files
+            self._files = frozenset(_iter_files(root))
+        return fold_name(page) in self._files
 
 
-def _files_below(root: Path) -> Iterator[str]:
+def _iter_files(root: Path) -> Iterator[str]:
     """Names of the files in a folder, which Obsidian finds wherever they lie."""
     seen = 0
     for _, folders, files in os.walk(root):
         folders[:] = [each for each in folders if not each.startswith(".")]
         seen += len(files)
-        yield from (folded(each) for each in files)
-        if seen > FILES:
+        yield from (fold_name(each) for each in files)
+        if seen > MAX_FILES:
             return
 
 
@@ -247,17 +247,17 @@ class _Anchors:
     def has_heading(self, wanted: str) -> bool:
         """Whether there is such a heading, however marks, blanks and case are spelled; of a path of headings, the
         last."""
-        wanted = unescaped(wanted)
-        return any(_plain(each) in self.headings for each in (wanted, wanted.rpartition("#")[2]))
+        wanted = unescape_target(wanted)
+        return any(_fold_heading(each) in self.headings for each in (wanted, wanted.rpartition("#")[2]))
 
 
-def _plain(heading: str) -> str:
-    return _PLAIN.sub("", folded(heading))
+def _fold_heading(heading: str) -> str:
+    return _PLAIN.sub("", fold_name(heading))
 
 
-def _anchors(note: markdown.Note) -> _Anchors:
+def _read_anchors(note: markdown.ParsedNote) -> _Anchors:
     return _Anchors(
-        frozenset(_plain(each.text) for each in note.headings),
+        frozenset(_fold_heading(each.text) for each in note.headings),
         frozenset(each.name.casefold() for each in note.blocks),
-        lambda wanted: closest_headings(note, wanted)[:CLOSEST],
+        lambda wanted: find_closest_headings(note, wanted)[:MAX_HEADINGS],
     )

@@ -8,26 +8,26 @@ from dataclasses import dataclass, replace
 from vaults.context import run_in
 from vaults.db.sql import Reader
 from vaults.domain.graph.links import autolink_step
-from vaults.domain.graph.links.autolink_step import Linker, Made
-from vaults.domain.graph.links.link_suggestions import LONGEST, Ask, suggest
+from vaults.domain.graph.links.autolink_step import ChangeLinks, Linker
+from vaults.domain.graph.links.link_suggestions import MAX_CHARACTERS, SuggestionOptions, suggest_links
 from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.edit import many_notes
-from vaults.domain.notes.edit.many_notes import Bulk, Rewritten
-from vaults.domain.notes.read.note_lookup import made
+from vaults.domain.notes.edit.many_notes import BulkEdit, BulkEditResult
+from vaults.domain.notes.read.note_lookup import to_open_note
 from vaults.errors import InvalidArgument, NotFound, TooLarge
-from vaults.files.paths import parent
-from vaults.graph.names.autolinks import Autolinked, Chosen, linked_at, opted_out
+from vaults.files.paths import parent_folder
+from vaults.graph.names.autolinks import AutolinkedText, ChosenLink, add_chosen_links, is_opted_out
 from vaults.vault import Vault
 
-NOTES = 500
+MAX_NOTES = 500
 """Notes one call looks at: each takes some 10 ms."""
 
-LINKS = 200
+MAX_LINKS = 200
 """Links set in a note at most."""
 
 
 @dataclass(frozen=True, slots=True)
-class LinkIn:
+class AppliedLink:
     """A link that was set, or would be: in the note at ``path``, on ``line`` from 1, on ``term``, to ``target``."""
 
     path: str
@@ -37,70 +37,80 @@ class LinkIn:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class AppliedLinks:
     """What was done, or would be. ``rest``: notes that were not looked at."""
 
-    links: list[LinkIn]
-    done: Rewritten
+    links: list[AppliedLink]
+    done: BulkEditResult
     rest: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class NoteLinkPlan:
     """The text a note was read as, and the links it is to get."""
 
     text: str
-    links: list[Chosen]
+    links: list[ChosenLink]
 
 
-async def link_notes(vault: Vault, actor: Actor, paths: Sequence[str], bulk: Bulk, ask: Ask | None = None) -> Applied:
+async def link_notes(
+    vault: Vault, actor: Actor, paths: Sequence[str], bulk: BulkEdit, ask: SuggestionOptions | None = None
+) -> AppliedLinks:
     """Set the links that are suggested on names in these notes, the first 500 of them; a note that says ``auto_link:
     false`` is left out. What changes meanwhile stays as it is. Raises what ``rewrite`` raises: then nothing is
     changed."""
     wanted = list(dict.fromkeys(paths))
-    plans: dict[str, Plan] = {}
-    for path in wanted[:NOTES]:
-        plan = await _plan(vault, actor, path, replace(ask or Ask(), limit=LINKS, related=0))
+    plans: dict[str, NoteLinkPlan] = {}
+    for path in wanted[:MAX_NOTES]:
+        plan = await _plan_links(vault, actor, path, replace(ask or SuggestionOptions(), limit=MAX_LINKS, related=0))
         if plan is not None and plan.links:
             plans[path] = plan
-    known = await vault.db.read(lambda tx: autolink_step.linker(tx, vault, {parent(each) for each in plans}))
-    linked: dict[str, Autolinked] = {}
+    known = await vault.db.read(
+        lambda tx: autolink_step.read_linker(tx, vault, {parent_folder(each) for each in plans})
+    )
+    linked: dict[str, AutolinkedText] = {}
 
     def step(path: str, text: str) -> str:
-        linked[path] = _linked(known, path, text, plans)
+        linked[path] = _add_planned_links(known, path, text, plans)
         return linked[path].text
 
-    done = await many_notes.rewrite(vault, actor, plans, step, bulk)
+    done = await many_notes.rewrite_notes(vault, actor, plans, step, bulk)
     if done.change is not None:
         change = done.change
-        await autolink_step.keep_all(
-            vault, actor, *(Made(each, change, tuple(linked[each].linked)) for each in done.paths)
+        await autolink_step.record_all_links(
+            vault, actor, *(ChangeLinks(each, change, tuple(linked[each].linked)) for each in done.paths)
         )
-    links = [LinkIn(path, each.line, each.term, each.target) for path in done.paths for each in linked[path].linked]
-    return Applied(links, done, max(0, len(wanted) - NOTES))
+    links = [
+        AppliedLink(path, each.line, each.term, each.target) for path in done.paths for each in linked[path].linked
+    ]
+    return AppliedLinks(links, done, max(0, len(wanted) - MAX_NOTES))
 
 
-async def _plan(vault: Vault, actor: Actor, path: str, ask: Ask) -> Plan | None:
+async def _plan_links(vault: Vault, actor: Actor, path: str, ask: SuggestionOptions) -> NoteLinkPlan | None:
     try:
         read = vault.notes.tree.read
-        note = made(path, await run_in(vault.shared.pool, read, path, vault.notes.settings.max_note))
+        note = to_open_note(path, await run_in(vault.shared.pool, read, path, vault.notes.settings.max_note))
     except (NotFound, InvalidArgument, TooLarge):
         return None  # gone since it was listed, or no text
-    if len(note.text) > LONGEST or opted_out(note.text):
+    if len(note.text) > MAX_CHARACTERS or is_opted_out(note.text):
         return None
-    found = await suggest(vault, actor, note.text, path, ask)
+    found = await suggest_links(vault, actor, note.text, path, ask)
     places = [(each.start, each.end, each.path) for each in found if each.kind == "mention"]
-    return Plan(
-        note.text, [Chosen(start, end, to) for start, end, to in places if start is not None and end is not None]
+    return NoteLinkPlan(
+        note.text, [ChosenLink(start, end, to) for start, end, to in places if start is not None and end is not None]
     )
 
 
-def _linked(known: Linker, path: str, text: str, plans: Mapping[str, Plan]) -> Autolinked:
+def _add_planned_links(known: Linker, path: str, text: str, plans: Mapping[str, NoteLinkPlan]) -> AutolinkedText:
     plan = plans[path]
-    return linked_at(text, known.gazetteer, known.wish(path), plan.links) if plan.text == text else Autolinked(text)
+    return (
+        add_chosen_links(text, known.gazetteer, known.wish(path), plan.links)
+        if plan.text == text
+        else AutolinkedText(text)
+    )
 
 
-def within(tx: Reader, vault: Vault, folder: str) -> list[str]:
+def list_paths_within(tx: Reader, vault: Vault, folder: str) -> list[str]:
     """Notes in a folder and below, by path; '' for all."""
     start = f"{folder}/" if folder else ""
-    return sorted(node.path for node in vault.atlas.at(tx).nodes.values() if node.path.startswith(start))
+    return sorted(node.path for node in vault.graph_cache.at(tx).nodes.values() if node.path.startswith(start))

@@ -9,41 +9,41 @@ from vaults import clock
 from vaults.db.sql import Reader, Writer
 from vaults.domain.graph.entities import entity_lookup
 from vaults.domain.memories.memory_model import Actor
-from vaults.domain.text.sanitize import one_line
+from vaults.domain.text.sanitize import to_one_line
 from vaults.errors import Conflict, InvalidArgument, NotFound
-from vaults.files.paths import parent
+from vaults.files.paths import parent_folder
 from vaults.graph.link_feedback import link_trust
 from vaults.graph.link_feedback.link_trust import Observation
 from vaults.graph.names import note_names
 from vaults.markdown.link_resolution import name_key
 from vaults.vault import Vault
 
-DAILY = 300
+MAX_DAILY = 300
 """Opinions of one principal that are taken in on one day."""
 
-KEYS = 50
+MAX_KEYS = 50
 """Names of an entity that are looked for."""
 
-LONGEST = 200
+MAX_LENGTH = 200
 """Characters of a name."""
 
-Verdict = Literal["accepted", "rejected", "never"]
+OpinionVerdict = Literal["accepted", "rejected", "never"]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class OpinionRequest:
     """``entity``: a name of what a link leads to; ``path``: the note it is about. ``never``: not to be suggested in the
     folder of that note, or in ``folder`` ('': anywhere), any more."""
 
     entity: str
     path: str | None
-    verdict: Verdict
+    verdict: OpinionVerdict
     term: str | None = None
     folder: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
+class LinkOpinion:
     """What is thought of links to an entity in a folder now: the ``mean`` of the posterior (0 to 1) and the ``points``
     it gives a suggestion. ``counted``: False for what the same principal said before that day. ``suppressed``: it is
     not suggested there."""
@@ -56,72 +56,74 @@ class Opinion:
     suppressed: bool
 
 
-async def say(vault: Vault, actor: Actor, asked: Asked) -> Opinion:
+async def record_opinion(vault: Vault, actor: Actor, asked: OpinionRequest) -> LinkOpinion:
     """Take an opinion in. Raises ``InvalidArgument``, ``NotFound`` for a note that is not there."""
-    path = await entity_lookup.path_of(vault, asked.path) if asked.path is not None else None
+    path = await entity_lookup.require_note_path(vault, asked.path) if asked.path is not None else None
     if path is None and (asked.verdict != "never" or asked.folder is None):
         raise InvalidArgument("path", "is needed: the note the suggestion or link is about")
-    entity = await key_of(vault, asked.entity)
+    entity = await find_entity_key(vault, asked.entity)
     vault.check_writable()
-    return await vault.db.write(lambda tx: _say(tx, actor.identity, entity, path, asked))
+    return await vault.db.write(lambda tx: _write_opinion(tx, actor.identity, entity, path, asked))
 
 
-async def key_of(vault: Vault, entity: str) -> str:
+async def find_entity_key(vault: Vault, entity: str) -> str:
     """The key of an entity by its name, or by the path of its note. Raises ``InvalidArgument``."""
-    return (await keys_of(vault, entity))[0]
+    return (await find_entity_keys(vault, entity))[0]
 
 
-async def keys_of(vault: Vault, entity: str) -> list[str]:
+async def find_entity_keys(vault: Vault, entity: str) -> list[str]:
     """All keys an entity goes by, that of its title first."""
     try:
-        path = await entity_lookup.path_if_any(vault, entity)
+        path = await entity_lookup.find_note_path(vault, entity)
     except Conflict:  # two notes of one name have one key
         path = None
-    found = await vault.db.read(lambda tx: _keys(tx, path)) or [name_key(entity)]
-    if not found[0] or len(found[0]) > LONGEST:
-        raise InvalidArgument("entity", f"must be a name, of at most {LONGEST} characters")
+    found = await vault.db.read(lambda tx: _read_keys(tx, path)) or [name_key(entity)]
+    if not found[0] or len(found[0]) > MAX_LENGTH:
+        raise InvalidArgument("entity", f"must be a name, of at most {MAX_LENGTH} characters")
     return found
 
 
-def _keys(tx: Reader, path: str | None) -> list[str]:
+def _read_keys(tx: Reader, path: str | None) -> list[str]:
     row = tx.one("SELECT seq, title FROM notes WHERE path = ?", (path,))
     return (
-        [] if row is None else list(dict.fromkeys([name_key(row[1]), *sorted(note_names.of(tx, int(row[0])))]))[:KEYS]
+        []
+        if row is None
+        else list(dict.fromkeys([name_key(row[1]), *sorted(note_names.read_keys(tx, int(row[0])))]))[:MAX_KEYS]
     )
 
 
-def _say(tx: Writer, who: str, entity: str, path: str | None, asked: Asked) -> Opinion:
-    folder = asked.folder if asked.folder is not None and asked.verdict == "never" else parent(path or "")
-    if _said_today(tx, who) >= DAILY:
+def _write_opinion(tx: Writer, who: str, entity: str, path: str | None, asked: OpinionRequest) -> LinkOpinion:
+    folder = asked.folder if asked.folder is not None and asked.verdict == "never" else parent_folder(path or "")
+    if _count_today(tx, who) >= MAX_DAILY:
         counted = False
     elif asked.verdict == "never":
         counted = link_trust.suppress(tx, who, entity, folder)
     else:
         counted = link_trust.observe(tx, [Observation(who, entity, path or "", asked.verdict, asked.term)]) > 0
-    return _now(tx, entity, folder, counted=counted)
+    return _read_opinion(tx, entity, folder, counted=counted)
 
 
-def _said_today(tx: Reader, who: str) -> int:
+def _count_today(tx: Reader, who: str) -> int:
     said = "who = ? AND at >= ? AND verdict IN ('accepted', 'rejected', 'suppressed')"
     return int(tx.value(f"SELECT COUNT(*) FROM link_feedback WHERE {said}", (who, clock.now()[:10])))
 
 
-def _now(tx: Reader, entity: str, folder: str, *, counted: bool) -> Opinion:
-    here, mean = link_trust.trust(tx, folder), link_trust.mean(tx, entity, folder)
-    return Opinion(entity, folder, counted, round(mean, 2), link_trust.points(mean), entity in here.suppressed)
+def _read_opinion(tx: Reader, entity: str, folder: str, *, counted: bool) -> LinkOpinion:
+    here, mean = link_trust.read_trust(tx, folder), link_trust.read_mean(tx, entity, folder)
+    return LinkOpinion(entity, folder, counted, round(mean, 2), link_trust.to_points(mean), entity in here.suppressed)
 
 
-async def forgive(vault: Vault, actor: Actor, entity: str, folder: str) -> Opinion:
+async def unsuppress(vault: Vault, actor: Actor, entity: str, folder: str) -> LinkOpinion:
     """Suggest an entity again in a folder ('': the vault). What was thought of it there does not count any more. Raises
     ``NotFound`` where it was not suppressed in just that folder."""
-    key = await key_of(vault, entity)
+    key = await find_entity_key(vault, entity)
     vault.check_writable()
 
-    def write(tx: Writer) -> Opinion:
+    def write(tx: Writer) -> LinkOpinion:
         if not link_trust.unsuppress(tx, actor.identity, key, folder):
-            where = [row[0] or "the whole vault" for row in link_trust.suppressions(tx, key)]
-            hint = f"it is suppressed in {', '.join(map(one_line, where[:5]))}" if where else "dashboard lists them"
-            raise NotFound(f"{one_line(entity)} is not suppressed there", hint=hint)
-        return _now(tx, key, folder, counted=True)
+            where = [row[0] or "the whole vault" for row in link_trust.read_suppressions(tx, key)]
+            hint = f"it is suppressed in {', '.join(map(to_one_line, where[:5]))}" if where else "dashboard lists them"
+            raise NotFound(f"{to_one_line(entity)} is not suppressed there", hint=hint)
+        return _read_opinion(tx, key, folder, counted=True)
 
     return await vault.db.write(write)

@@ -10,13 +10,13 @@ from vaults.db.sql import Reader
 from vaults.domain.notes.index.extraction import KIND
 from vaults.index import unspaced_scripts
 
-NAMES = 20
+MAX_NAMES = 20
 """Names that are looked for at once."""
 
 
-def holding(tx: Reader, names: Sequence[str], where: str, params: Mapping[str, Any], most: int) -> list[str]:
+def find_notes_holding(tx: Reader, names: Sequence[str], where: str, params: Mapping[str, Any], most: int) -> list[str]:
     """Paths of notes (``n``) that may hold one of some names and fulfil a condition, in order."""
-    match, pairs = _expressions(names[:NAMES])
+    match, pairs = _to_expressions(names[:MAX_NAMES])
     one = (
         "SELECT DISTINCT n.path FROM {0} JOIN passages p ON p.seq = {0}.rowid JOIN notes n ON n.seq = p.item"
         f" WHERE {{0}} MATCH :{{0}} AND p.kind = :kind AND {where} ORDER BY n.path LIMIT :most"
@@ -28,8 +28,8 @@ def holding(tx: Reader, names: Sequence[str], where: str, params: Mapping[str, A
     return sorted({row[0] for row in rows})[:most]
 
 
-def _expressions(names: Sequence[str]) -> tuple[str, str | None]:
+def _to_expressions(names: Sequence[str]) -> tuple[str, str | None]:
     """For the index of words, and for the one of scripts without spaces."""
     said = " OR ".join('"' + name.replace('"', '""').replace("\0", " ") + '"' for name in names)
-    runs = tuple(run for name in names for run in unspaced_scripts.runs(name))
-    return f"body : ({said})", unspaced_scripts.match(runs)
+    runs = tuple(run for name in names for run in unspaced_scripts.find_runs(name))
+    return f"body : ({said})", unspaced_scripts.match_expression(runs)

@@ -6,30 +6,32 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from vaults.domain.graph.links.broken_links import Broken
-from vaults.domain.graph.links.target_guesses import LONG, SHOWN, Likely
+from vaults.domain.graph.links.broken_links import BrokenLink
+from vaults.domain.graph.links.target_guesses import MAX_GUESSES, MAX_NAME_LENGTH, TargetGuess
 from vaults.errors import EmbeddingUnavailable, Overloaded
-from vaults.graph.entity_vectors import Matrix
+from vaults.graph.entity_vectors import VectorMatrix
 from vaults.graph.note_graph import Graph
 from vaults.vault import Vault
 
-NAMES = 16
+MAX_NAMES = 16
 """Names of one answer that are asked about."""
 
-ALIKE = 0.45
+MIN_COSINE = 0.45
 """Cosine from which a note may be meant."""
 
-WORTH = 0.8
+COSINE_WEIGHT = 0.8
 """Confidence for each part of a cosine: what is about the same is never for sure the same."""
 
 
-async def guessed(vault: Vault, several: Sequence[Broken]) -> list[Broken]:
+async def add_semantic_guesses(vault: Vault, several: Sequence[BrokenLink]) -> list[BrokenLink]:
     """Broken links with notes they may be meant for by what they are about, where spelling told nothing. As they are
     while the model is not to be had."""
-    lost = list(dict.fromkeys(_name(each) for each in several if each.reason == "no note" and not each.likely))[:NAMES]
+    lost = list(dict.fromkeys(_to_name(each) for each in several if each.reason == "no note" and not each.likely))[
+        :MAX_NAMES
+    ]
     if not lost or vault.shared.embedder.state().status in ("off", "failed", "hung"):
         return list(several)
-    graph, matrix = await vault.db.read(lambda tx: (vault.atlas.at(tx), vault.atlas.learned.matrix(tx)))
+    graph, matrix = await vault.db.read(lambda tx: (vault.graph_cache.at(tx), vault.graph_cache.learned.matrix(tx)))
     if not matrix.notes:
         return list(several)
     try:
@@ -40,23 +42,26 @@ async def guessed(vault: Vault, several: Sequence[Broken]) -> list[Broken]:
     identity = vault.shared.embedder.identity
     if identity is None or identity.key != matrix.model:
         return list(several)
-    found = {name: _near(graph, matrix, row.tobytes()) for name, row in zip(lost, rows, strict=True)}
-    return [_with(each, found) for each in several]
+    found = {name: _find_near(graph, matrix, row.tobytes()) for name, row in zip(lost, rows, strict=True)}
+    return [_add_guesses(each, found) for each in several]
 
 
-def _name(each: Broken) -> str:
-    return each.link.page.rpartition("/")[2][:LONG]
+def _to_name(each: BrokenLink) -> str:
+    return each.link.page.rpartition("/")[2][:MAX_NAME_LENGTH]
 
 
-def _near(graph: Graph, matrix: Matrix, vector: bytes) -> list[Likely]:
-    cosines = {number: share for number, share in matrix.likeness(vector).items() if share >= ALIKE}
+def _find_near(graph: Graph, matrix: VectorMatrix, vector: bytes) -> list[TargetGuess]:
+    cosines = {number: share for number, share in matrix.likeness(vector).items() if share >= MIN_COSINE}
     best = sorted(((share, number) for number, share in cosines.items() if number in graph.nodes), reverse=True)
-    nodes = [(graph.nodes[number], share) for share, number in best[: SHOWN + 1]]
-    return [Likely(node.path, node.title, round(min(share, 1.0) * WORTH, 2), "meaning") for node, share in nodes]
+    nodes = [(graph.nodes[number], share) for share, number in best[: MAX_GUESSES + 1]]
+    return [
+        TargetGuess(node.path, node.title, round(min(share, 1.0) * COSINE_WEIGHT, 2), "meaning")
+        for node, share in nodes
+    ]
 
 
-def _with(each: Broken, found: Mapping[str, list[Likely]]) -> Broken:
+def _add_guesses(each: BrokenLink, found: Mapping[str, list[TargetGuess]]) -> BrokenLink:
     if each.reason != "no note" or each.likely:
         return each
-    others = [one for one in found.get(_name(each), []) if one.path != each.path]
-    return replace(each, likely=others[:SHOWN])
+    others = [one for one in found.get(_to_name(each), []) if one.path != each.path]
+    return replace(each, likely=others[:MAX_GUESSES])

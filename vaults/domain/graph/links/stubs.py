@@ -13,26 +13,26 @@ from vaults.domain.graph.links import phrase_search
 from vaults.errors import StrongroomError
 from vaults.graph.link_feedback import dismissals
 from vaults.graph.links import unresolved_names
-from vaults.graph.links.unresolved_names import Wanted
+from vaults.graph.links.unresolved_names import UnresolvedName
 from vaults.graph.names import implicit_names
 from vaults.markdown.encoding import NotText, decode
 from vaults.markdown.link_resolution import name_key
-from vaults.markdown.protected_spans import protected
+from vaults.markdown.protected_spans import find_protected
 from vaults.vault import Vault
 
-HIGH, MEDIUM = 3, 2
+HIGH_DEMAND, MEDIUM_DEMAND = 3, 2
 """Notes that link to a name for it to be wanted much, or somewhat."""
 
-READ = 100
+MAX_READ = 100
 """Notes read in one call."""
 
-MOST = 5000
+MAX_NAMES = 5000
 """Names looked at, most linked first."""
 
-NAMED = 5
+MAX_NAMED_IN = 5
 """Notes of a stub that are told."""
 
-Wish = Literal["high", "medium"]
+StubDemand = Literal["high", "medium"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,59 +44,63 @@ class Stub:
     key: str
     references: int
     links: int
-    wanted: Wish
+    wanted: StubDemand
     paths: list[str]
     named_in: list[str] = field(default_factory=list)
     source: Literal["links", "both"] = "links"
 
 
 @dataclass(frozen=True, slots=True)
-class Stubs:
+class StubPage:
     """The most wanted of ``total``."""
 
     stubs: list[Stub]
     total: int
 
 
-async def wanted(vault: Vault, limit: int, first: int = 0) -> Stubs:
+async def find_stubs(vault: Vault, limit: int, first: int = 0) -> StubPage:
     """As ``stubs``, with the notes that name them besides."""
-    found = await vault.db.read(lambda tx: stubs(tx, limit, first))
+    found = await vault.db.read(lambda tx: read_stubs(tx, limit, first))
     # One read for each: some take 20 ms, and a vault has few readers, for which others wait.
-    among = [await vault.db.read(partial(_naming, stub=each)) for each in found.stubs]
-    named = await run_in(vault.shared.pool, _Look(vault).all, found.stubs, among)
-    both = [_both(each, paths) for each, paths in zip(found.stubs, named, strict=True)]
-    return Stubs(sorted(both, key=lambda each: each.wanted != "high"), found.total)
+    among = [await vault.db.read(partial(_find_naming, stub=each)) for each in found.stubs]
+    named = await run_in(vault.shared.pool, _NameReader(vault).all, found.stubs, among)
+    both = [_with_mentions(each, paths) for each, paths in zip(found.stubs, named, strict=True)]
+    return StubPage(sorted(both, key=lambda each: each.wanted != "high"), found.total)
 
 
-def stubs(tx: Reader, limit: int, first: int = 0) -> Stubs:
+def read_stubs(tx: Reader, limit: int, first: int = 0) -> StubPage:
     """Names without a note that at least two notes link to, but for those somebody dismissed, from the ``first`` on."""
-    refused = dismissals.prospects(tx)
-    found = [each for each in unresolved_names.wanted(tx, MOST) if each.notes >= MEDIUM and each.key not in refused]
-    return Stubs([_stub(tx, each) for each in found[first : first + limit]], len(found))
+    refused = dismissals.read_prospects(tx)
+    found = [
+        each
+        for each in unresolved_names.read_unresolved(tx, MAX_NAMES)
+        if each.notes >= MEDIUM_DEMAND and each.key not in refused
+    ]
+    return StubPage([_to_stub(tx, each) for each in found[first : first + limit]], len(found))
 
 
-def _stub(tx: Reader, each: Wanted) -> Stub:
+def _to_stub(tx: Reader, each: UnresolvedName) -> Stub:
     rows = tx.all(
         "SELECT DISTINCT s.path FROM note_links l JOIN notes s ON s.seq = l.note"
         " WHERE l.target_key = ? AND l.meant IS NULL ORDER BY s.path LIMIT ?",
-        (each.key, NAMED),
+        (each.key, MAX_NAMED_IN),
     )
-    wish: Wish = "high" if each.notes >= HIGH else "medium"
+    wish: StubDemand = "high" if each.notes >= HIGH_DEMAND else "medium"
     return Stub(each.name, each.key, each.notes, each.links, wish, [row[0] for row in rows])
 
 
-def _both(stub: Stub, named: list[str]) -> Stub:
+def _with_mentions(stub: Stub, named: list[str]) -> Stub:
     return replace(stub, named_in=named, wanted="high", source="both") if named else stub
 
 
-def _naming(tx: Reader, stub: Stub) -> list[str]:
+def _find_naming(tx: Reader, stub: Stub) -> list[str]:
     """Notes that may name what they do not link to."""
     where = "NOT EXISTS (SELECT 1 FROM note_links l WHERE l.note = n.seq AND l.target_key = :key)"
-    return phrase_search.holding(tx, [stub.name], where, {"key": stub.key}, NAMED)
+    return phrase_search.find_notes_holding(tx, [stub.name], where, {"key": stub.key}, MAX_NAMED_IN)
 
 
 @dataclass(slots=True)
-class _Look:
+class _NameReader:
     """Reads notes for names that are told by how they are written. Blocking."""
 
     vault: Vault
@@ -109,7 +113,7 @@ class _Look:
 
     def _named(self, path: str) -> frozenset[str]:
         if path not in self._known:
-            self._known[path] = self._read(path) if len(self._known) < READ else frozenset()
+            self._known[path] = self._read(path) if len(self._known) < MAX_READ else frozenset()
         return self._known[path]
 
     def _read(self, path: str) -> frozenset[str]:
@@ -120,5 +124,5 @@ class _Look:
             text = decode(self.vault.notes.tree.read(path, self.vault.notes.settings.max_note).data).text
         except (StrongroomError, NotText):
             return frozenset()
-        found = implicit_names.found(text, protected(text), settings.implicit_patterns)
+        found = implicit_names.find_implicit_names(text, find_protected(text), settings.implicit_patterns)
         return frozenset(name_key(each.term) for each in found)

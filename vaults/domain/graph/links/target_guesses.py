@@ -9,97 +9,97 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from vaults.files.paths import parent
+from vaults.files.paths import parent_folder
 from vaults.graph.note_graph import Graph, Node
-from vaults.markdown.link_resolution import folded, name_key
+from vaults.markdown.link_resolution import fold_name, name_key
 
-SURE = 0.85
+MIN_CERTAIN = 0.85
 """Confidence from which a link may be set right unasked."""
 
-ALIKE = 70.0
+MIN_SIMILARITY = 70.0
 """Per cent of a name that must be alike."""
 
-RIVAL = 0.05
+MIN_LEAD = 0.05
 """Confidence by which the best must be ahead of another note to be taken for sure."""
 
-ELSEWHERE = 0.8
+ELSEWHERE_CONFIDENCE = 0.8
 """Most confidence in a note that lies in none of the folders a link gives."""
 
-DOUBT = 0.6
+DOUBT_FACTOR = 0.6
 """What is left of a confidence where another note is as likely, or a number differs."""
 
-BATCH = 200
+BATCH_SIZE = 200
 """Names compared with all others at once."""
 
-SHOWN = 3
-LONG = 200
+MAX_GUESSES = 3
+MAX_NAME_LENGTH = 200
 """Characters of a name that are compared."""
 
-SHORT = 4
+MIN_NAME_LENGTH = 4
 """Characters of a name below which likeness says nothing."""
 
 _PLAIN = re.compile(r"[\W_]+")
 _NUMBERS = re.compile(r"\d+")
 
-How = Literal["name", "spelling", "near", "meaning"]
+GuessBasis = Literal["name", "spelling", "near", "meaning"]
 
 
 @dataclass(frozen=True, slots=True)
-class Likely:
+class TargetGuess:
     """A note a link may be meant for. ``name``: what of it fitted; ``by``: because it has the link's name but lies
     elsewhere, is spelled alike, lies nearest of several of one name, or is about the same."""
 
     path: str
     name: str
     confidence: float
-    by: How
+    by: GuessBasis
 
 
 @dataclass(slots=True)
-class Guesser:
+class TargetGuesser:
     """Looks for notes by names that are not quite theirs. For one call: it keeps what it was asked."""
 
     graph: Graph
     _names: dict[str, list[tuple[str, Node]]] = field(init=False, default_factory=lambda: defaultdict(list))
     _plain: dict[str, list[tuple[str, Node]]] = field(init=False, default_factory=lambda: defaultdict(list))
-    _known: dict[str, list[Likely]] = field(init=False, default_factory=dict)
+    _known: dict[str, list[TargetGuess]] = field(init=False, default_factory=dict)
     _sorted: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
         for node in self.graph.nodes.values():
             for name in node.names:
-                key = folded(name)[:LONG]
+                key = fold_name(name)[:MAX_NAME_LENGTH]
                 self._names[key].append((name, node))
                 self._plain[_PLAIN.sub("", key)].append((name, node))
-        self._sorted = [_in_order(key) for key in self._names]
+        self._sorted = [_sort_words(key) for key in self._names]
 
-    def likely(self, page: str) -> list[Likely]:
+    def likely(self, page: str) -> list[TargetGuess]:
         """Notes that a link to ``page`` may be meant for, the likeliest first."""
         return self.several([page])[0]
 
-    def several(self, pages: Sequence[str]) -> list[list[Likely]]:
+    def several(self, pages: Sequence[str]) -> list[list[TargetGuess]]:
         """As ``likely``, of many: each takes a fraction of a millisecond in a vault of ten thousand notes."""
-        wanted = [name_key(page)[:LONG] for page in pages]
+        wanted = [name_key(page)[:MAX_NAME_LENGTH] for page in pages]
         alike = []
         for key in dict.fromkeys(wanted):
             if key not in self._known:
                 self._known[key] = self._called(key)
                 plain = _PLAIN.sub("", key)
-                alike += [key] if not self._known[key] and len(plain) >= SHORT else []
-        for first in range(0, len(alike), BATCH):
-            self._known.update(self._alike(alike[first : first + BATCH]))
-        return [_by_place(page, self._known[key]) for page, key in zip(pages, wanted, strict=True)]
+                alike += [key] if not self._known[key] and len(plain) >= MIN_NAME_LENGTH else []
+        for first in range(0, len(alike), BATCH_SIZE):
+            self._known.update(self._alike(alike[first : first + BATCH_SIZE]))
+        return [_adjust_for_folders(page, self._known[key]) for page, key in zip(pages, wanted, strict=True)]
 
-    def _called(self, wanted: str) -> list[Likely]:
+    def _called(self, wanted: str) -> list[TargetGuess]:
         """Notes of this very name elsewhere, or but for signs and blanks."""
         if wanted in self._names:
-            return _ranked([(name, node, 0.95, "name") for name, node in self._names[wanted]])
+            return _rank_guesses([(name, node, 0.95, "name") for name, node in self._names[wanted]])
         plain = _PLAIN.sub("", wanted)
         if len(plain) >= 2 and plain in self._plain:
-            return _ranked([(name, node, 0.93, "spelling") for name, node in self._plain[plain]])
+            return _rank_guesses([(name, node, 0.93, "spelling") for name, node in self._plain[plain]])
         return []
 
-    def _alike(self, wanted: Sequence[str]) -> dict[str, list[Likely]]:
+    def _alike(self, wanted: Sequence[str]) -> dict[str, list[TargetGuess]]:
         """Notes whose names are spelled alike; with their words in another order a little less."""
         import numpy as np
         from rapidfuzz import fuzz
@@ -108,61 +108,67 @@ class Guesser:
         if not self._names:
             return {}
         names = list(self._names)
-        straight = cdist(wanted, names, scorer=fuzz.ratio, score_cutoff=ALIKE, dtype=np.float32)
-        sorted_ = cdist([_in_order(key) for key in wanted], self._sorted, scorer=fuzz.ratio, score_cutoff=ALIKE)
+        straight = cdist(wanted, names, scorer=fuzz.ratio, score_cutoff=MIN_SIMILARITY, dtype=np.float32)
+        sorted_ = cdist(
+            [_sort_words(key) for key in wanted], self._sorted, scorer=fuzz.ratio, score_cutoff=MIN_SIMILARITY
+        )
         scores = np.maximum(straight, sorted_ * 0.97)
         found = {}
         for row, key in zip(scores, wanted, strict=True):
-            best: list[int] = np.argsort(-row, kind="stable")[: 2 * SHOWN].tolist() if row.any() else []
-            close = [(names[place], _share(key, names[place], row[place])) for place in best if row[place] >= ALIKE]
-            found[key] = _ranked(
+            best: list[int] = np.argsort(-row, kind="stable")[: 2 * MAX_GUESSES].tolist() if row.any() else []
+            close = [
+                (names[place], _score_likeness(key, names[place], row[place]))
+                for place in best
+                if row[place] >= MIN_SIMILARITY
+            ]
+            found[key] = _rank_guesses(
                 [(name, node, share, "spelling") for known, share in close for name, node in self._names[known]]
             )
         return found
 
 
-def _share(wanted: str, name: str, score: float) -> float:
+def _score_likeness(wanted: str, name: str, score: float) -> float:
     """How sure a likeness is: what differs in a number is another thing."""
-    return float(score) / 100 * (1 if _NUMBERS.findall(wanted) == _NUMBERS.findall(name) else DOUBT)
+    return float(score) / 100 * (1 if _NUMBERS.findall(wanted) == _NUMBERS.findall(name) else DOUBT_FACTOR)
 
 
-def _by_place(page: str, found: list[Likely]) -> list[Likely]:
+def _adjust_for_folders(page: str, found: list[TargetGuess]) -> list[TargetGuess]:
     """Notes for a link that gives folders: less sure where none of them is the note's."""
-    given = {each for each in folded(parent(page)).split("/") if each}
+    given = {each for each in fold_name(parent_folder(page)).split("/") if each}
     if not given:
         return found
     return [
         each
-        if given & set(folded(parent(each.path)).split("/"))
-        else replace(each, confidence=min(each.confidence, ELSEWHERE))
+        if given & set(fold_name(parent_folder(each.path)).split("/"))
+        else replace(each, confidence=min(each.confidence, ELSEWHERE_CONFIDENCE))
         for each in found
     ]
 
 
-def _in_order(key: str) -> str:
+def _sort_words(key: str) -> str:
     return " ".join(sorted(key.split()))
 
 
-def _ranked(found: Collection[tuple[str, Node, float, How]]) -> list[Likely]:
-    best: dict[str, Likely] = {}
+def _rank_guesses(found: Collection[tuple[str, Node, float, GuessBasis]]) -> list[TargetGuess]:
+    best: dict[str, TargetGuess] = {}
     for name, node, confidence, by in found:
         if node.path not in best or best[node.path].confidence < confidence:
-            best[node.path] = Likely(node.path, name, round(confidence, 2), by)
-    ranked = sorted(best.values(), key=lambda each: (-each.confidence, each.path))[:SHOWN]
-    if len(ranked) > 1 and ranked[0].confidence - ranked[1].confidence < RIVAL:
-        return [replace(each, confidence=round(each.confidence * DOUBT, 2)) for each in ranked]
+            best[node.path] = TargetGuess(node.path, name, round(confidence, 2), by)
+    ranked = sorted(best.values(), key=lambda each: (-each.confidence, each.path))[:MAX_GUESSES]
+    if len(ranked) > 1 and ranked[0].confidence - ranked[1].confidence < MIN_LEAD:
+        return [replace(each, confidence=round(each.confidence * DOUBT_FACTOR, 2)) for each in ranked]
     return ranked
 
 
-def nearest(source: str, fitting: Mapping[str, str]) -> list[Likely]:
+def rank_by_distance(source: str, fitting: Mapping[str, str]) -> list[TargetGuess]:
     """Of several notes that a link fits (title by path) those that lie nearest to it."""
-    ordered = sorted(fitting, key=lambda path: (_steps(source, path), path))[:SHOWN]
-    return [Likely(path, fitting[path], round(0.5 / (place + 1), 2), "near") for place, path in enumerate(ordered)]
+    ordered = sorted(fitting, key=lambda path: (_count_steps(source, path), path))[:MAX_GUESSES]
+    return [TargetGuess(path, fitting[path], round(0.5 / (place + 1), 2), "near") for place, path in enumerate(ordered)]
 
 
-def _steps(source: str, path: str) -> int:
+def _count_steps(source: str, path: str) -> int:
     """Folders one goes up and down from one note to another."""
-    here, there = parent(source).split("/"), parent(path).split("/")
+    here, there = parent_folder(source).split("/"), parent_folder(path).split("/")
     same = 0
     for one, other in zip(here, there, strict=False):
         if one != other:
@@ -171,6 +177,6 @@ def _steps(source: str, path: str) -> int:
     return len(here) + len(there) - 2 * same
 
 
-def sure(found: Sequence[Likely]) -> Likely | None:
+def find_certain(found: Sequence[TargetGuess]) -> TargetGuess | None:
     """The note that a link is most likely meant for, where that is beyond doubt."""
-    return found[0] if found and found[0].confidence >= SURE and found[0].by != "near" else None
+    return found[0] if found and found[0].confidence >= MIN_CERTAIN and found[0].by != "near" else None

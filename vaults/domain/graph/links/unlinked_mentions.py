@@ -15,24 +15,24 @@ from vaults.db.sql import Reader
 from vaults.domain.graph.links import phrase_search
 from vaults.domain.paging import cursors
 from vaults.errors import InvalidArgument, NotFound, StrongroomError
-from vaults.graph.names.gazetteer import Gazetteer, Mention
-from vaults.graph.note_graph import NONE, Graph, Node
-from vaults.markdown.encoding import NotText, decode, unified
+from vaults.graph.names.gazetteer import Gazetteer, NameMention
+from vaults.graph.note_graph import NO_NOTES, Graph, Node
+from vaults.markdown.encoding import NotText, decode, to_lf_same_length
 from vaults.markdown.lines import LineCounter
-from vaults.markdown.protected_spans import protected
+from vaults.markdown.protected_spans import find_protected
 from vaults.vault import Vault
 
-READ = 200
+MAX_READ = 200
 """Notes read in one call."""
 
-AROUND = 40
+CONTEXT_LENGTH = 40
 """Characters shown before and after a name."""
 
 _CURSOR = "unlinked"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class UnlinkedRequest:
     """``entity``: the path of the note that is to be linked; ``path``: the note that is to link; one or both."""
 
     path: str | None = None
@@ -42,7 +42,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Unlinked:
+class UnlinkedMention:
     """A note at ``path`` that names another on ``line`` as ``term``, and does not link it. ``entity``: paths of the
     notes that go by that name; ``count``: how often it stands there."""
 
@@ -55,54 +55,56 @@ class Unlinked:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class UnlinkedPage:
     """``cursor``: where to go on; None where all was looked at."""
 
-    mentions: list[Unlinked]
+    mentions: list[UnlinkedMention]
     cursor: str | None = None
 
 
-async def unlinked(vault: Vault, asked: Asked) -> Found:
+async def find_unlinked_mentions(vault: Vault, asked: UnlinkedRequest) -> UnlinkedPage:
     """Names that are not linked: with ``entity`` the first place of each note, by path; else those of ``path``, in
     order. Raises ``NotFound`` for a note that is not there, ``InvalidArgument``."""
     if asked.path is None and asked.entity is None:
         raise InvalidArgument("entity", "or path is needed: the note that is named, or the one that names others")
-    graph, gazetteer = await vault.db.read(lambda tx: (vault.atlas.at(tx), vault.atlas.gazetteer(tx)))
-    entity = _node(graph, asked.entity) if asked.entity is not None else None
-    look = _Look(vault, graph, gazetteer, entity)
+    graph, gazetteer = await vault.db.read(lambda tx: (vault.graph_cache.at(tx), vault.graph_cache.gazetteer(tx)))
+    entity = _require_node(graph, asked.entity) if asked.entity is not None else None
+    look = _MentionReader(vault, graph, gazetteer, entity)
     if asked.path is not None:
-        return await run_in(vault.shared.pool, look.within, _node(graph, asked.path), asked)
+        return await run_in(vault.shared.pool, look.within, _require_node(graph, asked.path), asked)
     assert entity is not None
-    after = _after(asked.cursor)[0]
-    among = await vault.db.read(lambda tx: _among(tx, entity, after))
+    after = _parse_cursor(asked.cursor)[0]
+    among = await vault.db.read(lambda tx: _find_naming_paths(tx, entity, after))
     return await run_in(vault.shared.pool, look.among, among, asked.limit)
 
 
-def _after(cursor: str | None) -> tuple[str, int]:
+def _parse_cursor(cursor: str | None) -> tuple[str, int]:
     if cursor is None:
         return "", -1
-    path, number = cursors.read(cursor, _CURSOR)
+    path, number = cursors.decode(cursor, _CURSOR)
     return str(path), number
 
 
-def _node(graph: Graph, path: str) -> Node:
+def _require_node(graph: Graph, path: str) -> Node:
     node = graph.at(path)
     if node is None:
         raise NotFound(f"no note {path}")
     return node
 
 
-def _among(tx: Reader, entity: Node, after: str) -> list[str]:
+def _find_naming_paths(tx: Reader, entity: Node, after: str) -> list[str]:
     """Paths of notes that may name a note and do not link it, one more than are read in a call."""
     where = (
         "n.path > :after AND n.seq <> :entity"
         " AND NOT EXISTS (SELECT 1 FROM note_links l WHERE l.note = n.seq AND l.meant = :entity)"
     )
-    return phrase_search.holding(tx, entity.names, where, {"after": after, "entity": entity.number}, READ + 1)
+    return phrase_search.find_notes_holding(
+        tx, entity.names, where, {"after": after, "entity": entity.number}, MAX_READ + 1
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _MentionReader:
     """Reads notes for what they name. Blocking. ``entity``: the only note that counts, if one does."""
 
     vault: Vault
@@ -110,54 +112,54 @@ class _Look:
     gazetteer: Gazetteer
     entity: Node | None
 
-    def within(self, node: Node, asked: Asked) -> Found:
+    def within(self, node: Node, asked: UnlinkedRequest) -> UnlinkedPage:
         """What one note names, each once, in order."""
-        first = _after(asked.cursor)[1] + 1
-        found = list(self._named(node.path, self.graph.out.get(node.number, NONE) | {node.number}))
+        first = _parse_cursor(asked.cursor)[1] + 1
+        found = list(self._named(node.path, self.graph.out.get(node.number, NO_NOTES) | {node.number}))
         page = found[first : first + asked.limit]
         more = first + len(page) < len(found)
-        return Found(page, cursors.written(_CURSOR, node.path, first + len(page) - 1) if more else None)
+        return UnlinkedPage(page, cursors.encode(_CURSOR, node.path, first + len(page) - 1) if more else None)
 
-    def among(self, paths: Sequence[str], limit: int) -> Found:
+    def among(self, paths: Sequence[str], limit: int) -> UnlinkedPage:
         """The first place of each note; ``paths`` may hold one more than are read."""
-        found: list[Unlinked] = []
+        found: list[UnlinkedMention] = []
         for read, path in enumerate(paths):
-            if read >= READ or len(found) >= limit:
-                return Found(found, cursors.written(_CURSOR, paths[read - 1], 0))
-            found += list(self._named(path, NONE))[:1]
-        return Found(found)
+            if read >= MAX_READ or len(found) >= limit:
+                return UnlinkedPage(found, cursors.encode(_CURSOR, paths[read - 1], 0))
+            found += list(self._named(path, NO_NOTES))[:1]
+        return UnlinkedPage(found)
 
-    def _named(self, path: str, but: Collection[int]) -> Iterator[Unlinked]:
+    def _named(self, path: str, but: Collection[int]) -> Iterator[UnlinkedMention]:
         """Names in a note, each set of notes that goes by one only once."""
         try:
             text = decode(self.vault.notes.tree.read(path, self.vault.notes.settings.max_note).data).text
         except (StrongroomError, NotText):
             return  # gone since, or no text any more
-        first: dict[tuple[int, ...], Mention] = {}
+        first: dict[tuple[int, ...], NameMention] = {}
         counts: Counter[tuple[int, ...]] = Counter()
-        for each in self.gazetteer.mentions(text, protected(text)):
+        for each in self.gazetteer.mentions(text, find_protected(text)):
             wanted = self.entity is None or self.entity.number in each.notes
             if wanted and not any(number in but for number in each.notes):
                 first.setdefault(self._of(each), each)
                 counts[self._of(each)] += 1
-        counter = LineCounter(f"\n{unified(text)}")
+        counter = LineCounter(f"\n{to_lf_same_length(text)}")
         for notes, each in first.items():
-            yield Unlinked(
+            yield UnlinkedMention(
                 path,
                 counter.line(each.start),
                 each.term,
-                _context(text, each),
+                _read_context(text, each),
                 [self.graph.nodes[number].path for number in notes if number in self.graph.nodes],
                 counts[notes],
             )
 
-    def _of(self, mention: Mention) -> tuple[int, ...]:
+    def _of(self, mention: NameMention) -> tuple[int, ...]:
         return (self.entity.number,) if self.entity is not None else mention.notes
 
 
-def _context(text: str, mention: Mention) -> str:
+def _read_context(text: str, mention: NameMention) -> str:
     """What stands around a name, of its own lines."""
-    start = max(text.rfind("\n", 0, mention.start) + 1, mention.start - AROUND)
+    start = max(text.rfind("\n", 0, mention.start) + 1, mention.start - CONTEXT_LENGTH)
     line_end = text.find("\n", mention.end)
-    end = min(len(text) if line_end < 0 else line_end, mention.end + AROUND)
+    end = min(len(text) if line_end < 0 else line_end, mention.end + CONTEXT_LENGTH)
     return text[start:end].strip()

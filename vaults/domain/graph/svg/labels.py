@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from vaults.domain.graph.svg import text_metrics
-from vaults.domain.graph.svg.layout import Frame
+from vaults.domain.graph.svg.layout import PictureFrame
 
 LEADING = 1.15
 """Height of a line for its font size."""
@@ -32,7 +32,7 @@ class Box:
             self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
         )
 
-    def within(self, frame: Frame) -> bool:
+    def within(self, frame: PictureFrame) -> bool:
         """Whether all of it is in the frame."""
         return (
             self.left >= frame.left
@@ -43,7 +43,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Disc:
+class LabelledDot:
     """A dot with a place, its text, the font size for it, and how wide it may be, in ems; no text: it gets no label."""
 
     number: int
@@ -78,21 +78,21 @@ class Label:
         return self.box.top + self.size * (LEADING - _DESCENT)
 
 
-def widest(discs: int) -> float:
+def choose_max_width(discs: int) -> float:
     """How wide labels may be, in ems, among so many dots."""
     return _ROOMY if discs <= _FEW else _EMS[0]
 
 
-def extent(text: str, size: float, ems: float) -> tuple[tuple[str, ...], float, float]:
+def measure_label(text: str, size: float, ems: float) -> tuple[tuple[str, ...], float, float]:
     """The lines of a label at its longest, its width and its height."""
-    return _extent(text_metrics.wrapped(text, ems), size)
+    return _measure_lines(text_metrics.wrap(text, ems), size)
 
 
-def _extent(lines: tuple[str, ...], size: float) -> tuple[tuple[str, ...], float, float]:
-    return lines, max(text_metrics.width(line, size) for line in lines), size * LEADING * len(lines)
+def _measure_lines(lines: tuple[str, ...], size: float) -> tuple[tuple[str, ...], float, float]:
+    return lines, max(text_metrics.measure_width(line, size) for line in lines), size * LEADING * len(lines)
 
 
-def labelled(discs: Sequence[Disc], frame: Frame) -> list[Label]:
+def place_labels(discs: Sequence[LabelledDot], frame: PictureFrame) -> list[Label]:
     """Labels of ``discs``, those in front first."""
     found: list[Label] = []
     dots = [(disc.number, disc.box) for disc in discs]
@@ -100,21 +100,23 @@ def labelled(discs: Sequence[Disc], frame: Frame) -> list[Label]:
         if not disc.text:
             continue
         taken = [label.box for label in found] + [box for number, box in dots if number != disc.number]
-        fitting = (label for label in _wishes(disc) if label.box.within(frame) and not _meets(label.box, taken))
+        fitting = (
+            label for label in _list_options(disc) if label.box.within(frame) and not _is_taken(label.box, taken)
+        )
         if label := next(fitting, None):
             found.append(label)
     return found
 
 
-def _meets(box: Box, taken: Sequence[Box]) -> bool:
+def _is_taken(box: Box, taken: Sequence[Box]) -> bool:
     return any(box.meets(other) for other in taken)
 
 
-def _wishes(disc: Disc) -> Iterator[Label]:
+def _list_options(disc: LabelledDot) -> Iterator[Label]:
     """Labels one would like for a dot, the best first: below, above, beside, aslant; then the same with less text."""
     seen: set[tuple[str, ...]] = set()
     for ems in (disc.ems, *_EMS):
-        lines, wide, high = _extent(text_metrics.wrapped(disc.text, ems), disc.size)
+        lines, wide, high = _measure_lines(text_metrics.wrap(disc.text, ems), disc.size)
         if lines in seen:
             continue
         seen.add(lines)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from vaults.domain.graph.svg.scenes import Line, Scene
+from vaults.domain.graph.svg.scenes import Scene, SceneLine
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +40,7 @@ TINY = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class PictureFrame:
     """The part of a picture that dots may lie in."""
 
     left: float
@@ -54,18 +54,18 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class DotExtent:
     """Half the width and half the height of what a dot takes up, its label included."""
 
     across: float
     down: float
 
 
-Places = dict[int, tuple[float, float]]
+DotPlaces = dict[int, tuple[float, float]]
 """Where each dot lies, by number."""
 
 
-def placed(scene: Scene, frame: Frame, rooms: Mapping[int, Room]) -> Places:
+def place_dots(scene: Scene, frame: PictureFrame, rooms: Mapping[int, DotExtent]) -> DotPlaces:
     """A place in the frame for every dot."""
     import numpy as np
 
@@ -73,19 +73,19 @@ def placed(scene: Scene, frame: Frame, rooms: Mapping[int, Room]) -> Places:
         return {}
     order = [dot.number for dot in scene.dots]
     size = np.array([(rooms[number].across, rooms[number].down) for number in order])
-    ideal, held = _turned(_ideal(scene)), None
+    ideal, held = _turn_flat(_lay_out_springs(scene)), None
     if scene.middle is None:
         spots = np.stack(
-            [_evened(ideal[:, 0], frame.left, frame.right), _evened(ideal[:, 1], frame.top, frame.bottom)], 1
+            [_even_out(ideal[:, 0], frame.left, frame.right), _even_out(ideal[:, 1], frame.top, frame.bottom)], 1
         )
     else:
         held = order.index(scene.middle)
-        spots = _ringed(ideal - ideal[held], np.array([dot.hops for dot in scene.dots]), frame)
-    spots = _apart(spots, size, frame, held)
+        spots = _arrange_in_rings(ideal - ideal[held], np.array([dot.hops for dot in scene.dots]), frame)
+    spots = _push_apart(spots, size, frame, held)
     return {number: (round(float(x), 1), round(float(y), 1)) for number, (x, y) in zip(order, spots, strict=True)}
 
 
-def _ideal(scene: Scene) -> Plane:
+def _lay_out_springs(scene: Scene) -> Plane:
     """Places at which those are near each other that have much to do with each other."""
     import numpy as np
     import rustworkx as rx
@@ -93,7 +93,9 @@ def _ideal(scene: Scene) -> Plane:
     index = {dot.number: place for place, dot in enumerate(scene.dots)}
     graph = rx.PyGraph(multigraph=False)
     graph.add_nodes_from(range(len(index)))
-    graph.add_edges_from([(index[line.source], index[line.target], distance) for line, distance in distances(scene)])
+    graph.add_edges_from(
+        [(index[line.source], index[line.target], distance) for line, distance in choose_distances(scene)]
+    )
     parts = sorted((sorted(part) for part in rx.connected_components(graph)), key=lambda part: (-len(part), part))
     # Parts that nothing joins would be laid out in a row: a long spring to the largest keeps them beside it.
     graph.add_edges_from([(parts[0][0], part[0], APART) for part in parts[1:]])
@@ -101,23 +103,23 @@ def _ideal(scene: Scene) -> Plane:
     return np.array([tuple(found[place]) for place in range(len(index))])
 
 
-def distances(scene: Scene) -> list[tuple[Line, float]]:
+def choose_distances(scene: Scene) -> list[tuple[SceneLine, float]]:
     """How far the ends of each line should lie apart: little for two notes with the same neighbours, much for hubs that
     share few of theirs."""
     near: dict[int, set[int]] = defaultdict(set)
     for line in scene.lines:
         near[line.source].add(line.target)
         near[line.target].add(line.source)
-    return [(line, _distance(near[line.source], near[line.target])) for line in scene.lines]
+    return [(line, _choose_distance(near[line.source], near[line.target])) for line in scene.lines]
 
 
-def _distance(one: set[int], other: set[int]) -> float:
+def _choose_distance(one: set[int], other: set[int]) -> float:
     few, many = sorted((len(one), len(other)))
     alike = (len(one & other) + 1) / (math.pow(few, 0.8) * math.pow(many, 0.2))
     return NEAREST + (FARTHEST - NEAREST) * (1 - alike) * (1 - alike)
 
 
-def _turned(spots: Plane) -> Plane:
+def _turn_flat(spots: Plane) -> Plane:
     """With the longest way across lying flat."""
     import numpy as np
 
@@ -128,7 +130,7 @@ def _turned(spots: Plane) -> Plane:
     return np.asarray(spots @ (axes * np.where(axes[:, :1] < 0, -1.0, 1.0)).T)
 
 
-def _evened(values: Plane, low: float, high: float) -> Plane:
+def _even_out(values: Plane, low: float, high: float) -> Plane:
     """From ``low`` to ``high``, half by value and half by rank: no crowd in the middle, no void around it."""
     import numpy as np
 
@@ -140,19 +142,19 @@ def _evened(values: Plane, low: float, high: float) -> Plane:
     return np.asarray(low + (high - low) * shares)
 
 
-def _ringed(spots: Plane, hops: NDArray[np.int64], frame: Frame) -> Plane:
+def _arrange_in_rings(spots: Plane, hops: NDArray[np.int64], frame: PictureFrame) -> Plane:
     """Around the middle, which lies at 0, 0: what is one link away inside, what is two links away outside."""
     import numpy as np
 
     far, angle = np.hypot(spots[:, 0], spots[:, 1]), np.arctan2(spots[:, 1], spots[:, 0])
     around, reach = hops > 0, np.zeros(len(spots))
     if around.any():
-        angle[around] = _evened(angle[around], -np.pi, np.pi * (1 - 2 / max(2, around.sum())))
+        angle[around] = _even_out(angle[around], -np.pi, np.pi * (1 - 2 / max(2, around.sum())))
     for hop in (1, 2):
         here = hops == hop
         if here.any():
             inner, outer = _RINGS[hops.max() == 2, hop]
-            reach[here] = _evened(far[here], inner, outer)
+            reach[here] = _even_out(far[here], inner, outer)
     middle = np.array(frame.centre)
     half = np.array([frame.right - frame.left, frame.bottom - frame.top]) / 2
     return np.asarray(middle + half * np.stack([reach * np.cos(angle), reach * np.sin(angle)], axis=1))
@@ -162,7 +164,7 @@ _RINGS = {(False, 1): (0.42, 1.0), (True, 1): (0.3, 0.62), (True, 2): (0.78, 1.0
 """How far out a ring begins and ends, for the frame: by whether there are two, and which it is."""
 
 
-def _apart(spots: Plane, size: Plane, frame: Frame, held: int | None) -> Plane:
+def _push_apart(spots: Plane, size: Plane, frame: PictureFrame, held: int | None) -> Plane:
     """Pushed apart, along the shorter way, until nothing lies on anything or the rounds are over."""
     import numpy as np
 

@@ -10,22 +10,22 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from vaults.domain.text.sanitize import one_line, visible
-from vaults.graph.note_graph import NONE, Graph, Node
+from vaults.domain.text.sanitize import escape_hidden, to_one_line
+from vaults.graph.note_graph import NO_NOTES, Graph, Node
 
-CENTRAL = 48
+MAX_NAMED = 48
 """Notes of an overview that are labelled."""
 
-DOTS = 200
+MAX_DOTS = 200
 """Notes of an overview in all; the others are dots without a label."""
 
-NEAR = 40
+MAX_NEAR = 40
 """Notes around one, in all."""
 
-LINES = 1_500
+MAX_LINES = 1_500
 """Links shown at most."""
 
-GROUPS = 6
+MAX_GROUPS = 6
 """Groups with a colour of their own; notes of the others are grey."""
 
 REST, TOP = "other", "top level"
@@ -34,7 +34,7 @@ _NAME = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Dot:
+class SceneDot:
     """A note in a picture. ``weight``: 0…1, how central it is among those shown. ``hops``: how far from the note in the
     middle. ``group``: place in the scene's ``groups``; -1: none of them."""
 
@@ -48,7 +48,7 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SceneLine:
     """A link between two dots, by number; ``both``: each links to the other."""
 
     source: int
@@ -64,8 +64,8 @@ class Scene:
     links, there was no room for."""
 
     title: str
-    dots: tuple[Dot, ...]
-    lines: tuple[Line, ...]
+    dots: tuple[SceneDot, ...]
+    lines: tuple[SceneLine, ...]
     groups: tuple[str, ...]
     by: str
     middle: int | None = None
@@ -74,50 +74,50 @@ class Scene:
     cut: int = 0
 
 
-def overview(graph: Graph, scores: Mapping[int, float], title: str) -> Scene:
+def build_overview(graph: Graph, scores: Mapping[int, float], title: str) -> Scene:
     """The most central notes of a vault, named, and the next ones as dots. ``scores``: 0…100 by note; where there are
     none, the number of links tells."""
-    weights = _weights(graph, scores)
-    linked = {number for number in graph.nodes if _degree(graph, number)}
+    weights = _to_weights(graph, scores)
+    linked = {number for number in graph.nodes if _count_links(graph, number)}
     order = sorted(linked, key=lambda number: (-weights[number], graph.nodes[number].path))
-    shown = order[:DOTS]
-    scene = _scene(graph, weights, shown, dict.fromkeys(shown, 0), frozenset(shown[:CENTRAL]))
+    shown = order[:MAX_DOTS]
+    scene = _build_scene(graph, weights, shown, dict.fromkeys(shown, 0), frozenset(shown[:MAX_NAMED]))
     left = len(linked) - len(shown)
-    return replace(scene, title=one_line(title), alone=len(graph.nodes) - len(linked), hidden=left)
+    return replace(scene, title=to_one_line(title), alone=len(graph.nodes) - len(linked), hidden=left)
 
 
-def around(graph: Graph, scores: Mapping[int, float], middle: int, depth: int) -> Scene:
+def build_neighbourhood(graph: Graph, scores: Mapping[int, float], middle: int, depth: int) -> Scene:
     """A note and what is one or two links away, in either direction; of many, those that hang together with it most.
     Raises ``KeyError`` for a note that is not in the graph."""
-    weights, node = _weights(graph, scores), graph.nodes[middle]
-    hops, mine = _hops(graph, middle, depth), _neighbours(graph, middle)
-    nearness = {number: _nearness(graph, middle, number, mine) for number in hops}
+    weights, node = _to_weights(graph, scores), graph.nodes[middle]
+    hops, mine = _count_hops(graph, middle, depth), _find_neighbours(graph, middle)
+    nearness = {number: _measure_nearness(graph, middle, number, mine) for number in hops}
     order = sorted(hops, key=lambda each: (hops[each], -nearness[each], -weights[each], graph.nodes[each].path))
     # The second ring gets a third of the room even where the first would fill all of it.
     first = [number for number in order if hops[number] == 1]
     second = [number for number in order if hops[number] == 2]
-    room = NEAR - 1
+    room = MAX_NEAR - 1
     kept = first[: max(room - len(second), room - room // 3)]
     inner = {middle, *kept}
-    second = [number for number in second if _neighbours(graph, number) & inner]
+    second = [number for number in second if _find_neighbours(graph, number) & inner]
     shown = [middle, *kept, *second[: room - len(kept)]]
-    scene = _scene(graph, weights, shown, hops, frozenset(shown))
-    return replace(scene, title=one_line(node.title), middle=middle, hidden=len(hops) - len(shown))
+    scene = _build_scene(graph, weights, shown, hops, frozenset(shown))
+    return replace(scene, title=to_one_line(node.title), middle=middle, hidden=len(hops) - len(shown))
 
 
-def _scene(
+def _build_scene(
     graph: Graph, weights: Mapping[int, float], shown: list[int], hops: Mapping[int, int], named: Collection[int]
 ) -> Scene:
-    by, groups_of = _groups(graph.nodes[number] for number in shown)
+    by, groups_of = _find_groups(graph.nodes[number] for number in shown)
     counted = Counter(groups_of[number] for number in shown)
-    groups = tuple(sorted(counted, key=lambda name: (-counted[name], name))[:GROUPS])
+    groups = tuple(sorted(counted, key=lambda name: (-counted[name], name))[:MAX_GROUPS])
     most = max((weights[number] for number in shown), default=0.0) or 1.0
-    titles = _titles(graph.nodes[number] for number in shown)
+    titles = _to_titles(graph.nodes[number] for number in shown)
     dots = tuple(
-        Dot(
+        SceneDot(
             number,
             titles[number],
-            _shown(graph.nodes[number].path),
+            _to_label(graph.nodes[number].path),
             groups.index(groups_of[number]) if groups_of[number] in groups else -1,
             weights[number] / most,
             hops[number],
@@ -125,55 +125,57 @@ def _scene(
         )
         for number in shown
     )
-    lines = _lines(graph, shown)
-    return Scene("", dots, lines[:LINES], tuple(_shown(name) for name in groups), by, cut=max(0, len(lines) - LINES))
+    lines = _select_lines(graph, shown)
+    return Scene(
+        "", dots, lines[:MAX_LINES], tuple(_to_label(name) for name in groups), by, cut=max(0, len(lines) - MAX_LINES)
+    )
 
 
-def _lines(graph: Graph, shown: list[int]) -> tuple[Line, ...]:
+def _select_lines(graph: Graph, shown: list[int]) -> tuple[SceneLine, ...]:
     """Links between what is shown, those between central notes first."""
     place = {number: index for index, number in enumerate(shown)}
     found = [
-        Line(source, target, both)
+        SceneLine(source, target, both)
         for source in shown
-        for target in graph.out.get(source, NONE)
+        for target in graph.out.get(source, NO_NOTES)
         if target in place
-        and ((both := source in graph.out.get(target, NONE)) is False or place[source] < place[target])
+        and ((both := source in graph.out.get(target, NO_NOTES)) is False or place[source] < place[target])
     ]
     found.sort(key=lambda line: (max(place[line.source], place[line.target]), place[line.source], place[line.target]))
     return tuple(found)
 
 
-def _weights(graph: Graph, scores: Mapping[int, float]) -> dict[int, float]:
+def _to_weights(graph: Graph, scores: Mapping[int, float]) -> dict[int, float]:
     if any(scores.get(number, 0.0) > 0 for number in graph.nodes):
         return {number: max(0.0, scores.get(number, 0.0)) for number in graph.nodes}
-    return {number: float(_degree(graph, number)) for number in graph.nodes}
+    return {number: float(_count_links(graph, number)) for number in graph.nodes}
 
 
-def _degree(graph: Graph, number: int) -> int:
-    return len(graph.out.get(number, NONE)) + len(graph.into.get(number, NONE))
+def _count_links(graph: Graph, number: int) -> int:
+    return len(graph.out.get(number, NO_NOTES)) + len(graph.into.get(number, NO_NOTES))
 
 
-def _neighbours(graph: Graph, number: int) -> frozenset[int]:
-    return graph.out.get(number, NONE) | graph.into.get(number, NONE)
+def _find_neighbours(graph: Graph, number: int) -> frozenset[int]:
+    return graph.out.get(number, NO_NOTES) | graph.into.get(number, NO_NOTES)
 
 
-def _hops(graph: Graph, middle: int, depth: int) -> dict[int, int]:
+def _count_hops(graph: Graph, middle: int, depth: int) -> dict[int, int]:
     hops, edge = {middle: 0}, {middle}
     for hop in range(1, depth + 1):
-        edge = {other for number in edge for other in _neighbours(graph, number) if other not in hops}
+        edge = {other for number in edge for other in _find_neighbours(graph, number) if other not in hops}
         hops.update(dict.fromkeys(edge, hop))
     return hops
 
 
-def _nearness(graph: Graph, middle: int, number: int, mine: frozenset[int]) -> float:
+def _measure_nearness(graph: Graph, middle: int, number: int, mine: frozenset[int]) -> float:
     """How much a note hangs together with the middle: by the neighbours it shares with it, for the number of its own,
     because a hub is near to all; and by links in both directions."""
-    near = _neighbours(graph, number)
-    both = middle in graph.out.get(number, NONE) and number in graph.out.get(middle, NONE)
+    near = _find_neighbours(graph, number)
+    both = middle in graph.out.get(number, NO_NOTES) and number in graph.out.get(middle, NO_NOTES)
     return len(near & mine) / len(near) ** 0.5 + both if near else 0.0
 
 
-def _groups(nodes: Iterable[Node]) -> tuple[str, dict[int, str]]:
+def _find_groups(nodes: Iterable[Node]) -> tuple[str, dict[int, str]]:
     """What tells the notes apart: their category where most say one, else the folder below the one they share."""
     found = list(nodes)
     if sum(bool(node.category) for node in found) * 2 > len(found):
@@ -193,17 +195,17 @@ def _groups(nodes: Iterable[Node]) -> tuple[str, dict[int, str]]:
     }
 
 
-def _titles(nodes: Iterable[Node]) -> dict[int, str]:
+def _to_titles(nodes: Iterable[Node]) -> dict[int, str]:
     """What each is called; with its folder before it where several are called the same."""
-    found = {node.number: (node, _shown(node.title) or _shown(node.stem)) for node in nodes}
+    found = {node.number: (node, _to_label(node.title) or _to_label(node.stem)) for node in nodes}
     times = Counter(title.casefold() for _, title in found.values())
     return {
         number: f"{folder}/{title}" if times[title.casefold()] > 1 and folder else title
         for number, (node, title) in found.items()
-        for folder in [_shown(PurePosixPath(node.path).parent.name)]
+        for folder in [_to_label(PurePosixPath(node.path).parent.name)]
     }
 
 
-def _shown(text: str) -> str:
+def _to_label(text: str) -> str:
     """A name on one line, with nothing hidden in it; at most 500 characters."""
-    return " ".join(visible(text[:_NAME]).split())
+    return " ".join(escape_hidden(text[:_NAME]).split())

@@ -13,7 +13,7 @@ _NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[]/\\ -`"), frozenset("mwMW@%—…"
 
 
 @lru_cache(4096)
-def _em(sign: str) -> float:
+def _measure_character(sign: str) -> float:
     """The width of one character, in ems."""
     if sign in _NARROW:
         return 0.4
@@ -26,32 +26,32 @@ def _em(sign: str) -> float:
     return 1.05 if unicodedata.east_asian_width(sign) in "WF" or ord(sign) > 0xFFFF else 0.75
 
 
-def width(text: str, size: float) -> float:
+def measure_width(text: str, size: float) -> float:
     """Of one line, at a font size."""
-    return sum(map(_em, text)) * size
+    return sum(map(_measure_character, text)) * size
 
 
-def shortened(text: str, ems: float) -> str:
+def shorten(text: str, ems: float) -> str:
     """As much of a text as is this wide at most, with an ellipsis where that is not all of it."""
-    if sum(map(_em, text)) <= ems:
+    if sum(map(_measure_character, text)) <= ems:
         return text
-    wide, kept = _em("…"), 0
+    wide, kept = _measure_character("…"), 0
     for sign in text:
-        wide += _em(sign)
+        wide += _measure_character(sign)
         if wide > ems:
             break
         kept += 1
     return text[:kept].rstrip() + "…"
 
 
-def wrapped(text: str, ems: float) -> tuple[str, ...]:
+def wrap(text: str, ems: float) -> tuple[str, ...]:
     """A text on one line, or two of about the same width; cut where that is too little."""
     text = text[:MOST]
-    whole = sum(map(_em, text))
+    whole = sum(map(_measure_character, text))
     breaks = [place + 1 for place, sign in enumerate(text[: MOST - 1]) if sign in " /"]
     if whole <= ems or not breaks:
-        return (shortened(text, ems),)
+        return (shorten(text, ems),)
     parts = [(text[:place].rstrip(), text[place:]) for place in breaks]
-    cut = [(shortened(first, ems), shortened(second, ems)) for first, second in parts]
+    cut = [(shorten(first, ems), shorten(second, ems)) for first, second in parts]
     lost = [sum(map(len, pair)) - sum(map(len, kept)) for pair, kept in zip(parts, cut, strict=True)]
-    return cut[min(range(len(cut)), key=lambda n: (lost[n], max(width(part, 1) for part in cut[n])))]
+    return cut[min(range(len(cut)), key=lambda n: (lost[n], max(measure_width(part, 1) for part in cut[n])))]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vaults.domain.memories.contradictions import german, value_comparison
-from vaults.domain.memories.contradictions.sentences import DENYING, STOP, Sentence, is_time
+from vaults.domain.memories.contradictions.sentences import DENYING, STOP, Sentence, is_figure_or_time
 from vaults.domain.memories.contradictions.statement_words import is_value, stem
 
 
@@ -33,7 +33,7 @@ SLOTS = (
 _COPULAS = _words("is are ist sind lautet heißt beträgt wird werden")
 _USES = _words("use uses using nutzt nutzen verwendet verwenden benutzt benutzen setzt setzen")
 _OWNS = _words("owns leads maintains manages verantwortet leitet betreut")
-_SOME = _words("a an ein eine")
+_INDEFINITE = _words("a an ein eine")
 _STATE = re.compile(r"\w{2,}(?:[aei]ble|ed|ing|ful|ous|less|ive|lich|ig|bar|sam)")
 _STATES = _words(
     "slow fast big small good bad new old ready done broken down up full empty ok fine stale flaky easy hard important "
@@ -56,7 +56,7 @@ _SEVERAL = _words(
 )
 """Subjects of which there are many."""
 
-_SOFT = _words(
+_GENERIC_SUBJECTS = _words(
     "listen run set live configur size number count version valu setting us we team project repo app currently "
     "lauscht läuft liegt liegen nutzt nutzen verwendet verwenden setzt setzen ein projekt beträgt lautet hold keep "
     "kept take be end start begin expire last anzahl current present actual defin"
@@ -75,12 +75,12 @@ _CONDITION = _words("if when unless wenn falls sobald whenever once answers retu
 
 _TOKEN = re.compile(r"[^\W_]+(?:(?:[./:_@+'%&-]+|(?<=\d),(?=\d))[^\W_]+)*[%+#]*|%|[:=](?=\s|$)|,", re.UNICODE)
 
-LONGEST = 4
+MAX_SUBJECT_WORDS = 4
 """Words of a value at most."""
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Assertion:
     """``subject``: stems of what it is about; ``topic``: the same in words; ``value``: its words, folded. ``only``:
     whether the subject is of a kind that has one value, or the sentence says so."""
 
@@ -90,13 +90,13 @@ class Claim:
     only: bool
 
 
-def opposing(new: Sentence, old: Sentence) -> tuple[str, str, str] | None:
+def find_opposed_values(new: Sentence, old: Sentence) -> tuple[str, str, str] | None:
     """The topic and the two values, old and new, where two sentences put another value to the same subject."""
-    for read in (_named, _figured):
+    for read in (_assertion_by_place, _assertion_by_figure):
         ours, theirs = read(new), read(old)
         if ours is None or theirs is None or not _is_same(ours, theirs):
             continue
-        if value_comparison.agree(ours.value, theirs.value) or is_state(ours.value) or is_state(theirs.value):
+        if value_comparison.are_compatible(ours.value, theirs.value) or is_state(ours.value) or is_state(theirs.value):
             return None
         if ours.only or theirs.only or (_is_exact(ours) and _is_exact(theirs)):
             return ours.topic, " ".join(theirs.value), " ".join(ours.value)
@@ -111,45 +111,48 @@ def is_state(value: Sequence[str]) -> bool:
     )
 
 
-def _is_same(one: Claim, other: Claim) -> bool:
+def _is_same(one: Assertion, other: Assertion) -> bool:
     return bool(one.subject) and one.subject == other.subject
 
 
-def _is_exact(claim: Claim) -> bool:
+def _is_exact(claim: Assertion) -> bool:
     """Whether a value is a figure, a time, or a yes or no."""
-    return any(is_time(word) for word in claim.value) or claim.value[0] in value_comparison.YES | value_comparison.NO
+    return (
+        any(is_figure_or_time(word) for word in claim.value)
+        or claim.value[0] in value_comparison.YES | value_comparison.NO
+    )
 
 
-def _named(sentence: Sentence) -> Claim | None:
+def _assertion_by_place(sentence: Sentence) -> Assertion | None:
     """The claim of a sentence with a value in a place of its own: behind a colon or a verb, or before one that tells
     who."""
     tokens = [token.casefold() for token in _TOKEN.findall(sentence.text)]
     if DENYING & set(tokens) or _CONDITION & set(tokens):
         return None
-    at = _binder(tokens)
+    at = _find_binder(tokens)
     if at is None:
         return None
     left, right = tokens[:at], tokens[at + 1 :]
     if tokens[at] in _OWNS:
-        return _claim(["owner", *right], left, [], only=True)
-    if tokens[at] in _COPULAS and right[0] in _SOME:  # one may be a cook and a climber
+        return _make_assertion(["owner", *right], left, [], only=True)
+    if tokens[at] in _COPULAS and right[0] in _INDEFINITE:  # one may be a cook and a climber
         return None
     value, rest = _value(right)
     used = tokens[at] in _USES
     if "," in rest or (used and not _content(rest + left)):
         return None
-    key = tokens[at] in (":", "=") and not rest and is_key(left)
-    return _claim([*left, *rest], value, left, only=used or key)
+    key = tokens[at] in (":", "=") and not rest and is_setting_key(left)
+    return _make_assertion([*left, *rest], value, left, only=used or key)
 
 
-def is_key(left: Sequence[str]) -> bool:
+def is_setting_key(left: Sequence[str]) -> bool:
     """Whether words before a colon name a setting, not who speaks or what there are several of."""
-    if not 2 <= len(left) <= 4 or any(map(is_time, left)):
+    if not 2 <= len(left) <= 4 or any(map(is_figure_or_time, left)):
         return False
     return re.search(r"[^siu]s$", left[-1]) is None
 
 
-def _binder(tokens: list[str]) -> int | None:
+def _find_binder(tokens: list[str]) -> int | None:
     """Where the subject ends and the value begins, or the other way round."""
     for kinds, until in (((":", "="), 9), (_OWNS, 4), (_USES, 10), (_COPULAS, 12)):
         for at, token in enumerate(tokens[1 : min(until, len(tokens) - 1)], 1):
@@ -171,13 +174,17 @@ def _value(right: list[str]) -> tuple[list[str], list[str]]:
     return value, [token for token in rest if token not in _ENDS]
 
 
-def _claim(about: list[str], value: list[str], key: list[str], *, only: bool) -> Claim | None:
+def _make_assertion(about: list[str], value: list[str], key: list[str], *, only: bool) -> Assertion | None:
     value = [word for word in value if word not in value_comparison.IDLE - value_comparison.YES]
-    if not 1 <= len(value) <= LONGEST or is_one_of_many(about) or {"and", "und", "or", "oder", ","} & set(value):
+    if (
+        not 1 <= len(value) <= MAX_SUBJECT_WORDS
+        or is_one_of_many(about)
+        or {"and", "und", "or", "oder", ","} & set(value)
+    ):
         return None
     subject = _content(about)
     slot = any(_is_slot(word) for word in key)
-    return Claim(subject, topic(about), tuple(value), (only and len(subject) > 0) or slot)
+    return Assertion(subject, summarize_topic(about), tuple(value), (only and len(subject) > 0) or slot)
 
 
 def is_one_of_many(tokens: Sequence[str]) -> bool:
@@ -185,7 +192,7 @@ def is_one_of_many(tokens: Sequence[str]) -> bool:
     a word that only goes before the subject, as in "session cookie"."""
     for at, token in enumerate(tokens[:4]):
         after = tokens[at + 1] if at + 1 < len(tokens) else ":"
-        if token in _SEVERAL and (after in _AFTER or is_time(after)):
+        if token in _SEVERAL and (after in _AFTER or is_figure_or_time(after)):
             return True
     return False
 
@@ -199,22 +206,26 @@ def _is_slot(word: str) -> bool:
 
 def _content(words: list[str]) -> frozenset[str]:
     stems = (_CANON.get(word, stem(word)) for word in words if word not in STOP and word != ",")
-    return frozenset(each for each in stems if each not in STOP and each not in _SOFT)
+    return frozenset(each for each in stems if each not in STOP and each not in _GENERIC_SUBJECTS)
 
 
-def topic(words: Sequence[str]) -> str:
+def summarize_topic(words: Sequence[str]) -> str:
     """What the words are about, in a few of them."""
-    said = [word for word in words if word not in STOP and stem(word) not in _SOFT and word not in (",", ":", "=")]
+    said = [
+        word
+        for word in words
+        if word not in STOP and stem(word) not in _GENERIC_SUBJECTS and word not in (",", ":", "=")
+    ]
     return " ".join(said[:6])
 
 
-def _figured(sentence: Sentence) -> Claim | None:
+def _assertion_by_figure(sentence: Sentence) -> Assertion | None:
     """The claim of a sentence whose value is its only figure, a date or a time, wherever it stands."""
     tokens = sentence.tokens
     if sentence.denies or _CONDITION & set(tokens):
         return None
-    figures = [at for at, token in enumerate(tokens) if is_time(token)]
-    if not figures or figures[-1] - figures[0] > LONGEST or figures[0] == 0:
+    figures = [at for at, token in enumerate(tokens) if is_figure_or_time(token)]
+    if not figures or figures[-1] - figures[0] > MAX_SUBJECT_WORDS or figures[0] == 0:
         return None
     if stem(tokens[figures[0] - 1]) in _NUMBERED or is_one_of_many(tokens):
         return None
@@ -224,9 +235,9 @@ def _figured(sentence: Sentence) -> Claim | None:
     if (
         until < len(tokens)
         and is_value(tokens[figures[-1]])
-        and len(value_comparison.read(tokens[figures[-1] : until + 1])) == 1
+        and len(value_comparison.parse_value(tokens[figures[-1] : until + 1])) == 1
     ):
         until += 1  # its unit
     about = [*tokens[: figures[0]], *tokens[until:]]
     subject = _content([word for word in about if word not in (":", "=")])
-    return Claim(subject, topic(about), tokens[figures[0] : until], len(subject) >= 2)
+    return Assertion(subject, summarize_topic(about), tokens[figures[0] : until], len(subject) >= 2)

@@ -10,7 +10,14 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 
 from vaults.domain.memories.contradictions import assertions, german, value_comparison
-from vaults.domain.memories.contradictions.sentences import DENYING, OPPOSED, STOP, Sentence, is_time, sentences
+from vaults.domain.memories.contradictions.sentences import (
+    DENYING,
+    OPPOSED,
+    STOP,
+    Sentence,
+    is_figure_or_time,
+    split_sentences,
+)
 from vaults.domain.memories.contradictions.statement_words import stem
 
 
@@ -27,7 +34,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class StatementConflict:
     """What two statements contradict each other about: ``subject`` in a few words, and what the old one and the new one
     say of it; both are None where one denies what the other says."""
 
@@ -37,31 +44,31 @@ class Conflict:
     why: str = ""
 
 
-def contradicted(new: Statement, old: Statement) -> Conflict | None:
+def find_contradiction(new: Statement, old: Statement) -> StatementConflict | None:
     """Why ``new`` cannot hold together with ``old``; None when it may."""
-    return next(conflicts(new, [old]))
+    return next(find_contradictions(new, [old]))
 
 
-def conflicts(new: Statement, others: Iterable[Statement]) -> Iterator[Conflict | None]:
+def find_contradictions(new: Statement, others: Iterable[Statement]) -> Iterator[StatementConflict | None]:
     """Why ``new`` cannot hold together with each of the others. It is read once."""
     read = lru_cache(2)(_sentences)
     for old in others:
-        titled = bool(new.title) and _plain(new.title) == _plain(old.title)
-        yield _between_all(read(new, titled), _sentences(old, titled))
+        titled = bool(new.title) and _title_words(new.title) == _title_words(old.title)
+        yield _compare_all(read(new, titled), _sentences(old, titled))
 
 
-def _between_all(news: Sequence[Sentence], olds: Sequence[Sentence]) -> Conflict | None:
+def _compare_all(news: Sequence[Sentence], olds: Sequence[Sentence]) -> StatementConflict | None:
     said = {each.tokens for each in news}
     for old in olds:
         if old.tokens in said:
             continue
         for new in news:
-            if found := _between(new, old):
+            if found := _compare(new, old):
                 return _as_written(found, new, old)
     return None
 
 
-def _as_written(found: Conflict, new: Sentence, old: Sentence) -> Conflict:
+def _as_written(found: StatementConflict, new: Sentence, old: Sentence) -> StatementConflict:
     """With the names as the sentences spell them."""
     ours, theirs = (dict(zip(each.tokens, each.raw, strict=True)) for each in (new, old))
 
@@ -73,56 +80,60 @@ def _as_written(found: Conflict, new: Sentence, old: Sentence) -> Conflict:
         return replace(found, subject=subject, why=f"{subject}: {found.why}")
     was, now = spelled(found.old, theirs), spelled(found.new, ours)
     said = f"it says {was}, this {now}"
-    return Conflict(subject, was, now, f"{subject}: {said}" if subject else said)
+    return StatementConflict(subject, was, now, f"{subject}: {said}" if subject else said)
 
 
 def _sentences(statement: Statement, titled: bool) -> list[Sentence]:  # noqa: FBT001  a key of the cache
     if titled:  # what the title names is the subject of a content that is only a value
-        found = sentences(statement.content)
-        return sentences(f"{statement.title}: {statement.content}")[:1] + found
-    return sentences(f"{statement.title}\n{statement.content}")
+        found = split_sentences(statement.content)
+        return split_sentences(f"{statement.title}: {statement.content}")[:1] + found
+    return split_sentences(f"{statement.title}\n{statement.content}")
 
 
-def _plain(title: str) -> frozenset[str]:
+def _title_words(title: str) -> frozenset[str]:
     return frozenset(stem(word) for word in re.findall(r"\w+", title.casefold()) if word not in STOP)
 
 
-def _between(new: Sentence, old: Sentence) -> Conflict | None:
+def _compare(new: Sentence, old: Sentence) -> StatementConflict | None:
     shared = new.about & old.about
     if not shared or new.under != old.under:
         return None
-    if gone := _replaced(new, old) or _replaced(old, new):
+    if gone := _find_replacement(new, old) or _find_replacement(old, new):
         return gone
     if new.denies != old.denies:
-        return _denied(new, old, shared)
+        return _compare_denials(new, old, shared)
     if new.is_event or old.is_event or new.is_exclaimed or old.is_exclaimed:
         return None
     if assertions.is_one_of_many(new.tokens) or assertions.is_one_of_many(old.tokens):
         return None
-    return _differs(new, old) or _claimed(new, old)
+    return _compare_frames(new, old) or _compare_assertions(new, old)
 
 
-def _claimed(new: Sentence, old: Sentence) -> Conflict | None:
-    found = assertions.opposing(new, old)
-    return Conflict(*found) if found else None
+def _compare_assertions(new: Sentence, old: Sentence) -> StatementConflict | None:
+    found = assertions.find_opposed_values(new, old)
+    return StatementConflict(*found) if found else None
 
 
-def _denied(new: Sentence, old: Sentence, shared: Collection[str]) -> Conflict | None:
+def _compare_denials(new: Sentence, old: Sentence, shared: Collection[str]) -> StatementConflict | None:
     """One says of the same what the other denies. A word that only the one has is a detail; words that both have
     alone make another subject of it."""
     if len(shared) < 2 or not (new.about <= old.about or old.about <= new.about):
         return None
     if len(shared) / len(new.about | old.about) < 0.5:
         return None
-    times = [[token for token in each.tokens if is_time(token)] for each in (new, old)]
+    times = [[token for token in each.tokens if is_figure_or_time(token)] for each in (new, old)]
     if times[0] and times[1] and set(times[0]) != set(times[1]):
         return None
     small = new if new.about <= old.about else old
-    subject = assertions.topic([token for token in small.tokens if token not in DENYING and stem(token) not in OPPOSED])
+    subject = assertions.summarize_topic(
+        [token for token in small.tokens if token not in DENYING and stem(token) not in OPPOSED]
+    )
     said = [[token for token in each.tokens if stem(token) in OPPOSED] for each in (old, new)]
     if len(said[0]) == len(said[1]) == 1 and said[0] != said[1]:
-        return Conflict(subject, said[0][0], said[1][0])
-    return Conflict(subject, None, None, "it denies what this says" if old.denies else "it says what this denies")
+        return StatementConflict(subject, said[0][0], said[1][0])
+    return StatementConflict(
+        subject, None, None, "it denies what this says" if old.denies else "it says what this denies"
+    )
 
 
 _INSTEAD = frozenset({"instead of", "rather than", "in place of"})
@@ -131,18 +142,18 @@ _LEAVING = _words("replaced replace replaces dropped drop abandoned retired remo
 _MOVING = _words("moved migrated switched changed switch migrate move moving migrating switching")
 
 
-def _replaced(one: Sentence, other: Sentence) -> Conflict | None:
+def _find_replacement(one: Sentence, other: Sentence) -> StatementConflict | None:
     """``one`` says that something else takes the place of what ``other`` uses."""
-    gone = _given_up(one)
-    if gone is None or other.denies or _given_up(other) == gone:
+    gone = _find_abandoned(one)
+    if gone is None or other.denies or _find_abandoned(other) == gone:
         return None
     at = next((at for at, token in enumerate(other.tokens) if stem(token) == stem(gone)), None)
     if at is None or at == 0 or not _USING & set(other.tokens[max(0, at - 2) : at]):
         return None
-    return Conflict(gone, None, None, "one goes by it, the other has given it up")
+    return StatementConflict(gone, None, None, "one goes by it, the other has given it up")
 
 
-def _given_up(sentence: Sentence) -> str | None:
+def _find_abandoned(sentence: Sentence) -> str | None:
     """What a sentence says is not used any more."""
     tokens = sentence.tokens
     for at in range(len(tokens) - 1):
@@ -211,28 +222,30 @@ def _frame(sentence: Sentence) -> _Frame | None:
     return _Frame(tokens, frozenset(some), frozenset(names), verb)
 
 
-def _differs(new: Sentence, old: Sentence) -> Conflict | None:
+def _compare_frames(new: Sentence, old: Sentence) -> StatementConflict | None:
     """The same frame with another value in one place, or with other figures in several."""
     ours, theirs = _frame(new), _frame(old)
     if ours is None or theirs is None:
         return None
-    spots = _spots(ours, theirs)
-    spot = next((spot for spot in spots if not value_comparison.agree(spot.ours.split(), spot.theirs.split())), None)
+    spots = _find_differences(ours, theirs)
+    spot = next(
+        (spot for spot in spots if not value_comparison.are_compatible(spot.ours.split(), spot.theirs.split())), None
+    )
     if spot is None or any(spot.is_of_subject or spot.is_one_sided for spot in spots):
         return None
     if all(spot.is_figure for spot in spots) or (len(spots) == 1 and spot.is_choice):
         around = ours.tokens[: spots[0].start] + ours.tokens[spots[-1].end :]
-        return Conflict(assertions.topic(around), spot.theirs, spot.ours)
+        return StatementConflict(assertions.summarize_topic(around), spot.theirs, spot.ours)
     return None
 
 
-def _spots(ours: _Frame, theirs: _Frame) -> list[_Spot]:
+def _find_differences(ours: _Frame, theirs: _Frame) -> list[_FrameDifference]:
     """Where two frames differ; none where they differ too much to be about one thing."""
     longest = max(len(set(ours.tokens)), len(set(theirs.tokens)))
     if 2 * len(set(ours.tokens) & set(theirs.tokens)) < longest:
         return []
     codes = SequenceMatcher(None, ours.tokens, theirs.tokens, autojunk=False).get_opcodes()
-    spots = [_Spot(ours, theirs, code[1], code[2], code[3], code[4]) for code in codes if code[0] != "equal"]
+    spots = [_FrameDifference(ours, theirs, code[1], code[2], code[3], code[4]) for code in codes if code[0] != "equal"]
     same = len(ours.tokens) - sum(spot.end - spot.start for spot in spots)
     if len(spots) > 3 or same < 2 or same < 0.5 * max(len(ours.tokens), len(theirs.tokens)):
         return []
@@ -240,7 +253,7 @@ def _spots(ours: _Frame, theirs: _Frame) -> list[_Spot]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Spot:
+class _FrameDifference:
     """Where two frames differ: ``start`` to ``end`` of the one, ``there`` to ``until`` of the other."""
 
     one: _Frame
@@ -272,7 +285,7 @@ class _Spot:
     def is_figure(self) -> bool:
         """Whether a figure stands against a figure, and little else."""
         sides = (self.one.tokens[self.start : self.end], self.other.tokens[self.there : self.until])
-        return all(any(is_time(token) for token in side) and len(side) <= 3 for side in sides)
+        return all(any(is_figure_or_time(token) for token in side) and len(side) <= 3 for side in sides)
 
     @property
     def is_choice(self) -> bool:
@@ -293,6 +306,6 @@ class _Spot:
         if binder not in _BINDING or assertions.is_state(self.ours.split()) or assertions.is_state(self.theirs.split()):
             return False
         named = self.start in self.one.names and self.there in self.other.names
-        named = named and (binder not in (":", "=") or assertions.is_key(self.one.tokens[: self.start - 1]))
+        named = named and (binder not in (":", "=") or assertions.is_setting_key(self.one.tokens[: self.start - 1]))
         subject = self.one.tokens[: self.one.verb + 2]  # what reads as the verb may be a noun: "the default branch"
         return named or any(token in assertions.SLOTS or stem(token) in assertions.SLOTS for token in subject)

@@ -201,12 +201,12 @@ def _is_past(token: str) -> bool:
     return token in PAST or (token.endswith("ed") and stem(token) not in OPPOSED)
 
 
-def sentences(text: str) -> list[Sentence]:
+def split_sentences(text: str) -> list[Sentence]:
     """The first sentences of a text, without empty ones."""
-    return list(islice(_read(text), SENTENCES))
+    return list(islice(_parse_sentences(text), SENTENCES))
 
 
-def _read(text: str) -> Iterator[Sentence]:
+def _parse_sentences(text: str) -> Iterator[Sentence]:
     under: frozenset[str] = frozenset()
     for part in _END.split(_CODE.sub("\n", text[: SENTENCES * 400])):
         if part.count("|") >= 2:  # a row of a table is like every other one
@@ -214,16 +214,21 @@ def _read(text: str) -> Iterator[Sentence]:
         if part.startswith("#") or part.rstrip().endswith(":"):
             under = _SCOPES & set(_TOKEN.findall(part.casefold()))
             continue
-        told = _plain(part.replace("’", "'"))
-        whole = _sentence(told, under)
+        told = _strip_asides(part.replace("’", "'"))
+        whole = _parse_sentence(told, under)
         if whole is None:
             continue
         yield whole
-        if whole.denies and ", " in told and (first := _sentence(told.partition(", ")[0], under)) and first.denies:
+        if (
+            whole.denies
+            and ", " in told
+            and (first := _parse_sentence(told.partition(", ")[0], under))
+            and first.denies
+        ):
             yield first  # "no longer X, we moved to Y" is about X
 
 
-def _plain(part: str) -> str:
+def _strip_asides(part: str) -> str:
     """A sentence without what announces it, asides, and what was."""
     told = _IDLE.sub(" ", part)
     if "(" in told:
@@ -233,7 +238,7 @@ def _plain(part: str) -> str:
     return _NOW.sub(r"\1 is ", told) if _RECENT.search(told) else told
 
 
-def _sentence(part: str, under: frozenset[str]) -> Sentence | None:
+def _parse_sentence(part: str, under: frozenset[str]) -> Sentence | None:
     raw = _TOKEN.findall(part)[:WORDS]
     while raw and raw[0] in (":", "="):
         raw = raw[1:]
@@ -242,13 +247,13 @@ def _sentence(part: str, under: frozenset[str]) -> Sentence | None:
         return None
     colon = next((at for at, token in enumerate(tokens[:9]) if token in (":", "=")), None)
     verb = colon or next((at for at, token in enumerate(tokens) if token in _VERBS and at > 0), None)
-    roles = [_role(token) for token in tokens]
+    roles = [_word_role(token) for token in tokens]
     about = frozenset(role.meant for role in roles if role.meant)
     denies = sum(role.denies for role in roles) % 2 == 1
     return Sentence(tokens, tuple(raw), verb, about, denies, part, under)
 
 
-class _Role(NamedTuple):
+class _WordRole(NamedTuple):
     """What a word does: the stem it stands for, if it carries a subject, and how often it denies."""
 
     meant: str
@@ -256,13 +261,13 @@ class _Role(NamedTuple):
 
 
 @lru_cache(8192)
-def _role(token: str) -> _Role:
+def _word_role(token: str) -> _WordRole:
     meant, opposite = OPPOSED.get(stem(token), (stem(token), False))
     against = token in DENYING or token in _AGAINST
-    idle = against or token in STOP or meant in STOP or is_time(token)
-    return _Role("" if idle else meant, opposite + against)
+    idle = against or token in STOP or meant in STOP or is_figure_or_time(token)
+    return _WordRole("" if idle else meant, opposite + against)
 
 
-def is_time(token: str) -> bool:
+def is_figure_or_time(token: str) -> bool:
     """Whether a token is a value: a figure, a day, a rhythm."""
     return is_value(token) or token in TIMES

@@ -21,7 +21,7 @@ _ENDING = re.compile(r"(?<=[a-z]{3})(?:ed|ing)$")
 _TWICE = re.compile(r"([bdgklmnprt])\1$")
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The words of a text in order, folded; values stay whole."""
     return [word.replace("’", "'") for word in _WORD.findall(text.casefold())]
 
@@ -43,7 +43,7 @@ def is_value(word: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class StatementWords:
     """The words of a text: how often each, which of them are values, and how often it denies."""
 
     words: Counter[str]
@@ -51,23 +51,23 @@ class Wording:
     denials: int
 
 
-def wording(text: str) -> Wording:
+def count_words(text: str) -> StatementWords:
     """A text by its words."""
-    found = words(text)
-    return Wording(
+    found = split_words(text)
+    return StatementWords(
         Counter(stem(word) for word in found),
         frozenset(word for word in found if is_value(word)),
         sum(word in DENYING for word in found),
     )
 
 
-SAME = 0.85
+MIN_SHARED_WORDS = 0.85
 """Share of words that two texts have in common when one adds nothing to the other."""
 
 
-def says_the_same(one: Wording, other: Wording) -> bool:
+def says_the_same(one: StatementWords, other: StatementWords) -> bool:
     """Whether two texts have nearly the same words and exactly the same values, and deny as often."""
     if one.values != other.values or one.denials != other.denials:
         return False
     together = (one.words | other.words).total()
-    return together > 0 and (one.words & other.words).total() / together >= SAME
+    return together > 0 and (one.words & other.words).total() / together >= MIN_SHARED_WORDS

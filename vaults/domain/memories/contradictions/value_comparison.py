@@ -92,21 +92,21 @@ _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
 _TIME = re.compile(r"(\d{1,2})(?::(\d{2}))?(am|pm)?")
 
 
-def read(tokens: Sequence[str]) -> tuple[_Item, ...]:
+def parse_value(tokens: Sequence[str]) -> tuple[_Item, ...]:
     """The items of a value: dates, times of day, amounts, and stems of the other words."""
     items: list[_Item] = []
     at = 0
     while at < len(tokens):
-        item, width = _item(tokens, at)
+        item, width = _parse_item(tokens, at)
         if item is not None:
             items.append(item)
         at += width
     return tuple(items)
 
 
-def _item(tokens: Sequence[str], at: int) -> tuple[_Item | None, int]:
+def _parse_item(tokens: Sequence[str], at: int) -> tuple[_Item | None, int]:
     """The item that begins at a token, and how many tokens it takes."""
-    if found := _date(tokens, at) or _time(tokens, at) or _amount(tokens, at):
+    if found := _parse_date(tokens, at) or _parse_time(tokens, at) or _parse_amount(tokens, at):
         return found
     token = tokens[at]
     if token in IDLE and len(tokens) > 1:  # alone it is the value: "on"
@@ -116,16 +116,16 @@ def _item(tokens: Sequence[str], at: int) -> tuple[_Item | None, int]:
     return re.sub(r"^v(?=\d)", "", stem(token)), 1
 
 
-def _after(tokens: Sequence[str], at: int) -> str:
+def _next_token(tokens: Sequence[str], at: int) -> str:
     return tokens[at + 1] if at + 1 < len(tokens) else ""
 
 
-def _time(tokens: Sequence[str], at: int) -> tuple[_Item, int] | None:
+def _parse_time(tokens: Sequence[str], at: int) -> tuple[_Item, int] | None:
     """3 pm, 15:00, 15 Uhr."""
     match = _TIME.fullmatch(tokens[at])
     if match is None:
         return None
-    hour, minute, half, after = int(match[1]), int(match[2] or 0), match[3], _after(tokens, at)
+    hour, minute, half, after = int(match[1]), int(match[2] or 0), match[3], _next_token(tokens, at)
     if half is None and after in ("am", "pm", "uhr"):
         half, width = after, 2
     else:
@@ -135,18 +135,18 @@ def _time(tokens: Sequence[str], at: int) -> tuple[_Item, int] | None:
     return f"{hour % 12 + 12 * (half == 'pm') if half in ('am', 'pm') else hour}:{minute:02}", width
 
 
-def _amount(tokens: Sequence[str], at: int) -> tuple[_Item, int] | None:
-    match = _AMOUNT.fullmatch(_number(tokens[at]))
+def _parse_amount(tokens: Sequence[str], at: int) -> tuple[_Item, int] | None:
+    match = _AMOUNT.fullmatch(_normalize_number(tokens[at]))
     if match is None:
         return None
-    unit = match[2] or _after(tokens, at)
+    unit = match[2] or _next_token(tokens, at)
     if unit in _UNITS:
         kind, amount = _UNITS[unit]
         return _Amount(kind, float(match[1]), amount), 1 if match[2] else 2
     return None if match[2] else (_Amount("", float(match[1]), 1.0), 1)
 
 
-def _number(token: str) -> str:
+def _normalize_number(token: str) -> str:
     """A number in one spelling: no separators of thousands, a point before decimals."""
     token = _NUMBERS.get(token, token)
     if re.fullmatch(r"\d{1,3}(?:,\d{3})+|\d{1,3}(?:\.\d{3}){2,}", token):
@@ -154,7 +154,7 @@ def _number(token: str) -> str:
     return re.sub(r"^(\d+),(\d+)", r"\1.\2", token)
 
 
-def _date(tokens: Sequence[str], at: int) -> tuple[_Item, int] | None:
+def _parse_date(tokens: Sequence[str], at: int) -> tuple[_Item, int] | None:
     token = tokens[at]
     if match := _ISO.fullmatch(token):
         return f"{int(match[1])}/{int(match[2])}/{int(match[3])}", 1
@@ -169,14 +169,14 @@ def _date(tokens: Sequence[str], at: int) -> tuple[_Item, int] | None:
     return f"{year}/{month}/{day}", 2 + bool(year)
 
 
-def agree(one: Sequence[str], other: Sequence[str]) -> bool:
+def are_compatible(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether two values can both hold: they are the same, or one only says it more exactly."""
-    ours, theirs = read(one), read(other)
+    ours, theirs = parse_value(one), parse_value(other)
     small, large = sorted((ours, theirs), key=len)
-    return all(any(_alike(item, each) for each in large) for item in small)
+    return all(any(_are_alike(item, each) for each in large) for item in small)
 
 
-def _alike(one: _Item, other: _Item) -> bool:
+def _are_alike(one: _Item, other: _Item) -> bool:
     if isinstance(one, _Amount) and isinstance(other, _Amount) and (one.kind or other.kind):
         return one.is_like(other)
     ours, theirs = (f"{each.number:g}" if isinstance(each, _Amount) else each for each in (one, other))

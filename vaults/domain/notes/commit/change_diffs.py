@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from vaults.domain.notes.commit.journal import FileChange
-from vaults.history.diffs import unified
+from vaults.history.diffs import unified_diff
 
-LINES = 400
+MAX_LINES = 400
 """Lines shown of one change."""
 
 
-def shown(files: Iterable[FileChange], limit_lines: int = LINES) -> str:
+def diff_files(files: Iterable[FileChange], limit_lines: int = MAX_LINES) -> str:
     """A unified diff of every file, with a line for one that moves. Beyond so many lines it says how many files are
     left out. Blocking for long notes."""
     parts: list[str] = []
@@ -20,7 +20,7 @@ def shown(files: Iterable[FileChange], limit_lines: int = LINES) -> str:
         if left <= 0:
             out += 1
             continue
-        part = difference(each, left)
+        part = diff_file(each, left)
         parts.append(part)
         left -= part.count("\n")
     if out:
@@ -28,11 +28,11 @@ def shown(files: Iterable[FileChange], limit_lines: int = LINES) -> str:
     return "".join(parts)
 
 
-def difference(each: FileChange, limit_lines: int = LINES) -> str:
+def diff_file(each: FileChange, limit_lines: int = MAX_LINES) -> str:
     """The diff of one file."""
     moved = f"rename from {each.path}\nrename to {each.to}\n" if each.to else ""
-    return moved + unified(_text(each.before), _text(each.after), each.target, limit_lines=limit_lines)
+    return moved + unified_diff(_to_text(each.before), _to_text(each.after), each.target, limit_lines=limit_lines)
 
 
-def _text(data: bytes | None) -> str:
+def _to_text(data: bytes | None) -> str:
     return (data or b"").decode("utf-8", "replace")

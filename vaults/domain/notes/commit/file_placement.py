@@ -8,39 +8,39 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from vaults.domain.notes.commit.journal import FileChange
-from vaults.domain.notes.index.extraction import digest
+from vaults.domain.notes.index.extraction import compute_digest
 from vaults.errors import AlreadyExists, Conflict, Internal, NotFound, StrongroomError
-from vaults.files.paths import joined, parent
-from vaults.files.tree import Prepared, Stamp, Tree
+from vaults.files.paths import join_path, parent_folder
+from vaults.files.tree import FileStamp, PreparedChange, Tree
 from vaults.files.writes.temporary_files import outgoing_name
 
-CHUNK = 64
+CHUNK_FILES = 64
 """Files prepared at a time: each holds a descriptor until it is published."""
 
 
 @dataclass(slots=True)
-class Placed:
+class PlacedFiles:
     """Files that are in place: each with the version that stands there now (of a removed one, that which stood).
     ``since``: the last moment, in nanoseconds, before each was, by path."""
 
     tree: Tree
-    done: list[tuple[FileChange, Stamp]] = field(default_factory=list)
+    done: list[tuple[FileChange, FileStamp]] = field(default_factory=list)
     since: dict[str, int] = field(default_factory=dict)
     folders: set[str] = field(default_factory=set)
 
-    def all(self, files: Sequence[FileChange], first: Sequence[Prepared]) -> None:
+    def all(self, files: Sequence[FileChange], first: Sequence[PreparedChange]) -> None:
         """Put all in place; ``first`` are prepared already. When one cannot be, those before it are taken back.
         Raises what stopped it."""
         try:
-            for start in range(0, len(files), CHUNK):
-                some = files[start : start + CHUNK]
-                self._publish(some, first if start == 0 else prepared(self.tree, some))
+            for start in range(0, len(files), CHUNK_FILES):
+                some = files[start : start + CHUNK_FILES]
+                self._publish(some, first if start == 0 else prepare_changes(self.tree, some))
             self.tree.sync(self.folders)
         except BaseException:
             self.take_back()
             raise
 
-    def _publish(self, files: Sequence[FileChange], steps: Sequence[Prepared]) -> None:
+    def _publish(self, files: Sequence[FileChange], steps: Sequence[PreparedChange]) -> None:
         try:
             for each, step in zip(files, steps, strict=True):
                 self.folders.update(step.folders)
@@ -64,7 +64,7 @@ class Placed:
         for each, stamp in self.done:
             if each.after is None:
                 with suppress(StrongroomError):  # a sweep clears it away
-                    self.tree.forget(_hidden(each, stamp), each.path, stamp)
+                    self.tree.forget(_hidden_path(each, stamp), each.path, stamp)
 
     def take_back(self) -> None:
         """Undo what was put in place, newest first. A file that another program has changed since stays as that
@@ -82,12 +82,12 @@ def _first_step(each: FileChange) -> FileChange:
     return each if each.to is None else replace(each, after=each.before)
 
 
-def prepared(tree: Tree, files: Sequence[FileChange]) -> list[Prepared]:
+def prepare_changes(tree: Tree, files: Sequence[FileChange]) -> list[PreparedChange]:
     """Write and sync everything under hidden names. Raises what stops one; then nothing is left of the others."""
-    found: list[Prepared] = []
+    found: list[PreparedChange] = []
     try:
         for each in files:
-            found.append(_prepared(tree, each))
+            found.append(_prepare_change(tree, each))
     except BaseException:
         for step in found:
             step.discard()
@@ -95,32 +95,32 @@ def prepared(tree: Tree, files: Sequence[FileChange]) -> list[Prepared]:
     return found
 
 
-def _prepared(tree: Tree, each: FileChange) -> Prepared:
+def _prepare_change(tree: Tree, each: FileChange) -> PreparedChange:
     if each.to is not None:
         return tree.prepare_move(each.path, each.to, _stamp(each))
     if each.before is None and each.after is not None:
         return tree.prepare_create(each.path, each.after)
     if each.after is None:  # out of sight first: to make it anew, if need be, would take space that a full disk has not
-        return tree.prepare_move(each.path, _hidden(each, _stamp(each)), _stamp(each))
+        return tree.prepare_move(each.path, _hidden_path(each, _stamp(each)), _stamp(each))
     return tree.prepare(each.path, each.after, _stamp(each))
 
 
-def _hidden(each: FileChange, stamp: Stamp) -> str:
+def _hidden_path(each: FileChange, stamp: FileStamp) -> str:
     """Where a file that is removed is until the change is done."""
-    return joined(parent(each.path), outgoing_name(stamp, digest(each.path.encode())))
+    return join_path(parent_folder(each.path), outgoing_name(stamp, compute_digest(each.path.encode())))
 
 
-def _stamp(each: FileChange) -> Stamp:
+def _stamp(each: FileChange) -> FileStamp:
     if each.stamp is None:
         raise Internal("a change of a note that was not read")
     return each.stamp
 
 
-def _take_back(tree: Tree, each: FileChange, stamp: Stamp) -> None:
+def _take_back(tree: Tree, each: FileChange, stamp: FileStamp) -> None:
     if each.before is None:
         tree.remove(each.path, stamp)
     elif each.after is None:
-        tree.move(_hidden(each, stamp), each.path, stamp)
+        tree.move(_hidden_path(each, stamp), each.path, stamp)
     else:
         if each.after != each.before:
             stamp = tree.replace(each.target, each.before, stamp)

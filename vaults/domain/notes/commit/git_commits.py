@@ -14,13 +14,13 @@ from vaults.context import run_in
 from vaults.db.lease import Lease
 from vaults.db.sql import Reader, Writer
 from vaults.domain.notes.commit import journal
-from vaults.domain.notes.commit.journal import Record
+from vaults.domain.notes.commit.journal import ChangeRecord
 from vaults.errors import InvalidArgument
 from vaults.history import locations
 from vaults.history.errors import HistoryUnavailable
 from vaults.history.git import GitHistory, open_history
-from vaults.history.trees import keepable
-from vaults.vault import Chore, Vault
+from vaults.history.trees import is_keepable
+from vaults.vault import BackgroundJob, Vault
 
 BATCH_S = 60.0
 """Seconds in which changes by one author become one commit, where ``batch`` is set."""
@@ -35,38 +35,38 @@ LOCK = ".keeping"
 LOCK_WAIT_S, LOCK_POLL_S = 5.0, 0.01
 
 
-async def keep(vault: Vault) -> None:
+async def commit_pending(vault: Vault) -> None:
     """A chore: commit what is owed, oldest first. A batch that is still open is looked at again when it is full."""
-    await _keep(vault, now=datetime.now(UTC))
+    await _commit_pages(vault, now=datetime.now(UTC))
 
 
-KEEP = Chore(journal.owes_git, keep)
+COMMIT_PENDING = BackgroundJob(journal.has_uncommitted, commit_pending)
 
 
-async def flush(vault: Vault) -> None:
+async def commit_all_pending(vault: Vault) -> None:
     """Commit what is owed, open batches too; the vault closes. A long debt is left to the next time."""
-    await _keep(vault, now=None, pages=1)
+    await _commit_pages(vault, now=None, pages=1)
 
 
-async def kept(vault: Vault, seq: int) -> str | None:
+async def ensure_committed(vault: Vault, seq: int) -> str | None:
     """The commit that holds a change, made now with all that are owed before it. None where the vault keeps no Git
     history, or it cannot be written now: ``vault.notes.history_state`` says which."""
-    await _keep(vault, now=None)
-    return await vault.db.read(lambda tx: journal.commit_of(tx, seq)) or None
+    await _commit_pages(vault, now=None)
+    return await vault.db.read(lambda tx: journal.find_commit(tx, seq)) or None
 
 
-async def readable(vault: Vault) -> GitHistory | None:
+async def open_for_reading(vault: Vault) -> GitHistory | None:
     """The history to read from; None where there is none and none is to be made. The caller holds
     ``vault.notes.history_turn``. Raises ``HistoryUnavailable``."""
-    found = vault.notes.history is not None or await run_in(vault.shared.pool, _is_there, vault)
-    return await _opened(vault) if found else None
+    found = vault.notes.history is not None or await run_in(vault.shared.pool, _repository_exists, vault)
+    return await _open_history(vault) if found else None
 
 
-def _is_there(vault: Vault) -> bool:
-    return locations.has_own(vault.folder) or locations.surrounding(vault.notes.root) is not None
+def _repository_exists(vault: Vault) -> bool:
+    return locations.has_own(vault.folder) or locations.find_surrounding(vault.notes.root) is not None
 
 
-async def _opened(vault: Vault) -> GitHistory:
+async def _open_history(vault: Vault) -> GitHistory:
     notes = vault.notes
     if notes.history is None:
         notes.history = await run_in(vault.shared.pool, open_history, notes.root, vault.folder, vault.entry.vault_id)
@@ -74,27 +74,27 @@ async def _opened(vault: Vault) -> GitHistory:
     return history
 
 
-async def _keep(vault: Vault, *, now: datetime | None, pages: int | None = None) -> None:
+async def _commit_pages(vault: Vault, *, now: datetime | None, pages: int | None = None) -> None:
     """``now``: when open batches are left open; None: all is committed."""
-    if vault.notes.settings.history == "off" or not await vault.db.read(lambda tx: journal.owed_to_git(tx, 1)):
+    if vault.notes.settings.history == "off" or not await vault.db.read(lambda tx: journal.list_uncommitted(tx, 1)):
         return
     lock = Lease(vault.folder / LOCK)
     async with vault.notes.history_turn:
-        if not await _acquired(lock):
-            vault.nudge_in(RETRY_S)
+        if not await _acquire_lock(lock):
+            vault.schedule_background_work(RETRY_S)
             return
         try:
-            while (pages is None or pages > 0) and await _page(vault, now):
+            while (pages is None or pages > 0) and await _commit_page(vault, now):
                 pages = pages - 1 if pages is not None else None
             vault.notes.history_problem = None
         except HistoryUnavailable as failure:
             vault.notes.history, vault.notes.history_problem = None, failure.reason
-            vault.nudge_in(RETRY_S)
+            vault.schedule_background_work(RETRY_S)
         finally:
             lock.release()
 
 
-async def _acquired(lock: Lease) -> bool:
+async def _acquire_lock(lock: Lease) -> bool:
     for _ in range(int(LOCK_WAIT_S / LOCK_POLL_S)):
         if lock.try_acquire():
             return True
@@ -102,76 +102,76 @@ async def _acquired(lock: Lease) -> bool:
     return False
 
 
-async def _page(vault: Vault, now: datetime | None) -> bool:
+async def _commit_page(vault: Vault, now: datetime | None) -> bool:
     """Commit some of what is owed; whether there is more to do at once."""
-    owed = await vault.db.read(lambda tx: journal.owed_to_git(tx, PAGE))
+    owed = await vault.db.read(lambda tx: journal.list_uncommitted(tx, PAGE))
     mode = vault.notes.settings.history
-    batches = batched(owed, mode)
+    batches = group_batches(owed, mode)
     wait = _open_for(batches[-1], now) if batches and mode == "batch" and len(owed) < PAGE else 0.0
     if wait:
         batches.pop()
-        vault.nudge_in(wait)
+        vault.schedule_background_work(wait)
     for batch in batches:
-        await _commit(vault, batch)
+        await _commit_batch(vault, batch)
     return len(owed) == PAGE
 
 
-def batched(owed: Sequence[Record], mode: str) -> list[list[Record]]:
+def group_batches(owed: Sequence[ChangeRecord], mode: str) -> list[list[ChangeRecord]]:
     """Changes as they are committed together: each for itself, or consecutive ones of one author within a minute of
     the first. Pure."""
-    found: list[list[Record]] = []
+    found: list[list[ChangeRecord]] = []
     for each in owed:
         last = found[-1] if found else None
         joins = mode == "batch" and last is not None and last[0].author == each.author
-        if joins and last is not None and abs((_at(each) - _at(last[0])).total_seconds()) < BATCH_S:
+        if joins and last is not None and abs((_time_of(each) - _time_of(last[0])).total_seconds()) < BATCH_S:
             last.append(each)
         else:
             found.append([each])
     return found
 
 
-def _open_for(batch: Sequence[Record], now: datetime | None) -> float:
+def _open_for(batch: Sequence[ChangeRecord], now: datetime | None) -> float:
     """Seconds until nothing may be added to a batch any more. A clock that was set back closes it."""
-    age = (now - _at(batch[0])).total_seconds() if now is not None else BATCH_S
+    age = (now - _time_of(batch[0])).total_seconds() if now is not None else BATCH_S
     return max(0.0, BATCH_S - age) if age >= 0 else 0.0
 
 
-async def _commit(vault: Vault, batch: Sequence[Record]) -> None:
-    files = await vault.db.read(lambda tx: _contents(tx, batch))
-    commit = await _committed(vault, batch, files) if files else None
-    await vault.db.write(lambda tx: _settle(tx, batch, commit))
+async def _commit_batch(vault: Vault, batch: Sequence[ChangeRecord]) -> None:
+    files = await vault.db.read(lambda tx: _read_contents(tx, batch))
+    commit = await _write_commit(vault, batch, files) if files else None
+    await vault.db.write(lambda tx: _record_commit(tx, batch, commit))
 
 
-async def _committed(vault: Vault, batch: Sequence[Record], files: Mapping[str, bytes | None]) -> str | None:
-    history, when = await _opened(vault), int(_at(batch[-1]).timestamp())
+async def _write_commit(vault: Vault, batch: Sequence[ChangeRecord], files: Mapping[str, bytes | None]) -> str | None:
+    history, when = await _open_history(vault), int(_time_of(batch[-1]).timestamp())
     try:
-        return await run_in(vault.shared.pool, history.commit, files, message(batch), batch[0].author, when)
+        return await run_in(vault.shared.pool, history.commit, files, format_message(batch), batch[0].author, when)
     except InvalidArgument:
         return None  # a name is a note in one change and a folder in the next: git has no such tree
 
 
-def _settle(tx: Writer, batch: Sequence[Record], commit: str | None) -> None:
+def _record_commit(tx: Writer, batch: Sequence[ChangeRecord], commit: str | None) -> None:
     if commit is not None:
-        journal.committed(tx, [each.seq for each in batch], commit)
+        journal.mark_committed(tx, [each.seq for each in batch], commit)
         return
     for each in batch:
-        journal.excuse(tx, each.seq)
+        journal.waive_commit(tx, each.seq)
 
 
-def _contents(tx: Reader, batch: Sequence[Record]) -> dict[str, bytes | None]:
+def _read_contents(tx: Reader, batch: Sequence[ChangeRecord]) -> dict[str, bytes | None]:
     """What some changes, one after another, leave; None: gone. A version that is not kept any more is left out: a later
     one of the same note brings it."""
     files: dict[str, bytes | None] = {}
     for each in (each for record in batch for each in record.files):
-        if each.to is not None and keepable(each.path):
+        if each.to is not None and is_keepable(each.path):
             files[each.path] = None
-        data = journal.version(tx, each.after)
-        if keepable(each.target) and (data is not None or each.after is None):
+        data = journal.read_version(tx, each.after)
+        if is_keepable(each.target) and (data is not None or each.after is None):
             files[each.target] = data
     return files
 
 
-def message(batch: Sequence[Record]) -> str:
+def format_message(batch: Sequence[ChangeRecord]) -> str:
     """What a commit says: the tool and what it did, and what leads back to the journal. Pure."""
     tools = list(dict.fromkeys(each.tool for each in batch))
     first = batch[0].summary if len(batch) == 1 else f"{len(batch)} changes"
@@ -183,5 +183,5 @@ def message(batch: Sequence[Record]) -> str:
     return "\n".join([*lines, *(f"Change: {each.id}" for each in batch)])
 
 
-def _at(record: Record) -> datetime:
+def _time_of(record: ChangeRecord) -> datetime:
     return datetime.fromisoformat(record.at)

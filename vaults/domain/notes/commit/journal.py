@@ -16,8 +16,8 @@ from vaults import clock
 from vaults.db.sql import Reader, Row, Writer
 from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.commit import version_store
-from vaults.domain.notes.commit.version_store import Packed
-from vaults.files.tree import Stamp
+from vaults.domain.notes.commit.version_store import PackedVersion
+from vaults.files.tree import FileStamp
 from vaults.settings import NotesSettings
 
 PRUNE_EVERY = 64
@@ -33,7 +33,7 @@ class FileChange:
     before: bytes | None
     after: bytes | None
     to: str | None = None
-    stamp: Stamp | None = None
+    stamp: FileStamp | None = None
 
     @property
     def target(self) -> str:
@@ -42,7 +42,7 @@ class FileChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class NoteChange:
     """What a tool does to files, as one: all of it happens, or none. ``undoes``: the change it takes back."""
 
     tool: str
@@ -52,7 +52,7 @@ class Change:
     undoes: str | None = None
 
 
-Names = list[tuple[str | None, str | None]]
+VersionNames = list[tuple[str | None, str | None]]
 """For each file of a change the digests of the versions before and after."""
 
 
@@ -72,7 +72,7 @@ class FileRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ChangeRecord:
     """A recorded change. ``git``: the commit that holds it, '' while one is owed."""
 
     seq: int
@@ -88,35 +88,39 @@ class Record:
     files: list[FileRecord]
 
 
-def named(change: Change) -> Names:
+def name_versions(change: NoteChange) -> VersionNames:
     """What the versions of a change are called."""
-    return [(version_store.name_of(each.before), version_store.name_of(each.after)) for each in change.files]
+    return [
+        (version_store.to_version_name(each.before), version_store.to_version_name(each.after)) for each in change.files
+    ]
 
 
-def packed(change: Change, names: Names, held: Mapping[str, int]) -> list[Packed]:
+def pack_versions(change: NoteChange, names: VersionNames, held: Mapping[str, int]) -> list[PackedVersion]:
     """The versions of a change that are not kept yet, ready to be."""
-    return version_store.packed([(each.before, each.after) for each in change.files], names, held)
+    return version_store.pack([(each.before, each.after) for each in change.files], names, held)
 
 
-class Unfinished(Exception):
+class UnfinishedChange(Exception):
     """A change was begun and not ended, and whoever made it is gone. Were its files changed now, it could not be
     carried through any more."""
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
-    """A change that is written down: its number and id, and its versions that are kept, as ``version_store.store``
-    says."""
+class BegunChange:
+    """A change that is written down: its number and id, and its versions that are kept, as
+    ``version_store.store_versions`` says."""
 
     seq: int
     id: str
     kept: Mapping[str, int]
 
 
-def begin(tx: Writer, actor: Actor, change: Change, names: Names, found: list[Packed]) -> Begun:
-    """Write down what is about to be done. Raises ``Unfinished``, ``Forgotten``."""
-    if is_torn(tx):
-        raise Unfinished
+def begin_change(
+    tx: Writer, actor: Actor, change: NoteChange, names: VersionNames, found: list[PackedVersion]
+) -> BegunChange:
+    """Write down what is about to be done. Raises ``UnfinishedChange``, ``Forgotten``."""
+    if has_unfinished(tx):
+        raise UnfinishedChange
     identity = str(uuid7())
     seq = tx.insert(
         "INSERT INTO note_changes (id, at, who, author, tool, session, summary, state, undoes)"
@@ -126,7 +130,7 @@ def begin(tx: Writer, actor: Actor, change: Change, names: Names, found: list[Pa
             change.undoes,
         ),
     )  # fmt: skip
-    kept = version_store.store(tx, found, (name for pair in names for name in pair if name))
+    kept = version_store.store_versions(tx, found, (name for pair in names for name in pair if name))
     tx.many(
         "INSERT INTO note_change_files (change, ordinal, path, to_path, before, after) VALUES (?, ?, ?, ?, ?, ?)",
         [
@@ -134,51 +138,53 @@ def begin(tx: Writer, actor: Actor, change: Change, names: Names, found: list[Pa
             for place, (each, (before, after)) in enumerate(zip(change.files, names, strict=True))
         ],
     )
-    return Begun(seq, identity, kept)
+    return BegunChange(seq, identity, kept)
 
 
-def finish(tx: Writer, seq: int, *, git_owed: bool) -> None:
+def finish_change(tx: Writer, seq: int, *, git_owed: bool) -> None:
     """It is done, as a whole."""
     tx.run("UPDATE note_changes SET state = 'done', git = ? WHERE seq = ?", ("" if git_owed else None, seq))
 
 
-def fail(tx: Writer, seq: int) -> None:
+def fail_change(tx: Writer, seq: int) -> None:
     """Nothing of it is left."""
     tx.run("UPDATE note_changes SET state = 'failed' WHERE seq = ?", (seq,))
 
 
-def is_torn(tx: Reader) -> bool:
+def has_unfinished(tx: Reader) -> bool:
     """Whether a change was begun and not ended: it is being made, or half of it may stand."""
     return tx.one("SELECT 1 FROM note_changes WHERE state = 'pending' LIMIT 1") is not None
 
 
-def pending(tx: Reader) -> list[Record]:
+def list_unfinished(tx: Reader) -> list[ChangeRecord]:
     """Changes that were begun and not ended, oldest first: whoever made them was killed."""
-    return _records(tx, "c.state = 'pending' ORDER BY c.seq", ())
+    return _read_records(tx, "c.state = 'pending' ORDER BY c.seq", ())
 
 
-def owes_git(tx: Reader) -> bool:
+def has_uncommitted(tx: Reader) -> bool:
     """Whether there are changes that no commit holds yet."""
     return tx.one("SELECT 1 FROM note_changes WHERE git = '' AND state = 'done' LIMIT 1") is not None
 
 
-def owed_to_git(tx: Reader, limit: int) -> list[Record]:
+def list_uncommitted(tx: Reader, limit: int) -> list[ChangeRecord]:
     """Changes that no commit holds yet, oldest first."""
-    return _records(tx, "c.git = '' AND c.state = 'done' ORDER BY c.seq LIMIT ?", (limit,))
+    return _read_records(tx, "c.git = '' AND c.state = 'done' ORDER BY c.seq LIMIT ?", (limit,))
 
 
-def committed(tx: Writer, numbers: Iterable[int], commit: str) -> None:
+def mark_committed(tx: Writer, numbers: Iterable[int], commit: str) -> None:
     """A commit holds these changes now."""
     tx.many("UPDATE note_changes SET git = ? WHERE seq = ?", [(commit, seq) for seq in numbers])
 
 
-def find(tx: Reader, ref: str) -> Record | None:
+def find_change(tx: Reader, ref: str) -> ChangeRecord | None:
     """The change with this id."""
-    found = _records(tx, "c.id = ?", (ref,))
+    found = _read_records(tx, "c.id = ?", (ref,))
     return found[0] if found else None
 
 
-def made(tx: Reader, path: str | None, limit: int, before: int | None = None, who: str | None = None) -> list[Record]:
+def list_changes(
+    tx: Reader, path: str | None, limit: int, before: int | None = None, who: str | None = None
+) -> list[ChangeRecord]:
     """Changes that were made, newest first: of a note, or of all; by one principal, or by all."""
     where, params = "c.state = 'done'", []
     if path is not None:
@@ -192,21 +198,21 @@ def made(tx: Reader, path: str | None, limit: int, before: int | None = None, wh
     if who is not None:
         where += " AND c.who = ?"
         params.append(who)
-    return _records(tx, f"{where} ORDER BY c.seq DESC LIMIT ?", (*params, limit))
+    return _read_records(tx, f"{where} ORDER BY c.seq DESC LIMIT ?", (*params, limit))
 
 
-def undone(tx: Reader, identity: str) -> bool:
+def is_undone(tx: Reader, identity: str) -> bool:
     """Whether a change was taken back, and that was not taken back itself."""
     row = tx.one("SELECT id FROM note_changes WHERE undoes = ? AND state = 'done' ORDER BY seq DESC", (identity,))
-    return row is not None and not undone(tx, row[0])
+    return row is not None and not is_undone(tx, row[0])
 
 
-def after(tx: Reader, moment: str) -> int:
+def first_after(tx: Reader, moment: str) -> int:
     """The number from which on changes are younger than a moment."""
     return int(tx.value("SELECT COALESCE(MAX(seq), 0) FROM note_changes WHERE at <= ?", (moment,))) + 1
 
 
-def moved_on(tx: Reader, path: str, seq: int) -> str:
+def follow_moves(tx: Reader, path: str, seq: int) -> str:
     """Where the file that a change left at ``path`` was moved by the changes after it."""
     while row := tx.one(
         "SELECT c.seq, f.to_path FROM note_change_files f JOIN note_changes c ON c.seq = f.change"
@@ -217,18 +223,18 @@ def moved_on(tx: Reader, path: str, seq: int) -> str:
     return path
 
 
-def holding(tx: Reader, commits: Iterable[str]) -> set[str]:
+def find_recorded_commits(tx: Reader, commits: Iterable[str]) -> set[str]:
     """Those of some commits that hold changes recorded here."""
     return {each for each in commits if tx.one("SELECT 1 FROM note_changes WHERE git = ? LIMIT 1", (each,))}
 
 
-def commit_of(tx: Reader, seq: int) -> str | None:
+def find_commit(tx: Reader, seq: int) -> str | None:
     """The commit that holds a change; '' while one is owed, None where none will be."""
     found: str | None = tx.value("SELECT git FROM note_changes WHERE seq = ?", (seq,))
     return found
 
 
-def held_by(tx: Reader, commit: str) -> list[str]:
+def find_changes_in_commit(tx: Reader, commit: str) -> list[str]:
     """Ids of the changes that a commit holds, by the beginning of its id; newest first."""
     rows = tx.all(
         "SELECT id FROM note_changes WHERE substr(git, 1, ?) = ? AND state = 'done' ORDER BY seq DESC",
@@ -237,14 +243,14 @@ def held_by(tx: Reader, commit: str) -> list[str]:
     return [row[0] for row in rows]
 
 
-def excuse(tx: Writer, seq: int) -> None:
+def waive_commit(tx: Writer, seq: int) -> None:
     """No commit will hold this change: its versions are not kept any more, or git takes no such name."""
     tx.run("UPDATE note_changes SET git = NULL WHERE seq = ?", (seq,))
 
 
-def version(tx: Reader, name: str | None) -> bytes | None:
+def read_version(tx: Reader, name: str | None) -> bytes | None:
     """The bytes of a version; None when there is none, or it is no longer kept."""
-    return version_store.version(tx, name)
+    return version_store.read_version(tx, name)
 
 
 def mark_overwritten(tx: Writer, seq: int, path: str) -> None:
@@ -255,7 +261,7 @@ def mark_overwritten(tx: Writer, seq: int, path: str) -> None:
     )
 
 
-def overwritten(tx: Reader, path: str, since: str) -> list[str]:
+def find_overwritten(tx: Reader, path: str, since: str) -> list[str]:
     """Ids of changes to a note, made since then, that a program outside wrote over."""
     rows = tx.all(
         "SELECT c.id FROM note_change_files f JOIN note_changes c ON c.seq = f.change"
@@ -265,7 +271,7 @@ def overwritten(tx: Reader, path: str, since: str) -> list[str]:
     return [row[0] for row in rows]
 
 
-def touched(tx: Reader, first: int, limit: int) -> list[str]:
+def list_touched_paths(tx: Reader, first: int, limit: int) -> list[str]:
     """Where notes are that tools changed from a change on, the last ones first."""
     rows = tx.all(
         "SELECT COALESCE(f.to_path, f.path) FROM note_changes c JOIN note_change_files f ON f.change = c.seq"
@@ -275,7 +281,7 @@ def touched(tx: Reader, first: int, limit: int) -> list[str]:
     return list(dict.fromkeys(row[0] for row in rows))
 
 
-def through(tx: Reader, path: str, numbers: range, limit: int) -> list[tuple[int, FileRecord]]:
+def list_file_changes(tx: Reader, path: str, numbers: range, limit: int) -> list[tuple[int, FileRecord]]:
     """What some changes did to the file at a path, or that they put there or took away; newest first."""
     one = (
         "SELECT f.change, f.path, f.to_path, f.before, f.after, f.overwritten FROM note_change_files f"
@@ -295,7 +301,7 @@ def prune(tx: Writer, settings: NotesSettings) -> None:
     if last % PRUNE_EVERY:
         return
     tx.run("DELETE FROM note_changes WHERE seq <= ? AND state <> 'pending'", (last - settings.versions,))
-    while version_store.size(tx) > settings.versions_mb * 1024 * 1024:
+    while version_store.total_size(tx) > settings.versions_mb * 1024 * 1024:
         cut = tx.value(
             "SELECT MAX(seq) FROM"
             " (SELECT seq FROM note_changes WHERE state <> 'pending' AND seq < ? ORDER BY seq LIMIT ?)",
@@ -304,20 +310,20 @@ def prune(tx: Writer, settings: NotesSettings) -> None:
         if cut is None:
             break
         tx.run("DELETE FROM note_changes WHERE seq <= ? AND state <> 'pending'", (cut,))
-        version_store.sweep(tx)
-    version_store.sweep(tx)
+        version_store.delete_unreferenced(tx)
+    version_store.delete_unreferenced(tx)
 
 
 _RECORD = "c.seq, c.id, c.at, c.author, c.tool, c.session, c.summary, c.state, c.undoes, c.git"
 
 
-def _records(tx: Reader, where: str, params: Sequence[object]) -> list[Record]:
-    return [_record(tx, row) for row in tx.all(f"SELECT {_RECORD} FROM note_changes c WHERE {where}", params)]
+def _read_records(tx: Reader, where: str, params: Sequence[object]) -> list[ChangeRecord]:
+    return [_to_record(tx, row) for row in tx.all(f"SELECT {_RECORD} FROM note_changes c WHERE {where}", params)]
 
 
-def _record(tx: Reader, row: Row) -> Record:
+def _to_record(tx: Reader, row: Row) -> ChangeRecord:
     files = tx.all(
         "SELECT path, to_path, before, after, overwritten FROM note_change_files WHERE change = ? ORDER BY ordinal",
         (row[0],),
     )
-    return Record(*[*row, [FileRecord(*each) for each in files]])
+    return ChangeRecord(*[*row, [FileRecord(*each) for each in files]])

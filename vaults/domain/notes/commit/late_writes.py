@@ -16,13 +16,13 @@ from datetime import UTC, datetime
 from vaults.context import run_in
 from vaults.errors import AlreadyExists, StrongroomError
 from vaults.files.paths import conflict_path
-from vaults.files.writes.late_writes import Late
+from vaults.files.writes.late_writes import LateWrite
 from vaults.vault import Vault
 
 LOOK_S = 0.5
 
 
-def keep(vault: Vault) -> None:
+def watch_late_writes(vault: Vault) -> None:
     """After a change: watch what it took away for a moment."""
     if len(vault.notes.late):
         vault.aside(_watch)
@@ -43,7 +43,7 @@ def _keep_due(vault: Vault) -> None:
     _keep_copies(vault, vault.notes.late.due(time.monotonic()))
 
 
-def _keep_copies(vault: Vault, found: Sequence[Late]) -> None:
+def _keep_copies(vault: Vault, found: Sequence[LateWrite]) -> None:
     now = datetime.now(UTC)
     for late in found:
         try:
@@ -52,7 +52,7 @@ def _keep_copies(vault: Vault, found: Sequence[Late]) -> None:
             vault.notes.late.hold(late)
 
 
-def _keep_copy(vault: Vault, late: Late, now: datetime) -> None:
+def _keep_copy(vault: Vault, late: LateWrite, now: datetime) -> None:
     for attempt in itertools.count():
         with suppress(AlreadyExists):
             vault.notes.tree.create(conflict_path(late.path, now, attempt), late.data)

@@ -16,24 +16,24 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from vaults.context import carried_through, run_in
+from vaults.context import run_in, run_to_completion
 from vaults.db.sql import Writer
 from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.commit import file_placement, journal, late_writes, recovery
-from vaults.domain.notes.commit.file_placement import Placed
-from vaults.domain.notes.commit.journal import Begun, Change, FileChange, Names, Unfinished
-from vaults.domain.notes.commit.version_store import Forgotten, Packed
+from vaults.domain.notes.commit.file_placement import PlacedFiles
+from vaults.domain.notes.commit.journal import BegunChange, FileChange, NoteChange, UnfinishedChange, VersionNames
+from vaults.domain.notes.commit.version_store import PackedVersion, VersionForgotten
 from vaults.domain.notes.index import extraction, note_rows
-from vaults.domain.notes.index.extraction import Intake
-from vaults.domain.notes.index.reconciliation import model_of, outdated
+from vaults.domain.notes.index.extraction import NoteExtract
+from vaults.domain.notes.index.reconciliation import find_model, is_outdated
 from vaults.errors import StrongroomError
-from vaults.files.tree import Content, Stamp, Tree
+from vaults.files.tree import FileContent, FileStamp, Tree
 from vaults.graph.link_feedback import proactive_queue
 from vaults.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
+class CommittedChange:
     """A change that was made. ``etags``: of each file that is there now, by path."""
 
     id: str
@@ -41,15 +41,17 @@ class Committed:
     etags: dict[str, str]
 
 
-Beside = Callable[[Writer, str], None]
+WriteBeside = Callable[[Writer, str], None]
 """What else is written down with a change, whose id it is given."""
 
 
-def nothing(_: Writer, change: str) -> None:
+def write_nothing(_: Writer, change: str) -> None:
     """Nothing else."""
 
 
-async def commit(vault: Vault, actor: Actor, change: Change, beside: Beside = nothing) -> Committed:
+async def commit(
+    vault: Vault, actor: Actor, change: NoteChange, beside: WriteBeside = write_nothing
+) -> CommittedChange:
     """Make a change. The caller holds ``vault.notes.writing()`` since before it read the files. Raises ``Conflict``
     (a file is not what was read), ``AlreadyExists``, ``StorageFull``, ``ReadOnly``: then nothing is changed."""
     if any(len(each.after or b"") > len(each.before or b"") for each in change.files):
@@ -57,17 +59,17 @@ async def commit(vault: Vault, actor: Actor, change: Change, beside: Beside = no
     elif any(each.after is None and each.to is None for each in change.files):
         await vault.make_room()
     else:
-        vault.check_there()  # what frees space is what is left free for
-    return await carried_through(_commit(vault, actor, change, beside))
+        vault.check_in_place()  # what frees space is what is left free for
+    return await run_to_completion(_commit(vault, actor, change, beside))
 
 
-async def _commit(vault: Vault, actor: Actor, change: Change, beside: Beside) -> Committed:
+async def _commit(vault: Vault, actor: Actor, change: NoteChange, beside: WriteBeside) -> CommittedChange:
     pool = vault.shared.pool
     preparing = asyncio.create_task(
-        run_in(pool, file_placement.prepared, vault.notes.tree, change.files[: file_placement.CHUNK])
+        run_in(pool, file_placement.prepare_changes, vault.notes.tree, change.files[: file_placement.CHUNK_FILES])
     )
     try:
-        drawn = await run_in(pool, _drawn_up, vault.notes.tree, change, dict(vault.notes.kept))
+        drawn = await run_in(pool, _prepare_commit, vault.notes.tree, change, dict(vault.notes.kept))
         begun = await _begin(vault, actor, change, drawn)
     except BaseException:
         await asyncio.gather(preparing, return_exceptions=True)
@@ -75,126 +77,128 @@ async def _commit(vault: Vault, actor: Actor, change: Change, beside: Beside) ->
             for step in preparing.result():
                 step.discard()
         raise
-    placed = Placed(vault.notes.tree)
+    placed = PlacedFiles(vault.notes.tree)
     try:
         await run_in(pool, placed.all, change.files, await preparing)
 
         def record(tx: Writer) -> None:
             # Here and not before: of ten thousand notes the event loop would wait for 0.1 s.
-            _record(vault, tx, begun.seq, change, _stamped(drawn.readings, placed))
+            _record(vault, tx, begun.seq, change, _with_stamps(drawn.readings, placed))
             beside(tx, begun.id)
 
-        await (vault.db.write_alone if len(change.files) > MANY else vault.db.write)(record)
+        await (vault.db.write_exclusive if len(change.files) > MANY_FILES else vault.db.write)(record)
     except BaseException:
-        await _give_up(vault, begun.seq, placed)
+        await _roll_back(vault, begun.seq, placed)
         raise
     if placed.hides:
         await run_in(pool, placed.finish)
-    late_writes.keep(vault)
-    vault.nudge()
+    late_writes.watch_late_writes(vault)
+    vault.start_background_work()
     vault.shared.heard(vault.name, [path for each in change.files for path in (each.path, each.to) if path])
     etags = {
         each.target: extraction.etag_of(after)
         for each, (_, after) in zip(change.files, drawn.names, strict=True)
         if after
     }
-    return Committed(begun.id, begun.seq, etags)
+    return CommittedChange(begun.id, begun.seq, etags)
 
 
-async def _give_up(vault: Vault, seq: int, placed: Placed) -> None:
+async def _roll_back(vault: Vault, seq: int, placed: PlacedFiles) -> None:
     """Take back what was put in place, and say so in the journal. What a full disk refuses of that ``recovery`` does
     later: the caller is told that nothing was changed."""
     vault.notes.refused.add(seq)
     with suppress(StrongroomError):
         await run_in(vault.shared.pool, placed.take_back)
-        await vault.db.write(lambda tx: journal.fail(tx, seq))
+        await vault.db.write(lambda tx: journal.fail_change(tx, seq))
         vault.notes.refused.discard(seq)
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawn:
+class _PreparedCommit:
     """A change drawn up: names of its versions, those to be kept, its files as the indexes take them."""
 
-    names: Names
-    versions: list[Packed]
-    readings: list[Intake]
+    names: VersionNames
+    versions: list[PackedVersion]
+    readings: list[NoteExtract]
 
 
-def _drawn_up(tree: Tree, change: Change, held: Mapping[str, int]) -> _Drawn:
-    names = journal.named(change)
-    return _Drawn(names, journal.packed(change, names, held), _readings(tree, change.files))
+def _prepare_commit(tree: Tree, change: NoteChange, held: Mapping[str, int]) -> _PreparedCommit:
+    names = journal.name_versions(change)
+    return _PreparedCommit(names, journal.pack_versions(change, names, held), _extract_files(tree, change.files))
 
 
-async def _begin(vault: Vault, actor: Actor, change: Change, drawn: _Drawn) -> Begun:
+async def _begin(vault: Vault, actor: Actor, change: NoteChange, drawn: _PreparedCommit) -> BegunChange:
     """Write the change down."""
 
-    async def begin(found: list[Packed]) -> Begun:
-        return await vault.db.write(lambda tx: journal.begin(tx, actor, change, drawn.names, found))
+    async def begin(found: list[PackedVersion]) -> BegunChange:
+        return await vault.db.write(lambda tx: journal.begin_change(tx, actor, change, drawn.names, found))
 
     begun, found = None, drawn.versions
     while begun is None:
         try:
             begun = await begin(found)
-        except Unfinished:
+        except UnfinishedChange:
             await recovery.finish_all(vault)
-        except Forgotten:  # the journal was pruned since, or another process knows more
-            found = await run_in(vault.shared.pool, journal.packed, change, drawn.names, {})
+        except VersionForgotten:  # the journal was pruned since, or another process knows more
+            found = await run_in(vault.shared.pool, journal.pack_versions, change, drawn.names, {})
     vault.notes.kept.update(begun.kept)
-    while len(vault.notes.kept) > RECENT:
+    while len(vault.notes.kept) > MAX_RECENT_VERSIONS:
         del vault.notes.kept[next(iter(vault.notes.kept))]
     return begun
 
 
-def _readings(tree: Tree, files: Sequence[FileChange]) -> list[Intake]:
+def _extract_files(tree: Tree, files: Sequence[FileChange]) -> list[NoteExtract]:
     """The files of a change as the indexes take them, before they are in place: without stamps. Not those that lie
     where the owner wants nothing indexed."""
     return [
-        extraction.taken(each.target, Content(each.after, NOWHERE), 0, whole=len(each.after) <= extraction.LONG)
+        extraction.extract_note(
+            each.target, FileContent(each.after, NO_STAMP), 0, whole=len(each.after) <= extraction.LONG_BYTES
+        )
         for each in files
         if each.after is not None and tree.covers(each.target)
     ]
 
 
-NOWHERE = Stamp(0, 0, 0, 0)
+NO_STAMP = FileStamp(0, 0, 0, 0)
 
-MANY = 50
+MANY_FILES = 50
 """Files of a change from which on its rows have a transaction to themselves."""
 
-RECENT = 256
+MAX_RECENT_VERSIONS = 256
 """Versions remembered as kept: what a change begins with is mostly what the one before it left."""
 
 
-def _stamped(readings: Sequence[Intake], placed: Placed) -> list[Intake]:
+def _with_stamps(readings: Sequence[NoteExtract], placed: PlacedFiles) -> list[NoteExtract]:
     """The readings, now that the files are in place. Each is as old as its file: what is read off a file after that is
     what another program wrote, and counts more."""
     stamps = {each.target: stamp for each, stamp in placed.done}
-    return [extraction.placed(taken, stamps[taken.path], placed.since[taken.path]) for taken in readings]
+    return [extraction.with_stamp(taken, stamps[taken.path], placed.since[taken.path]) for taken in readings]
 
 
-def _record(vault: Vault, tx: Writer, seq: int, change: Change, readings: Sequence[Intake]) -> None:
+def _record(vault: Vault, tx: Writer, seq: int, change: NoteChange, readings: Sequence[NoteExtract]) -> None:
     """Let rows and journal say what was done."""
-    index(vault, tx, change.files, readings)
-    journal.finish(tx, seq, git_owed=vault.notes.settings.history != "off")
+    index_files(vault, tx, change.files, readings)
+    journal.finish_change(tx, seq, git_owed=vault.notes.settings.history != "off")
     journal.prune(tx, vault.notes.settings)
 
 
-def index(vault: Vault, tx: Writer, files: Sequence[FileChange], readings: Sequence[Intake]) -> None:
+def index_files(vault: Vault, tx: Writer, files: Sequence[FileChange], readings: Sequence[NoteExtract]) -> None:
     """Bring the rows of some files up to date. A moved note keeps its number, and so its passages and vectors."""
-    model, by_path = model_of(vault, tx), {taken.path: taken for taken in readings}
+    model, by_path = find_model(vault, tx), {taken.path: taken for taken in readings}
     for each in files:
-        held = next(iter(note_rows.known(tx, [each.path])), None)
-        there = next(iter(note_rows.known(tx, [each.target])), None) if each.to else held
+        held = next(iter(note_rows.find_known(tx, [each.path])), None)
+        there = next(iter(note_rows.find_known(tx, [each.target])), None) if each.to else held
         taken = by_path.get(each.target)
         if taken is None:  # removed, or left out
             note_rows.drop(tx, [held.seq] if held else [])
             continue
-        if there and outdated(there, taken):  # the watcher was quicker, and saw what another program wrote since
+        if there and is_outdated(there, taken):  # the watcher was quicker, and saw what another program wrote since
             note_rows.drop(tx, [held.seq] if held and held.seq != there.seq else [])
             continue
         if each.to and held and there and there.seq != held.seq:  # the watcher was quicker
             note_rows.drop(tx, [there.seq])
             there = None
         number = there or held
-        note_rows.put(tx, taken, model, vault.shared.index.passage_tokens, number.seq if number else None)
+        note_rows.write_note(tx, taken, model, vault.shared.index.passage_tokens, number.seq if number else None)
         if vault.shared.links.proactive:
-            proactive_queue.wait(tx, taken.path)
+            proactive_queue.enqueue(tx, taken.path)

@@ -12,15 +12,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from vaults.db.sql import Reader, Row, Writer
-from vaults.domain.notes.index.extraction import digest
+from vaults.domain.notes.index.extraction import compute_digest
 
 LEVEL = 1
 """Of zlib: 60 to 100 MB/s, and a third of the size."""
 
-LONG = 32 * 1024
+LONG_BYTES = 32 * 1024
 """Bytes from which a version is kept as a difference."""
 
-ROW = 32
+MAX_DEPTH = 32
 """Differences in a row until a version is kept whole again: reading one costs as many steps."""
 
 _ENDS = struct.Struct("<QQ")
@@ -28,7 +28,7 @@ _STEPS = tuple(1 << bits for bits in (18, 14, 10, 7, 4, 2, 0))
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class PackedVersion:
     """One version, ready to be stored. ``base``: the version it differs from; ``depth``: steps from a whole one."""
 
     hash: str
@@ -38,37 +38,37 @@ class Packed:
     depth: int = 0
 
 
-def name_of(data: bytes | None) -> str | None:
+def to_version_name(data: bytes | None) -> str | None:
     """What a version is called; None for none."""
-    return digest(data) if data is not None else None
+    return compute_digest(data) if data is not None else None
 
 
-def packed(
+def pack(
     pairs: list[tuple[bytes | None, bytes | None]], names: list[tuple[str | None, str | None]], held: Mapping[str, int]
-) -> list[Packed]:
+) -> list[PackedVersion]:
     """Pack the versions before and after of some files that are not ``held`` (by name, with their depth). Blocking, and
     most of what recording a change costs."""
-    found: dict[str, Packed] = {}
+    found: dict[str, PackedVersion] = {}
     for (before, after), (old, new) in zip(pairs, names, strict=True):
         if before is not None and old is not None and old not in held and old not in found:
-            found[old] = Packed(old, len(before), zlib.compress(before, LEVEL))
+            found[old] = PackedVersion(old, len(before), zlib.compress(before, LEVEL))
         if after is not None and new is not None and new not in held and new not in found:
-            depth = held.get(old or "", found[old].depth if old in found else ROW)
-            found[new] = _packed(new, after, old, before, depth)
+            depth = held.get(old or "", found[old].depth if old in found else MAX_DEPTH)
+            found[new] = _pack_one(new, after, old, before, depth)
     return list(found.values())
 
 
-def _packed(name: str, data: bytes, base: str | None, before: bytes | None, depth: int) -> Packed:
-    if base is None or before is None or len(data) < LONG or depth >= ROW:
-        return Packed(name, len(data), zlib.compress(data, LEVEL))
-    first, last = _alike(before, data)
+def _pack_one(name: str, data: bytes, base: str | None, before: bytes | None, depth: int) -> PackedVersion:
+    if base is None or before is None or len(data) < LONG_BYTES or depth >= MAX_DEPTH:
+        return PackedVersion(name, len(data), zlib.compress(data, LEVEL))
+    first, last = _common_ends(before, data)
     middle = data[first : len(data) - last]
     if len(middle) * 2 > len(data):
-        return Packed(name, len(data), zlib.compress(data, LEVEL))
-    return Packed(name, len(data), _ENDS.pack(first, last) + zlib.compress(middle, LEVEL), base, depth + 1)
+        return PackedVersion(name, len(data), zlib.compress(data, LEVEL))
+    return PackedVersion(name, len(data), _ENDS.pack(first, last) + zlib.compress(middle, LEVEL), base, depth + 1)
 
 
-def _alike(one: bytes, other: bytes) -> tuple[int, int]:
+def _common_ends(one: bytes, other: bytes) -> tuple[int, int]:
     """How many bytes two begin with alike, and how many of the rest they end with alike."""
     limit = min(len(one), len(other))
     first = 0
@@ -87,23 +87,24 @@ def _ends_alike(one: bytes, other: bytes, last: int, step: int) -> bool:
     return one[len(one) - last - step : len(one) - last] == other[len(other) - last - step : len(other) - last]
 
 
-class Forgotten(Exception):
+class VersionForgotten(Exception):
     """A version that was taken for kept is not any more, or too many steps from a whole one: pack all of them whole."""
 
 
-def store(tx: Writer, found: list[Packed], names: Iterable[str]) -> dict[str, int]:
+def store_versions(tx: Writer, found: list[PackedVersion], names: Iterable[str]) -> dict[str, int]:
     """Keep versions, so that all of ``names`` are kept; returns how many steps each of ``found`` is from a whole one. A
-    version that is kept already stays as it is, unless it is many steps away and comes whole. Raises ``Forgotten``."""
+    version that is kept already stays as it is, unless it is many steps away and comes whole. Raises
+    ``VersionForgotten``."""
     sought = {*names, *(each.base for each in found if each.base)} - {each.hash for each in found}
-    if any(_depth(tx, name) is None for name in sought) or any(
-        (_depth(tx, each.base) or 0) >= ROW for each in found if each.base in sought
+    if any(_read_depth(tx, name) is None for name in sought) or any(
+        (_read_depth(tx, each.base) or 0) >= MAX_DEPTH for each in found if each.base in sought
     ):
-        raise Forgotten
+        raise VersionForgotten
     depths: dict[str, int] = {}
     for each in found:
-        depth = _depth(tx, each.hash)
-        if depth is None or (depth >= ROW and each.base is None):
-            depth = (_depth(tx, each.base) or 0) + 1 if each.base else 0
+        depth = _read_depth(tx, each.hash)
+        if depth is None or (depth >= MAX_DEPTH and each.base is None):
+            depth = (_read_depth(tx, each.base) or 0) + 1 if each.base else 0
             tx.run(
                 "INSERT INTO note_versions (hash, size, data, base, depth) VALUES (?, ?, ?, ?, ?) ON CONFLICT (hash)"
                 " DO UPDATE SET data = excluded.data, base = excluded.base, depth = excluded.depth",
@@ -113,13 +114,13 @@ def store(tx: Writer, found: list[Packed], names: Iterable[str]) -> dict[str, in
     return depths
 
 
-def _depth(tx: Reader, name: str | None) -> int | None:
+def _read_depth(tx: Reader, name: str | None) -> int | None:
     """How many steps a version that is kept is from a whole one."""
     found: int | None = tx.value("SELECT depth FROM note_versions WHERE hash = ?", (name,))
     return found
 
 
-def version(tx: Reader, name: str | None) -> bytes | None:
+def read_version(tx: Reader, name: str | None) -> bytes | None:
     """The bytes of a version; None when there is none, or it is no longer kept as it was."""
     steps: list[bytes] = []
     base = name
@@ -132,13 +133,13 @@ def version(tx: Reader, name: str | None) -> bytes | None:
     if not steps:
         return None
     try:
-        data = _put_together(steps)
+        data = _assemble(steps)
     except (zlib.error, struct.error):
         return None
-    return data if digest(data) == name else None
+    return data if compute_digest(data) == name else None
 
 
-def _put_together(steps: list[bytes]) -> bytes:
+def _assemble(steps: list[bytes]) -> bytes:
     """A version from what differs, the whole one last."""
     data = zlib.decompress(steps.pop())
     for step in reversed(steps):
@@ -147,7 +148,7 @@ def _put_together(steps: list[bytes]) -> bytes:
     return data
 
 
-def damaged(tx: Reader) -> int:
+def count_damaged(tx: Reader) -> int:
     """How many versions cannot be had again as they were. Reads each once: of one that is kept as a difference its own
     checksum and length must do, for its base is looked at in its turn."""
     found, after = 0, ""
@@ -164,19 +165,19 @@ def _is_whole(tx: Reader, row: Row) -> bool:
     try:
         if base is not None:
             middle, ends = zlib.decompress(data[_ENDS.size :]), sum(_ENDS.unpack_from(data))
-            return ends + len(middle) == int(size) and _depth(tx, base) is not None
+            return ends + len(middle) == int(size) and _read_depth(tx, base) is not None
         whole = zlib.decompress(data)
     except (zlib.error, struct.error):
         return False
-    return len(whole) == int(size) and digest(whole) == str(name)
+    return len(whole) == int(size) and compute_digest(whole) == str(name)
 
 
-def size(tx: Reader) -> int:
+def total_size(tx: Reader) -> int:
     """Bytes of all that is kept."""
     return int(tx.value("SELECT COALESCE(SUM(LENGTH(data)), 0) FROM note_versions"))
 
 
-def sweep(tx: Writer) -> None:
+def delete_unreferenced(tx: Writer) -> None:
     """Forget versions that no change names and no version differs from."""
     unnamed = (
         "NOT EXISTS (SELECT 1 FROM note_change_files f WHERE f.before = note_versions.hash)"

@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from vaults.graph.names.autolinks import Linked
+from vaults.graph.names.autolinks import AddedLink
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class EditOptions:
     """``etag``: only if this version still stands there. ``keep_conflict``: where it does not, the caller's version is
     kept beside the note. ``wait``: answer when Git has the change. ``session``: handle of the caller's session."""
 
@@ -35,7 +35,7 @@ class Revision:
     first_line: int | None = None
     last_line: int | None = None
     written: tuple[tuple[int, int], ...] = ()
-    linked: tuple[Linked, ...] = ()
+    linked: tuple[AddedLink, ...] = ()
 
 
 Revise = Callable[[str], Revision]
@@ -43,7 +43,7 @@ Revise = Callable[[str], Revision]
 
 
 @dataclass(frozen=True, slots=True)
-class Fresh:
+class NewNoteText:
     """What a note that is not there begins with. ``revise``: the pure step for it, if it is another one."""
 
     text: str = ""
@@ -51,14 +51,14 @@ class Fresh:
     revise: Revise | None = None
 
 
-Start = Literal["note", "either", "nothing"]
+StartFrom = Literal["note", "either", "nothing"]
 """What a change starts from: the note a path means; the note at exactly that path, or the beginning of one; or the
 beginning of one, where none may be."""
 
 
-async def blank() -> Fresh:
+async def blank_note() -> NewNoteText:
     """The beginning of most notes."""
-    return Fresh()
+    return NewNoteText()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,6 @@ class Amendment:
     path: str
     revise: Revise
     words: str = ""
-    start: Start = "note"
-    fresh: Callable[[], Awaitable[Fresh]] = blank
+    start: StartFrom = "note"
+    fresh: Callable[[], Awaitable[NewNoteText]] = blank_note
     auto_link: bool | None = None

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-SHOWN = 4_000
+MAX_SHOWN = 4_000
 """Characters of a region that are given back."""
 
 _BLOCK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class ChangedRegion:
     """Lines ``first_line`` to ``last_line`` of the new text, from 1. Where lines were only taken away, ``text`` is
     empty and ``last_line`` is the one before ``first_line``."""
 
@@ -21,32 +21,32 @@ class Region:
     text: str
 
 
-def region(before: str, after: str) -> Region:
+def find_changed_region(before: str, after: str) -> ChangedRegion:
     """From the first line that differs to the last. Of equal texts the first line, and none."""
-    head = _line_start(after, _common(before, after))
+    head = _line_start(after, _common_prefix(before, after))
     limit = min(len(before), len(after)) - head
-    tail = _common_end(before, after, limit)
+    tail = _common_suffix(before, after, limit)
     end = _line_end(after, len(after) - tail, head)
-    first = 1 + _ends(after, 0, head)
+    first = 1 + _count_endings(after, 0, head)
     changed = after[head:end]
-    return Region(first, first + _lines(changed) - 1, shortened(changed.rstrip("\r\n")))
+    return ChangedRegion(first, first + _count_lines(changed) - 1, shorten_middle(changed.rstrip("\r\n")))
 
 
-def lines(text: str, first: int, last: int) -> str:
+def slice_lines(text: str, first: int, last: int) -> str:
     """The lines ``first`` to ``last`` of a text, from 1, as a region holds them."""
     found = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)
-    return shortened("".join(found[first - 1 : last]).rstrip("\r\n"))
+    return shorten_middle("".join(found[first - 1 : last]).rstrip("\r\n"))
 
 
-def shortened(text: str) -> str:
+def shorten_middle(text: str) -> str:
     """The text, without its middle where it is long."""
-    if len(text) <= SHOWN:
+    if len(text) <= MAX_SHOWN:
         return text
-    half = SHOWN // 2
+    half = MAX_SHOWN // 2
     return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters …]\n{text[-half:]}"
 
 
-def _common(a: str, b: str) -> int:
+def _common_prefix(a: str, b: str) -> int:
     """Characters both begin with."""
     size, at = min(len(a), len(b)), 0
     while at < size and a[at : at + _BLOCK] == b[at : at + _BLOCK] and at + _BLOCK <= size:
@@ -61,7 +61,7 @@ def _common(a: str, b: str) -> int:
     return low
 
 
-def _common_end(a: str, b: str, limit: int) -> int:
+def _common_suffix(a: str, b: str, limit: int) -> int:
     """Characters both end with, at most ``limit``."""
     at = 0
     while at + _BLOCK <= limit and _tail(a, at, at + _BLOCK) == _tail(b, at, at + _BLOCK):
@@ -98,9 +98,9 @@ def _line_end(text: str, at: int, head: int) -> int:
     return end + (2 if text.startswith("\r\n", end) else 1)
 
 
-def _ends(text: str, start: int, end: int) -> int:
+def _count_endings(text: str, start: int, end: int) -> int:
     return text.count("\n", start, end) + text.count("\r", start, end) - text.count("\r\n", start, end)
 
 
-def _lines(text: str) -> int:
-    return _ends(text, 0, len(text)) + (1 if text and text[-1] not in "\r\n" else 0)
+def _count_lines(text: str) -> int:
+    return _count_endings(text, 0, len(text)) + (1 if text and text[-1] not in "\r\n" else 0)

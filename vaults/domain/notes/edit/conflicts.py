@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from vaults.advice import Advice, way
+from vaults.advice import Advice, tool_clause
 from vaults.context import run_in
 from vaults.db.sql import Reader
 from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.commit import journal
-from vaults.domain.notes.commit.journal import Change, FileChange
+from vaults.domain.notes.commit.journal import FileChange, NoteChange
 from vaults.domain.notes.commit.transaction import commit
-from vaults.domain.notes.edit.amendments import Amendment, Terms
-from vaults.domain.notes.read.note_lookup import check_etag, made
+from vaults.domain.notes.edit.amendments import Amendment, EditOptions
+from vaults.domain.notes.read.note_lookup import check_etag, to_open_note
 from vaults.errors import AlreadyExists, Conflict, InvalidArgument, NotFound, StrongroomError, TooLarge
-from vaults.files.failures import blocked, clash
+from vaults.files.failures import blocked_error, spelling_clash_error
 from vaults.files.paths import check_creatable, conflict_path
 from vaults.markdown.encoding import NotText, decode
 from vaults.vault import Vault
 
-NAMES = 100
+MAX_NAMES_TRIED = 100
 """Names tried for a version that is kept."""
 
 
@@ -30,9 +30,9 @@ def check_free(vault: Vault, path: str) -> None:
     check_covered(vault, "path", path)
     existing = vault.notes.tree.collision(path)
     if existing == path:
-        raise _occupied(vault, path)
+        raise _name_taken(vault, path)
     if existing is not None:
-        raise blocked(path, existing) if path.startswith(f"{existing}/") else clash(path, existing)
+        raise blocked_error(path, existing) if path.startswith(f"{existing}/") else spelling_clash_error(path, existing)
 
 
 def check_covered(vault: Vault, field: str, path: str) -> None:
@@ -41,33 +41,34 @@ def check_covered(vault: Vault, field: str, path: str) -> None:
         raise InvalidArgument(field, "lies where this vault leaves files out: no tool reads or writes there")
 
 
-def _occupied(vault: Vault, path: str) -> AlreadyExists:
+def _name_taken(vault: Vault, path: str) -> AlreadyExists:
     """The refusal, with the etag that an overwriting may name. Blocking."""
     try:
-        note = made(path, vault.notes.tree.read(path, vault.notes.settings.max_note))
+        note = to_open_note(path, vault.notes.tree.read(path, vault.notes.settings.max_note))
     except (NotFound, InvalidArgument, TooLarge):  # a folder, a link, or no text
         return AlreadyExists(f"'{path}' exists already", hint="choose another name", path=path)
     hint = Advice(
-        way("note_edit changes it", "note_edit"), way("note_write with mode 'overwrite' replaces it", "note_write")
+        tool_clause("note_edit changes it", "note_edit"),
+        tool_clause("note_write with mode 'overwrite' replaces it", "note_write"),
     )
     return AlreadyExists(f"'{path}' exists already", hint=hint, path=path, etag=note.etag)
 
 
-async def occupied(vault: Vault, path: str) -> AlreadyExists:
+async def name_taken(vault: Vault, path: str) -> AlreadyExists:
     """As found when a change was about to be made: another program was quicker."""
-    return await run_in(vault.shared.pool, _occupied, vault, path)
+    return await run_in(vault.shared.pool, _name_taken, vault, path)
 
 
-def gone(path: str) -> Conflict:
+def note_gone(path: str) -> Conflict:
     """The caller has read a note that is not there any more."""
     return Conflict(f"{path} was removed or moved since it was read", hint="look where it went", path=path)
 
 
-async def overtaken(vault: Vault, path: str, failure: Conflict) -> Conflict:
+async def with_present_text(vault: Vault, path: str, failure: Conflict) -> Conflict:
     """A conflict that shows when a change is made, with the text and etag that stand there now."""
     try:
         content = await run_in(vault.shared.pool, vault.notes.tree.read, path, vault.notes.settings.max_note)
-        check_etag(made(path, content), "")
+        check_etag(to_open_note(path, content), "")
     except Conflict as told:
         told.details.update(failure.details)
         return told
@@ -76,8 +77,12 @@ async def overtaken(vault: Vault, path: str, failure: Conflict) -> Conflict:
     return failure
 
 
-async def kept(
-    vault: Vault, actor: Actor, failure: Conflict, base: tuple[str, str, str | None], asked: tuple[Amendment, Terms]
+async def keep_caller_version(
+    vault: Vault,
+    actor: Actor,
+    failure: Conflict,
+    base: tuple[str, str, str | None],
+    asked: tuple[Amendment, EditOptions],
 ) -> Conflict:
     """The conflict to tell, with the caller's version kept beside the note if that was asked for. ``base``: path, text
     and etag of what stands there."""
@@ -86,29 +91,29 @@ async def kept(
         return failure
     path, text, etag = base
     if terms.etag not in (None, etag):
-        text_read = await vault.db.read(lambda tx: _version(tx, terms.etag or ""))
+        text_read = await vault.db.read(lambda tx: _find_read_version(tx, terms.etag or ""))
     else:
         text_read = text
-    mine = await run_in(vault.shared.pool, _mine, amendment, text_read)
+    mine = await run_in(vault.shared.pool, _caller_text, amendment, text_read)
     if not mine.strip():
         return failure
-    name = await run_in(vault.shared.pool, _free_name, vault, path)
+    name = await run_in(vault.shared.pool, _find_free_name, vault, path)
     file = FileChange(name, None, mine.encode())
-    await commit(vault, actor, Change(terms.tool, f"kept another version of {path} as", [file], terms.session))
+    await commit(vault, actor, NoteChange(terms.tool, f"kept another version of {path} as", [file], terms.session))
     return Conflict(failure.message, hint=f"your version is kept as {name}", **{**failure.details, "kept": name})
 
 
-def _version(tx: Reader, etag: str) -> str | None:
+def _find_read_version(tx: Reader, etag: str) -> str | None:
     """The text a caller has read, if a tool has written it or written it over."""
     row = tx.one("SELECT hash FROM note_versions WHERE hash >= ? AND hash < ?", (etag, f"{etag}g")) if etag else None
-    data = journal.version(tx, row[0]) if row else None
+    data = journal.read_version(tx, row[0]) if row else None
     try:
         return decode(data).text if data is not None else None
     except NotText:
         return None
 
 
-def _mine(amendment: Amendment, text: str | None) -> str:
+def _caller_text(amendment: Amendment, text: str | None) -> str:
     """The note as the caller would have it, or, where nobody knows what that was based on, the caller's words."""
     if text is None:
         return amendment.words
@@ -118,9 +123,10 @@ def _mine(amendment: Amendment, text: str | None) -> str:
         return amendment.words
 
 
-def _free_name(vault: Vault, path: str) -> str:
+def _find_free_name(vault: Vault, path: str) -> str:
     moment = datetime.now(UTC)
-    names = (conflict_path(path, moment, attempt) for attempt in range(NAMES))
+    names = (conflict_path(path, moment, attempt) for attempt in range(MAX_NAMES_TRIED))
     return next(
-        (name for name in names if vault.notes.tree.collision(name) is None), conflict_path(path, moment, NAMES)
+        (name for name in names if vault.notes.tree.collision(name) is None),
+        conflict_path(path, moment, MAX_NAMES_TRIED),
     )

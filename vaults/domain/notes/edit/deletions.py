@@ -7,24 +7,24 @@ from dataclasses import dataclass
 
 from vaults.context import run_in
 from vaults.domain.memories.memory_model import Actor
-from vaults.domain.notes.commit.change_diffs import shown
-from vaults.domain.notes.commit.journal import Change, FileChange
+from vaults.domain.notes.commit.change_diffs import diff_files
+from vaults.domain.notes.commit.journal import FileChange, NoteChange
 from vaults.domain.notes.commit.transaction import commit
-from vaults.domain.notes.edit.drafts import Draft
-from vaults.domain.notes.edit.edit_results import Changed
-from vaults.domain.notes.edit.moves import links_to
-from vaults.domain.notes.read.note_lookup import Open, check_etag
+from vaults.domain.notes.edit.drafts import DraftNotes
+from vaults.domain.notes.edit.edit_results import EditResult
+from vaults.domain.notes.edit.moves import find_links_to
+from vaults.domain.notes.read.note_lookup import OpenNote, check_etag
 from vaults.errors import ConfirmationRequired, NotFound
-from vaults.files.paths import key, note_path
+from vaults.files.paths import collision_key, to_note_path
 from vaults.graph.links.link_index import LinkRow
 from vaults.vault import Vault
 
-NAMED = 5
+MAX_NAMED = 5
 """Links that a warning names one by one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DeleteRequest:
     """A removal as it is asked for."""
 
     path: str
@@ -34,15 +34,15 @@ class Asked:
     session: str | None = None
 
 
-async def delete(vault: Vault, actor: Actor, asked: Asked) -> Changed:
+async def delete(vault: Vault, actor: Actor, asked: DeleteRequest) -> EditResult:
     """Remove a note. Raises ``ConfirmationRequired`` unless ``confirmed`` is set, ``NotFound`` also for a note that
     only goes by that name, ``Conflict``."""
     async with vault.notes.writing():
-        removal = await planned(Draft(vault), asked.path, asked.etag)
+        removal = await plan_delete(DraftNotes(vault), asked.path, asked.etag)
         note, change, warnings = removal.note, removal.file, removal.warnings
         if asked.dry_run:
-            diff = await run_in(vault.shared.pool, shown, [change])
-            return Changed(note.path, note.etag, changed=False, warnings=warnings, diff=diff)
+            diff = await run_in(vault.shared.pool, diff_files, [change])
+            return EditResult(note.path, note.etag, changed=False, warnings=warnings, diff=diff)
         if not asked.confirmed:
             raise ConfirmationRequired(
                 f"{note.path} is only deleted with confirmed: true",
@@ -51,36 +51,38 @@ async def delete(vault: Vault, actor: Actor, asked: Asked) -> Changed:
                 etag=note.etag,
                 links=removal.links,
             )
-        done = await commit(vault, actor, Change("note_delete", f"deleted {note.path}", [change], asked.session))
-        return Changed(note.path, None, changed=True, warnings=warnings, change=done.id)
+        done = await commit(vault, actor, NoteChange("note_delete", f"deleted {note.path}", [change], asked.session))
+        return EditResult(note.path, None, changed=True, warnings=warnings, change=done.id)
 
 
 @dataclass(frozen=True, slots=True)
-class Removal:
+class PlannedDeletion:
     """A note that is to be removed. ``links``: how many links of other notes mean it."""
 
-    note: Open
+    note: OpenNote
     file: FileChange
     links: int
     warnings: list[str]
 
 
-async def planned(draft: Draft, path: str, etag: str | None = None) -> Removal:
+async def plan_delete(draft: DraftNotes, path: str, etag: str | None = None) -> PlannedDeletion:
     """The change that removing a note is, where a draft leaves the notes. Raises ``NotFound``, ``Conflict``."""
     note = await draft.opened(path)
-    if key(note.path) != key(note_path(path)):  # what is removed is named by its path, not by what it is called
+    if collision_key(note.path) != collision_key(
+        to_note_path(path)
+    ):  # what is removed is named by its path, not by what it is called
         raise NotFound(f"no note {path}", hint=f"if you mean {note.path}, give that path", closest=[note.path])
     check_etag(note, etag)
-    pointing = await draft.vault.db.read(lambda tx: links_to(tx, note.path))
+    pointing = await draft.vault.db.read(lambda tx: find_links_to(tx, note.path))
     file = FileChange(note.path, note.data, None, stamp=note.stamp)
-    return Removal(note, file, len(pointing), [*note.warnings, *_broken(pointing)])
+    return PlannedDeletion(note, file, len(pointing), [*note.warnings, *_broken_link_warnings(pointing)])
 
 
-def _broken(pointing: Sequence[LinkRow]) -> list[str]:
+def _broken_link_warnings(pointing: Sequence[LinkRow]) -> list[str]:
     if not pointing:
         return []
     places = list(dict.fromkeys(f"{row.source} line {row.line}" for row in pointing))
-    some = ", ".join(places[:NAMED])
-    more = f" and {len(places) - NAMED} more places" if len(places) > NAMED else ""
+    some = ", ".join(places[:MAX_NAMED])
+    more = f" and {len(places) - MAX_NAMED} more places" if len(places) > MAX_NAMED else ""
     links = "1 link" if len(pointing) == 1 else f"{len(pointing)} links"
     return [f"{links} in other notes pointed to it: {some}{more}"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Similar:
+class SimilarNote:
     """Another note that seems to be about the same. ``score``: 0 to 1."""
 
     path: str
@@ -15,7 +15,7 @@ class Similar:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkSet:
+class NewLink:
     """A link that was set on words of the caller. ``target``: path of the note it leads to; ``line``: from 1."""
 
     term: str
@@ -34,7 +34,7 @@ class LinkIdea:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class EditResult:
     """``path``: where the note is now. ``etag``: of the version that stands there, None where none does. ``changed``:
     False where everything was so already, or on a dry run. ``change``: the id ``history`` takes it back by. ``links``:
     how many links in other notes were spelled anew; ``others``: the first of the notes that changed with it.
@@ -52,6 +52,6 @@ class Changed:
     first_line: int | None = None
     last_line: int | None = None
     diff: str | None = None
-    similar: list[Similar] | None = None
-    linked: list[LinkSet] | None = None
+    similar: list[SimilarNote] | None = None
+    linked: list[NewLink] | None = None
     suggestions: list[LinkIdea] | None = None

@@ -8,19 +8,19 @@ from typing import Any
 
 from vaults.context import run_in
 from vaults.domain.memories.memory_model import Actor
-from vaults.domain.notes.edit.amendments import Amendment, Revision, Terms
-from vaults.domain.notes.edit.changed_lines import region
-from vaults.domain.notes.edit.drafts import Draft
-from vaults.domain.notes.edit.edit_results import Changed
-from vaults.domain.notes.edit.single_note import amend
-from vaults.domain.notes.read.dated_notes import path_of
+from vaults.domain.notes.edit.amendments import Amendment, EditOptions, Revision
+from vaults.domain.notes.edit.changed_lines import find_changed_region
+from vaults.domain.notes.edit.drafts import DraftNotes
+from vaults.domain.notes.edit.edit_results import EditResult
+from vaults.domain.notes.edit.single_note import apply_amendment
+from vaults.domain.notes.read.dated_notes import resolve_path
 from vaults.errors import InvalidArgument
-from vaults.markdown.frontmatter.edits import updated
+from vaults.markdown.frontmatter.edits import update_properties
 from vaults.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class FrontmatterRequest:
     """``only_if_missing``: keys that are there keep their values."""
 
     path: str
@@ -29,22 +29,24 @@ class Asked:
     only_if_missing: bool = False
 
 
-async def update(vault: Vault, actor: Actor, asked: Asked, terms: Terms) -> Changed:
+async def update_frontmatter(vault: Vault, actor: Actor, asked: FrontmatterRequest, terms: EditOptions) -> EditResult:
     """Change frontmatter. Raises ``InvalidArgument``, ``NotFound``, ``Conflict`` for another version or frontmatter
     that cannot be edited safely, ``TooLarge``."""
-    return await amend(vault, actor, await planned(Draft(vault), asked, worded=terms.keep_conflict), terms)
+    return await apply_amendment(
+        vault, actor, await plan_frontmatter(DraftNotes(vault), asked, worded=terms.keep_conflict), terms
+    )
 
 
-async def planned(draft: Draft, asked: Asked, *, worded: bool = False) -> Amendment:
+async def plan_frontmatter(draft: DraftNotes, asked: FrontmatterRequest, *, worded: bool = False) -> Amendment:
     """The change that setting properties is. ``worded``: the properties as text are kept of one that conflicts. Raises
     ``InvalidArgument``."""
     if not asked.set and not asked.unset:
         raise InvalidArgument("set", "or unset is needed: which properties to change")
 
     def revise(text: str) -> Revision:
-        new, warnings = updated(text, asked.set, asked.unset, only_if_missing=asked.only_if_missing)
-        changed = region(text, new)
+        new, warnings = update_properties(text, asked.set, asked.unset, only_if_missing=asked.only_if_missing)
+        changed = find_changed_region(text, new)
         return Revision(new, "changed properties of", warnings, changed.text, changed.first_line, changed.last_line)
 
-    words = (await run_in(draft.vault.shared.pool, updated, "", asked.set))[0] if worded else ""
-    return Amendment(await path_of(draft.vault, asked.path), revise, words)
+    words = (await run_in(draft.vault.shared.pool, update_properties, "", asked.set))[0] if worded else ""
+    return Amendment(await resolve_path(draft.vault, asked.path), revise, words)

@@ -6,25 +6,25 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
-from vaults.history.diffs import Span, changes
+from vaults.history.diffs import DiffSpan, changed_spans
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
-def without(before: bytes, after: bytes, now: bytes) -> bytes | None:
+def revert_change(before: bytes, after: bytes, now: bytes) -> bytes | None:
     """``now`` as it would be had the change from ``before`` to ``after`` not been made. None where that cannot be said
     for certain: a line the change wrote was changed since, or it is not clear where one that it took away belongs."""
     if now == after:
         return before
-    written, original, present = (_lines(each) for each in (after, before, now))
-    back, since = changes(written, original), changes(written, present)
-    if _collide(back, since):
+    written, original, present = (_split_lines(each) for each in (after, before, now))
+    back, since = changed_spans(written, original), changed_spans(written, present)
+    if _have_shared_lines(back, since):
         return None
     result: list[str] = []
     at = shift = passed = 0
     for a0, a1, b0, b1 in back:
         while passed < len(since) and since[passed][1] <= a0:
-            shift += _growth(since[passed])
+            shift += _line_growth(since[passed])
             passed += 1
         result += [*present[at : a0 + shift], *original[b0:b1]]
         at = a1 + shift
@@ -34,20 +34,20 @@ def without(before: bytes, after: bytes, now: bytes) -> bytes | None:
     return "".join(result).encode("utf-8", "surrogateescape")
 
 
-def _lines(data: bytes) -> list[str]:
+def _split_lines(data: bytes) -> list[str]:
     return _LINE.findall(data.decode("utf-8", "surrogateescape"))
 
 
-def _collide(back: Sequence[Span], since: Sequence[Span]) -> bool:
+def _have_shared_lines(back: Sequence[DiffSpan], since: Sequence[DiffSpan]) -> bool:
     starts, ends = [each[0] for each in since], [each[1] for each in since]
     return any(
-        _meet(ours, theirs)
+        _share_lines(ours, theirs)
         for ours in back
         for theirs in since[bisect_left(ends, ours[0]) : bisect_right(starts, ours[1])]
     )
 
 
-def _meet(ours: Span, theirs: Span) -> bool:
+def _share_lines(ours: DiffSpan, theirs: DiffSpan) -> bool:
     """Whether two changes of one text concern the same lines. Where lines are put back between two, nobody else may
     have changed either; lines that are taken out or replaced only have to be there still."""
     a0, a1, c0, c1 = ours[0], ours[1], theirs[0], theirs[1]
@@ -58,5 +58,5 @@ def _meet(ours: Span, theirs: Span) -> bool:
     return a0 < c1 and c0 < a1
 
 
-def _growth(span: Span) -> int:
+def _line_growth(span: DiffSpan) -> int:
     return (span[3] - span[2]) - (span[1] - span[0])

@@ -11,43 +11,51 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from vaults.domain.notes.edit.link_spelling import encoded, folder_of, leads_to, name, place, relative, spellings
+from vaults.domain.notes.edit.link_spelling import (
+    encode_destination,
+    folder_of,
+    is_link_to,
+    list_spellings,
+    note_name,
+    resolve_relative,
+    to_relative,
+)
 from vaults.errors import InvalidArgument
-from vaults.markdown.frontmatter.parser import load
+from vaults.markdown.frontmatter.parser import parse_frontmatter
 from vaults.markdown.link import Link
-from vaults.markdown.link_resolution import Candidate, name_key, resolve_link
-from vaults.markdown.links import links
+from vaults.markdown.link_resolution import LinkTarget, name_key, resolve_link
+from vaults.markdown.links import find_links
 from vaults.markdown.scan import Scan, scan
 
-Exists = Callable[[str], bool]
+FileExists = Callable[[str], bool]
 """Whether there is a file at a path. May block."""
 
 
-def nothing(_: str) -> bool:
+def no_file(_: str) -> bool:
     """There is no such file."""
     return False
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class NoteMove:
     """A note before and after it is moved."""
 
-    before: Candidate
-    after: Candidate
+    before: LinkTarget
+    after: LinkTarget
 
     @property
     def keys(self) -> set[str]:
         """Names that links to either go by."""
-        return keys_of(self.before) | keys_of(self.after)
+        return names_of(self.before) | names_of(self.after)
 
 
-def keys_of(note: Candidate) -> set[str]:
+def names_of(note: LinkTarget) -> set[str]:
     """Names a link may call a note by."""
-    return {name_key(each) for each in (name(note.path), note.title or "", *note.aliases)} - {""}
+    return {name_key(each) for each in (note_name(note.path), note.title or "", *note.aliases)} - {""}
 
 
 @dataclass(frozen=True, slots=True)
-class Relinked:
+class RewrittenText:
     """A note's text with the links that had to change, and how many."""
 
     text: str
@@ -55,39 +63,39 @@ class Relinked:
 
 
 @dataclass(slots=True)
-class Relinking:
+class LinkRewriter:
     """What a move means for links. ``others``: every note that goes by a name which a link in question, or the note it
     means, is called by."""
 
-    move: Move
-    others: Iterable[Candidate]
+    move: NoteMove
+    others: Iterable[LinkTarget]
     _keys: set[str] = field(init=False)
-    _before: dict[str, list[Candidate]] = field(init=False)
-    _after: dict[str, list[Candidate]] = field(init=False)
+    _before: dict[str, list[LinkTarget]] = field(init=False)
+    _after: dict[str, list[LinkTarget]] = field(init=False)
     _known: dict[tuple[str, str, str, bool], str | None] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         rest = [each for each in self.others if each.path not in (self.move.before.path, self.move.after.path)]
         self._keys = self.move.keys
-        self._before = by_key([*rest, self.move.before])
-        self._after = by_key([*rest, self.move.after])
+        self._before = group_by_name([*rest, self.move.before])
+        self._after = group_by_name([*rest, self.move.after])
 
-    def relinked(self, text: str, source: str, exists: Exists = nothing) -> Relinked:
+    def relinked(self, text: str, source: str, exists: FileExists = no_file) -> RewrittenText:
         """The text of the note that was at ``source`` before the move. Raises ``InvalidArgument`` where no link can
         mean the note by its new name."""
         found, parts, at, kinds = scan(text), [""], 0, []
-        for link in links(found, text):
+        for link in find_links(found, text):
             new = self.target(link, source, exists, bracketed=text[link.target_start - 1 : link.target_start] == "<")
             if new is not None and link.target_start >= at:
                 parts += (text[at : link.target_start], new)
                 at = link.target_end
                 kinds.append(link.kind)
         new_text = "".join((*parts, text[at:]))
-        if "frontmatter" in kinds and problem(scan(new_text)) != problem(found):
+        if "frontmatter" in kinds and frontmatter_problem(scan(new_text)) != frontmatter_problem(found):
             raise InvalidArgument("to", f"has signs that the frontmatter of '{source}' cannot hold: use others")
-        return Relinked(new_text, len(kinds))
+        return RewrittenText(new_text, len(kinds))
 
-    def target(self, link: Link, source: str, exists: Exists = nothing, *, bracketed: bool = False) -> str | None:
+    def target(self, link: Link, source: str, exists: FileExists = no_file, *, bracketed: bool = False) -> str | None:
         """What a link of the note at ``source`` has to say instead; None where it stays."""
         if not link.target:
             return None
@@ -99,81 +107,81 @@ class Relinking:
             self._known[known] = self._target(link, source, exists, bracketed=bracketed)
         return self._known[known]
 
-    def _target(self, link: Link, source: str, exists: Exists, *, bracketed: bool) -> str | None:
+    def _target(self, link: Link, source: str, exists: FileExists, *, bracketed: bool) -> str | None:
         move = self.move
         own = source == move.before.path
         now = move.after.path if own else source
-        if not own and not self._concerns(link, source):
+        if not own and not self._may_concern(link, source):
             return None
         meant = resolve_link(link, source, self._before[name_key(link.page)])
         if meant is None:
-            page = file_of(link, source, now, exists) if own else None
-            return None if page is None else spelled(link, page, bracketed=bracketed)
+            page = relocate_file(link, source, now, exists) if own else None
+            return None if page is None else spell_target(link, page, bracketed=bracketed)
         wanted = move.after.path if meant == move.before.path else meant
-        if self._stays(link, source, now, meant, wanted):
+        if self._keeps_meaning(link, source, now, meant, wanted):
             return None
         folders = folder_of(source), folder_of(now)
-        for page in spellings(link, folders[0], meant, wanted, folders[1]):
-            written = spelled(link, page, bracketed=bracketed)
-            if self._means(replace(link, target=written), now, wanted):
+        for page in list_spellings(link, folders[0], meant, wanted, folders[1]):
+            written = spell_target(link, page, bracketed=bracketed)
+            if self._is_meant(replace(link, target=written), now, wanted):
                 return None if written == link.target else written
         raise InvalidArgument(
             "to", f"cannot be written as a link, as '{link.target}' in '{source}' would have to be: use other signs"
         )
 
-    def _concerns(self, link: Link, source: str) -> bool:
+    def _may_concern(self, link: Link, source: str) -> bool:
         """Whether the moved note fits a link of another note, before or after; if not, that means what it did."""
         return any(resolve_link(link, source, [each]) is not None for each in (self.move.before, self.move.after))
 
-    def _stays(self, link: Link, source: str, now: str, meant: str, wanted: str) -> bool:
+    def _keeps_meaning(self, link: Link, source: str, now: str, meant: str, wanted: str) -> bool:
         """Whether a link still means its note, and in the way it did: by its place, by its file's name, or by title."""
         key = name_key(link.page)
         if resolve_link(link, now, self._after[key]) != wanted:
             return False
-        if resolve_link(link, source, bare(self._before[key])) != meant:
+        if resolve_link(link, source, without_metadata(self._before[key])) != meant:
             return True
-        if wanted != meant and name(wanted) != name(meant):
+        if wanted != meant and note_name(wanted) != note_name(meant):
             return False
-        if link.kind == "markdown" and leads_to(link.page, folder_of(source), meant):
-            return leads_to(link.page, folder_of(now), wanted)
-        return resolve_link(link, now, bare(self._after[key])) == wanted
+        if link.kind == "markdown" and is_link_to(link.page, folder_of(source), meant):
+            return is_link_to(link.page, folder_of(now), wanted)
+        return resolve_link(link, now, without_metadata(self._after[key])) == wanted
 
-    def _means(self, link: Link, now: str, wanted: str) -> bool:
+    def _is_meant(self, link: Link, now: str, wanted: str) -> bool:
         after = self._after[name_key(link.page)]
-        return resolve_link(link, now, after) == wanted == resolve_link(link, now, bare(after))
+        return resolve_link(link, now, after) == wanted == resolve_link(link, now, without_metadata(after))
 
 
-def by_key(notes: Sequence[Candidate]) -> dict[str, list[Candidate]]:
+def group_by_name(notes: Sequence[LinkTarget]) -> dict[str, list[LinkTarget]]:
     """Notes by each name a link may call them by."""
-    found: dict[str, list[Candidate]] = defaultdict(list)
+    found: dict[str, list[LinkTarget]] = defaultdict(list)
     for note in notes:
-        for key in keys_of(note):
+        for key in names_of(note):
             found[key].append(note)
     return found
 
 
-def bare(notes: Sequence[Candidate]) -> list[Candidate]:
+def without_metadata(notes: Sequence[LinkTarget]) -> list[LinkTarget]:
     """Notes as their files alone name them."""
-    return [Candidate(each.path) for each in notes]
+    return [LinkTarget(each.path) for each in notes]
 
 
-def file_of(link: Link, source: str, now: str, exists: Exists) -> str | None:
+def relocate_file(link: Link, source: str, now: str, exists: FileExists) -> str | None:
     """The page of a file that is no note (an image, an attachment) seen from the note's new folder; None where it does
     not lie where the page leads from the old one."""
     page = link.page
-    there, here = place(page, folder_of(source)), place(page, folder_of(now))
+    there, here = resolve_relative(page, folder_of(source)), resolve_relative(page, folder_of(now))
     if there is None or there == here or (link.kind != "markdown" and "/" not in page) or not exists(there):
         return None
     if link.kind != "markdown" and exists(page):
         return None  # a path from the root, as wiki links have them
-    return relative(page, folder_of(now), there)
+    return to_relative(page, folder_of(now), there)
 
 
-def problem(found: Scan) -> str | None:
+def frontmatter_problem(found: Scan) -> str | None:
     """Why the frontmatter cannot be read."""
-    return load(found.lines[1 : found.body_start + 1]).error if found.body_start else None
+    return parse_frontmatter(found.lines[1 : found.body_start + 1]).error if found.body_start else None
 
 
-def spelled(link: Link, page: str, *, bracketed: bool) -> str:
+def spell_target(link: Link, page: str, *, bracketed: bool) -> str:
     """A page as the link's target has it."""
-    return encoded(page, link.target, bracketed=bracketed) if link.kind == "markdown" else page
+    return encode_destination(page, link.target, bracketed=bracketed) if link.kind == "markdown" else page

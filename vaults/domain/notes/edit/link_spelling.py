@@ -7,57 +7,63 @@ import re
 from collections.abc import Iterator
 from urllib.parse import quote
 
-from vaults.files.paths import joined, parent
+from vaults.files.paths import join_path, parent_folder
 from vaults.markdown.link import Link
-from vaults.markdown.link_resolution import SUFFIXES, folded
+from vaults.markdown.link_resolution import SUFFIXES, fold_name
 
 _NO_WIKI = re.compile(r"[\[\]|#\n\0]|^\s|\s$|\\$")
 _ESCAPED_LETTERS = re.compile(r"%[89A-Fa-f][0-9A-Fa-f]")
 
 # What a bare destination must not hold; the reserved ones are read by this server, by CommonMark or by browsers.
-_BARE = "!$&'*+,-./;=@_~"
-_IN_BRACKETS = _BARE + ' ()"{}[]^'
+_BARE_CHARACTERS = "!$&'*+,-./;=@_~"
+_BRACKETED_CHARACTERS = _BARE_CHARACTERS + ' ()"{}[]^'
 
 
-def stem(path: str) -> str:
+def without_suffix(path: str) -> str:
     """A path, or a page, without a note's suffix."""
     lower = path.lower()
     return next((path[: -len(each)] for each in SUFFIXES if lower.endswith(each) and len(path) > len(each)), path)
 
 
-def name(path: str) -> str:
+def note_name(path: str) -> str:
     """What a note is called by its file."""
-    return stem(path.rpartition("/")[2])
+    return without_suffix(path.rpartition("/")[2])
 
 
-def place(page: str, folder: str) -> str | None:
+def resolve_relative(page: str, folder: str) -> str | None:
     """Where a relative page leads from a folder; None out of the vault, or nowhere."""
-    path = posixpath.normpath(joined(folder, page))
+    path = posixpath.normpath(join_path(folder, page))
     return None if page.startswith("/") or path in (".", "..") or path.startswith("../") else path
 
 
-def leads_to(page: str, folder: str, path: str) -> bool:
+def is_link_to(page: str, folder: str, path: str) -> bool:
     """Whether a page, taken as relative to a folder, is the path of a note."""
-    found = place(page, folder)
-    return found is not None and folded(stem(found)) == folded(stem(path))
+    found = resolve_relative(page, folder)
+    return found is not None and fold_name(without_suffix(found)) == fold_name(without_suffix(path))
 
 
-def relative(page: str, folder: str, path: str) -> str:
+def to_relative(page: str, folder: str, path: str) -> str:
     """``path`` from ``folder``; ``./`` before it where the page has that."""
     found = posixpath.relpath(path, folder or ".")
     return f"./{found}" if page.startswith("./") and not found.startswith("../") else found
 
 
-def spellings(link: Link, folder: str, before: str, to: str, now_in: str) -> Iterator[str]:
+def list_spellings(link: Link, folder: str, before: str, to: str, now_in: str) -> Iterator[str]:
     """Targets as written that may mean ``to`` from folder ``now_in``, the likest first, for a link that meant
     ``before`` from ``folder``. Which of them do is for the caller to see; the last ones mean nothing else."""
-    whole = stem(link.page) != link.page
-    written = to if whole else stem(to)
+    whole = without_suffix(link.page) != link.page
+    written = to if whole else without_suffix(to)
     if link.kind == "markdown":
         for page in (*_markdown_pages(link.page, folder, before, written, now_in), to, f"/{to}"):
             yield page
         return
-    for page in (*_wiki_pages(link.page, folder, before, written, now_in), stem(to), f"/{stem(to)}", to, f"/{to}"):
+    for page in (
+        *_wiki_pages(link.page, folder, before, written, now_in),
+        without_suffix(to),
+        f"/{without_suffix(to)}",
+        to,
+        f"/{to}",
+    ):
         if not _NO_WIKI.search(page):
             yield page
 
@@ -65,10 +71,10 @@ def spellings(link: Link, folder: str, before: str, to: str, now_in: str) -> Ite
 def _markdown_pages(page: str, folder: str, before: str, to: str, now_in: str) -> Iterator[str]:
     if page.startswith("/"):
         yield f"/{to}"
-    elif not leads_to(page, folder, before):
+    elif not is_link_to(page, folder, before):
         yield to
-    yield relative(page, now_in, to)
-    yield relative("./", now_in, to)
+    yield to_relative(page, now_in, to)
+    yield to_relative("./", now_in, to)
 
 
 def _wiki_pages(page: str, folder: str, before: str, to: str, now_in: str) -> Iterator[str]:
@@ -76,19 +82,19 @@ def _wiki_pages(page: str, folder: str, before: str, to: str, now_in: str) -> It
     if page.startswith("/"):
         yield f"/{to}"
     elif page.startswith(("./", "../")):
-        yield relative(page, now_in, to)
-    elif "/" in page and folded(stem(page)) == folded(stem(before)):
+        yield to_relative(page, now_in, to)
+    elif "/" in page and fold_name(without_suffix(page)) == fold_name(without_suffix(before)):
         yield to
-    elif "/" in page and leads_to(page, folder, before):
-        yield relative(page, now_in, to)
+    elif "/" in page and is_link_to(page, folder, before):
+        yield to_relative(page, now_in, to)
     else:
         least = min(2, len(parts)) if "/" in page else 1
         yield from ("/".join(parts[-count:]) for count in range(least, len(parts) + 1))
 
 
-def encoded(page: str, written: str, *, bracketed: bool) -> str:
+def encode_destination(page: str, written: str, *, bracketed: bool) -> str:
     """A page as a Markdown destination, between ``<`` and ``>`` or bare, encoded as much as ``written`` was."""
-    kept = _IN_BRACKETS if bracketed else _BARE
+    kept = _BRACKETED_CHARACTERS if bracketed else _BARE_CHARACTERS
     if not _ESCAPED_LETTERS.search(written):
         return "".join(each if each > "\x7f" and not each.isspace() else quote(each, safe=kept) for each in page)
     return quote(page, safe=kept)
@@ -96,4 +102,4 @@ def encoded(page: str, written: str, *, bracketed: bool) -> str:
 
 def folder_of(path: str) -> str:
     """The folder a note's relative links start from."""
-    return parent(path)
+    return parent_folder(path)

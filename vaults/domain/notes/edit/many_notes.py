@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 
 from vaults.context import run_in
 from vaults.domain.memories.memory_model import Actor
-from vaults.domain.notes.commit.change_diffs import shown
-from vaults.domain.notes.commit.journal import Change, FileChange
+from vaults.domain.notes.commit.change_diffs import diff_files
+from vaults.domain.notes.commit.journal import FileChange, NoteChange
 from vaults.domain.notes.commit.transaction import commit
-from vaults.domain.notes.read.note_lookup import made
+from vaults.domain.notes.read.note_lookup import to_open_note
 from vaults.errors import Conflict, InvalidArgument, NotFound, TooLarge
-from vaults.markdown.encoding import Source, encode
+from vaults.markdown.encoding import NoteSource, encode
 from vaults.vault import Vault
 
-Rewrite = Callable[[str, str], str]
+RewriteStep = Callable[[str, str], str]
 """A pure step from a note's path and text to its new text."""
 
 
 @dataclass(frozen=True, slots=True)
-class Bulk:
+class BulkEdit:
     """A change of many notes as a tool asks for it. ``summary``: what it does, for the history."""
 
     tool: str
@@ -30,7 +30,7 @@ class Bulk:
 
 
 @dataclass(frozen=True, slots=True)
-class Rewritten:
+class BulkEditResult:
     """``paths``: notes that were changed, or would be; ``change``: the id ``history`` takes all of it back by; ``diff``
     on a dry run."""
 
@@ -41,35 +41,39 @@ class Rewritten:
 
 
 @dataclass(frozen=True, slots=True)
-class Drafts:
+class BulkDrafts:
     """Files as they are to be, and what could not be read."""
 
     files: list[FileChange]
     warnings: list[str]
 
 
-async def rewrite(vault: Vault, actor: Actor, paths: Iterable[str], step: Rewrite, bulk: Bulk) -> Rewritten:
+async def rewrite_notes(
+    vault: Vault, actor: Actor, paths: Iterable[str], step: RewriteStep, bulk: BulkEdit
+) -> BulkEditResult:
     """Rewrite those of some notes that a pure step changes. A note that another program saves meanwhile has all of it
     begun again, once. Raises ``Conflict``, ``StorageFull``, ``ReadOnly``, and what the step raises: then nothing is
     changed."""
     wanted = list(dict.fromkeys(paths))
     if bulk.dry_run:
-        return await made_of(vault, actor, await run_in(vault.shared.pool, drafts, vault, wanted, step), bulk)
+        return await commit_drafts(
+            vault, actor, await run_in(vault.shared.pool, draft_rewrites, vault, wanted, step), bulk
+        )
     async with vault.notes.writing():
-        found = await run_in(vault.shared.pool, drafts, vault, wanted, step)
+        found = await run_in(vault.shared.pool, draft_rewrites, vault, wanted, step)
         try:
-            return await made_of(vault, actor, found, bulk)
+            return await commit_drafts(vault, actor, found, bulk)
         except Conflict:
-            found = await run_in(vault.shared.pool, drafts, vault, wanted, step)
-            return await made_of(vault, actor, found, bulk)
+            found = await run_in(vault.shared.pool, draft_rewrites, vault, wanted, step)
+            return await commit_drafts(vault, actor, found, bulk)
 
 
-def drafts(vault: Vault, paths: Sequence[str], step: Rewrite) -> Drafts:
+def draft_rewrites(vault: Vault, paths: Sequence[str], step: RewriteStep) -> BulkDrafts:
     """What a pure step makes of notes. Blocking."""
-    found = Drafts([], [])
+    found = BulkDrafts([], [])
     for path in paths:
         try:
-            note = made(path, vault.notes.tree.read(path, vault.notes.settings.max_note))
+            note = to_open_note(path, vault.notes.tree.read(path, vault.notes.settings.max_note))
         except NotFound:
             continue  # gone since it was listed
         except (InvalidArgument, TooLarge):
@@ -77,19 +81,19 @@ def drafts(vault: Vault, paths: Sequence[str], step: Rewrite) -> Drafts:
             continue
         text = step(path, note.text)
         if text != note.text:
-            after = encode(Source(text, note.source.bom))
+            after = encode(NoteSource(text, note.source.bom))
             if len(after) > vault.notes.settings.max_note:
                 raise TooLarge(f"{path} would be longer than a note may be", size=len(after))
             found.files.append(FileChange(path, note.data, after, stamp=note.stamp))
     return found
 
 
-async def made_of(vault: Vault, actor: Actor, found: Drafts, bulk: Bulk) -> Rewritten:
+async def commit_drafts(vault: Vault, actor: Actor, found: BulkDrafts, bulk: BulkEdit) -> BulkEditResult:
     """Make drafts true, as one change, or show what they would change. But for a dry run the caller holds
     ``vault.notes.writing()`` since before they were drawn up."""
     paths = [each.target for each in found.files]
     if bulk.dry_run or not found.files:
-        diff = await run_in(vault.shared.pool, shown, found.files) if bulk.dry_run else None
-        return Rewritten(paths, diff=diff, warnings=found.warnings)
-    done = await commit(vault, actor, Change(bulk.tool, bulk.summary, found.files, bulk.session))
-    return Rewritten(paths, done.id, warnings=found.warnings)
+        diff = await run_in(vault.shared.pool, diff_files, found.files) if bulk.dry_run else None
+        return BulkEditResult(paths, diff=diff, warnings=found.warnings)
+    done = await commit(vault, actor, NoteChange(bulk.tool, bulk.summary, found.files, bulk.session))
+    return BulkEditResult(paths, done.id, warnings=found.warnings)

@@ -10,30 +10,30 @@ from vaults.context import run_in
 from vaults.db.sql import Reader
 from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.commit import journal
-from vaults.domain.notes.commit.change_diffs import shown
-from vaults.domain.notes.commit.journal import Change, FileChange, FileRecord, Record
+from vaults.domain.notes.commit.change_diffs import diff_files
+from vaults.domain.notes.commit.journal import ChangeRecord, FileChange, FileRecord, NoteChange
 from vaults.domain.notes.commit.transaction import commit
-from vaults.domain.notes.edit.edit_results import Changed
-from vaults.domain.notes.edit.line_revert import without
-from vaults.domain.notes.edit.moves import NAMED
-from vaults.domain.notes.index.extraction import digest, etag_of
+from vaults.domain.notes.edit.edit_results import EditResult
+from vaults.domain.notes.edit.line_revert import revert_change
+from vaults.domain.notes.edit.moves import MAX_NAMED
+from vaults.domain.notes.index.extraction import compute_digest, etag_of
 from vaults.domain.notes.read import change_history
-from vaults.domain.policies.policy_paths import file_path, is_policy
+from vaults.domain.policies.policy_paths import is_policy, parse_path
 from vaults.errors import Conflict, Forbidden, InvalidArgument, NotFound, StrongroomError
-from vaults.files.paths import key
-from vaults.files.tree import Content
+from vaults.files.paths import collision_key
+from vaults.files.tree import FileContent
 from vaults.vault import Vault
 
 TOOL = "history"
 
-LOOKED_AT = 100
+MAX_CHANGES_READ = 100
 """Changes looked at for the caller's last one."""
 
-SUMMARY = 200
+MAX_SUMMARY = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class UndoRequest:
     """``ref``: a change's id or, for a version, a commit; ``version``: which one of the two around it. ``governs``: the
     caller may change policies."""
 
@@ -47,7 +47,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _UndoStep:
     """One file of a change to take back. ``now``: where it is now, if it was only moved since."""
 
     file: FileRecord
@@ -56,7 +56,7 @@ class _Step:
     now: str
 
 
-class _Stuck(Exception):
+class _CannotUndo(Exception):
     """A file that cannot be taken back, and why."""
 
     def __init__(self, path: str, reason: str) -> None:
@@ -65,56 +65,65 @@ class _Stuck(Exception):
         self.reason = reason
 
 
-async def undo(vault: Vault, actor: Actor, asked: Asked) -> Changed:
+async def undo(vault: Vault, actor: Actor, asked: UndoRequest) -> EditResult:
     """Take a change back, in all its files or in none: by ``ref`` anybody's, else the caller's own last one (of a note,
     with ``path``) that is not taken back. What was written since stays; where it touches the change's own lines, that
     is a ``Conflict``. Taking back what took a change back does it again."""
     async with vault.notes.writing():
-        path = _path(vault, asked)
-        record, steps = await vault.db.read(lambda tx: _chosen(tx, actor, asked.ref, path))
-        files = await run_in(vault.shared.pool, _reversed, vault, record, steps)
-        summary, path = _summary(record.summary), record.files[0].path
-        return await _made(vault, actor, asked, Change(TOOL, summary, files, asked.session, record.id), path)
+        path = _resolve_path(vault, asked)
+        record, steps = await vault.db.read(lambda tx: _choose_change(tx, actor, asked.ref, path))
+        files = await run_in(vault.shared.pool, _reverse_change, vault, record, steps)
+        summary, path = _undo_summary(record.summary), record.files[0].path
+        return await _commit_or_show(
+            vault, actor, asked, NoteChange(TOOL, summary, files, asked.session, record.id), path
+        )
 
 
-def _path(vault: Vault, asked: Asked) -> str | None:
-    return file_path(vault.notes.settings.policies, asked.path) if asked.path is not None else None
+def _resolve_path(vault: Vault, asked: UndoRequest) -> str | None:
+    return parse_path(vault.notes.settings.policies, asked.path) if asked.path is not None else None
 
 
-def _chosen(tx: Reader, actor: Actor, ref: str | None, path: str | None) -> tuple[Record, list[_Step]]:
-    record = _named(tx, ref) if ref is not None else _last(tx, actor, path)
-    if journal.undone(tx, record.id):
+def _choose_change(tx: Reader, actor: Actor, ref: str | None, path: str | None) -> tuple[ChangeRecord, list[_UndoStep]]:
+    record = _find_named(tx, ref) if ref is not None else _find_last(tx, actor, path)
+    if journal.is_undone(tx, record.id):
         raise Conflict("this change was taken back already", hint="undo the change that did so, to have it again")
     steps = []
     for each in record.files:
         edited = each.before is not None and each.after is not None and each.to is None
-        now = journal.moved_on(tx, each.path, record.seq) if edited else each.target
-        steps.append(_Step(each, change_history.kept(tx, each.before), change_history.kept(tx, each.after), now))
+        now = journal.follow_moves(tx, each.path, record.seq) if edited else each.target
+        steps.append(
+            _UndoStep(
+                each,
+                change_history.read_kept_version(tx, each.before),
+                change_history.read_kept_version(tx, each.after),
+                now,
+            )
+        )
     return record, steps
 
 
-def _named(tx: Reader, ref: str) -> Record:
-    record = change_history.named(tx, ref, None)
+def _find_named(tx: Reader, ref: str) -> ChangeRecord:
+    record = change_history.find_named(tx, ref, None)
     if record is None:
         raise InvalidArgument("ref", "must be the id of a change", hint="restore brings a version of a commit back")
     return record
 
 
-def _last(tx: Reader, actor: Actor, path: str | None) -> Record:
-    for record in journal.made(tx, path, LOOKED_AT, who=actor.identity):
-        if record.undoes is None and not journal.undone(tx, record.id):
+def _find_last(tx: Reader, actor: Actor, path: str | None) -> ChangeRecord:
+    for record in journal.list_changes(tx, path, MAX_CHANGES_READ, who=actor.identity):
+        if record.undoes is None and not journal.is_undone(tx, record.id):
             return record
     raise NotFound("you have no change left to take back", hint="log lists all changes; name one in ref")
 
 
-def _reversed(vault: Vault, record: Record, steps: Sequence[_Step]) -> list[FileChange]:
+def _reverse_change(vault: Vault, record: ChangeRecord, steps: Sequence[_UndoStep]) -> list[FileChange]:
     """What takes a change back, last file first. Blocking. Raises ``Conflict`` naming every file in the way."""
     files: list[FileChange] = []
-    stuck: list[_Stuck] = []
+    stuck: list[_CannotUndo] = []
     for step in reversed(steps):
         try:
-            back = _back(vault, step)
-        except _Stuck as failure:
+            back = _reverse_file(vault, step)
+        except _CannotUndo as failure:
             stuck.append(failure)
         else:
             files += [back] if back is not None else []
@@ -125,77 +134,77 @@ def _reversed(vault: Vault, record: Record, steps: Sequence[_Step]) -> list[File
         f"'{first.path}' cannot be taken back: {first.reason}{more}; nothing was changed",
         hint="diff shows the change; restore with version: before brings the whole note back as it was",
         change=record.id,
-        paths=[each.path for each in reversed(stuck)][:NAMED],
+        paths=[each.path for each in reversed(stuck)][:MAX_NAMED],
     )
 
 
-def _back(vault: Vault, step: _Step) -> FileChange | None:
+def _reverse_file(vault: Vault, step: _UndoStep) -> FileChange | None:
     """How one file is taken back; None where there is nothing to do."""
-    here = _read(vault, step.now)
+    here = _read_content(vault, step.now)
     if step.after is None:
-        return _again(step, here)
+        return _recreate_file(step, here)
     if here is None:
-        raise _Stuck(step.now, "it is not there any more")
+        raise _CannotUndo(step.now, "it is not there any more")
     if step.before is None:
         if here.data != step.after:
-            raise _Stuck(step.now, "it was changed since it was made")
+            raise _CannotUndo(step.now, "it was changed since it was made")
         return FileChange(step.now, here.data, None, stamp=here.stamp)
-    text = step.before if here.data == step.before else without(step.before, step.after, here.data)
+    text = step.before if here.data == step.before else revert_change(step.before, step.after, here.data)
     if text is None:
-        raise _Stuck(step.now, "what the change wrote there was changed since")
+        raise _CannotUndo(step.now, "what the change wrote there was changed since")
     if step.file.to is not None:
         _check_free(vault, step.file)
         return FileChange(step.now, here.data, text, step.file.path, here.stamp)
     return FileChange(step.now, here.data, text, stamp=here.stamp) if text != here.data else None
 
 
-def _again(step: _Step, here: Content | None) -> FileChange | None:
+def _recreate_file(step: _UndoStep, here: FileContent | None) -> FileChange | None:
     """How a note that was removed comes back."""
     if here is None:
         return FileChange(step.file.path, None, step.before)
     if here.data != step.before:
-        raise _Stuck(step.now, "another note stands there now")
+        raise _CannotUndo(step.now, "another note stands there now")
     return None
 
 
 def _check_free(vault: Vault, file: FileRecord) -> None:
     existing = vault.notes.tree.collision(file.path)
-    if existing is not None and (existing != file.to or key(existing) != key(file.path)):
-        raise _Stuck(file.target, f"'{existing}' stands where it was")
+    if existing is not None and (existing != file.to or collision_key(existing) != collision_key(file.path)):
+        raise _CannotUndo(file.target, f"'{existing}' stands where it was")
 
 
-def _read(vault: Vault, path: str) -> Content | None:
+def _read_content(vault: Vault, path: str) -> FileContent | None:
     try:
         return vault.notes.tree.read(path, vault.notes.settings.max_note)
     except NotFound:
         return None
 
 
-def _summary(summary: str) -> str:
+def _undo_summary(summary: str) -> str:
     """Taking back and doing again take turns."""
     for said, next_ in (("took back: ", "did again: "), ("did again: ", "took back: ")):
         if summary.startswith(said):
             return next_ + summary.removeprefix(said)
-    return f"took back: {summary}"[:SUMMARY]
+    return f"took back: {summary}"[:MAX_SUMMARY]
 
 
-async def _made(vault: Vault, actor: Actor, asked: Asked, change: Change, path: str) -> Changed:
+async def _commit_or_show(vault: Vault, actor: Actor, asked: UndoRequest, change: NoteChange, path: str) -> EditResult:
     """Make the change that was worked out, or only show it. ``path``: the note the answer is about."""
     files = change.files
     _check_governed(vault, asked, files)
     this = next((each for each in files if path in (each.path, each.target)), None)
     if this is not None:
         _check_etag(this, asked.etag)
-    others = [each.target for each in files if each is not this][:NAMED] or None
+    others = [each.target for each in files if each is not this][:MAX_NAMED] or None
     if asked.dry_run or not files:
-        diff = await run_in(vault.shared.pool, shown, files) if asked.dry_run else None
-        here = this.before if this else await run_in(vault.shared.pool, _data, vault, path)
-        return Changed(path, _etag(here), changed=False, diff=diff, others=others)
+        diff = await run_in(vault.shared.pool, diff_files, files) if asked.dry_run else None
+        here = this.before if this else await run_in(vault.shared.pool, _read_data, vault, path)
+        return EditResult(path, _to_etag(here), changed=False, diff=diff, others=others)
     done = await commit(vault, actor, change)
-    return Changed(path, done.etags.get(path), changed=True, change=done.id, others=others)
+    return EditResult(path, done.etags.get(path), changed=True, change=done.id, others=others)
 
 
-def _check_governed(vault: Vault, asked: Asked, files: Sequence[FileChange]) -> None:
+def _check_governed(vault: Vault, asked: UndoRequest, files: Sequence[FileChange]) -> None:
     """Who may not write policies may not bring one back either."""
     folder = vault.notes.settings.policies
     if not asked.governs and any(is_policy(folder, path) for each in files for path in (each.path, each.target)):
@@ -203,63 +212,65 @@ def _check_governed(vault: Vault, asked: Asked, files: Sequence[FileChange]) -> 
 
 
 def _check_etag(file: FileChange, etag: str | None) -> None:
-    present = _etag(file.before)
+    present = _to_etag(file.before)
     if etag is not None and etag != present:
         raise Conflict(f"{file.path} has changed since it was read", hint="read it again", path=file.path, etag=present)
 
 
-def _etag(data: bytes | None) -> str | None:
-    return etag_of(digest(data)) if data is not None else None
+def _to_etag(data: bytes | None) -> str | None:
+    return etag_of(compute_digest(data)) if data is not None else None
 
 
-def _data(vault: Vault, path: str) -> bytes | None:
+def _read_data(vault: Vault, path: str) -> bytes | None:
     try:
-        found = _read(vault, path)
+        found = _read_content(vault, path)
     except StrongroomError:
         return None
     return found.data if found else None
 
 
-async def restore(vault: Vault, actor: Actor, asked: Asked) -> Changed:
+async def restore(vault: Vault, actor: Actor, asked: UndoRequest) -> EditResult:
     """Write a note as it was after (or before) a change or commit, by default its last change, whatever became of it
     since: also one that was deleted or moved away. Raises ``NotFound``, ``InvalidArgument``."""
     async with vault.notes.writing():
-        path, data = await _wanted(vault, asked)
+        path, data = await _requested_version(vault, asked)
         if data is None:
             raise InvalidArgument("version", f"{asked.version}: '{path}' did not exist then", hint="take the other one")
-        here = await run_in(vault.shared.pool, _read, vault, path)
+        here = await run_in(vault.shared.pool, _read_content, vault, path)
         if here is None:
             await run_in(vault.shared.pool, _check_new, vault, path)
         file = FileChange(path, here.data if here else None, data, stamp=here.stamp if here else None)
-        change = Change(TOOL, f"restored {path}"[:SUMMARY], [file] if file.before != data else [], asked.session)
-        return await _made(vault, actor, asked, change, path)
+        change = NoteChange(
+            TOOL, f"restored {path}"[:MAX_SUMMARY], [file] if file.before != data else [], asked.session
+        )
+        return await _commit_or_show(vault, actor, asked, change, path)
 
 
-async def _wanted(vault: Vault, asked: Asked) -> tuple[str, bytes | None]:
+async def _requested_version(vault: Vault, asked: UndoRequest) -> tuple[str, bytes | None]:
     """The version that is asked for, and where it goes."""
-    path = _path(vault, asked)
+    path = _resolve_path(vault, asked)
     ref = asked.ref
     record = await vault.db.read(
-        lambda tx: change_history.named(tx, ref, path) if ref is not None else change_history.last(tx, path)
+        lambda tx: change_history.find_named(tx, ref, path) if ref is not None else change_history.find_last(tx, path)
     )
     if record is not None:
-        return await vault.db.read(lambda tx: _version(tx, record, path, asked.version))
+        return await vault.db.read(lambda tx: _pick_version(tx, record, path, asked.version))
     if ref is None:
         raise NotFound("no tool has changed this note yet", hint="with path, log lists commits too; name one in ref")
-    found = await change_history.commit_of(vault, ref, path)
+    found = await change_history.read_commit(vault, ref, path)
     return found.path, found.before if asked.version == "before" else found.after
 
 
-def _version(
-    tx: Reader, record: Record, path: str | None, which: Literal["before", "after"]
+def _pick_version(
+    tx: Reader, record: ChangeRecord, path: str | None, which: Literal["before", "after"]
 ) -> tuple[str, bytes | None]:
     files = [each for each in record.files if path is None or path in (each.path, each.to)]
     if len(files) != 1:
         raise InvalidArgument("path", f"must be one of the {len(record.files)} notes this change concerned")
     file = files[0]
     if which == "before":
-        return path or file.path, change_history.kept(tx, file.before)
-    return path or file.target, change_history.kept(tx, file.after)
+        return path or file.path, change_history.read_kept_version(tx, file.before)
+    return path or file.target, change_history.read_kept_version(tx, file.after)
 
 
 def _check_new(vault: Vault, path: str) -> None:

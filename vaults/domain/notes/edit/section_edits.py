@@ -10,72 +10,72 @@ from vaults.context import run_in
 from vaults.domain.graph.links import link_offers
 from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.edit import note_templates
-from vaults.domain.notes.edit.amendments import Amendment, Fresh, Revision, Terms
-from vaults.domain.notes.edit.drafts import Draft
-from vaults.domain.notes.edit.edit_results import Changed
-from vaults.domain.notes.edit.single_note import amend
-from vaults.domain.notes.read.dated_notes import Dated, dated, path_of
+from vaults.domain.notes.edit.amendments import Amendment, EditOptions, NewNoteText, Revision
+from vaults.domain.notes.edit.drafts import DraftNotes
+from vaults.domain.notes.edit.edit_results import EditResult
+from vaults.domain.notes.edit.single_note import apply_amendment
+from vaults.domain.notes.read.dated_notes import DatedNote, resolve_dated, resolve_path
 from vaults.errors import NotFound
-from vaults.files.paths import note_path
-from vaults.markdown.edit.draft import Edit, Format
-from vaults.markdown.edit.pipeline import apply
+from vaults.files.paths import to_note_path
+from vaults.markdown.edit.draft import ContentFormat, TextEdit
+from vaults.markdown.edit.pipeline import apply_edit
 from vaults.vault import Vault
 
-LOGS = ("daily", "memory")
+LOG_KINDS = ("daily", "memory")
 """Dated notes that are logs: what is said to them without a section or format is an entry under its own time."""
 
-_DONE = {"add": "added to", "remove": "removed from", "replace": "replaced in"}
+_SUMMARIES = {"add": "added to", "remove": "removed from", "replace": "replaced in"}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EditRequest:
     """An edit as it is asked for. ``path`` may be a word for a dated note, such as ``@daily``; one that is not there
     is made when something is added to it. ``format`` None: plain, or in a log an entry of its own.
     ``auto_link``: whether known names in what is written become links, None: as the settings say;
     ``suggest_links``: what is added ends with links that are suggested."""
 
     path: str
-    edit: Edit
-    format: Format | None = None
+    edit: TextEdit
+    format: ContentFormat | None = None
     auto_link: bool | None = None
     suggest_links: bool = False
 
 
-async def edit(vault: Vault, actor: Actor, asked: Asked, terms: Terms) -> Changed:
+async def edit(vault: Vault, actor: Actor, asked: EditRequest, terms: EditOptions) -> EditResult:
     """Make an edit. Raises ``NotFound`` (the note, the section, the text looked for; with what comes closest),
     ``Conflict`` with the present text, ``InvalidArgument`` and ``TooLarge``."""
     if not asked.suggest_links:
-        return await amend(vault, actor, await planned(Draft(vault), asked), terms)
-    path = note_path((await planned(Draft(vault), asked)).path)
+        return await apply_amendment(vault, actor, await plan_edit(DraftNotes(vault), asked), terms)
+    path = to_note_path((await plan_edit(DraftNotes(vault), asked)).path)
     words = asked.edit.content or asked.edit.replacement or ""
-    offer = await link_offers.offered(vault, actor, words, path, auto_link=asked.auto_link)
+    offer = await link_offers.offer_links(vault, actor, words, path, auto_link=asked.auto_link)
     if asked.edit.content and not asked.edit.searches and asked.edit.action != "remove":
-        ended = await run_in(vault.shared.pool, link_offers.ended_with, words, offer.line)
+        ended = await run_in(vault.shared.pool, link_offers.append_link_line, words, offer.line)
         asked = replace(asked, edit=replace(asked.edit, content=ended))
-    changed = await amend(vault, actor, await planned(Draft(vault), asked), terms)
+    changed = await apply_amendment(vault, actor, await plan_edit(DraftNotes(vault), asked), terms)
     return replace(changed, suggestions=offer.ideas)
 
 
-async def planned(draft: Draft, asked: Asked) -> Amendment:
+async def plan_edit(draft: DraftNotes, asked: EditRequest) -> Amendment:
     """The change that an edit is, where a draft leaves the notes. Raises ``InvalidArgument``."""
     now = datetime.now(UTC).astimezone()
-    meant = await dated(draft.vault, asked.path)
+    meant = await resolve_dated(draft.vault, asked.path)
     wanted = replace(asked.edit, format=asked.format or "plain")
-    if meant is not None and meant.kind in LOGS and _is_entry(asked):
-        wanted = replace(wanted, content=_entry(wanted.content or "", now))
+    if meant is not None and meant.kind in LOG_KINDS and _is_log_entry(asked):
+        wanted = replace(wanted, content=_log_entry(wanted.content or "", now))
     words = wanted.content or wanted.replacement or ""
-    path = meant.path if meant else await path_of(draft.vault, asked.path)
-    amendment = Amendment(path, partial(_revised, edit=wanted, now=now), words, auto_link=asked.auto_link)
+    path = meant.path if meant else await resolve_path(draft.vault, asked.path)
+    amendment = Amendment(path, partial(_revise, edit=wanted, now=now), words, auto_link=asked.auto_link)
     if meant is not None and wanted.action == "add":
-        amendment = replace(amendment, start="either", fresh=partial(begun, draft, meant, wanted, now))
+        amendment = replace(amendment, start="either", fresh=partial(begin_dated_note, draft, meant, wanted, now))
     return amendment
 
 
-def _revised(text: str, edit: Edit, now: datetime) -> Revision:
-    edited = apply(text, edit, now)
+def _revise(text: str, edit: TextEdit, now: datetime) -> Revision:
+    edited = apply_edit(text, edit, now)
     return Revision(
         edited.text,
-        _DONE[edit.action],
+        _SUMMARIES[edit.action],
         edited.warnings,
         edited.region,
         edited.first_line,
@@ -84,29 +84,31 @@ def _revised(text: str, edit: Edit, now: datetime) -> Revision:
     )
 
 
-def _is_entry(asked: Asked) -> bool:
+def _is_log_entry(asked: EditRequest) -> bool:
     content = asked.edit.content or ""
     return asked.edit.action == "add" and asked.edit.section is None and asked.format is None and bool(content.strip())
 
 
-def _entry(content: str, now: datetime) -> str:
+def _log_entry(content: str, now: datetime) -> str:
     """A log's entry: the moment as a heading, then what is said."""
     moment = now.isoformat(timespec="seconds").replace("+00:00", "Z")
     return f"## {moment}\n\n{content.strip()}"
 
 
-async def begun(draft: Draft, meant: Dated, edit: Edit, now: datetime) -> Fresh:
+async def begin_dated_note(draft: DraftNotes, meant: DatedNote, edit: TextEdit, now: datetime) -> NewNoteText:
     """What a dated note begins with: its template, if the vault has one. A section that is missing is made: nobody
     could have made it before."""
-    revise = partial(_revised, edit=replace(edit, create_section=True), now=now)
+    revise = partial(_revise, edit=replace(edit, create_section=True), now=now)
     try:
         named = meant.template
-        found = await (note_templates.template(draft, named) if named else note_templates.usual(draft, meant.kind))
+        found = await (
+            note_templates.find_template(draft, named) if named else note_templates.find_default(draft, meant.kind)
+        )
     except NotFound:
         missing = f"the template {meant.template}, which the vault's settings name, is not there"
-        return Fresh(warnings=[missing], revise=revise)
+        return NewNoteText(warnings=[missing], revise=revise)
     if found is None:
-        return Fresh(revise=revise)
+        return NewNoteText(revise=revise)
     moment = datetime.combine(meant.day, now.timetz())
-    whole = await run_in(draft.vault.shared.pool, note_templates.instance, found.text, meant.path, moment)
-    return Fresh(*whole, revise)
+    whole = await run_in(draft.vault.shared.pool, note_templates.instantiate, found.text, meant.path, moment)
+    return NewNoteText(*whole, revise)

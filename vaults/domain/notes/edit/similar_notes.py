@@ -12,109 +12,109 @@ from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Reader
 from vaults.domain.memories.memory_model import Actor
-from vaults.domain.notes.edit.edit_results import Similar
+from vaults.domain.notes.edit.edit_results import SimilarNote
 from vaults.domain.notes.index import extraction, note_rows
-from vaults.domain.notes.index.extraction import KIND, Intake
+from vaults.domain.notes.index.extraction import KIND, NoteExtract
 from vaults.errors import EmbeddingUnavailable, Overloaded
-from vaults.files.tree import Content, Stamp
+from vaults.files.tree import FileContent, FileStamp
 from vaults.graph.names import note_names
 from vaults.index import embeddings
-from vaults.markdown.fuzzy import nearest
+from vaults.markdown.fuzzy import find_nearest
 from vaults.markdown.link_resolution import name_key
 from vaults.search import candidates, passage_facts
-from vaults.search.filters import Filter
+from vaults.search.filters import SearchFilter
 from vaults.vault import Vault
 
-NAMED = 3
+MAX_NAMED = 3
 """Notes named at most."""
 
 WAIT_S = 0.3
 """Seconds the model may take; what it would have found goes unsaid then."""
 
-LIKENESS = 90
+MIN_LIKENESS = 90
 """Of 100, from which two names are nearly the same."""
 
-COMPARED = 20_000
+MAX_COMPARED = 20_000
 """Names a new one is compared with letter by letter. Equal ones are found among any number."""
 
-LONGEST = 200
+MAX_NAME_LENGTH = 200
 """Characters of a name that is compared so: of longer ones only equal ones count, for all wait while they are compared.
 """
 
 _NUMBERS = re.compile(r"[0-9]+")
 
 
-async def similar(vault: Vault, actor: Actor, path: str, data: bytes) -> list[Similar]:
+async def find_similar(vault: Vault, actor: Actor, path: str, data: bytes) -> list[SimilarNote]:
     """Other notes that seem to be about what this one is about, best first."""
-    content = Content(data, Stamp(len(data), 0, 0, 0))
-    new = await run_in(vault.shared.pool, extraction.taken, path, content, time.time_ns(), whole=False)
-    by_name = await vault.db.read(lambda tx: _alike(tx, new))
-    by_meaning = await _meant_alike(vault, actor, new)
-    best: dict[str, Similar] = {}
+    content = FileContent(data, FileStamp(len(data), 0, 0, 0))
+    new = await run_in(vault.shared.pool, extraction.extract_note, path, content, time.time_ns(), whole=False)
+    by_name = await vault.db.read(lambda tx: _find_alike(tx, new))
+    by_meaning = await _find_meant_alike(vault, actor, new)
+    best: dict[str, SimilarNote] = {}
     for each in (*by_name, *by_meaning):
         if each.path != path and (each.path not in best or best[each.path].score < each.score):
             best[each.path] = each
-    return sorted(best.values(), key=lambda each: (-each.score, each.path))[:NAMED]
+    return sorted(best.values(), key=lambda each: (-each.score, each.path))[:MAX_NAMED]
 
 
-def _alike(tx: Reader, new: Intake) -> list[Similar]:
+def _find_alike(tx: Reader, new: NoteExtract) -> list[SimilarNote]:
     """By text and by name."""
-    same = [each.path for each in note_rows.by_hash(tx, new.hash)] if new.blocks else []
+    same = [each.path for each in note_rows.find_by_hash(tx, new.hash)] if new.blocks else []
     names = {name_key(PurePosixPath(new.path).stem), name_key(new.title)}
-    paths = [*same, *(each.path for each in note_names.candidates(tx, sorted(names)))]
-    certain = [Similar(path, _title(tx, path), 1.0) for path in dict.fromkeys(paths)]
-    return [*certain, *_spelled_alike(tx, names)]
+    paths = [*same, *(each.path for each in note_names.find_candidates(tx, sorted(names)))]
+    certain = [SimilarNote(path, _read_title(tx, path), 1.0) for path in dict.fromkeys(paths)]
+    return [*certain, *_find_spelled_alike(tx, names)]
 
 
-def _title(tx: Reader, path: str) -> str:
+def _read_title(tx: Reader, path: str) -> str:
     return str(tx.value("SELECT title FROM notes WHERE path = ?", (path,)))
 
 
-def _spelled_alike(tx: Reader, names: Iterable[str]) -> list[Similar]:
+def _find_spelled_alike(tx: Reader, names: Iterable[str]) -> list[SimilarNote]:
     from rapidfuzz import fuzz
 
-    rows = tx.all("SELECT path, title FROM notes WHERE length(title) <= ? LIMIT ?", (LONGEST, COMPARED))
+    rows = tx.all("SELECT path, title FROM notes WHERE length(title) <= ? LIMIT ?", (MAX_NAME_LENGTH, MAX_COMPARED))
     known = [name_key(row[1]) for row in rows]
     found = []
-    for name in (each for each in names if len(each) <= LONGEST):
-        close = nearest(name, known, fuzz.ratio, limit=2 * NAMED, least=LIKENESS)
+    for name in (each for each in names if len(each) <= MAX_NAME_LENGTH):
+        close = find_nearest(name, known, fuzz.ratio, limit=2 * MAX_NAMED, least=MIN_LIKENESS)
         # Two days of a diary are spelled alike, and so are two parts of a series.
         found += [
-            Similar(rows[place][0], rows[place][1], round(score / 100, 4))
+            SimilarNote(rows[place][0], rows[place][1], round(score / 100, 4))
             for other, score, place in close
             if _NUMBERS.findall(other) == _NUMBERS.findall(name)
         ]
     return found
 
 
-async def _meant_alike(vault: Vault, actor: Actor, new: Intake) -> list[Similar]:
+async def _find_meant_alike(vault: Vault, actor: Actor, new: NoteExtract) -> list[SimilarNote]:
     """By the vector of the first passage, where the model can be asked at once."""
     if not new.blocks or vault.shared.embedder.state().status != "ready":
         return []
     passages = await run_in(vault.shared.pool, new.blocks[0].cut, vault.shared.index.passage_tokens, new.labels)
     try:
         async with asyncio.timeout(WAIT_S):
-            return await _near(vault, actor, passages[0].embedded)
+            return await _find_near(vault, actor, passages[0].embedded)
     except (TimeoutError, EmbeddingUnavailable, Overloaded):
         return []
 
 
-async def _near(vault: Vault, actor: Actor, text: str) -> list[Similar]:
+async def _find_near(vault: Vault, actor: Actor, text: str) -> list[SimilarNote]:
     query = (await vault.shared.embedder.texts([text], urgent=True))[0]
     model, near = vault.shared.embedder.identity, vault.shared.search.near_duplicate
     if model is None:
         return []
-    only = Filter(viewer=actor.identity, now=clock.now(), kinds=(KIND,))
-    last, allowed = await vault.db.read(lambda tx: (embeddings.last_change(tx), candidates.allowed(tx, only)))
-    hits = await vault.projection.search(model, query, 2 * NAMED, allowed, at_least=last)
+    only = SearchFilter(viewer=actor.identity, now=clock.now(), kinds=(KIND,))
+    last, allowed = await vault.db.read(lambda tx: (embeddings.last_change(tx), candidates.allowed_passages(tx, only)))
+    hits = await vault.projection.search(model, query, 2 * MAX_NAMED, allowed, at_least=last)
     close = {passage: score for passage, score in hits if score >= near}
-    return await vault.db.read(lambda tx: _named(tx, close, only)) if close else []
+    return await vault.db.read(lambda tx: _to_similar(tx, close, only)) if close else []
 
 
-def _named(tx: Reader, close: dict[int, float], only: Filter) -> list[Similar]:
+def _to_similar(tx: Reader, close: dict[int, float], only: SearchFilter) -> list[SimilarNote]:
     found = []
-    for passage, about in passage_facts.of(tx, close, only).items():
+    for passage, about in passage_facts.read_facts(tx, close, only).items():
         row = tx.one("SELECT path, title FROM notes WHERE seq = ?", (about.item[1],))
         if row is not None:
-            found.append(Similar(row[0], row[1], round(min(close[passage], 1.0), 4)))
+            found.append(SimilarNote(row[0], row[1], round(min(close[passage], 1.0), 4)))
     return found

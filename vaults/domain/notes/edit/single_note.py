@@ -10,36 +10,36 @@ from vaults.context import run_in
 from vaults.domain.graph.links import autolink_step
 from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.commit import change_diffs, git_commits
-from vaults.domain.notes.commit.journal import Change
-from vaults.domain.notes.commit.transaction import Committed, commit
+from vaults.domain.notes.commit.journal import NoteChange
+from vaults.domain.notes.commit.transaction import CommittedChange, commit
 from vaults.domain.notes.edit import conflicts
-from vaults.domain.notes.edit.amendments import Amendment, Terms
-from vaults.domain.notes.edit.drafts import Amended, Draft
-from vaults.domain.notes.edit.edit_results import Changed, LinkSet
+from vaults.domain.notes.edit.amendments import Amendment, EditOptions
+from vaults.domain.notes.edit.drafts import AmendedNote, DraftNotes
+from vaults.domain.notes.edit.edit_results import EditResult, NewLink
 from vaults.errors import AlreadyExists, Conflict
 from vaults.vault import Vault
 
 
-async def amend(vault: Vault, actor: Actor, amendment: Amendment, terms: Terms) -> Changed:
+async def apply_amendment(vault: Vault, actor: Actor, amendment: Amendment, terms: EditOptions) -> EditResult:
     """Make a change. Nothing is written, and nothing is in the history, where it changes nothing. Raises ``NotFound``,
     ``Conflict`` with the present text and etag, ``TooLarge`` and what the pure step raises."""
-    async with _turn(vault, terms):
-        draft = Draft(vault)
+    async with _writing_turn(vault, terms):
+        draft = DraftNotes(vault)
         base = await draft.base(amendment)
         try:
             base.check(terms.etag)
-            done = await draft.amended(base, amendment)
+            done = await draft.prepare_amended(base, amendment)
             if terms.dry_run or done.file.before == done.file.after:
-                return await _unmade(vault, done, terms)
-            committed = await _committing(vault, actor, done, terms)
+                return await _unchanged_result(vault, done, terms)
+            committed = await _commit(vault, actor, done, terms)
         except Conflict as failure:
             stands = (base.path, base.source.text, base.etag)
-            raise await conflicts.kept(vault, actor, failure, stands, (amendment, terms)) from failure
-    return _answer(done, committed, await _settled(vault, committed, terms))
+            raise await conflicts.keep_caller_version(vault, actor, failure, stands, (amendment, terms)) from failure
+    return _to_result(done, committed, await _wait_for_git(vault, committed, terms))
 
 
 @asynccontextmanager
-async def _turn(vault: Vault, terms: Terms) -> AsyncIterator[None]:
+async def _writing_turn(vault: Vault, terms: EditOptions) -> AsyncIterator[None]:
     """Be the only one that changes notes; a dry run changes none, and needs no leave to write."""
     if terms.dry_run:
         yield
@@ -48,41 +48,43 @@ async def _turn(vault: Vault, terms: Terms) -> AsyncIterator[None]:
         yield
 
 
-async def _committing(vault: Vault, actor: Actor, done: Amended, terms: Terms) -> Committed:
+async def _commit(vault: Vault, actor: Actor, done: AmendedNote, terms: EditOptions) -> CommittedChange:
     """``commit`` of one file. A conflict that shows only now, because another program saved meanwhile, tells what
     stands there as one does that shows at once."""
     file = done.file
-    change = Change(terms.tool, f"{done.revision.summary} {file.path}", [file], terms.session)
+    change = NoteChange(terms.tool, f"{done.revision.summary} {file.path}", [file], terms.session)
     try:
-        return await commit(vault, actor, change, partial(autolink_step.keep, actor, file.path, done.revision.linked))
+        return await commit(
+            vault, actor, change, partial(autolink_step.record_links, actor, file.path, done.revision.linked)
+        )
     except AlreadyExists as failure:
-        raise await conflicts.occupied(vault, file.path) from failure
+        raise await conflicts.name_taken(vault, file.path) from failure
     except Conflict as failure:
-        raise await conflicts.overtaken(vault, file.path, failure) from failure
+        raise await conflicts.with_present_text(vault, file.path, failure) from failure
 
 
-async def _settled(vault: Vault, committed: Committed, terms: Terms) -> list[str]:
+async def _wait_for_git(vault: Vault, committed: CommittedChange, terms: EditOptions) -> list[str]:
     """Where the caller asked for that, wait until Git has the change; a warning where it does not."""
-    if not terms.wait or await git_commits.kept(vault, committed.seq) is not None:
+    if not terms.wait or await git_commits.ensure_committed(vault, committed.seq) is not None:
         return []
     return ["there is no Git commit of it: the vault keeps no Git history, or cannot write it now; status tells"]
 
 
-async def _unmade(vault: Vault, done: Amended, terms: Terms) -> Changed:
+async def _unchanged_result(vault: Vault, done: AmendedNote, terms: EditOptions) -> EditResult:
     """The answer where nothing was changed: nothing had to be, or it was a dry run."""
-    diff = await run_in(vault.shared.pool, change_diffs.shown, [done.file]) if terms.dry_run else None
-    links = _links(done) if terms.dry_run else None
-    return Changed(done.base.path, done.base.etag, changed=False, warnings=done.warnings, diff=diff, linked=links)
+    diff = await run_in(vault.shared.pool, change_diffs.diff_files, [done.file]) if terms.dry_run else None
+    links = _to_added_links(done) if terms.dry_run else None
+    return EditResult(done.base.path, done.base.etag, changed=False, warnings=done.warnings, diff=diff, linked=links)
 
 
-def _links(done: Amended) -> list[LinkSet] | None:
-    return [LinkSet(each.term, each.target, each.line) for each in done.revision.linked] or None
+def _to_added_links(done: AmendedNote) -> list[NewLink] | None:
+    return [NewLink(each.term, each.target, each.line) for each in done.revision.linked] or None
 
 
-def _answer(done: Amended, committed: Committed, further: Sequence[str]) -> Changed:
+def _to_result(done: AmendedNote, committed: CommittedChange, further: Sequence[str]) -> EditResult:
     """The answer after a change. ``further``: warnings."""
     revision, path = done.revision, done.base.path
-    return Changed(
+    return EditResult(
         path,
         committed.etags.get(path),
         changed=True,
@@ -91,5 +93,5 @@ def _answer(done: Amended, committed: Committed, further: Sequence[str]) -> Chan
         region=revision.region,
         first_line=revision.first_line,
         last_line=revision.last_line,
-        linked=_links(done),
+        linked=_to_added_links(done),
     )

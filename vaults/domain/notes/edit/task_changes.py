@@ -6,19 +6,19 @@ from dataclasses import dataclass, replace
 
 from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.edit import section_edits
-from vaults.domain.notes.edit.amendments import Amendment, Revision, Terms
-from vaults.domain.notes.edit.changed_lines import region
-from vaults.domain.notes.edit.edit_results import Changed
-from vaults.domain.notes.edit.single_note import amend
-from vaults.domain.notes.read.dated_notes import path_of
+from vaults.domain.notes.edit.amendments import Amendment, EditOptions, Revision
+from vaults.domain.notes.edit.changed_lines import find_changed_region
+from vaults.domain.notes.edit.edit_results import EditResult
+from vaults.domain.notes.edit.single_note import apply_amendment
+from vaults.domain.notes.read.dated_notes import resolve_path
 from vaults.errors import InvalidArgument
-from vaults.markdown.edit.draft import Edit, Guardrails
-from vaults.markdown.task_edits import STATUSES, toggled, unboxed
+from vaults.markdown.edit.draft import Guardrails, TextEdit
+from vaults.markdown.task_edits import STATUSES, set_task_status, split_box
 from vaults.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)
-class New:
+class NewTask:
     """A task to be. ``status``: a name of ``STATUSES`` or the character in the box."""
 
     path: str
@@ -29,7 +29,7 @@ class New:
 
 
 @dataclass(frozen=True, slots=True)
-class Toggle:
+class ToggleRequest:
     """The task in a line, or the only one of a text, or both, which must agree. ``status`` None: done where it is not,
     open where it is."""
 
@@ -39,16 +39,16 @@ class Toggle:
     status: str | None = None
 
 
-async def add(vault: Vault, actor: Actor, new: New, terms: Terms) -> Changed:
+async def add_task(vault: Vault, actor: Actor, new: NewTask, terms: EditOptions) -> EditResult:
     """Put a task after those of the section, or of the note. Raises as ``section_edits.edit``."""
-    asked, warnings = edit_of(new, vault.notes.settings.guardrails)
+    asked, warnings = to_edit_request(new, vault.notes.settings.guardrails)
     changed = await section_edits.edit(vault, actor, asked, terms)
     return replace(changed, warnings=[*changed.warnings, *warnings]) if warnings else changed
 
 
-def edit_of(new: New, guardrails: Guardrails) -> tuple[section_edits.Asked, list[str]]:
+def to_edit_request(new: NewTask, guardrails: Guardrails) -> tuple[section_edits.EditRequest, list[str]]:
     """The edit that adds a task, and warnings. Raises ``InvalidArgument``."""
-    text, box = unboxed(new.text.strip())
+    text, box = split_box(new.text.strip())
     if not text:
         raise InvalidArgument("text", "is needed: what the task is")
     if "\n" in text or "\r" in text:
@@ -57,22 +57,22 @@ def edit_of(new: New, guardrails: Guardrails) -> tuple[section_edits.Asked, list
     if len(status) != 1 or not status.isprintable() or status in "[]":
         raise InvalidArgument("status", f"must be one character, or one of {', '.join(STATUSES)}")
     due = f" 📅 {new.due}" if new.due and f"📅 {new.due}" not in text else ""
-    edit = Edit("add", new.section, f"[{status}] {text}{due}", guardrails=guardrails)
+    edit = TextEdit("add", new.section, f"[{status}] {text}{due}", guardrails=guardrails)
     warning = f"text began with a box of its own, {box}, which is left out: status sets it"
-    return section_edits.Asked(new.path, edit, "task"), [warning] if box else []
+    return section_edits.EditRequest(new.path, edit, "task"), [warning] if box else []
 
 
-async def toggle(vault: Vault, actor: Actor, wanted: Toggle, terms: Terms) -> Changed:
+async def toggle_task(vault: Vault, actor: Actor, wanted: ToggleRequest, terms: EditOptions) -> EditResult:
     """Set a task's status: one character of the note changes. Raises ``NotFound`` with the closest tasks, ``Conflict``
     where several fit or the line holds another by now."""
-    return await amend(vault, actor, await toggling(vault, wanted), terms)
+    return await apply_amendment(vault, actor, await plan_toggle(vault, wanted), terms)
 
 
-async def toggling(vault: Vault, wanted: Toggle) -> Amendment:
+async def plan_toggle(vault: Vault, wanted: ToggleRequest) -> Amendment:
     """The change that setting a task's status is. Raises ``InvalidArgument``."""
 
     def revise(text: str) -> Revision:
-        new, line = toggled(text, wanted.line, wanted.match, wanted.status)
-        return Revision(new, "set a task of", [], region(text, new).text, line, line)
+        new, line = set_task_status(text, wanted.line, wanted.match, wanted.status)
+        return Revision(new, "set a task of", [], find_changed_region(text, new).text, line, line)
 
-    return Amendment(await path_of(vault, wanted.path), revise)
+    return Amendment(await resolve_path(vault, wanted.path), revise)

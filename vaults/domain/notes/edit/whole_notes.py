@@ -15,105 +15,105 @@ from vaults.context import run_in
 from vaults.domain.graph.links import link_offers
 from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.edit import note_templates, similar_notes
-from vaults.domain.notes.edit.amendments import Amendment, Revision, Start, Terms
-from vaults.domain.notes.edit.changed_lines import region
-from vaults.domain.notes.edit.drafts import Draft
-from vaults.domain.notes.edit.edit_results import Changed
-from vaults.domain.notes.edit.note_templates import Template, ended
-from vaults.domain.notes.edit.single_note import amend
-from vaults.domain.notes.read.dated_notes import path_of
+from vaults.domain.notes.edit.amendments import Amendment, EditOptions, Revision, StartFrom
+from vaults.domain.notes.edit.changed_lines import find_changed_region
+from vaults.domain.notes.edit.drafts import DraftNotes
+from vaults.domain.notes.edit.edit_results import EditResult
+from vaults.domain.notes.edit.note_templates import NoteTemplate, end_last_line
+from vaults.domain.notes.edit.single_note import apply_amendment
+from vaults.domain.notes.read.dated_notes import resolve_path
 from vaults.errors import InvalidArgument
-from vaults.files.paths import check_named_as_note, note_path
+from vaults.files.paths import check_named_as_note, to_note_path
 from vaults.markdown.encoding import dominant_newline
-from vaults.markdown.frontmatter.edits import updated
+from vaults.markdown.frontmatter.edits import update_properties
 from vaults.vault import Vault
 
-Mode = Literal["create", "overwrite"]
+WriteMode = Literal["create", "overwrite"]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class WriteRequest:
     """A note as it is to be. ``template``: path or name of the template it begins as; ``auto_link``: whether known
     names in it become links, None: as the settings say; ``suggest_links``: it ends with links that are suggested."""
 
     path: str
     content: str | None = None
     frontmatter: Mapping[str, Any] = field(default_factory=dict)
-    mode: Mode = "create"
+    mode: WriteMode = "create"
     template: str | None = None
     auto_link: bool | None = None
     suggest_links: bool = False
 
 
-async def write(vault: Vault, actor: Actor, asked: Asked, terms: Terms) -> Changed:
+async def write_note(vault: Vault, actor: Actor, asked: WriteRequest, terms: EditOptions) -> EditResult:
     """Make a note, or write one over, making it where it is missing. Raises ``AlreadyExists`` with the etag,
     ``Conflict`` with the present text or for a name that another takes, ``InvalidArgument`` for a name that is not
     good on every system, ``TooLarge``."""
-    amendment = await planned(Draft(vault), asked)
+    amendment = await plan_write(DraftNotes(vault), asked)
     ideas = None
     if asked.suggest_links and asked.content:
-        offer = await link_offers.offered(vault, actor, asked.content, amendment.path, auto_link=asked.auto_link)
+        offer = await link_offers.offer_links(vault, actor, asked.content, amendment.path, auto_link=asked.auto_link)
         ideas = offer.ideas
-        content = await run_in(vault.shared.pool, link_offers.ended_with, asked.content, offer.line)
-        amendment = await planned(Draft(vault), replace(asked, content=content))
-    changed = replace(await amend(vault, actor, amendment, terms), suggestions=ideas)
-    return changed if asked.mode == "overwrite" else await _compared(vault, actor, changed, amendment.words)
+        content = await run_in(vault.shared.pool, link_offers.append_link_line, asked.content, offer.line)
+        amendment = await plan_write(DraftNotes(vault), replace(asked, content=content))
+    changed = replace(await apply_amendment(vault, actor, amendment, terms), suggestions=ideas)
+    return changed if asked.mode == "overwrite" else await _add_similar(vault, actor, changed, amendment.words)
 
 
-async def planned(draft: Draft, asked: Asked) -> Amendment:
+async def plan_write(draft: DraftNotes, asked: WriteRequest) -> Amendment:
     """The change that writing a note is, where a draft leaves the notes. Raises ``InvalidArgument``, ``NotFound`` for
     the template, ``TooLarge``."""
     if asked.mode == "overwrite" and asked.content is None and asked.template is None:
         raise InvalidArgument("content", "is needed: what to put in the place of what is there")
-    said = await path_of(draft.vault, asked.path)
+    said = await resolve_path(draft.vault, asked.path)
     check_named_as_note(said)
-    path = note_path(said)
-    found = await note_templates.template(draft, asked.template) if asked.template is not None else None
-    text, warnings = await run_in(draft.vault.shared.pool, _composed, asked, path, found)
+    path = to_note_path(said)
+    found = await note_templates.find_template(draft, asked.template) if asked.template is not None else None
+    text, warnings = await run_in(draft.vault.shared.pool, _compose, asked, path, found)
 
     def revise(before: str) -> Revision:
-        new = _in_style(text, before)
+        new = _match_line_endings(text, before)
         whole = Revision(new, "wrote", warnings, written=((0, len(new)),))
         if found is None:
             return whole
-        shown = region("", new)
+        shown = find_changed_region("", new)
         return replace(whole, region=shown.text, first_line=shown.first_line, last_line=shown.last_line)
 
-    start: Start = "nothing" if asked.mode == "create" else "either"
+    start: StartFrom = "nothing" if asked.mode == "create" else "either"
     return Amendment(path, revise, text, start, auto_link=asked.auto_link)
 
 
-def _composed(asked: Asked, path: str, template: Template | None) -> tuple[str, list[str]]:
+def _compose(asked: WriteRequest, path: str, template: NoteTemplate | None) -> tuple[str, list[str]]:
     """The text of the note, and warnings. Raises ``TooLarge`` and what frontmatter may raise."""
     text = (asked.content or "").removeprefix("\ufeff")
     warnings: list[str] = []
     if template is not None:
-        text, warnings = note_templates.instance(template.text, path, datetime.now(UTC).astimezone(), text)
+        text, warnings = note_templates.instantiate(template.text, path, datetime.now(UTC).astimezone(), text)
     if asked.frontmatter:
-        text, further = _with_properties(text, asked.frontmatter)
+        text, further = _add_properties(text, asked.frontmatter)
         warnings = [*warnings, *further]
-    return ended(text, dominant_newline(text)), warnings
+    return end_last_line(text, dominant_newline(text)), warnings
 
 
-def _with_properties(text: str, properties: Mapping[str, Any]) -> tuple[str, list[str]]:
+def _add_properties(text: str, properties: Mapping[str, Any]) -> tuple[str, list[str]]:
     try:
-        return updated(text, properties)
+        return update_properties(text, properties)
     except InvalidArgument as failure:  # of frontmatter_update, where they are called otherwise
         reason = failure.message.partition(" set ")[2] or failure.message
         raise InvalidArgument("frontmatter", reason, hint=failure.hint) from failure
 
 
-def _in_style(text: str, before: str) -> str:
+def _match_line_endings(text: str, before: str) -> str:
     r"""With the line endings of the note it replaces, where those are \r\n and the text has none of its own."""
     if "\r" in text or dominant_newline(before) != "\r\n":
         return text
     return text.replace("\n", "\r\n")
 
 
-async def _compared(vault: Vault, actor: Actor, changed: Changed, text: str) -> Changed:
+async def _add_similar(vault: Vault, actor: Actor, changed: EditResult, text: str) -> EditResult:
     """With the notes that seem to be about the same."""
     warnings = list(changed.warnings)
-    similar = await similar_notes.similar(vault, actor, changed.path, text.encode())
+    similar = await similar_notes.find_similar(vault, actor, changed.path, text.encode())
     if similar:
         named = ", ".join(each.path for each in similar)
         warnings.append(

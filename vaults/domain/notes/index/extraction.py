@@ -11,37 +11,37 @@ from typing import Any
 
 from vaults import clock, heap
 from vaults.domain.memories.memory_model import GLOBAL
-from vaults.files.paths import key
-from vaults.files.tree import Content, Stamp
-from vaults.index.blocks import Block, Mark, blocks, with_properties
-from vaults.index.items import Item
+from vaults.files.paths import collision_key
+from vaults.files.tree import FileContent, FileStamp
+from vaults.index.blocks import HeadingBorder, IndexBlock, add_property_block, split_blocks
+from vaults.index.items import SearchItem
 from vaults.markdown import parser as markdown
 from vaults.markdown.encoding import decode
 from vaults.markdown.parser import Heading, Link, Task
 
 KIND = "note"
 
-LONG = 512 * 1024
+LONG_BYTES = 512 * 1024
 """Bytes from which a note that a tool has just changed is read for its passages first, and for links and tasks later:
 an edit of a long log must not wait for all of it to be parsed."""
 
-ETAG = 16
+ETAG_LENGTH = 16
 """Hex digits of the SHA-256 that callers see."""
 
-PROPERTIES = 2_000
+MAX_PROPERTIES = 2_000
 """Characters of its properties by which a note is searched."""
 
-LABELS = 20
+MAX_LABELS = 20
 """Tags and aliases a passage is found by, beside its text."""
 
-THREAD = 200
+MAX_THREAD = 200
 """Characters of a thread's name."""
 
 TOO_LONG = "longer than a note may be"
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class SkippedFile:
     """A file that is not indexed, and why, in words."""
 
     path: str
@@ -49,7 +49,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Intake:
+class NoteExtract:
     """A note as the indexes take it. ``links`` and ``tasks`` are None while they, and the tags in the text, are still
     to be read. ``dated``: the note says itself when it was created; else it is since its first known change."""
 
@@ -60,12 +60,12 @@ class Intake:
     frontmatter: dict[str, Any]
     problem: str | None
     hash: str
-    stamp: Stamp
+    stamp: FileStamp
     read_ns: int
     dated: bool
     created_at: str
     modified_at: str
-    blocks: list[Block]
+    blocks: list[IndexBlock]
     links: tuple[Link, ...] | None
     tasks: tuple[Task, ...] | None
 
@@ -75,11 +75,11 @@ class Intake:
         said = self.frontmatter.get("tags")
         named = [str(each) for each in said] if isinstance(said, list) else [said] if isinstance(said, str) else []
         stem = PurePosixPath(self.path).stem
-        return " ".join([*named, *self.aliases, *([stem] if stem != self.title else [])][:LABELS])
+        return " ".join([*named, *self.aliases, *([stem] if stem != self.title else [])][:MAX_LABELS])
 
-    def item(self, number: int) -> Item:
+    def item(self, number: int) -> SearchItem:
         """What its passages carry."""
-        return Item(
+        return SearchItem(
             kind=KIND,
             number=number,
             source_hash="",
@@ -92,63 +92,65 @@ class Intake:
         )
 
 
-def taken(path: str, content: Content, read_ns: int, *, whole: bool = True) -> Intake:
+def extract_note(path: str, content: FileContent, read_ns: int, *, whole: bool = True) -> NoteExtract:
     """Read a note. ``whole`` False: without links and tasks. Raises ``NotText``."""
-    with heap.calm(len(content.data)):
-        return _taken(path, content, read_ns, whole=whole)
+    with heap.pause_full_collections(len(content.data)):
+        return _extract_note(path, content, read_ns, whole=whole)
 
 
-def _taken(path: str, content: Content, read_ns: int, *, whole: bool) -> Intake:
+def _extract_note(path: str, content: FileContent, read_ns: int, *, whole: bool) -> NoteExtract:
     text = decode(content.data).text
-    parsed = markdown.parse(text) if whole else markdown.skimmed(text)
-    modified = _when(content.stamp.mtime_ns)
+    parsed = markdown.parse(text) if whole else markdown.parse_outline(text)
+    modified = _format_mtime(content.stamp.mtime_ns)
     title = parsed.title or PurePosixPath(path).stem
-    return Intake(
+    return NoteExtract(
         path=path,
         title=title,
         aliases=list(parsed.aliases),
         tags=list(parsed.tags),
         frontmatter=parsed.frontmatter,
         problem=parsed.frontmatter_error,
-        hash=digest(content.data),
+        hash=compute_digest(content.data),
         stamp=content.stamp,
         read_ns=read_ns,
-        dated=_moment(parsed.created) is not None,
-        created_at=_moment(parsed.created) or modified,
+        dated=_parse_date(parsed.created) is not None,
+        created_at=_parse_date(parsed.created) or modified,
         modified_at=modified,
-        blocks=with_properties(
-            blocks(text, title, marks(parsed.headings), parsed.body_start), title, properties(parsed.frontmatter)
+        blocks=add_property_block(
+            split_blocks(text, title, heading_marks(parsed.headings), parsed.body_start),
+            title,
+            properties_text(parsed.frontmatter),
         ),
         links=parsed.links if whole else None,
         tasks=parsed.tasks if whole else None,
     )
 
 
-def properties(frontmatter: dict[str, Any]) -> str:
+def properties_text(frontmatter: dict[str, Any]) -> str:
     """What the frontmatter says in words, a line for each property, but for what a note is called and labelled: that is
     searched as such."""
     lines = []
     for name, value in frontmatter.items():
         values = value if isinstance(value, list) else [value]
         words = [str(each) for each in values if isinstance(each, str | int | float) and not isinstance(each, bool)]
-        if words and name.lower() not in _CALLED:
+        if words and name.lower() not in _NAMING_KEYS:
             lines.append(f"{name}: {', '.join(words)}")
-    return "\n".join(lines)[:PROPERTIES]
+    return "\n".join(lines)[:MAX_PROPERTIES]
 
 
-_CALLED = {"title", "alias", "aliases", "tag", "tags"}
+_NAMING_KEYS = {"title", "alias", "aliases", "tag", "tags"}
 
 
-def placed(taken: Intake, stamp: Stamp, read_ns: int) -> Intake:
+def with_stamp(taken: NoteExtract, stamp: FileStamp, read_ns: int) -> NoteExtract:
     """A note that was read before it was written, now that it is."""
-    modified = _when(stamp.mtime_ns)
+    modified = _format_mtime(stamp.mtime_ns)
     created = taken.created_at if taken.dated else modified
     return replace(taken, stamp=stamp, read_ns=read_ns, modified_at=modified, created_at=created)
 
 
-def cut(taken: Intake, max_tokens: int) -> Intake:
+def cut_passages(taken: NoteExtract, max_tokens: int) -> NoteExtract:
     """Cut a note's passages, and work out what their rows hold, here instead of in the transaction."""
-    with heap.calm(taken.stamp.size):
+    with heap.pause_full_collections(taken.stamp.size):
         for block in taken.blocks:
             for passage in block.cut(max_tokens, taken.labels):
                 passage.columns()
@@ -156,19 +158,19 @@ def cut(taken: Intake, max_tokens: int) -> Intake:
     return taken
 
 
-def digest(data: bytes) -> str:
+def compute_digest(data: bytes) -> str:
     """What a version is known by: 32 hex of its SHA-256."""
     return hashlib.sha256(data).hexdigest()[:32]
 
 
 def etag_of(version: str) -> str:
     """What a caller sees of a digest."""
-    return version[:ETAG]
+    return version[:ETAG_LENGTH]
 
 
-def marks(headings: Sequence[Heading]) -> list[Mark]:
+def heading_marks(headings: Sequence[Heading]) -> list[HeadingBorder]:
     """Headings as borders of blocks."""
-    return [Mark(heading.level, heading.text, heading.start) for heading in headings]
+    return [HeadingBorder(heading.level, heading.text, heading.start) for heading in headings]
 
 
 def folder_of(path: str) -> str:
@@ -185,25 +187,25 @@ def type_of(frontmatter: dict[str, Any]) -> str:
 def thread_of(frontmatter: dict[str, Any]) -> str | None:
     """The line of work it says it belongs to."""
     said = frontmatter.get("thread")
-    return said.strip()[:THREAD] or None if isinstance(said, str) else None
+    return said.strip()[:MAX_THREAD] or None if isinstance(said, str) else None
 
 
 def path_key(path: str) -> str:
     """Equal for paths that are one file on some system."""
-    return key(path)
+    return collision_key(path)
 
 
-def _when(mtime_ns: int) -> str:
+def _format_mtime(mtime_ns: int) -> str:
     """A file's time as it is stored; file systems hold years that calendars do not."""
     try:
-        return clock.text(datetime.fromtimestamp(mtime_ns / 1e9, UTC))
+        return clock.to_text(datetime.fromtimestamp(mtime_ns / 1e9, UTC))
     except (ValueError, OverflowError, OSError):
-        return clock.text(datetime.fromtimestamp(0, UTC))
+        return clock.to_text(datetime.fromtimestamp(0, UTC))
 
 
-def _moment(said: str | None) -> str | None:
+def _parse_date(said: str | None) -> str | None:
     """A date of the frontmatter as it is stored; None for what is none."""
     try:
-        return clock.text(datetime.fromisoformat(said)) if said else None
+        return clock.to_text(datetime.fromisoformat(said)) if said else None
     except (ValueError, OverflowError):
         return None

@@ -10,31 +10,31 @@ from typing import Any
 
 from vaults import heap
 from vaults.db.sql import Reader, Row, Writer
-from vaults.domain.notes.index.extraction import KIND, Intake, LeftOut, folder_of, path_key
+from vaults.domain.notes.index.extraction import KIND, NoteExtract, SkippedFile, folder_of, path_key
 from vaults.errors import Conflict, NotFound
-from vaults.files.tree import Stamp
+from vaults.files.tree import FileStamp
 from vaults.graph import graph_clock
 from vaults.graph.link_feedback import link_applications
 from vaults.graph.links import link_history, link_index
 from vaults.graph.names import note_names
-from vaults.graph.note_graph import category_of
+from vaults.graph.note_graph import read_category
 from vaults.index import facets, passage_updates, passages
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownNote:
     """A note as it was when it was last read."""
 
     seq: int
     path: str
     hash: str
-    stamp: Stamp
+    stamp: FileStamp
     read_ns: int
     complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class NoteSummary:
     """A note as listings and hits show it."""
 
     path: str
@@ -53,95 +53,95 @@ COLUMNS = (
     "n.path, n.title, n.aliases, n.tags, n.frontmatter, substr(n.hash, 1, 16), n.size, n.created_at, n.modified_at,"
     " n.problem"
 )
-"""The columns of ``Note``, in its order, from alias ``n``."""
+"""The columns of ``NoteSummary``, in its order, from alias ``n``."""
 
-WIDTH = 10
+COLUMN_COUNT = 10
 
-_KNOWN = "seq, path, hash, size, mtime_ns, inode, device, read_ns, complete"
+_KNOWN_COLUMNS = "seq, path, hash, size, mtime_ns, inode, device, read_ns, complete"
 
 
-def from_row(row: Row) -> Note:
+def from_row(row: Row) -> NoteSummary:
     """A row that starts with ``COLUMNS``."""
-    path, title, aliases, tags, frontmatter, *rest = row[:WIDTH]
-    return Note(path, title, json.loads(aliases), json.loads(tags), json.loads(frontmatter), *rest)
+    path, title, aliases, tags, frontmatter, *rest = row[:COLUMN_COUNT]
+    return NoteSummary(path, title, json.loads(aliases), json.loads(tags), json.loads(frontmatter), *rest)
 
 
-def known(tx: Reader, paths: Sequence[str] | None = None) -> list[Known]:
+def find_known(tx: Reader, paths: Sequence[str] | None = None) -> list[KnownNote]:
     """Every note, or those with these paths."""
     if paths is None:
-        rows = tx.all(f"SELECT {_KNOWN} FROM notes")
+        rows = tx.all(f"SELECT {_KNOWN_COLUMNS} FROM notes")
     else:
-        rows = [row for path in paths if (row := tx.one(f"SELECT {_KNOWN} FROM notes WHERE path = ?", (path,)))]
-    return [_known(row) for row in rows]
+        rows = [row for path in paths if (row := tx.one(f"SELECT {_KNOWN_COLUMNS} FROM notes WHERE path = ?", (path,)))]
+    return [_known_from_row(row) for row in rows]
 
 
-def below(tx: Reader, folder: str) -> list[Known]:
+def find_below(tx: Reader, folder: str) -> list[KnownNote]:
     """Every note in a folder and the folders in it."""
     rows = tx.all(
-        f"SELECT {_KNOWN} FROM notes WHERE folder = :folder OR folder >= :within AND folder < :beyond",
+        f"SELECT {_KNOWN_COLUMNS} FROM notes WHERE folder = :folder OR folder >= :within AND folder < :beyond",
         {"folder": folder, "within": f"{folder}/", "beyond": f"{folder}0"},
     )
-    return [_known(row) for row in rows]
+    return [_known_from_row(row) for row in rows]
 
 
-def by_hash(tx: Reader, version: str) -> list[Known]:
+def find_by_hash(tx: Reader, version: str) -> list[KnownNote]:
     """Notes with this very text."""
-    return [_known(row) for row in tx.all(f"SELECT {_KNOWN} FROM notes WHERE hash = ?", (version,))]
+    return [_known_from_row(row) for row in tx.all(f"SELECT {_KNOWN_COLUMNS} FROM notes WHERE hash = ?", (version,))]
 
 
-def _known(row: Row) -> Known:
-    return Known(int(row[0]), row[1], row[2], Stamp(*map(int, row[3:7])), int(row[7]), bool(row[8]))
+def _known_from_row(row: Row) -> KnownNote:
+    return KnownNote(int(row[0]), row[1], row[2], FileStamp(*map(int, row[3:7])), int(row[7]), bool(row[8]))
 
 
-def find(tx: Reader, path: str) -> tuple[int, Note]:
+def find_note(tx: Reader, path: str) -> tuple[int, NoteSummary]:
     """The note at a path, spelled as it is or so that it is one file on some systems. Raises ``NotFound``, or
     ``Conflict`` where two are meant alike."""
     row = tx.one(f"SELECT {COLUMNS}, n.seq FROM notes n WHERE n.path = ?", (path,))
     if row is not None:
-        return int(row[WIDTH]), from_row(row)
+        return int(row[COLUMN_COUNT]), from_row(row)
     rows = tx.all(f"SELECT {COLUMNS}, n.seq FROM notes n WHERE n.path_key = ? LIMIT 3", (path_key(path),))
     if len(rows) > 1:
         raise Conflict("several notes go by this name", hint="spell it as it is", paths=[row[0] for row in rows])
     if not rows:
         raise NotFound(f"no note {path}")
-    return int(rows[0][WIDTH]), from_row(rows[0])
+    return int(rows[0][COLUMN_COUNT]), from_row(rows[0])
 
 
-def put(tx: Writer, taken: Intake, model: str | None, max_tokens: int, seq: int | None = None) -> bool:
+def write_note(tx: Writer, taken: NoteExtract, model: str | None, max_tokens: int, seq: int | None = None) -> bool:
     """Make a note's rows and passages say what was read of it; whether vectors are owed. ``seq``: the note is known by
     another path, from which it was moved."""
-    with heap.calm(taken.stamp.size):
-        return _put(tx, taken, model, max_tokens, seq)
+    with heap.pause_full_collections(taken.stamp.size):
+        return _write_note(tx, taken, model, max_tokens, seq)
 
 
-def _put(tx: Writer, taken: Intake, model: str | None, max_tokens: int, seq: int | None) -> bool:
-    held = _held(tx, taken.path, seq)
+def _write_note(tx: Writer, taken: NoteExtract, model: str | None, max_tokens: int, seq: int | None) -> bool:
+    held = _read_previous(tx, taken.path, seq)
     if held is not None and not taken.dated:
         taken = replace(taken, created_at=held.created_at)
-    number = _store(tx, taken, held.seq if held else None)
+    number = _write_row(tx, taken, held.seq if held else None)
     elsewhere = held is not None and held.path != taken.path
     if held is not None and elsewhere:
-        link_history.moved(tx, [(held.path, taken.path)])
-    edit = link_history.edited(tx, taken.path) if held is not None and held.hash != taken.hash else None
-    renamed = note_names.store(tx, number, (PurePosixPath(taken.path).stem, taken.title, *taken.aliases))
+        link_history.move_paths(tx, [(held.path, taken.path)])
+    edit = link_history.count_edit(tx, taken.path) if held is not None and held.hash != taken.hash else None
+    renamed = note_names.store_names(tx, number, (PurePosixPath(taken.path).stem, taken.title, *taken.aliases))
     linked = False
     if taken.links is not None:
-        linked = _read(tx, number, taken, elsewhere=elsewhere, edit=edit)
+        linked = _write_parts(tx, number, taken, elsewhere=elsewhere, edit=edit)
     elif elsewhere:
-        link_index.restart(tx, number, taken.path)
+        link_index.resolve_links_of(tx, number, taken.path)
     if held is None:
-        link_index.renew(tx, renamed)  # its own row says already that it is new to the graph
-    elif renamed or elsewhere or held.shown != _shown(taken):
-        recalled = elsewhere or held.shown[:2] != _shown(taken)[:2]  # a title counts for more
-        link_index.names_changed(tx, number, renamed | note_names.of(tx, number) if recalled else renamed)
+        link_index.resolve_names(tx, renamed)  # its own row says already that it is new to the graph
+    elif renamed or elsewhere or held.shown != _graph_fields(taken):
+        recalled = elsewhere or held.shown[:2] != _graph_fields(taken)[:2]  # a title counts for more
+        link_index.update_names(tx, number, renamed | note_names.read_keys(tx, number) if recalled else renamed)
     elif linked:
-        link_index.changed(tx, number)
-    new = passage_updates.splice(tx, taken.item(number), taken.labels, taken.blocks, max_tokens)
-    return passage_updates.owe(tx, model, new)
+        link_index.mark_links_changed(tx, number)
+    new = passage_updates.update_passages(tx, taken.item(number), taken.labels, taken.blocks, max_tokens)
+    return passage_updates.embed_or_enqueue(tx, model, new)
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _PreviousRow:
     """What the rows said of a note before. ``shown``: what the graph shows of it beside its place and links."""
 
     seq: int
@@ -151,7 +151,7 @@ class _Held:
     shown: tuple[str, str, str]
 
 
-def _held(tx: Reader, at: str, seq: int | None) -> _Held | None:
+def _read_previous(tx: Reader, at: str, seq: int | None) -> _PreviousRow | None:
     columns = "seq, path, hash, created_at, title, aliases, frontmatter"
     row = (
         tx.one(f"SELECT {columns} FROM notes WHERE path = ?", (at,))
@@ -161,14 +161,16 @@ def _held(tx: Reader, at: str, seq: int | None) -> _Held | None:
     if row is None:
         return None
     number, path, digest, created_at, *shown, frontmatter = row
-    return _Held(int(number), path, digest, created_at, (shown[0], shown[1], category_of(json.loads(frontmatter))))
+    return _PreviousRow(
+        int(number), path, digest, created_at, (shown[0], shown[1], read_category(json.loads(frontmatter)))
+    )
 
 
-def _shown(taken: Intake) -> tuple[str, str, str]:
-    return taken.title, _json(taken.aliases), category_of(taken.frontmatter)
+def _graph_fields(taken: NoteExtract) -> tuple[str, str, str]:
+    return taken.title, _json(taken.aliases), read_category(taken.frontmatter)
 
 
-def _store(tx: Writer, taken: Intake, seq: int | None) -> int:
+def _write_row(tx: Writer, taken: NoteExtract, seq: int | None) -> int:
     row = {
         "path": taken.path, "path_key": path_key(taken.path), "folder": folder_of(taken.path), "title": taken.title,
         "aliases": _json(taken.aliases), "tags": _json(taken.tags), "frontmatter": _json(taken.frontmatter),
@@ -180,30 +182,30 @@ def _store(tx: Writer, taken: Intake, seq: int | None) -> int:
         del row["tags"]  # those of the text come with its links; a new note has none before
     if seq is None:
         row.setdefault("tags", "[]")
-        row["linked"] = graph_clock.tick(tx)
+        row["linked"] = graph_clock.advance(tx)
         return tx.insert(f"INSERT INTO notes ({', '.join(row)}) VALUES ({', '.join(f':{name}' for name in row)})", row)
     tx.run(f"UPDATE notes SET {', '.join(f'{name} = :{name}' for name in row)} WHERE seq = :seq", row | {"seq": seq})
     return seq
 
 
-def _read(tx: Writer, number: int, taken: Intake, *, elsewhere: bool, edit: int | None) -> bool:
+def _write_parts(tx: Writer, number: int, taken: NoteExtract, *, elsewhere: bool, edit: int | None) -> bool:
     """Links, tasks, tags and fields; whether links are others. ``edit``: the number of the change that brought them, if
     it was seen."""
-    difference = link_index.store(tx, number, taken.path, taken.links or (), elsewhere=elsewhere)
+    difference = link_index.store_links(tx, number, taken.path, taken.links or (), elsewhere=elsewhere)
     if edit is not None:
-        link_history.keep(tx, taken.path, edit, difference)
-    link_applications.look(tx, number, taken.path, edit)
+        link_history.record_difference(tx, taken.path, edit, difference)
+    link_applications.update_states(tx, number, taken.path, edit)
     tasks = [
         (number, place, task.line, task.status, task.text, task.heading, task.due, _json(list(task.tags)))
         for place, task in enumerate(taken.tasks or ())
     ]
-    _rewrite(tx, "note_tasks", _TASK, tasks, number)
-    if facets.differ(tx, KIND, number, with_ancestors(taken.tags), taken.frontmatter):
-        facets.store(tx, KIND, number, with_ancestors(taken.tags), taken.frontmatter)
+    _rewrite(tx, "note_tasks", _TASK_COLUMNS, tasks, number)
+    if facets.has_changed(tx, KIND, number, expand_tags(taken.tags), taken.frontmatter):
+        facets.store(tx, KIND, number, expand_tags(taken.tags), taken.frontmatter)
     return difference.any
 
 
-_TASK = "note, ordinal, line, status, text, heading, due, tags"
+_TASK_COLUMNS = "note, ordinal, line, status, text, heading, due, tags"
 
 
 def _rewrite(tx: Writer, table: str, columns: str, rows: Sequence[Row], number: int) -> None:
@@ -219,17 +221,17 @@ def _rewrite(tx: Writer, table: str, columns: str, rows: Sequence[Row], number: 
 
 def move(tx: Writer, seq: int, path: str) -> None:
     """A file of the same name lies in another folder now: nothing else changed."""
-    link_history.moved(tx, [(tx.value("SELECT path FROM notes WHERE seq = ?", (seq,)), path)])
+    link_history.move_paths(tx, [(tx.value("SELECT path FROM notes WHERE seq = ?", (seq,)), path)])
     tx.run(
         "UPDATE notes SET path = ?, path_key = ?, folder = ? WHERE seq = ?",
         (path, path_key(path), folder_of(path), seq),
     )
     tx.run("UPDATE passages SET folder = ? WHERE kind = ? AND item = ?", (folder_of(path), KIND, seq))
-    link_index.restart(tx, seq, path)
-    link_index.names_changed(tx, seq, note_names.of(tx, seq))
+    link_index.resolve_links_of(tx, seq, path)
+    link_index.update_names(tx, seq, note_names.read_keys(tx, seq))
 
 
-def touch(tx: Writer, seq: int, stamp: Stamp, read_ns: int) -> None:
+def touch(tx: Writer, seq: int, stamp: FileStamp, read_ns: int) -> None:
     """A file was written again as it was."""
     tx.run(
         "UPDATE notes SET size = ?, mtime_ns = ?, inode = ?, device = ?, read_ns = ? WHERE seq = ?",
@@ -241,19 +243,19 @@ def drop(tx: Writer, numbers: Sequence[int]) -> None:
     """Take notes out of every index: their files are gone."""
     if not numbers:
         return
-    passages.remove(tx, KIND, numbers)
-    keys = link_index.keys_of(tx, numbers)
+    passages.remove_items(tx, KIND, numbers)
+    keys = link_index.read_name_keys(tx, numbers)
     tx.many("DELETE FROM notes WHERE seq = ?", [(number,) for number in numbers])
-    link_index.gone(tx, keys)
+    link_index.forget_names(tx, keys)
 
 
-def incomplete(tx: Reader, before_ns: int | None = None) -> list[str]:
+def find_incomplete(tx: Reader, before_ns: int | None = None) -> list[str]:
     """Notes whose links and tasks are still to be read, by path: all, or those last read before a moment."""
     rows = tx.all("SELECT path, read_ns FROM notes WHERE complete = 0")
     return [row[0] for row in rows if before_ns is None or int(row[1]) < before_ns]
 
 
-def skip(tx: Writer, skipped: Iterable[LeftOut], asked: Sequence[str] | None = None) -> None:
+def record_skipped(tx: Writer, skipped: Iterable[SkippedFile], asked: Sequence[str] | None = None) -> None:
     """Write down which files are not indexed, and why: of all, or of the files and folders that were ``asked``."""
     if asked is None:
         tx.run("DELETE FROM notes_skipped")
@@ -267,7 +269,7 @@ def skip(tx: Writer, skipped: Iterable[LeftOut], asked: Sequence[str] | None = N
     )
 
 
-def with_ancestors(tags: Iterable[str]) -> list[str]:
+def expand_tags(tags: Iterable[str]) -> list[str]:
     """Tags as they are filtered by: ``a/b`` is also ``a``, and any is also itself in lower case."""
     found: dict[str, None] = {}
     for spelled in (each for tag in tags for each in (tag, tag.lower())):

@@ -15,11 +15,11 @@ from functools import partial
 from vaults.context import run_in
 from vaults.db.sql import Reader, Writer
 from vaults.domain.notes.index import note_rows, reader_pool
-from vaults.domain.notes.index.extraction import Intake, LeftOut
-from vaults.domain.notes.index.file_reader import Readings
-from vaults.domain.notes.index.note_rows import Known
+from vaults.domain.notes.index.extraction import NoteExtract, SkippedFile
+from vaults.domain.notes.index.file_reader import ReadBatch
+from vaults.domain.notes.index.note_rows import KnownNote
 from vaults.errors import VaultUnavailable
-from vaults.files.tree import Found, Stamp, Walk
+from vaults.files.tree import FileStamp, FoundNote, WalkResult
 from vaults.graph.link_feedback import proactive_queue
 from vaults.vault import Vault
 
@@ -30,46 +30,46 @@ count time in steps of a few milliseconds."""
 STALE_NS = 60_000_000_000
 """So much younger a row may be than a reading that it wins over; beyond that a clock was set."""
 
-BATCH, BATCH_BYTES = 100, 4 * 1024 * 1024
+BATCH_FILES, BATCH_BYTES = 100, 4 * 1024 * 1024
 """Notes, and bytes of them, that are read and written down in one transaction."""
 
-MANY = 20
+MANY_NOTES = 20
 """Notes that must be missing before it looks as if a mount or a whole folder went away."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ReconcilePlan:
     """What to do. ``moved``: notes that are at another path now, and nothing else changed. ``held``: of notes to be
     read the digests of the texts that are known: where the text is still that, there is nothing to do."""
 
-    read: list[Found] = field(default_factory=list)
-    moved: list[tuple[Known, Found]] = field(default_factory=list)
-    gone: list[Known] = field(default_factory=list)
+    read: list[FoundNote] = field(default_factory=list)
+    moved: list[tuple[KnownNote, FoundNote]] = field(default_factory=list)
+    gone: list[KnownNote] = field(default_factory=list)
     held: dict[str, str] = field(default_factory=dict)
 
 
-def plan(
-    known: Iterable[Known],
-    found: Iterable[Found],
+def plan_reconcile(
+    known: Iterable[KnownNote],
+    found: Iterable[FoundNote],
     unread: Sequence[str] = (),
     *,
     touched: Collection[str] = (),
-) -> Plan:
+) -> ReconcilePlan:
     """Compare what is known with what is there. ``unread``: folders that could not be listed; what is known of them
     stays. ``touched``: files something happened to, whatever their stamps say. Pure."""
     before = {each.path: each for each in known}
     now = {each.path: each for each in found}
     new = [each for path, each in now.items() if path not in before]
-    gone = [each for path, each in before.items() if path not in now and not within(path, unread)]
+    gone = [each for path, each in before.items() if path not in now and not is_within(path, unread)]
     changed = [
         now[path]
         for path, each in before.items()
-        if path in now and (path in touched or not unchanged(each, now[path].stamp))
+        if path in now and (path in touched or not is_unchanged(each, now[path].stamp))
     ]
-    by_stamp = {each.stamp: each for each in gone if unchanged(each, each.stamp)}
+    by_stamp = {each.stamp: each for each in gone if is_unchanged(each, each.stamp)}
     moved = [(by_stamp.pop(each.stamp), each) for each in new if each.stamp in by_stamp]
     arrived, left = {there.path for _, there in moved}, {known.path for known, _ in moved}
-    return Plan(
+    return ReconcilePlan(
         read=[*changed, *(each for each in new if each.path not in arrived)],
         moved=moved,
         gone=[each for each in gone if each.path not in left],
@@ -77,18 +77,18 @@ def plan(
     )
 
 
-def unchanged(known: Known, stamp: Stamp) -> bool:
+def is_unchanged(known: KnownNote, stamp: FileStamp) -> bool:
     """Whether a file is surely as it was read, and was read whole."""
     return known.complete and known.stamp == stamp and stamp.mtime_ns + RACY_NS < known.read_ns
 
 
-def within(path: str, folders: Sequence[str]) -> bool:
+def is_within(path: str, folders: Sequence[str]) -> bool:
     """Whether a path lies in one of some folders; '' is the folder of all notes."""
     return any(not folder or path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReconcileOutcome:
     """What a look at the files changed. ``changed``: notes that are other than before, by path; ``owed``: vectors
     are."""
 
@@ -102,32 +102,32 @@ class Outcome:
         return [*self.changed, *self.gone]
 
 
-Told = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 """Told now and then: notes read, of how many."""
 
 
-async def everything(vault: Vault, told: Told = lambda *_: None, *, expected: int = 0) -> Outcome:
-    """Look at all files. Raises ``VaultUnavailable`` when the folder cannot be read or lost its disk, and ``Vanished``
-    when most notes are missing, unless so many (``expected``) were missing before."""
+async def reconcile_all(vault: Vault, told: OnProgress = lambda *_: None, *, expected: int = 0) -> ReconcileOutcome:
+    """Look at all files. Raises ``VaultUnavailable`` when the folder cannot be read or lost its disk, and
+    ``NotesVanished`` when most notes are missing, unless so many (``expected``) were missing before."""
     async with vault.notes.looking:
-        return await _everything(vault, told, expected)
+        return await _reconcile_all(vault, told, expected)
 
 
-async def _everything(vault: Vault, told: Told, expected: int) -> Outcome:
+async def _reconcile_all(vault: Vault, told: OnProgress, expected: int) -> ReconcileOutcome:
     # Rows first: what a tool makes between the two is found and not known, and not the other way round.
-    known = await vault.db.read(note_rows.known)
+    known = await vault.db.read(note_rows.find_known)
     walk = await run_in(vault.shared.pool, vault.notes.tree.walk)
-    todo = plan(known, walk.found, walk.unread)
+    todo = plan_reconcile(known, walk.found, walk.unread)
     missing = len(todo.gone)
-    if missing > MANY and missing * 2 > len(known):
+    if missing > MANY_NOTES and missing * 2 > len(known):
         if not walk.found and vault.notes.tree.device() != known[0].stamp.device:
             raise VaultUnavailable("the disk of the notes folder is not there")
         if missing > expected:
-            raise Vanished(missing)
+            raise NotesVanished(missing)
     return await _apply(vault, todo, walk, None, told)
 
 
-class Vanished(VaultUnavailable):
+class NotesVanished(VaultUnavailable):
     """Most notes are missing: it may be a disk that comes back. ``missing`` says how many."""
 
     def __init__(self, missing: int) -> None:
@@ -135,76 +135,78 @@ class Vanished(VaultUnavailable):
         self.missing = missing
 
 
-async def these(vault: Vault, paths: Iterable[str]) -> Outcome:
+async def reconcile_paths(vault: Vault, paths: Iterable[str]) -> ReconcileOutcome:
     """Look at some files and folders: something happened there."""
     async with vault.notes.looking:
-        return await _apply(vault, *await _looked_at(vault, list(dict.fromkeys(paths))))
+        return await _apply(vault, *await _look_at(vault, list(dict.fromkeys(paths))))
 
 
-async def whole(vault: Vault, paths: Iterable[str]) -> Outcome:
+async def read_whole(vault: Vault, paths: Iterable[str]) -> ReconcileOutcome:
     """Read some notes with all that stands in them, though their text is known."""
     async with vault.notes.looking:
-        todo, walk, asked = await _looked_at(vault, list(dict.fromkeys(paths)))
+        todo, walk, asked = await _look_at(vault, list(dict.fromkeys(paths)))
         return await _apply(vault, replace(todo, held={}), walk, asked)
 
 
-async def _looked_at(vault: Vault, asked: Sequence[str]) -> tuple[Plan, Walk, Sequence[str]]:
-    known = await vault.db.read(lambda tx: _known_of(tx, asked))
+async def _look_at(vault: Vault, asked: Sequence[str]) -> tuple[ReconcilePlan, WalkResult, Sequence[str]]:
+    known = await vault.db.read(lambda tx: _find_known(tx, asked))
     walks = await run_in(vault.shared.pool, lambda: [vault.notes.tree.walk_folder(path) for path in asked])
-    walk = Walk(
+    walk = WalkResult(
         list({each.path: each for part in walks for each in part.found}.values()),
         list({each.path: each for part in walks for each in part.skipped}.values()),
         [each for part in walks for each in part.unread],
     )
-    return plan(known, walk.found, walk.unread, touched=frozenset(asked)), walk, asked
+    return plan_reconcile(known, walk.found, walk.unread, touched=frozenset(asked)), walk, asked
 
 
-def _known_of(tx: Reader, paths: Sequence[str]) -> list[Known]:
-    found = [*note_rows.known(tx, paths), *(each for path in paths for each in note_rows.below(tx, path))]
+def _find_known(tx: Reader, paths: Sequence[str]) -> list[KnownNote]:
+    found = [*note_rows.find_known(tx, paths), *(each for path in paths for each in note_rows.find_below(tx, path))]
     return list({each.path: each for each in found}.values())
 
 
 @dataclass(slots=True)
-class _Run:
+class _ReconcileRun:
     """A plan being carried out. ``left``: notes whose files are gone and that nothing took over yet, by path;
     ``texts``: the same by digest."""
 
     vault: Vault
-    left: dict[str, Known]
-    taken_over: Mapping[str, Known]
+    left: dict[str, KnownNote]
+    taken_over: Mapping[str, KnownNote]
     known: Mapping[str, str]
-    texts: dict[str, list[Known]] = field(default_factory=dict)
+    texts: dict[str, list[KnownNote]] = field(default_factory=dict)
     changed: list[str] = field(default_factory=list)
-    odd: list[LeftOut] = field(default_factory=list)
-    unreadable: list[LeftOut] = field(default_factory=list)
+    odd: list[SkippedFile] = field(default_factory=list)
+    unreadable: list[SkippedFile] = field(default_factory=list)
     owed: bool = False
 
-    def put(self, tx: Writer, found: Readings) -> None:
+    def put(self, tx: Writer, found: ReadBatch) -> None:
         for taken in found.taken:
             self._put(tx, taken)
         for same in found.same:
-            for held in note_rows.known(tx, [same.path]):
+            for held in note_rows.find_known(tx, [same.path]):
                 if held.hash == self.known[same.path]:
                     note_rows.touch(tx, held.seq, same.stamp, same.read_ns)
 
-    def _put(self, tx: Writer, taken: Intake) -> None:
-        held = next(iter(note_rows.known(tx, [taken.path])), None)
+    def _put(self, tx: Writer, taken: NoteExtract) -> None:
+        held = next(iter(note_rows.find_known(tx, [taken.path])), None)
         before = self.taken_over.get(taken.path)
         if held is not None and before is not None:  # a tool has made it a row there; the old one is nobody's
             self.left[before.path] = before
         if held is not None and held.hash == taken.hash and held.complete:
             note_rows.touch(tx, held.seq, taken.stamp, taken.read_ns)
             return
-        if held is not None and outdated(held, taken):
+        if held is not None and is_outdated(held, taken):
             return  # a tool wrote it after this was read, and has told the rows
         number = self._number(tx, before or self._same_text(taken)) if held is None else None
-        owed = note_rows.put(tx, taken, model_of(self.vault, tx), self.vault.shared.index.passage_tokens, number)
+        owed = note_rows.write_note(
+            tx, taken, find_model(self.vault, tx), self.vault.shared.index.passage_tokens, number
+        )
         if self.vault.shared.links.proactive and (held is not None or self.vault.notes.progress.phase == "ready"):
-            proactive_queue.wait(tx, taken.path)  # not the notes of a vault that is read for the first time
+            proactive_queue.enqueue(tx, taken.path)  # not the notes of a vault that is read for the first time
         self.changed.append(taken.path)
         self.owed = self.owed or owed
 
-    def _same_text(self, taken: Intake) -> Known | None:
+    def _same_text(self, taken: NoteExtract) -> KnownNote | None:
         """A note with the same text at another path, where it is gone: it was moved."""
         some = self.texts.get(taken.hash, [])
         while some:
@@ -212,46 +214,46 @@ class _Run:
                 return found
         return None
 
-    def _number(self, tx: Reader, before: Known | None) -> int | None:
+    def _number(self, tx: Reader, before: KnownNote | None) -> int | None:
         """The row of a note that was moved, unless a tool has made another of it since it was listed."""
-        return before.seq if before is not None and note_rows.known(tx, [before.path]) == [before] else None
+        return before.seq if before is not None and note_rows.find_known(tx, [before.path]) == [before] else None
 
 
 async def _apply(
-    vault: Vault, todo: Plan, walk: Walk, asked: Sequence[str] | None, told: Told = lambda *_: None
-) -> Outcome:
+    vault: Vault, todo: ReconcilePlan, walk: WalkResult, asked: Sequence[str] | None, told: OnProgress = lambda *_: None
+) -> ReconcileOutcome:
     """Carry a plan out, in short transactions. ``asked``: the paths that were looked at; None: all."""
-    renamed = {there.path: known for known, there in todo.moved if _name(known.path) != _name(there.path)}
+    renamed = {there.path: known for known, there in todo.moved if _file_name(known.path) != _file_name(there.path)}
     plain = [(known, there.path) for known, there in todo.moved if there.path not in renamed]
-    run = _Run(vault, {each.path: each for each in todo.gone}, renamed, todo.held)
+    run = _ReconcileRun(vault, {each.path: each for each in todo.gone}, renamed, todo.held)
     for each in todo.gone:
         run.texts.setdefault(each.hash, []).append(each)
     if plain:
-        await vault.db.write(lambda tx: _move(tx, plain))
+        await vault.db.write(lambda tx: _move_rows(tx, plain))
     reads = [*todo.read, *(there for _, there in todo.moved if there.path in renamed)]
     await _read_all(run, reads, told)
-    skipped = [*(LeftOut(each.path, str(each.reason)) for each in walk.skipped), *run.odd, *run.unreadable]
+    skipped = [*(SkippedFile(each.path, str(each.reason)) for each in walk.skipped), *run.odd, *run.unreadable]
     lost = [*(each.path for each in walk.skipped), *(each.path for each in run.odd)]
-    await vault.db.write(lambda tx: _settle(tx, list(run.left.values()), lost, skipped, asked))
+    await vault.db.write(lambda tx: _finish(tx, list(run.left.values()), lost, skipped, asked))
     changed = [*run.changed, *(path for _, path in plain)]
-    return Outcome(changed, [*run.left, *(known.path for known, _ in todo.moved)], run.owed)
+    return ReconcileOutcome(changed, [*run.left, *(known.path for known, _ in todo.moved)], run.owed)
 
 
-def _move(tx: Writer, moved: Sequence[tuple[Known, str]]) -> None:
+def _move_rows(tx: Writer, moved: Sequence[tuple[KnownNote, str]]) -> None:
     for known, path in moved:
-        if note_rows.known(tx, [known.path]) != [known]:
+        if note_rows.find_known(tx, [known.path]) != [known]:
             continue
-        if note_rows.known(tx, [path]):  # a tool has made it a row there since it was listed
+        if note_rows.find_known(tx, [path]):  # a tool has made it a row there since it was listed
             note_rows.drop(tx, [known.seq])
         else:
             note_rows.move(tx, known.seq, path)
 
 
-async def _read_all(run: _Run, reads: Sequence[Found], told: Told) -> None:
+async def _read_all(run: _ReconcileRun, reads: Sequence[FoundNote], told: OnProgress) -> None:
     """Read while what was read before is written down."""
-    wanted = [[(each.path, run.known.get(each.path)) for each in batch] for batch in batches(reads)]
+    wanted = [[(each.path, run.known.get(each.path)) for each in batch] for batch in split_batches(reads)]
     done = 0
-    async with aclosing(reader_pool.read_all(run.vault, wanted)) as stream:
+    async with aclosing(reader_pool.read_batches(run.vault, wanted)) as stream:
         async for count, found in stream:
             await run.vault.db.write(partial(run.put, found=found))
             run.odd += found.odd
@@ -260,12 +262,12 @@ async def _read_all(run: _Run, reads: Sequence[Found], told: Told) -> None:
             told(done, len(reads))
 
 
-def batches(found: Sequence[Found]) -> Iterator[list[Found]]:
+def split_batches(found: Sequence[FoundNote]) -> Iterator[list[FoundNote]]:
     """Files in portions of bounded number and size."""
-    batch: list[Found] = []
+    batch: list[FoundNote] = []
     size = 0
     for each in found:
-        if batch and (len(batch) == BATCH or size + each.stamp.size > BATCH_BYTES):
+        if batch and (len(batch) == BATCH_FILES or size + each.stamp.size > BATCH_BYTES):
             yield batch
             batch, size = [], 0
         batch.append(each)
@@ -274,27 +276,31 @@ def batches(found: Sequence[Found]) -> Iterator[list[Found]]:
         yield batch
 
 
-def _settle(
-    tx: Writer, gone: Sequence[Known], lost: Sequence[str], skipped: Sequence[LeftOut], asked: Sequence[str] | None
+def _finish(
+    tx: Writer,
+    gone: Sequence[KnownNote],
+    lost: Sequence[str],
+    skipped: Sequence[SkippedFile],
+    asked: Sequence[str] | None,
 ) -> None:
     # What a tool has moved or made again since it was listed is not gone.
-    unchanged = [each for each in gone if note_rows.known(tx, [each.path]) == [each]]
-    numbers = {each.seq for each in (*unchanged, *note_rows.known(tx, lost))}
+    unchanged = [each for each in gone if note_rows.find_known(tx, [each.path]) == [each]]
+    numbers = {each.seq for each in (*unchanged, *note_rows.find_known(tx, lost))}
     if numbers:
         note_rows.drop(tx, sorted(numbers))
-    note_rows.skip(tx, skipped, asked)
+    note_rows.record_skipped(tx, skipped, asked)
 
 
-def model_of(vault: Vault, tx: Reader) -> str | None:
+def find_model(vault: Vault, tx: Reader) -> str | None:
     """The model whose vectors the vault holds: before it is loaded, the one it held."""
     model = vault.shared.embedder.identity
     return model.key if model else tx.value("SELECT value FROM vault_info WHERE key = 'model'")
 
 
-def outdated(held: Known, taken: Intake) -> bool:
+def is_outdated(held: KnownNote, taken: NoteExtract) -> bool:
     """Whether a row tells of a later version of a file than this reading."""
     return held.stamp != taken.stamp and 0 < held.read_ns - taken.read_ns < STALE_NS
 
 
-def _name(path: str) -> str:
+def _file_name(path: str) -> str:
     return path.rpartition("/")[2]

@@ -12,27 +12,27 @@ from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Reader
 from vaults.domain.notes.commit import git_commits, journal
-from vaults.domain.notes.commit.change_diffs import shown
-from vaults.domain.notes.commit.journal import FileChange, Record
-from vaults.domain.notes.read.note_lookup import opened
-from vaults.domain.policies.policy_paths import file_path
+from vaults.domain.notes.commit.change_diffs import diff_files
+from vaults.domain.notes.commit.journal import ChangeRecord, FileChange
+from vaults.domain.notes.read.note_lookup import open_note
+from vaults.domain.policies.policy_paths import parse_path
 from vaults.errors import InvalidArgument, NotFound
 from vaults.history.errors import HistoryUnavailable
 from vaults.history.git import Commit, GitHistory
 from vaults.search import tokenizer
 from vaults.vault import Vault
 
-COMMITS = 1000
+MAX_COMMITS = 1000
 """Commits of one note that are looked at."""
 
-PATHS = 20
+MAX_PATHS = 20
 """Paths that one entry of a listing names."""
 
 _COMMIT = re.compile(r"[0-9a-f]{7,40}")
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class HistoryEntry:
     """A change that was made. ``source``: journal, or git for a commit, whose id is the entry's. ``undone``: it was
     taken back; ``undoes``: the change it took back; ``overwritten``: notes in which a program outside wrote over it;
     ``git``: the commit that holds it. ``files``: how many notes it concerns, if more than ``paths``."""
@@ -53,41 +53,41 @@ class Past:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class HistoryPage:
     """Newest first. ``cursor``: what to go on ``before``, if there is more."""
 
-    changes: list[Past]
+    changes: list[HistoryEntry]
     cursor: str | None
     warnings: list[str]
 
 
-async def log(vault: Vault, path: str | None, limit: int, before: str | None = None) -> Listed:
+async def list_history(vault: Vault, path: str | None, limit: int, before: str | None = None) -> HistoryPage:
     """Changes of a note, or of all, older than the change or commit ``before``. Of a note also the commits of its
     repository that hold no change of ours. Raises ``NotFound`` for a ``before`` nobody knows."""
-    wanted = file_path(vault.notes.settings.policies, path) if path is not None else None
-    commits, warnings = await _commits(vault, wanted) if wanted is not None else ([], [])
-    edge = await vault.db.read(lambda tx: _edge(tx, before, commits)) if before is not None else None
+    wanted = parse_path(vault.notes.settings.policies, path) if path is not None else None
+    commits, warnings = await _read_commits(vault, wanted) if wanted is not None else ([], [])
+    edge = await vault.db.read(lambda tx: _find_position(tx, before, commits)) if before is not None else None
 
-    def read(tx: Reader) -> list[Past]:
-        made = journal.made(tx, wanted, limit + 1, edge.seq if edge else None)
-        ours = [_of_record(tx, each, wanted) for each in made]
+    def read(tx: Reader) -> list[HistoryEntry]:
+        made = journal.list_changes(tx, wanted, limit + 1, edge.seq if edge else None)
+        ours = [_entry_of_record(tx, each, wanted) for each in made]
         older = [each for each in commits if edge is None or edge.admits(each)]
-        held = journal.holding(tx, [each.id for each in older])
-        theirs = [_of_commit(each) for each in older if each.id not in held]
+        held = journal.find_recorded_commits(tx, [each.id for each in older])
+        theirs = [_entry_of_commit(each) for each in older if each.id not in held]
         return list(merge(ours, theirs, key=lambda each: each.at, reverse=True))
 
     found = await vault.db.read(read)
     page = found[:limit]
-    return Listed(page, page[-1].id if len(found) > limit else None, warnings)
+    return HistoryPage(page, page[-1].id if len(found) > limit else None, warnings)
 
 
-async def _commits(vault: Vault, path: str) -> tuple[list[Commit], list[str]]:
+async def _read_commits(vault: Vault, path: str) -> tuple[list[Commit], list[str]]:
     try:
         async with vault.notes.history_turn:
-            history = await git_commits.readable(vault)
+            history = await git_commits.open_for_reading(vault)
             if history is None:
                 return [], []
-            found = await run_in(vault.shared.pool, history.log, path, COMMITS)
+            found = await run_in(vault.shared.pool, history.log, path, MAX_COMMITS)
     except HistoryUnavailable as failure:
         return [], [failure.message]
     except InvalidArgument:
@@ -97,7 +97,7 @@ async def _commits(vault: Vault, path: str) -> tuple[list[Commit], list[str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Edge:
+class _HistoryPosition:
     """Where a listing goes on: changes with a lower number, commits that are no younger and were not shown."""
 
     seq: int
@@ -108,50 +108,56 @@ class _Edge:
         return commit.at <= self.second and commit.id not in self.passed
 
 
-def _edge(tx: Reader, before: str, commits: Sequence[Commit]) -> _Edge:
-    record = journal.find(tx, before)
+def _find_position(tx: Reader, before: str, commits: Sequence[Commit]) -> _HistoryPosition:
+    record = journal.find_change(tx, before)
     if record is not None:
-        return _Edge(record.seq, int(datetime.fromisoformat(record.at).timestamp()), frozenset())
+        return _HistoryPosition(record.seq, int(datetime.fromisoformat(record.at).timestamp()), frozenset())
     place = next((number for number, each in enumerate(commits) if before and each.id.startswith(before)), None)
     if place is None:
         raise NotFound(f"no change {before[:64]}", hint="give the cursor of the listing before")
     commit = commits[place]
-    return _Edge(journal.after(tx, _when(commit.at)), commit.at, frozenset(each.id for each in commits[: place + 1]))
+    return _HistoryPosition(
+        journal.first_after(tx, _format_second(commit.at)),
+        commit.at,
+        frozenset(each.id for each in commits[: place + 1]),
+    )
 
 
-def _of_record(tx: Reader, record: Record, path: str | None) -> Past:
+def _entry_of_record(tx: Reader, record: ChangeRecord, path: str | None) -> HistoryEntry:
     paths = list(dict.fromkeys(each for file in record.files for each in (file.path, file.to) if each))
-    if path is not None and len(paths) > PATHS:
+    if path is not None and len(paths) > MAX_PATHS:
         paths = [path, *(each for each in paths if each != path)]
     lost = [file.target for file in record.files if file.overwritten]
-    return Past(
+    return HistoryEntry(
         id=record.id,
         at=record.at,
         author=record.author,
         tool=record.tool,
         summary=record.summary,
         source="journal",
-        paths=paths[:PATHS],
-        files=len(record.files) if len(paths) > PATHS else None,
+        paths=paths[:MAX_PATHS],
+        files=len(record.files) if len(paths) > MAX_PATHS else None,
         session=record.session,
-        undone=journal.undone(tx, record.id) or None,
+        undone=journal.is_undone(tx, record.id) or None,
         undoes=record.undoes,
-        overwritten=lost[:PATHS] or None,
+        overwritten=lost[:MAX_PATHS] or None,
         git=record.git or None,
     )
 
 
-def _of_commit(commit: Commit) -> Past:
+def _entry_of_commit(commit: Commit) -> HistoryEntry:
     title = commit.message.partition("\n")[0]
-    return Past(commit.id, _when(commit.at), commit.author, "git", title, "git", list(commit.paths[:PATHS]))
+    return HistoryEntry(
+        commit.id, _format_second(commit.at), commit.author, "git", title, "git", list(commit.paths[:MAX_PATHS])
+    )
 
 
-def _when(second: int) -> str:
-    return clock.text(datetime.fromtimestamp(second, UTC))
+def _format_second(second: int) -> str:
+    return clock.to_text(datetime.fromtimestamp(second, UTC))
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ChangeDiff:
     """What one change did, as a unified diff. ``ref``: its id; None where there was none."""
 
     ref: str | None
@@ -159,33 +165,33 @@ class Difference:
     truncated: bool
 
 
-async def diff(vault: Vault, ref: str | None, path: str | None, max_tokens: int) -> Difference:
+async def diff_change(vault: Vault, ref: str | None, path: str | None, max_tokens: int) -> ChangeDiff:
     """What a change or a commit did to a note, or to all it concerns. Without ``ref`` the last change. Raises
     ``NotFound``, also for versions that are not kept any more, and for a note that neither is nor was there."""
-    wanted = file_path(vault.notes.settings.policies, path) if path is not None else None
-    record = await vault.db.read(lambda tx: named(tx, ref, wanted) if ref is not None else last(tx, wanted))
+    wanted = parse_path(vault.notes.settings.policies, path) if path is not None else None
+    record = await vault.db.read(lambda tx: find_named(tx, ref, wanted) if ref is not None else find_last(tx, wanted))
     if record is None and ref is None:
-        if wanted is not None and (found := (await opened(vault, wanted)).path) != wanted:
-            return await diff(vault, None, found, max_tokens)
-        return Difference(None, "", truncated=False)
+        if wanted is not None and (found := (await open_note(vault, wanted)).path) != wanted:
+            return await diff_change(vault, None, found, max_tokens)
+        return ChangeDiff(None, "", truncated=False)
     if record is not None:
-        found, files = record.id, await vault.db.read(lambda tx: _versions(tx, record, wanted))
+        found, files = record.id, await vault.db.read(lambda tx: _read_versions(tx, record, wanted))
     else:
-        commit = await commit_of(vault, ref or "", wanted)
+        commit = await read_commit(vault, ref or "", wanted)
         found, files = commit.id, [FileChange(commit.path, commit.before, commit.after)]
-    text = await run_in(vault.shared.pool, shown, files)
-    cut = await run_in(vault.shared.pool, within, text, max_tokens)
-    return Difference(found, cut, truncated=cut != text)
+    text = await run_in(vault.shared.pool, diff_files, files)
+    cut = await run_in(vault.shared.pool, truncate_lines, text, max_tokens)
+    return ChangeDiff(found, cut, truncated=cut != text)
 
 
-def last(tx: Reader, path: str | None) -> Record | None:
+def find_last(tx: Reader, path: str | None) -> ChangeRecord | None:
     """The last change of a note, or of any."""
-    return next(iter(journal.made(tx, path, 1)), None)
+    return next(iter(journal.list_changes(tx, path, 1)), None)
 
 
-def made(tx: Reader, ref: str) -> Record | None:
+def find_change(tx: Reader, ref: str) -> ChangeRecord | None:
     """The change with this id; None for what may be a commit. Raises ``NotFound``."""
-    record = journal.find(tx, ref)
+    record = journal.find_change(tx, ref)
     if record is not None and record.state == "done":
         return record
     if record is None and _COMMIT.fullmatch(ref.lower()):
@@ -193,39 +199,42 @@ def made(tx: Reader, ref: str) -> Record | None:
     raise NotFound(f"no change {ref[:64]}", hint="log lists changes with their ids")
 
 
-def of_commit(tx: Reader, ref: str) -> Record | None:
+def find_by_commit(tx: Reader, ref: str) -> ChangeRecord | None:
     """The one change that a commit holds; None for a commit that holds none of ours. Raises ``InvalidArgument`` with
     the ids where it holds several."""
-    held = journal.held_by(tx, ref.lower())
+    held = journal.find_changes_in_commit(tx, ref.lower())
     if len(held) > 1:
-        named = ", ".join(held[:PATHS])
+        named = ", ".join(held[:MAX_PATHS])
         raise InvalidArgument("ref", f"is a commit of {len(held)} changes", hint=f"use the id of one: {named}")
-    return journal.find(tx, held[0]) if held else None
+    return journal.find_change(tx, held[0]) if held else None
 
 
-def named(tx: Reader, ref: str, path: str | None) -> Record | None:
+def find_named(tx: Reader, ref: str, path: str | None) -> ChangeRecord | None:
     """``made``; a commit that is named without a note stands for the change it holds."""
-    record = made(tx, ref)
-    return of_commit(tx, ref) if record is None and path is None else record
+    record = find_change(tx, ref)
+    return find_by_commit(tx, ref) if record is None and path is None else record
 
 
-def _versions(tx: Reader, record: Record, path: str | None) -> list[FileChange]:
+def _read_versions(tx: Reader, record: ChangeRecord, path: str | None) -> list[FileChange]:
     files = [each for each in record.files if path is None or path in (each.path, each.to)]
     if not files:
         raise NotFound(f"the change {record.id} did not concern {path}")
-    return [FileChange(each.path, kept(tx, each.before), kept(tx, each.after), each.to) for each in files]
+    return [
+        FileChange(each.path, read_kept_version(tx, each.before), read_kept_version(tx, each.after), each.to)
+        for each in files
+    ]
 
 
-def kept(tx: Reader, name: str | None) -> bytes | None:
+def read_kept_version(tx: Reader, name: str | None) -> bytes | None:
     """A version; None where the note did not exist. Raises ``NotFound`` for one that is not kept any more."""
-    data = journal.version(tx, name)
+    data = journal.read_version(tx, name)
     if data is None and name is not None:
         raise NotFound("the versions of this change are no longer kept", hint="newer changes took their place")
     return data
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
+class CommitVersions:
     """A note before and after a commit; None where it was not there."""
 
     id: str
@@ -234,31 +243,31 @@ class Committed:
     after: bytes | None
 
 
-async def commit_of(vault: Vault, ref: str, path: str | None) -> Committed:
+async def read_commit(vault: Vault, ref: str, path: str | None) -> CommitVersions:
     """What a commit did to a note. Raises ``NotFound``, ``HistoryUnavailable``, ``InvalidArgument`` without a path."""
     if path is None:
         raise InvalidArgument("path", "is needed with a commit")
     async with vault.notes.history_turn:
-        history = await git_commits.readable(vault)
+        history = await git_commits.open_for_reading(vault)
         if history is None:
             raise NotFound(f"no change {ref[:64]}", hint="log lists changes with their ids")
-        return await run_in(vault.shared.pool, _commit_of, history, ref.lower(), path)
+        return await run_in(vault.shared.pool, _read_commit, history, ref.lower(), path)
 
 
-def _commit_of(history: GitHistory, ref: str, path: str) -> Committed:
-    found = next((each for each in history.log(path, COMMITS).commits if each.id.startswith(ref)), None)
+def _read_commit(history: GitHistory, ref: str, path: str) -> CommitVersions:
+    found = next((each for each in history.log(path, MAX_COMMITS).commits if each.id.startswith(ref)), None)
     after = history.content(ref, path)
     if found is None and after is None:
         raise NotFound(f"the commit {ref} holds no {path}", hint="log with a path lists its commits")
     if found is None:  # it left the note as it was
-        return Committed(ref, path, after, after)
+        return CommitVersions(ref, path, after, after)
     before = history.content(found.parent, path) if found.parent else None
-    return Committed(found.id, path, before, after)
+    return CommitVersions(found.id, path, before, after)
 
 
-def within(text: str, max_tokens: int) -> str:
+def truncate_lines(text: str, max_tokens: int) -> str:
     """As many lines as fit. Blocking."""
-    if tokenizer.surely_within([text], max_tokens):
+    if tokenizer.surely_fits([text], max_tokens):
         return text
     lines = text.splitlines(keepends=True)
-    return "".join(lines[: tokenizer.fitting(lines, max_tokens)])
+    return "".join(lines[: tokenizer.count_fitting(lines, max_tokens)])

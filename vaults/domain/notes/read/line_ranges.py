@@ -15,13 +15,13 @@ _TOKEN = 128
 """Bytes of a token at most."""
 
 
-def count(text: str) -> int:
+def count_lines(text: str) -> int:
     """How many lines a text has; one that ends without a line ending counts."""
     ends = text.count("\n") + text.count("\r") - text.count("\r\n")
     return ends + (1 if text and text[-1] not in "\r\n" else 0)
 
 
-def span(text: str, first: int, number: int | None) -> tuple[int, int]:
+def line_offsets(text: str, first: int, number: int | None) -> tuple[int, int]:
     """Offsets of ``number`` lines from line ``first`` on; of all that follow for None."""
     stop = None if number is None else first - 1 + number
     chosen = islice(_LINE.finditer(text), first - 1, stop)
@@ -35,13 +35,13 @@ def span(text: str, first: int, number: int | None) -> tuple[int, int]:
     return start, end
 
 
-def start_of(text: str, line: int) -> int:
+def line_start(text: str, line: int) -> int:
     """The offset of a line; the end of the text for one beyond it."""
-    return span(text, line, None)[0]
+    return line_offsets(text, line, None)[0]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class LinesPiece:
     """The first lines of a stretch of text. ``cut``: there is more of it, from ``next_line`` on; None where all that is
     left is the rest of a line that is too long, of which ``warnings`` tell."""
 
@@ -52,39 +52,39 @@ class Piece:
     warnings: Sequence[str] = ()
 
 
-def piece(stretch: str, first_line: int, max_tokens: int, max_lines: int | None = None) -> Piece:
+def take_lines(stretch: str, first_line: int, max_tokens: int, max_lines: int | None = None) -> LinesPiece:
     """As many lines of a stretch of text, which begins at ``first_line``, as both limits leave."""
-    chosen = stretch if max_lines is None else stretch[: span(stretch, 1, max_lines)[1]]
-    taken = chosen[: fitting(chosen, max_tokens)]
+    chosen = stretch if max_lines is None else stretch[: line_offsets(stretch, 1, max_lines)[1]]
+    taken = chosen[: count_within_tokens(chosen, max_tokens)]
     if len(taken) == len(stretch):
-        return Piece(taken, first_line)
-    following = first_line + count(taken)
+        return LinesPiece(taken, first_line)
+    following = first_line + count_lines(taken)
     if taken[-1] in "\r\n":
-        return Piece(taken, first_line, True, following)
+        return LinesPiece(taken, first_line, True, following)
     rest = _LINE.match(stretch, len(taken))
     end = rest.end() if rest else len(stretch)
     warning = (
         f"line {following - 1} is longer than max_tokens and cut within: {end - len(taken)} characters of it are left"
         " out; a larger max_tokens, or fetch with max_bytes, gives more of it"
     )
-    return Piece(taken, first_line, True, following if end < len(stretch) else None, [warning])
+    return LinesPiece(taken, first_line, True, following if end < len(stretch) else None, [warning])
 
 
-def fitting(text: str, max_tokens: int) -> int:
+def count_within_tokens(text: str, max_tokens: int) -> int:
     """How many characters fit into so many tokens: whole lines, or of a first line that is too long a part."""
-    if tokenizer.surely_within([text], max_tokens):
+    if tokenizer.surely_fits([text], max_tokens):
         return len(text)
     end, left = 0, max_tokens
-    for line in _lines(text):
-        if len(line) > left * _TOKEN or (used := tokenizer.count(line)) > left:
-            return end or _part(line, max_tokens)
+    for line in _split_lines(text):
+        if len(line) > left * _TOKEN or (used := tokenizer.count_tokens(line)) > left:
+            return end or _fitting_part(line, max_tokens)
         left -= used
         end += len(line)
     return end
 
 
-def within(text: str, max_bytes: int) -> int:
-    """How many characters fit into so many bytes, cut as ``fitting``."""
+def count_within_bytes(text: str, max_bytes: int) -> int:
+    """How many characters fit into so many bytes, cut as ``count_within_tokens``."""
     data = text.encode()
     if len(data) <= max_bytes:
         return len(text)
@@ -93,12 +93,12 @@ def within(text: str, max_bytes: int) -> int:
     return end or len(part)
 
 
-def _lines(text: str) -> Iterator[str]:
+def _split_lines(text: str) -> Iterator[str]:
     return (match[0] for match in _LINE.finditer(text))
 
 
-def _part(line: str, max_tokens: int) -> int:
+def _fitting_part(line: str, max_tokens: int) -> int:
     part = line[: max_tokens * 8]
-    while (used := tokenizer.count(part)) > max_tokens:
+    while (used := tokenizer.count_tokens(part)) > max_tokens:
         part = part[: len(part) * max_tokens // used]
     return max(1, len(part))

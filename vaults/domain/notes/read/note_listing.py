@@ -9,31 +9,31 @@ from typing import Any, Literal, TypeAlias
 
 from vaults.context import run_in
 from vaults.db.sql import Reader, Row
-from vaults.domain.memories.memory_model import hashed
+from vaults.domain.memories.memory_model import hash_parts
 from vaults.domain.notes.index import note_rows
 from vaults.domain.notes.index.extraction import KIND
-from vaults.domain.notes.read.note_parts import TITLE, bounded
+from vaults.domain.notes.read.note_parts import MAX_TITLE, limit_fields
 from vaults.domain.paging import cursors, token_budget
 from vaults.errors import InvalidArgument, StrongroomError
-from vaults.files.paths import located
-from vaults.index.facets import field_text
-from vaults.markdown.link_resolution import folded
+from vaults.files.paths import normalize_path
+from vaults.index.facets import to_field_text
+from vaults.markdown.link_resolution import fold_name
 from vaults.vault import Vault
 
-SortBy = Literal["path", "title", "modified", "created", "size"]
-Order = Literal["asc", "desc"]
+NoteSort = Literal["path", "title", "modified", "created", "size"]
+SortOrder = Literal["asc", "desc"]
 Params: TypeAlias = dict[str, Any]
 
-FRONTMATTER = 600
+MAX_FRONTMATTER = 600
 """Characters of a note's frontmatter shown, as JSON."""
 
-TAGS = 50
+MAX_TAGS = 50
 """Tags of a note shown."""
 
-SETTLING_S = 0.5
+SYNC_WAIT_S = 0.5
 """Seconds a reader waits for an index that is being made."""
 
-_SORTED = {
+_SORT_COLUMNS = {
     "path": "n.path",
     "title": "substr(lower(n.title), 1, 200)",
     "modified": "n.modified_at",
@@ -43,7 +43,7 @@ _SORTED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class NoteFilter:
     """Which notes. Tags and the values of ``fields`` are compared without case; a tag also stands for those below it.
     Times are in the stored form, from the first on, before the second."""
 
@@ -56,13 +56,13 @@ class Wanted:
     modified_before: str | None = None
     created_after: str | None = None
     created_before: str | None = None
-    sort_by: SortBy = "path"
-    order: Order = "asc"
+    sort_by: NoteSort = "path"
+    order: SortOrder = "asc"
 
     @property
     def digest(self) -> str:
         """What a cursor belongs to."""
-        return hashed({name: getattr(self, name) for name in self.__slots__})[:16]
+        return hash_parts({name: getattr(self, name) for name in self.__slots__})[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,28 +90,32 @@ class FoundNotes:
     warnings: list[str] = field(default_factory=list)
 
 
-async def found(vault: Vault, wanted: Wanted, limit: int, max_tokens: int, cursor: str | None = None) -> FoundNotes:
+async def find_notes(
+    vault: Vault, wanted: NoteFilter, limit: int, max_tokens: int, cursor: str | None = None
+) -> FoundNotes:
     """Notes that pass, page by page. A page follows the last row of the one before, so notes that come or go in between
     neither repeat nor hide others. Raises ``InvalidArgument`` for a cursor of another listing."""
-    warnings = await lag(vault)
-    after = cursors.read(cursor, wanted.digest) if cursor is not None else None
-    rows, total = await vault.db.read(lambda tx: _rows(tx, wanted, limit, after))
-    lines = [_line(note_rows.from_row(row)) for row in rows[:limit]]
-    texts = [_as_json(line) for line in lines]
-    count = await token_budget.fitting(vault, texts, max_tokens)
+    warnings = await warn_if_behind(vault)
+    after = cursors.decode(cursor, wanted.digest) if cursor is not None else None
+    rows, total = await vault.db.read(lambda tx: _read_rows(tx, wanted, limit, after))
+    lines = [_to_line(note_rows.from_row(row)) for row in rows[:limit]]
+    texts = [_to_json(line) for line in lines]
+    count = await token_budget.count_fitting(vault, texts, max_tokens)
     if not total:
-        warnings += await no_folder(vault, wanted.folder)
+        warnings += await warn_if_no_folder(vault, wanted.folder)
     more = count < len(rows)
     last = rows[count - 1] if more else None
-    following = cursors.written(wanted.digest, last[note_rows.WIDTH], last[note_rows.WIDTH + 1]) if last else None
+    following = (
+        cursors.encode(wanted.digest, last[note_rows.COLUMN_COUNT], last[note_rows.COLUMN_COUNT + 1]) if last else None
+    )
     return FoundNotes(lines[:count], total, more, following, warnings)
 
 
-async def lag(vault: Vault) -> list[str]:
+async def warn_if_behind(vault: Vault) -> list[str]:
     """What to tell whoever searches notes while the index is still behind the files. Waits for it a moment."""
     progress = vault.notes.progress
     if progress.phase == "scanning" or (progress.phase == "unread" and vault.lease.held):
-        await vault.notes.settled(SETTLING_S)
+        await vault.notes.settled(SYNC_WAIT_S)
         progress = vault.notes.progress
     if progress.phase == "scanning":
         return [f"notes: {progress.done} of {progress.total} read so far" if progress.total else "notes: being listed"]
@@ -120,11 +124,11 @@ async def lag(vault: Vault) -> list[str]:
     return []
 
 
-def _rows(tx: Reader, wanted: Wanted, limit: int, after: tuple[Any, int] | None) -> tuple[list[Row], int]:
+def _read_rows(tx: Reader, wanted: NoteFilter, limit: int, after: tuple[Any, int] | None) -> tuple[list[Row], int]:
     params: Params = {}
     where = " AND ".join(_conditions(wanted, params)) or "1 = 1"
     total = int(tx.value(f"SELECT COUNT(*) FROM notes n WHERE {where}", params))
-    key, sign = _SORTED[wanted.sort_by], "<" if wanted.order == "desc" else ">"
+    key, sign = _SORT_COLUMNS[wanted.sort_by], "<" if wanted.order == "desc" else ">"
     if after is not None:
         where += f" AND ({key} {sign} :last OR ({key} = :last AND n.seq {sign} :seq))"
         params |= {"last": after[0], "seq": after[1]}
@@ -137,26 +141,26 @@ def _rows(tx: Reader, wanted: Wanted, limit: int, after: tuple[Any, int] | None)
     return rows, total
 
 
-def _conditions(wanted: Wanted, params: Params) -> Iterator[str]:
-    if folder := folder_of(wanted.folder):
+def _conditions(wanted: NoteFilter, params: Params) -> Iterator[str]:
+    if folder := parse_folder(wanted.folder):
         params |= {"folder": folder, "within": f"{folder}/", "beyond": f"{folder}0"}
-        yield in_folder("n.folder")
+        yield folder_condition("n.folder")
     for name, column, sign in _TIMES:
         if (moment := getattr(wanted, name)) is not None:
             params[name] = moment
             yield f"{column} {sign} :{name}"
     if wanted.title_contains is not None:
-        params |= {"part": wanted.title_contains.lower(), "key": folded(wanted.title_contains)}
+        params |= {"part": wanted.title_contains.lower(), "key": fold_name(wanted.title_contains)}
         named = "SELECT 1 FROM note_names k WHERE k.note = n.seq AND instr(k.key, :key) > 0"
         yield f"(instr(lower(n.title), :part) > 0 OR EXISTS ({named}))"
     for number, tag in enumerate(wanted.has_all):
-        yield _tagged([tag], f"all{number}", params)
+        yield _tag_condition([tag], f"all{number}", params)
     if wanted.has_any:
-        yield _tagged(wanted.has_any, "any", params)
+        yield _tag_condition(wanted.has_any, "any", params)
     for number, (name, values) in enumerate(wanted.fields):
         params[f"field{number}"] = name
-        texts = [text for value in values if (text := field_text(value)) is not None]
-        among = _bound(texts, f"value{number}", params)
+        texts = [text for value in values if (text := to_field_text(value)) is not None]
+        among = _bind_values(texts, f"value{number}", params)
         same = f"f.kind = '{KIND}' AND f.item = n.seq AND f.field = :field{number} AND f.value IN ({among})"
         yield f"EXISTS (SELECT 1 FROM item_fields f WHERE {same})" if texts else "1 = 0"
 
@@ -169,18 +173,18 @@ _TIMES = (
 )
 
 
-def folder_of(said: str | None) -> str:
+def parse_folder(said: str | None) -> str:
     """The folder a caller names, '' for all notes. Raises ``InvalidArgument``."""
     plain = (said or "").strip("/")
     try:
-        return located(plain) if plain else ""
+        return normalize_path(plain) if plain else ""
     except InvalidArgument as failure:
         raise InvalidArgument("folder", failure.message.rpartition(": path ")[2], hint=failure.hint) from None
 
 
-async def no_folder(vault: Vault, said: str | None) -> list[str]:
+async def warn_if_no_folder(vault: Vault, said: str | None) -> list[str]:
     """What to tell whoever looks into a folder that is not there; one that holds no note is."""
-    folder = folder_of(said)
+    folder = parse_folder(said)
     if not folder:
         return []
     try:
@@ -193,39 +197,39 @@ async def no_folder(vault: Vault, said: str | None) -> list[str]:
     return [f"no folder '{folder}'{other}"]
 
 
-def in_folder(column: str) -> str:
+def folder_condition(column: str) -> str:
     """A folder and those in it. Not LIKE: that takes capitals for small letters. "0" is what follows "/"."""
     return f"({column} = :folder OR {column} >= :within AND {column} < :beyond)"
 
 
-def _tagged(tags: Sequence[str], stem: str, params: Params) -> str:
-    among = _bound([tag_key(tag) for tag in tags], stem, params)
+def _tag_condition(tags: Sequence[str], stem: str, params: Params) -> str:
+    among = _bind_values([to_tag_key(tag) for tag in tags], stem, params)
     return f"EXISTS (SELECT 1 FROM item_tags t WHERE t.kind = '{KIND}' AND t.item = n.seq AND t.tag IN ({among}))"
 
 
-def tag_key(tag: str) -> str:
+def to_tag_key(tag: str) -> str:
     """A tag as a filter says it: with ``#`` or without, in any case."""
     return tag.strip().removeprefix("#").rstrip("/").lower()
 
 
-def _bound(values: Sequence[str], stem: str, params: Params) -> str:
+def _bind_values(values: Sequence[str], stem: str, params: Params) -> str:
     params |= {f"{stem}_{number}": value for number, value in enumerate(values)}
     return ", ".join(f":{stem}_{number}" for number in range(len(values)))
 
 
-def _line(note: note_rows.Note) -> NoteLine:
-    shown, _ = bounded(note.frontmatter, FRONTMATTER)
+def _to_line(note: note_rows.NoteSummary) -> NoteLine:
+    shown, _ = limit_fields(note.frontmatter, MAX_FRONTMATTER)
     return NoteLine(
         note.path,
-        note.title[:TITLE],
+        note.title[:MAX_TITLE],
         note.modified_at,
         note.created_at,
         note.size,
         note.etag,
-        note.tags[:TAGS],
+        note.tags[:MAX_TAGS],
         shown or None,
     )
 
 
-def _as_json(line: NoteLine) -> str:
+def _to_json(line: NoteLine) -> str:
     return json.dumps({name: getattr(line, name) for name in line.__slots__}, ensure_ascii=False)

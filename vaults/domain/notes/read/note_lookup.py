@@ -5,39 +5,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vaults.advice import Advice, way
+from vaults.advice import Advice, tool_clause
 from vaults.context import run_in
 from vaults.db.sql import Reader
 from vaults.domain.notes.commit import journal
-from vaults.domain.notes.commit.overwrites import since as recently
-from vaults.domain.notes.index.extraction import digest, etag_of
-from vaults.domain.text.sanitize import one_line
+from vaults.domain.notes.commit.overwrites import recent_cutoff as recently
+from vaults.domain.notes.index.extraction import compute_digest, etag_of
+from vaults.domain.text.sanitize import to_one_line
 from vaults.errors import Conflict, InvalidArgument, NotFound
-from vaults.files.paths import is_note, key, note_path
-from vaults.files.tree import Content, Stamp
+from vaults.files.paths import collision_key, is_note, to_note_path
+from vaults.files.tree import FileContent, FileStamp
 from vaults.graph.names import note_names
-from vaults.markdown.encoding import NotText, Source, decode
-from vaults.markdown.fuzzy import nearest
+from vaults.markdown.encoding import NoteSource, NotText, decode
+from vaults.markdown.fuzzy import find_nearest
 from vaults.vault import Vault
 
-CLOSEST = 5
+MAX_CLOSEST = 5
 """Names suggested where a note is not found."""
 
-NAMED = 20
+MAX_NAMED = 20
 """Notes an error names one by one."""
 
-SHOWN = 20_000
+MAX_TEXT_SHOWN = 20_000
 """Characters of the present text that a conflict returns."""
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class OpenNote:
     """A note as it stands on disk. ``warnings``: what its reader should know, such as edits that were written over."""
 
     path: str
     data: bytes
-    source: Source
-    stamp: Stamp
+    source: NoteSource
+    stamp: FileStamp
     warnings: list[str]
 
     @property
@@ -46,35 +46,35 @@ class Open:
 
     @property
     def etag(self) -> str:
-        return etag_of(digest(self.data))
+        return etag_of(compute_digest(self.data))
 
 
-async def opened(vault: Vault, path: str) -> Open:
+async def open_note(vault: Vault, path: str) -> OpenNote:
     """The note a caller means: by its path, with or without ``.md``, in another spelling where only one can be meant.
     Raises ``NotFound`` with the closest names, ``Conflict``, ``InvalidArgument`` for what is no text, ``TooLarge``."""
-    wanted = note_path(path)
+    wanted = to_note_path(path)
     try:
-        content = await _read(vault, wanted)
+        content = await _read_spelled(vault, wanted)
     except NotFound:
-        found = await vault.db.read(lambda tx: _elsewhere(tx, path, wanted))
+        found = await vault.db.read(lambda tx: _find_elsewhere(tx, path, wanted))
         if not found or found[0].startswith("?"):
             await run_in(vault.shared.pool, _check_no_other, vault, path, wanted)
-        wanted = _only(path, found)
-        content = await _read(vault, wanted)
-    warnings = await vault.db.read(lambda tx: _warnings(tx, wanted))
-    return made(wanted, content, warnings)
+        wanted = _choose_only(path, found)
+        content = await _read_spelled(vault, wanted)
+    warnings = await vault.db.read(lambda tx: _find_warnings(tx, wanted))
+    return to_open_note(wanted, content, warnings)
 
 
-def made(path: str, content: Content, warnings: Sequence[str] = ()) -> Open:
+def to_open_note(path: str, content: FileContent, warnings: Sequence[str] = ()) -> OpenNote:
     """A note that was read. Raises ``InvalidArgument`` for what is no text."""
     try:
-        return Open(path, content.data, decode(content.data), content.stamp, list(warnings))
+        return OpenNote(path, content.data, decode(content.data), content.stamp, list(warnings))
     except NotText as failure:
         raise InvalidArgument("path", f"names a file that is no UTF-8 text: {failure.reason}") from failure
 
 
-async def _read(vault: Vault, path: str) -> Content:
-    return await run_in(vault.shared.pool, _content, vault, path)
+async def _read_spelled(vault: Vault, path: str) -> FileContent:
+    return await run_in(vault.shared.pool, _read_content, vault, path)
 
 
 def _check_no_other(vault: Vault, path: str, wanted: str) -> None:
@@ -95,63 +95,65 @@ def _check_no_other(vault: Vault, path: str, wanted: str) -> None:
     )
 
 
-def _content(vault: Vault, path: str) -> Content:
+def _read_content(vault: Vault, path: str) -> FileContent:
     """Raises ``NotFound`` also for what the owner leaves out: who hides a folder from searches hides it from agents."""
     if not vault.notes.tree.covers(path):
         raise NotFound(f"no note {path}")
     return vault.notes.tree.read(path, vault.notes.settings.max_note)
 
 
-def _elsewhere(tx: Reader, path: str, wanted: str) -> list[str]:
+def _find_elsewhere(tx: Reader, path: str, wanted: str) -> list[str]:
     """Paths that may be meant by one that is not there: another spelling, else a note of that name anywhere."""
-    rows = tx.all("SELECT path FROM notes WHERE path_key = ? LIMIT 3", (key(wanted),))
-    if not rows and (target := note_names.resolved(tx, path.removesuffix(".md"), "")):
+    rows = tx.all("SELECT path FROM notes WHERE path_key = ? LIMIT 3", (collision_key(wanted),))
+    if not rows and (target := note_names.resolve_to_path(tx, path.removesuffix(".md"), "")):
         return [target]
-    return [row[0] for row in rows] or [f"?{each}" for each in closest(tx, wanted)]
+    return [row[0] for row in rows] or [f"?{each}" for each in find_closest(tx, wanted)]
 
 
-def _only(path: str, found: Sequence[str]) -> str:
+def _choose_only(path: str, found: Sequence[str]) -> str:
     if len(found) == 1 and not found[0].startswith("?"):
         return found[0]
     if found and not found[0].startswith("?"):
         raise Conflict(f"several notes go by the name {path}", hint="spell it as it is", paths=list(found))
     near = [each[1:] for each in found]
-    raise nobody(f"no note {path}", near)
+    raise no_such_note(f"no note {path}", near)
 
 
-_ALL = Advice(way("find_notes lists what there is", "find_notes"))
+_LIST_ADVICE = Advice(tool_clause("find_notes lists what there is", "find_notes"))
 
 
-def nobody(message: str, near: Sequence[str], otherwise: str = _ALL) -> NotFound:
+def no_such_note(message: str, near: Sequence[str], otherwise: str = _LIST_ADVICE) -> NotFound:
     """No note goes by a name. ``near``: paths that are spelled most like it; ``otherwise``: what to do without any."""
     hint = f"did you mean {', '.join(near[:3])}?" if near else otherwise
     return NotFound(message, hint=hint, closest=list(near))
 
 
-def several(name: str, paths: Sequence[str]) -> Conflict:
+def ambiguous_name(name: str, paths: Sequence[str]) -> Conflict:
     """More than one note goes by a name."""
     return Conflict(
-        f"{len(paths)} notes are called {one_line(name)}: {', '.join(paths[:5])}",
+        f"{len(paths)} notes are called {to_one_line(name)}: {', '.join(paths[:5])}",
         hint="give the path of the one you mean",
-        paths=list(paths[:NAMED]),
+        paths=list(paths[:MAX_NAMED]),
     )
 
 
-def closest(tx: Reader, wanted: str) -> list[str]:
+def find_closest(tx: Reader, wanted: str) -> list[str]:
     """Paths of notes whose names are spelled most like this one."""
     from rapidfuzz import fuzz
 
     names = [row[0] for row in tx.all("SELECT path FROM notes LIMIT 20000")]
-    return [each[0] for each in nearest(wanted, names, fuzz.WRatio, limit=CLOSEST, least=60)]
+    return [each[0] for each in find_nearest(wanted, names, fuzz.WRatio, limit=MAX_CLOSEST, least=60)]
 
 
-def _warnings(tx: Reader, path: str) -> list[str]:
-    lost = journal.overwritten(tx, path, recently())
-    shown = way("history can show and restore it", "history restore", instead=way("history can show it", "history"))
+def _find_warnings(tx: Reader, path: str) -> list[str]:
+    lost = journal.find_overwritten(tx, path, recently())
+    shown = tool_clause(
+        "history can show and restore it", "history restore", instead=tool_clause("history can show it", "history")
+    )
     return [Advice(f"a program outside wrote over the change {each}", shown) for each in lost]
 
 
-def check_etag(note: Open, etag: str | None) -> None:
+def check_etag(note: OpenNote, etag: str | None) -> None:
     """Raise ``Conflict``, with the present text and etag, when the caller has read another version."""
     if etag is not None and etag != note.etag:
         raise Conflict(
@@ -159,5 +161,5 @@ def check_etag(note: Open, etag: str | None) -> None:
             hint="look at the present text and edit again with its etag",
             path=note.path,
             etag=note.etag,
-            text=note.text[:SHOWN],
+            text=note.text[:MAX_TEXT_SHOWN],
         )

@@ -11,10 +11,10 @@ import unicodedata
 from collections.abc import Callable
 
 from vaults.db.sql import Reader
-from vaults.domain.text.regexes import LONGEST, compiled
+from vaults.domain.text.regexes import MAX_PATTERN_LENGTH, compile_pattern
 from vaults.errors import InvalidArgument
 
-_MAGIC = re.compile(r"[*?]|\[[^\]/]+\]|\{[^{}]*,[^{}]*\}")
+_GLOB_CHARACTERS = re.compile(r"[*?]|\[[^\]/]+\]|\{[^{}]*,[^{}]*\}")
 _TOKEN = re.compile(
     r"(?P<over>(?:(?<=/)|(?<![\s\S]))\*\*/)"
     r"|(?P<below>(?:(?<=/)|(?<![\s\S]))\*\*\Z)"
@@ -26,31 +26,31 @@ _TOKEN = re.compile(
 )
 _WILD = {"over": "(?:[^/]+/)*", "below": ".*", "any": "[^/]*", "one": "[^/]"}
 _SPECIAL = re.compile(r"[\\\[\]^]")
-_LAST = "\U0010ffff"
+_LAST_CHARACTER = "\U0010ffff"
 _HINT = "* and ? stay in a folder, ** goes over folders, [a-z] is one character, {a,b} one of several"
 
 
 def is_glob(text: str) -> bool:
     """Whether a path holds what only patterns hold. A note may bear such a name all the same."""
-    return _MAGIC.search(text) is not None
+    return _GLOB_CHARACTERS.search(text) is not None
 
 
-def matcher(pattern: str) -> Callable[[str], bool]:
+def compile_matcher(pattern: str) -> Callable[[str], bool]:
     """Whether a path matches. Raises ``InvalidArgument`` for what is no pattern."""
-    if len(pattern) > LONGEST:
-        raise InvalidArgument("refs", f"has a pattern of more than {LONGEST} characters")
+    if len(pattern) > MAX_PATTERN_LENGTH:
+        raise InvalidArgument("refs", f"has a pattern of more than {MAX_PATTERN_LENGTH} characters")
     if any(part in (".", "..") for part in pattern.split("/")) or pattern.startswith("/"):
         raise InvalidArgument("refs", "has a pattern that does not stay inside the vault", hint=_HINT)
-    found = compiled(f"(?s){_translated(unicodedata.normalize('NFC', pattern))}", "refs", hint=_HINT)
+    found = compile_pattern(f"(?s){_to_regex(unicodedata.normalize('NFC', pattern))}", "refs", hint=_HINT)
     return lambda path: found.fullmatch(unicodedata.normalize("NFC", path)) is not None
 
 
-def expanded(tx: Reader, pattern: str, limit: int) -> list[str]:
+def expand_pattern(tx: Reader, pattern: str, limit: int) -> list[str]:
     """Paths of notes that match, in their order, ``limit`` of them at most. Raises ``InvalidArgument``."""
-    matches, start = matcher(pattern), _beginning(pattern)
+    matches, start = compile_matcher(pattern), _common_prefix(pattern)
     rows = tx.all(
         "SELECT path FROM notes WHERE path >= :start AND path < :beyond ORDER BY path",
-        {"start": start, "beyond": f"{start}{_LAST}"},
+        {"start": start, "beyond": f"{start}{_LAST_CHARACTER}"},
     )
     found = []
     for (path,) in rows:
@@ -61,26 +61,26 @@ def expanded(tx: Reader, pattern: str, limit: int) -> list[str]:
     return found
 
 
-def _beginning(pattern: str) -> str:
+def _common_prefix(pattern: str) -> str:
     """What every match begins with, as far as its spelling is the same in every normal form."""
-    found = _MAGIC.search(pattern)
+    found = _GLOB_CHARACTERS.search(pattern)
     plain = pattern[: found.start()] if found else pattern
     # The last character may belong to an accent that follows it, which makes another character of the two.
     return plain[:-1] if plain.isascii() else ""
 
 
-def _translated(pattern: str) -> str:
-    return "".join(_expression(match) for match in _TOKEN.finditer(pattern))
+def _to_regex(pattern: str) -> str:
+    return "".join(_translate_token(match) for match in _TOKEN.finditer(pattern))
 
 
-def _expression(match: re.Match[str]) -> str:
+def _translate_token(match: re.Match[str]) -> str:
     kind = match.lastgroup or ""
     if kind == "set":
-        return f"[{'^/' if match['but'] else ''}{_SPECIAL.sub(_escaped, match['set'])}]"
+        return f"[{'^/' if match['but'] else ''}{_SPECIAL.sub(_escape_match, match['set'])}]"
     if kind == "words":
-        return f"(?:{'|'.join(_translated(word) for word in match['words'].split(','))})"
+        return f"(?:{'|'.join(_to_regex(word) for word in match['words'].split(','))})"
     return _WILD.get(kind) or re.escape(match[0])
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _escape_match(match: re.Match[str]) -> str:
     return f"\\{match[0]}"

@@ -8,26 +8,32 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from vaults.db.sql import Reader, Row
-from vaults.domain.memories.memory_model import hashed
+from vaults.domain.memories.memory_model import hash_parts
 from vaults.domain.notes.index import note_rows
-from vaults.domain.notes.read.dated_notes import path_of
-from vaults.domain.notes.read.note_listing import folder_of, in_folder, lag, no_folder, tag_key
+from vaults.domain.notes.read.dated_notes import resolve_path
+from vaults.domain.notes.read.note_listing import (
+    folder_condition,
+    parse_folder,
+    to_tag_key,
+    warn_if_behind,
+    warn_if_no_folder,
+)
 from vaults.domain.paging import cursors, token_budget
 from vaults.errors import InvalidArgument
-from vaults.files.paths import note_path
+from vaults.files.paths import to_note_path
 from vaults.markdown.task_edits import STATUSES
 from vaults.vault import Vault
 
 Params: TypeAlias = dict[str, Any]
-SortBy = Literal["path", "due"]
+TaskSort = Literal["path", "due"]
 
-_NEVER = "9999-99-99"
+_NO_DUE_DATE = "9999-99-99"
 _COLUMNS = "n.path, t.line, t.status, t.text, t.heading, t.due, t.tags"
-_SORTED = {"path": "n.path", "due": f"(COALESCE(t.due, '{_NEVER}') || ' ' || n.path)"}
+_SORT_COLUMNS = {"path": "n.path", "due": f"(COALESCE(t.due, '{_NO_DUE_DATE}') || ' ' || n.path)"}
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TaskFilter:
     """Which tasks. ``status``: open (neither done nor cancelled), done, all, another of ``STATUSES``, or the character
     in the box. ``due_before`` is a day that counts no more."""
 
@@ -38,12 +44,12 @@ class Wanted:
     contains: str | None = None
     due_after: str | None = None
     due_before: str | None = None
-    sort_by: SortBy = "path"
+    sort_by: TaskSort = "path"
 
     @property
     def digest(self) -> str:
         """What a cursor belongs to."""
-        return hashed("tasks", {name: getattr(self, name) for name in self.__slots__})[:16]
+        return hash_parts("tasks", {name: getattr(self, name) for name in self.__slots__})[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +66,7 @@ class TaskLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Tasks:
+class TaskPage:
     """A page of tasks, of ``total`` that pass. ``cursor`` asks for the next."""
 
     tasks: list[TaskLine]
@@ -70,39 +76,41 @@ class Tasks:
     warnings: list[str] = field(default_factory=list)
 
 
-async def listed(vault: Vault, wanted: Wanted, limit: int, max_tokens: int, cursor: str | None = None) -> Tasks:
+async def list_tasks(
+    vault: Vault, wanted: TaskFilter, limit: int, max_tokens: int, cursor: str | None = None
+) -> TaskPage:
     """Tasks in the order of paths and lines, or of days they are due. Raises ``NotFound`` for a note that is not there,
     ``InvalidArgument`` for a status or cursor that is none."""
-    warnings = await lag(vault)
-    path = note_path(await path_of(vault, wanted.path)) if wanted.path is not None else None
-    after = cursors.read(cursor, wanted.digest) if cursor is not None else None
-    rows, total = await vault.db.read(lambda tx: _rows(tx, wanted, path, limit, after))
-    tasks = [_task(row) for row in rows[:limit]]
+    warnings = await warn_if_behind(vault)
+    path = to_note_path(await resolve_path(vault, wanted.path)) if wanted.path is not None else None
+    after = cursors.decode(cursor, wanted.digest) if cursor is not None else None
+    rows, total = await vault.db.read(lambda tx: _read_rows(tx, wanted, path, limit, after))
+    tasks = [_from_row(row) for row in rows[:limit]]
     texts = [f"{task.path} {task.heading} {task.text}" for task in tasks]
-    count = await token_budget.fitting(vault, texts, max_tokens)
+    count = await token_budget.count_fitting(vault, texts, max_tokens)
     if not total:
-        warnings += await no_folder(vault, wanted.folder)
+        warnings += await warn_if_no_folder(vault, wanted.folder)
     more = count < len(rows)
-    following = cursors.written(wanted.digest, rows[count - 1][7], rows[count - 1][8]) if more else None
-    return Tasks(tasks[:count], total, more, following, warnings)
+    following = cursors.encode(wanted.digest, rows[count - 1][7], rows[count - 1][8]) if more else None
+    return TaskPage(tasks[:count], total, more, following, warnings)
 
 
-def _task(row: Row) -> TaskLine:
+def _from_row(row: Row) -> TaskLine:
     path, line, status, text, heading, due, tags = row[:7]
     return TaskLine(path, line, status, text, heading, due, json.loads(tags))
 
 
-def _rows(
-    tx: Reader, wanted: Wanted, path: str | None, limit: int, after: tuple[Any, int] | None
+def _read_rows(
+    tx: Reader, wanted: TaskFilter, path: str | None, limit: int, after: tuple[Any, int] | None
 ) -> tuple[list[Row], int]:
     params: Params = {}
     clauses = list(_conditions(wanted, params))
     if path is not None:
-        params["note"] = note_rows.find(tx, path)[0]
+        params["note"] = note_rows.find_note(tx, path)[0]
         clauses.append("t.note = :note")
     joined = f"note_tasks t JOIN notes n ON n.seq = t.note WHERE {' AND '.join(clauses) or '1 = 1'}"
     total = int(tx.value(f"SELECT COUNT(*) FROM {joined}", params))
-    key = _SORTED[wanted.sort_by]
+    key = _SORT_COLUMNS[wanted.sort_by]
     if after is not None:
         joined += f" AND ({key} > :last OR ({key} = :last AND t.ordinal > :ordinal))"
         params |= {"last": after[0], "ordinal": after[1]}
@@ -113,15 +121,15 @@ def _rows(
     return rows, total
 
 
-def _conditions(wanted: Wanted, params: Params) -> Iterator[str]:
-    if clause := _of_status(wanted.status, params):
+def _conditions(wanted: TaskFilter, params: Params) -> Iterator[str]:
+    if clause := _status_condition(wanted.status, params):
         yield clause
-    if folder := folder_of(wanted.folder):
+    if folder := parse_folder(wanted.folder):
         params |= {"folder": folder, "within": f"{folder}/", "beyond": f"{folder}0"}
-        yield in_folder("n.folder")
+        yield folder_condition("n.folder")
     if wanted.tag is not None:
         # As JSON a tag stands between quotes, and what is below it begins with it and a slash.
-        tag = json.dumps(tag_key(wanted.tag), ensure_ascii=False)
+        tag = json.dumps(to_tag_key(wanted.tag), ensure_ascii=False)
         params |= {"tag": tag, "below": f"{tag[:-1]}/"}
         yield "(instr(lower(t.tags), :tag) > 0 OR instr(lower(t.tags), :below) > 0)"
     if wanted.contains is not None:
@@ -133,7 +141,7 @@ def _conditions(wanted: Wanted, params: Params) -> Iterator[str]:
             yield f"t.due {sign} :{name}"
 
 
-def _of_status(status: str, params: Params) -> str | None:
+def _status_condition(status: str, params: Params) -> str | None:
     if status == "all":
         return None
     if status == "open":

@@ -8,11 +8,11 @@ from vaults.context import run_in
 from vaults.vault import Vault
 
 STEP_S = 1.0
-PATIENCE_S = 15.0
+STALL_S = 15.0
 """Seconds without progress after which a look that does not come is no longer waited for."""
 
 
-async def settled(vault: Vault) -> bool:
+async def wait_until_synced(vault: Vault) -> bool:
     """Whether the rows follow the files. Returns at once where another process, or nobody, looks after them."""
     seen, since = None, time.monotonic()
     while vault.lease.held and not await vault.notes.settled(STEP_S):
@@ -21,12 +21,12 @@ async def settled(vault: Vault) -> bool:
         now = vault.notes.progress
         if now != seen:
             seen, since = now, time.monotonic()
-        elif time.monotonic() - since > PATIENCE_S:
+        elif time.monotonic() - since > STALL_S:
             return False
     return vault.lease.held and vault.notes.progress.phase == "ready"
 
 
-def tended(vault: Vault) -> bool:
+def is_followed(vault: Vault) -> bool:
     """Whether a living process, this one or another, follows the files."""
     if vault.lease.held:
         return True

@@ -13,12 +13,12 @@ from contextlib import aclosing
 from vaults.context import run_in
 from vaults.domain.notes.commit import overwrites, recovery
 from vaults.domain.notes.index import note_rows, reconciliation
-from vaults.domain.notes.index.reconciliation import Outcome, Vanished
+from vaults.domain.notes.index.reconciliation import NotesVanished, ReconcileOutcome
 from vaults.errors import ReadOnly, StorageFull, StrongroomError, VaultUnavailable
 from vaults.files.ignore_rules import IGNORE_FILE
-from vaults.files.notebook import Progress
+from vaults.files.notebook import IndexProgress
 from vaults.files.watch.folder_watcher import Watcher
-from vaults.vault import Chore, Vault
+from vaults.vault import BackgroundJob, Vault
 
 AGAIN_S = 2.0
 """Seconds until most notes, missing of a sudden, are looked for once more."""
@@ -30,22 +30,22 @@ RETRY_S = 5.0
 """Seconds after a failure until everything is looked at again."""
 
 
-async def tend(vault: Vault) -> None:
+async def run_sync_loop(vault: Vault) -> None:
     """Keep the index with the files until cancelled. Never raises for what happens to files or disk; what else it
     raises is told in the vault's status, and whoever runs it begins anew."""
     try:
-        await _tend(vault)
+        await _follow_changes(vault)
     except Exception as failure:
         vault.notes.watcher = None
         reason = f"following the files failed ({type(failure).__name__}); it begins again"
-        vault.notes.tell(Progress("unavailable", reason=reason))
+        vault.notes.tell(IndexProgress("unavailable", reason=reason))
         raise
 
 
-async def _tend(vault: Vault) -> None:
+async def _follow_changes(vault: Vault) -> None:
     settings = vault.notes.settings
     if settings.watch == "off":
-        await _look(vault, None)
+        await _sync_paths(vault, None)
         return
     watcher = Watcher(vault.notes.root, settings.watch, poll_s=settings.poll_s, rescan_s=settings.rescan_s)
     vault.notes.watcher = watcher
@@ -53,31 +53,31 @@ async def _tend(vault: Vault) -> None:
         async for changed in changes:
             rescan = changed.rescan or IGNORE_FILE in changed.paths or vault.notes.progress.phase == "unavailable"
             started = time.monotonic()
-            await _look(vault, None if rescan else sorted(changed.paths))
+            await _sync_paths(vault, None if rescan else sorted(changed.paths))
             if rescan:
-                watcher.scanned(time.monotonic() - started)
+                watcher.record_full_look(time.monotonic() - started)
 
 
-async def _look(vault: Vault, paths: Sequence[str] | None) -> None:
+async def _sync_paths(vault: Vault, paths: Sequence[str] | None) -> None:
     """One look at everything (None) or some paths, with everything that follows from it. A failure is told in the
     vault's status and tried again with the next look."""
     try:
-        unfinished = await _tidy(vault)
-        outcome = await (_everything(vault) if paths is None else reconciliation.these(vault, paths))
-        looked_at = paths if paths is not None else await vault.db.read(overwrites.touched)
-        await overwrites.notice(vault, [*outcome.changed, *looked_at])
+        unfinished = await _finish_interrupted(vault)
+        outcome = await (_sync_all(vault) if paths is None else reconciliation.reconcile_paths(vault, paths))
+        looked_at = paths if paths is not None else await vault.db.read(overwrites.list_recent_paths)
+        await overwrites.detect_overwrites(vault, [*outcome.changed, *looked_at])
     except VaultUnavailable as failure:
-        vault.notes.tell(Progress("unavailable", reason=failure.message))
+        vault.notes.tell(IndexProgress("unavailable", reason=failure.message))
         await asyncio.sleep(RETRY_S)
         return
     except StrongroomError as failure:  # the disk is full, or the database busy: the next look tries again
-        vault.notes.tell(Progress("ready", reason=failure.message))
+        vault.notes.tell(IndexProgress("ready", reason=failure.message))
         return
-    vault.notes.tell(Progress("ready", reason=unfinished))
-    _follow(vault, outcome)
+    vault.notes.tell(IndexProgress("ready", reason=unfinished))
+    _announce(vault, outcome)
 
 
-async def _tidy(vault: Vault) -> str | None:
+async def _finish_interrupted(vault: Vault) -> str | None:
     """Finish what killed processes had begun, and clear away what they have left: before the first look, so that it
     finds what that brings back, and whenever there was something to finish. Returns why it could not be: the next look
     tries again, and what is there can be found meanwhile."""
@@ -89,34 +89,34 @@ async def _tidy(vault: Vault) -> str | None:
     return None
 
 
-def _follow(vault: Vault, outcome: Outcome) -> None:
+def _announce(vault: Vault, outcome: ReconcileOutcome) -> None:
     if outcome.owed or outcome.paths:  # vectors, or what chores keep of the notes
-        vault.nudge()
+        vault.start_background_work()
     if outcome.paths:
         vault.shared.heard(vault.name, outcome.paths)
 
 
-async def _everything(vault: Vault) -> Outcome:
+async def _sync_all(vault: Vault) -> ReconcileOutcome:
     def told(done: int, total: int) -> None:
         if vault.notes.progress.phase != "ready":  # a later look at everything is nobody's wait
-            vault.notes.tell(Progress("scanning", done, total))
+            vault.notes.tell(IndexProgress("scanning", done, total))
 
     told(0, 0)
     try:
-        return await reconciliation.everything(vault, told)
-    except Vanished as failure:
+        return await reconciliation.reconcile_all(vault, told)
+    except NotesVanished as failure:
         await asyncio.sleep(AGAIN_S)
-        return await reconciliation.everything(vault, told, expected=failure.missing)
+        return await reconciliation.reconcile_all(vault, told, expected=failure.missing)
 
 
-async def complete(vault: Vault) -> None:
+async def read_incomplete(vault: Vault) -> None:
     """A chore: read links and tasks of long notes that tools changed, once nobody has for a moment: to read one takes
     as long as ten edits of it."""
     quiet = time.time_ns() - int(QUIET_S * 1e9)
-    if paths := await vault.db.read(lambda tx: note_rows.incomplete(tx, quiet)):
-        await reconciliation.whole(vault, paths)
-    if await vault.db.read(note_rows.incomplete):
-        vault.nudge_in(QUIET_S)
+    if paths := await vault.db.read(lambda tx: note_rows.find_incomplete(tx, quiet)):
+        await reconciliation.read_whole(vault, paths)
+    if await vault.db.read(note_rows.find_incomplete):
+        vault.schedule_background_work(QUIET_S)
 
 
-COMPLETE = Chore(lambda tx: bool(note_rows.incomplete(tx)), complete)
+READ_INCOMPLETE = BackgroundJob(lambda tx: bool(note_rows.find_incomplete(tx)), read_incomplete)

@@ -18,15 +18,15 @@ from functools import partial
 from vaults.context import run_in
 from vaults.db.sql import Reader
 from vaults.domain.notes.index import file_reader, reader_pool, reconciliation
-from vaults.domain.notes.index.extraction import LeftOut
+from vaults.domain.notes.index.extraction import SkippedFile
 from vaults.domain.notes.sync import readiness
 from vaults.domain.notes.verify import disk_state, row_comparison
-from vaults.domain.notes.verify.disk_state import Seen
+from vaults.domain.notes.verify.disk_state import DiskState
 from vaults.errors import VaultUnavailable
-from vaults.files.tree import Found, Walk
+from vaults.files.tree import FoundNote, WalkResult
 from vaults.vault import Vault
 
-FRESH_NS = 2_000_000_000
+JUST_SAVED_NS = 2_000_000_000
 """So young a save may be that the index need not know of it."""
 
 PAUSE_S = 0.25
@@ -35,22 +35,22 @@ SLACK_S = 2.0
 
 PAGE = 100
 
-BEHIND = frozenset({"notes_stale", "notes_unindexed"})
+CODES_OF_LAG = frozenset({"notes_stale", "notes_unindexed"})
 """What an index that is only late has against a file."""
 
-Progress = Callable[[int, int], None]
+OnNotesChecked = Callable[[int, int], None]
 
 
 @dataclass(slots=True)
-class Proof:
+class DiskCheckResult:
     """What was found: how many of each code, and what is left out of the index."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    skipped: list[LeftOut] = field(default_factory=list)
+    skipped: list[SkippedFile] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class _Doubt:
+class _DoubtfulPath:
     """A path whose rows do not agree. ``settled``: nobody is going to put it right; ``fresh``: saved just now."""
 
     codes: list[str]
@@ -58,9 +58,9 @@ class _Doubt:
     fresh: bool
 
 
-async def prove(vault: Vault, progress: Progress = lambda *_: None) -> Proof:
+async def check_notes(vault: Vault, progress: OnNotesChecked = lambda *_: None) -> DiskCheckResult:
     """Compare all notes. Memory is bounded by the longest notes, not by their number."""
-    proof = Proof()
+    proof = DiskCheckResult()
     try:
         walk = await run_in(vault.shared.pool, vault.notes.tree.walk)
         await _compare(vault, walk, proof, progress)
@@ -71,42 +71,49 @@ async def prove(vault: Vault, progress: Progress = lambda *_: None) -> Proof:
     return proof
 
 
-async def _compare(vault: Vault, walk: Walk, proof: Proof, progress: Progress) -> None:
+async def _compare(vault: Vault, walk: WalkResult, proof: DiskCheckResult, progress: OnNotesChecked) -> None:
     doubtful: list[str] = []
-    batches, done = [[file_reader.anew(each.path) for each in batch] for batch in reconciliation.batches(walk.found)], 0
-    async with aclosing(reader_pool.read_all(vault, batches)) as stream:
+    batches, done = (
+        [[file_reader.to_reread(each.path) for each in batch] for batch in reconciliation.split_batches(walk.found)],
+        0,
+    )
+    async with aclosing(reader_pool.read_batches(vault, batches)) as stream:
         async for count, found in stream:
-            seen = disk_state.seen(found)
-            doubtful += await vault.db.read(partial(_doubtful, vault, seen))
+            seen = disk_state.to_disk_states(found)
+            doubtful += await vault.db.read(partial(_find_doubtful, vault, seen))
             proof.skipped += [*found.odd, *found.unreadable]
             done += count
             progress(done, len(walk.found))
     await run_in(vault.shared.pool, vault.notes.tree.device)  # raises when it was not the files that went
-    others = {each.path: Seen(each.path, left_out=str(each.reason)) for each in walk.skipped}
-    proof.skipped += [LeftOut(each.path, each.left_out or "") for each in others.values()]
+    others = {each.path: DiskState(each.path, left_out=str(each.reason)) for each in walk.skipped}
+    proof.skipped += [SkippedFile(each.path, each.left_out or "") for each in others.values()]
     proof.counts["folders_unread"] = len(walk.unread)
-    doubtful += await vault.db.read(partial(_doubtful, vault, list(others.values())))
-    doubtful += await vault.db.read(partial(_unexplained, walk.found, others, walk.unread))
-    for doubt in (await _resolved(vault, doubtful)).values():
-        late = doubt.fresh and not doubt.settled and BEHIND.issuperset(doubt.codes) and readiness.tended(vault)
+    doubtful += await vault.db.read(partial(_find_doubtful, vault, list(others.values())))
+    doubtful += await vault.db.read(partial(_find_unexplained, walk.found, others, walk.unread))
+    for doubt in (await _resolve_doubts(vault, doubtful)).values():
+        late = (
+            doubt.fresh and not doubt.settled and CODES_OF_LAG.issuperset(doubt.codes) and readiness.is_followed(vault)
+        )
         proof.counts.update(["notes_behind"] if late else doubt.codes)
 
 
-def _doubtful(vault: Vault, seen: Sequence[Seen], tx: Reader) -> list[str]:
+def _find_doubtful(vault: Vault, seen: Sequence[DiskState], tx: Reader) -> list[str]:
     limit = vault.shared.index.passage_tokens
-    return [each.path for each in seen if row_comparison.wrong(tx, each, limit)]
+    return [each.path for each in seen if row_comparison.compare_rows(tx, each, limit)]
 
 
-def _unexplained(found: Sequence[Found], others: Iterable[str], unread: Sequence[str], tx: Reader) -> list[str]:
+def _find_unexplained(
+    found: Sequence[FoundNote], others: Iterable[str], unread: Sequence[str], tx: Reader
+) -> list[str]:
     """Paths the rows know and the walk does not."""
     there = {each.path for each in found} | set(others)
     rows = tx.all("SELECT path FROM notes UNION SELECT path FROM notes_skipped")
-    return [row[0] for row in rows if row[0] not in there and not reconciliation.within(row[0], unread)]
+    return [row[0] for row in rows if row[0] not in there and not reconciliation.is_within(row[0], unread)]
 
 
-async def _resolved(vault: Vault, doubtful: Sequence[str]) -> dict[str, _Doubt]:
+async def _resolve_doubts(vault: Vault, doubtful: Sequence[str]) -> dict[str, _DoubtfulPath]:
     """Look again at what did not agree, until it does, nobody is going to change it, or nothing moves any more."""
-    final: dict[str, _Doubt] = {}
+    final: dict[str, _DoubtfulPath] = {}
     left, waited = list(doubtful), 0.0
     patience = vault.notes.settings.poll_s + SLACK_S
     while left:
@@ -114,7 +121,7 @@ async def _resolved(vault: Vault, doubtful: Sequence[str]) -> dict[str, _Doubt]:
         doubts = await _look_again(vault, left)
         final |= {path: doubt for path, doubt in doubts.items() if doubt.settled}
         moving = [path for path, doubt in doubts.items() if not doubt.settled]
-        if waited >= patience or not (moving and readiness.tended(vault)):
+        if waited >= patience or not (moving and readiness.is_followed(vault)):
             return final | {path: doubts[path] for path in moving}
         pause = max(PAUSE_S, time.monotonic() - started)  # a look at many takes long: half the time is for others
         await asyncio.sleep(pause)
@@ -123,22 +130,22 @@ async def _resolved(vault: Vault, doubtful: Sequence[str]) -> dict[str, _Doubt]:
     return final
 
 
-async def _look_again(vault: Vault, paths: Sequence[str]) -> dict[str, _Doubt]:
-    found: dict[str, _Doubt] = {}
+async def _look_again(vault: Vault, paths: Sequence[str]) -> dict[str, _DoubtfulPath]:
+    found: dict[str, _DoubtfulPath] = {}
     for start in range(0, len(paths), PAGE):
-        seen = await run_in(vault.shared.pool, disk_state.look_at_all, vault, paths[start : start + PAGE])
-        found |= await vault.db.read(partial(_doubts, vault, seen))
+        seen = await run_in(vault.shared.pool, disk_state.read_disk_states, vault, paths[start : start + PAGE])
+        found |= await vault.db.read(partial(_to_doubts, vault, seen))
     return found
 
 
-def _doubts(vault: Vault, seen: Sequence[Seen], tx: Reader) -> dict[str, _Doubt]:
+def _to_doubts(vault: Vault, seen: Sequence[DiskState], tx: Reader) -> dict[str, _DoubtfulPath]:
     limit, now = vault.shared.index.passage_tokens, time.time_ns()
     return {
-        each.path: _Doubt(
+        each.path: _DoubtfulPath(
             codes,
             settled=row_comparison.is_settled(tx, each),
-            fresh=each.taken is not None and 0 <= now - each.taken.stamp.mtime_ns < FRESH_NS,
+            fresh=each.taken is not None and 0 <= now - each.taken.stamp.mtime_ns < JUST_SAVED_NS,
         )
         for each in seen
-        if (codes := row_comparison.wrong(tx, each, limit))
+        if (codes := row_comparison.compare_rows(tx, each, limit))
     }

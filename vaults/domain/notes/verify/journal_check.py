@@ -19,27 +19,27 @@ _MISSING = (
 )
 
 
-async def audit(vault: Vault) -> dict[str, int]:
+async def check_journal(vault: Vault) -> dict[str, int]:
     """What is wrong with changes and versions, by code of finding."""
-    return {"changes_unfinished": await unfinished(vault), **await vault.db.read(_versions)}
+    return {"changes_unfinished": await count_unfinished(vault), **await vault.db.read(_check_versions)}
 
 
-async def unfinished(vault: Vault) -> int:
+async def count_unfinished(vault: Vault) -> int:
     """Changes that were begun and that nobody is going to end."""
-    if not await vault.db.read(journal.pending):
+    if not await vault.db.read(journal.list_unfinished):
         return 0
     try:
         async with vault.notes.writing():  # whoever was at work has ended what it began, or was killed
-            return len(await vault.db.read(journal.pending))
+            return len(await vault.db.read(journal.list_unfinished))
     except Overloaded:
         return 0  # somebody is at work, and for long
     except ReadOnly:
-        return len(await vault.db.read(journal.pending))
+        return len(await vault.db.read(journal.list_unfinished))
 
 
-def _versions(tx: Reader) -> dict[str, int]:
+def _check_versions(tx: Reader) -> dict[str, int]:
     return {
-        "versions_damaged": version_store.damaged(tx),
+        "versions_damaged": version_store.count_damaged(tx),
         "versions_missing": int(tx.value(_MISSING)),
         "versions_unnamed": int(tx.value(_UNNAMED)),
     }

@@ -7,53 +7,53 @@ from dataclasses import replace
 
 from vaults.db.sql import Reader, Row
 from vaults.domain.notes.index import reconciliation
-from vaults.domain.notes.index.extraction import KIND, Intake, folder_of, path_key
-from vaults.domain.notes.index.note_rows import Known, known, with_ancestors
-from vaults.domain.notes.verify.disk_state import Seen
+from vaults.domain.notes.index.extraction import KIND, NoteExtract, folder_of, path_key
+from vaults.domain.notes.index.note_rows import KnownNote, expand_tags, find_known
+from vaults.domain.notes.verify.disk_state import DiskState
 from vaults.index import facets, passage_updates, passages
 from vaults.markdown.link_resolution import name_key
 
-OWN = ("source_hash", "modified_at", "kind", "item", "place", "ordinal")
+UNCOMPARED_COLUMNS = ("source_hash", "modified_at", "kind", "item", "place", "ordinal")
 """Columns of a passage that are no matter of what it says."""
 
-_COLUMNS = ("source_hash", *(name for name in passages.COLUMNS if name not in OWN))
-_HELD = ", ".join(f"p.{name}" for name in _COLUMNS)
+_COLUMNS = ("source_hash", *(name for name in passages.COLUMNS if name not in UNCOMPARED_COLUMNS))
+_COLUMN_LIST = ", ".join(f"p.{name}" for name in _COLUMNS)
 
 
-def wrong(tx: Reader, seen: Seen, max_tokens: int) -> list[str]:
+def compare_rows(tx: Reader, seen: DiskState, max_tokens: int) -> list[str]:
     """What the rows say otherwise than the disk, as codes of findings."""
     if seen.closed:
         return []
     reason = tx.value("SELECT reason FROM notes_skipped WHERE path = ?", (seen.path,))
     found = [] if reason == seen.left_out else ["skipped_differ"]
-    held = next(iter(known(tx, [seen.path])), None)
+    held = next(iter(find_known(tx, [seen.path])), None)
     if seen.taken is None:
         return [*found, "notes_gone"] if held else found
     if held is None:
         return [*found, "notes_unindexed"]
     if held.hash != seen.taken.hash:
         return [*found, "notes_stale"]
-    return [*found, *_wrong(tx, held, seen.taken, max_tokens)]
+    return [*found, *_compare_row(tx, held, seen.taken, max_tokens)]
 
 
-def is_settled(tx: Reader, seen: Seen) -> bool:
+def is_settled(tx: Reader, seen: DiskState) -> bool:
     """Whether whoever follows the files takes the path for done: then no waiting changes what is wrong with it."""
-    held = next(iter(known(tx, [seen.path])), None)
+    held = next(iter(find_known(tx, [seen.path])), None)
     if held is None or seen.taken is None or not held.complete:
         return False
-    return held.hash == seen.taken.hash or reconciliation.unchanged(held, seen.taken.stamp)
+    return held.hash == seen.taken.hash or reconciliation.is_unchanged(held, seen.taken.stamp)
 
 
-def _wrong(tx: Reader, held: Known, taken: Intake, max_tokens: int) -> list[str]:
+def _compare_row(tx: Reader, held: KnownNote, taken: NoteExtract, max_tokens: int) -> list[str]:
     found = [] if _row_agrees(tx, held, taken) and _names_agree(tx, held.seq, taken) else ["notes_differ"]
     if not held.complete:
         found.append("notes_unfinished")
     elif not (_facets_agree(tx, held.seq, taken) and _lists_agree(tx, held.seq, taken)):
         found.append("links_differ")
-    return [*found, *_passages(tx, held.seq, taken, max_tokens)]
+    return [*found, *_compare_passages(tx, held.seq, taken, max_tokens)]
 
 
-def _row_agrees(tx: Reader, held: Known, taken: Intake) -> bool:
+def _row_agrees(tx: Reader, held: KnownNote, taken: NoteExtract) -> bool:
     expected: dict[str, object] = {
         "path_key": path_key(taken.path), "folder": folder_of(taken.path), "title": taken.title,
         "aliases": _json(taken.aliases), "frontmatter": _json(taken.frontmatter), "problem": taken.problem,
@@ -67,20 +67,20 @@ def _row_agrees(tx: Reader, held: Known, taken: Intake) -> bool:
     return row == tuple(expected.values())
 
 
-def _names_agree(tx: Reader, number: int, taken: Intake) -> bool:
+def _names_agree(tx: Reader, number: int, taken: NoteExtract) -> bool:
     stem = taken.path.rpartition("/")[2].rpartition(".")[0]
     keys = {name_key(each) for each in (stem, taken.title, *taken.aliases)} - {""}
     return keys == {row[0] for row in tx.all("SELECT key FROM note_names WHERE note = ?", (number,))}
 
 
-def _facets_agree(tx: Reader, number: int, taken: Intake) -> bool:
+def _facets_agree(tx: Reader, number: int, taken: NoteExtract) -> bool:
     item = (KIND, number)
     tags = [row[0] for row in tx.all("SELECT tag FROM item_tags WHERE kind = ? AND item = ?", item)]
     fields = tx.all("SELECT field, value FROM item_fields WHERE kind = ? AND item = ?", item)
-    return set(tags) == set(with_ancestors(taken.tags)) and set(fields) == set(facets.fields_of(taken.frontmatter))
+    return set(tags) == set(expand_tags(taken.tags)) and set(fields) == set(facets.to_fields(taken.frontmatter))
 
 
-def _lists_agree(tx: Reader, number: int, taken: Intake) -> bool:
+def _lists_agree(tx: Reader, number: int, taken: NoteExtract) -> bool:
     links: list[Row] = [
         (place, each.kind, each.line, each.target, name_key(each.page), each.heading, each.block, each.alias,
          int(each.embed))
@@ -100,9 +100,9 @@ def _lists_agree(tx: Reader, number: int, taken: Intake) -> bool:
     )
 
 
-def _passages(tx: Reader, number: int, taken: Intake, max_tokens: int) -> list[str]:
+def _compare_passages(tx: Reader, number: int, taken: NoteExtract, max_tokens: int) -> list[str]:
     held = tx.all(
-        f"SELECT {_HELD}, s.pairs FROM passages p LEFT JOIN passages_pairs s ON s.rowid = p.seq"
+        f"SELECT {_COLUMN_LIST}, s.pairs FROM passages p LEFT JOIN passages_pairs s ON s.rowid = p.seq"
         " WHERE p.kind = ? AND p.item = ? ORDER BY p.ordinal",
         (KIND, number),
     )
