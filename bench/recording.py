@@ -78,7 +78,7 @@ async def _run_round(services: Services, vault: Vault, block: range, side: _Side
         side.waits.append(time.perf_counter() - began)
         if not outcome.ok:
             raise RuntimeError(outcome.text)
-    await vault.ledger.flush()
+    await vault.activity_log.flush()
     side.cpu += time.process_time() - before
 
 

@@ -85,7 +85,7 @@ class ActivityRecorder:
             tokens_out=_estimate_tokens(page.result) if page.result is not None else 0,
             context=format_query_context(self.arguments) if self.vault.shared.telemetry.query_context else None,
         )
-        self.vault.ledger.record(entry)
+        self.vault.activity_log.record(entry)
 
 
 def _estimate_tokens(value: Mapping[str, Any]) -> int:
@@ -113,7 +113,7 @@ async def resolve_session(vault: Vault, caller: Caller, arguments: Mapping[str, 
     )
     named = arguments.get("session")
     if isinstance(named, str) and named:
-        return await vault.ledger.find(visitor, named[:200])
+        return await vault.activity_log.find(visitor, named[:200])
     if caller.session is not None:
-        return await vault.ledger.open_named(visitor, caller.session)
-    return await vault.ledger.attend(visitor)
+        return await vault.activity_log.open_named(visitor, caller.session)
+    return await vault.activity_log.attend(visitor)

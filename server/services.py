@@ -75,12 +75,12 @@ class BackgroundWork:
     rounds: bool
     followers: tuple[Callable[[], object], ...] = ()
 
-    def chores(self) -> tuple[BackgroundJob, ...]:
+    def background_jobs(self) -> tuple[BackgroundJob, ...]:
         """What a vault does unasked."""
         return (
             BACKGROUND_JOBS
             if self.vectors
-            else tuple(chore for chore in BACKGROUND_JOBS if chore is not entity_vector_job.BACKFILL_ENTITY_VECTORS)
+            else tuple(job for job in BACKGROUND_JOBS if job is not entity_vector_job.BACKFILL_ENTITY_VECTORS)
         )
 
 
@@ -185,7 +185,9 @@ async def open_services(
         stack.push_async_callback(embedder.close)
         heralds = ChangeListeners()
         shared = _make_shared(stack, settings, embedder, observer, heralds.tell)
-        pool = _start_pool(stack, VaultPool(data, replace(shared, chores=upkeep.chores()), roster.entries), upkeep)
+        pool = _start_pool(
+            stack, VaultPool(data, replace(shared, background_jobs=upkeep.background_jobs()), roster.entries), upkeep
+        )
         yield Services(
             settings=settings,
             data=data,
@@ -226,7 +228,7 @@ def _make_shared(
     settings: Settings,
     embedder: EmbeddingService,
     observer: Observer,
-    heard: NotesChangedListener,
+    on_notes_changed: NotesChangedListener,
 ) -> SharedResources:
     threads = ThreadPoolExecutor(SEARCH_THREADS, thread_name_prefix="search")
     stack.callback(threads.shutdown)
@@ -253,10 +255,10 @@ def _make_shared(
         expander=expander,
         pool=threads,
         observer=observer,
-        resident=sync_loop.run_sync_loop,
-        mending=recovery.RECOVER,
+        background_task=sync_loop.run_sync_loop,
+        recover_on_open=recovery.RECOVER,
         before_close=git_commits.commit_all_pending,
-        heard=heard,
+        on_notes_changed=on_notes_changed,
         sessions=settings.sessions,
         telemetry=settings.telemetry,
         hygiene=settings.hygiene,

@@ -24,12 +24,12 @@ async def person(
 async def rewrite(services: Services, sql: str, *params: object, vault: str = "main") -> None:
     """Change rows as time, or another process, would."""
     async with services.pool.lease(services.registry_cache.entry(vault)) as held:
-        await held.ledger.flush()
+        await held.activity_log.flush()
         await held.db.write(lambda tx: tx.run(sql, params))
 
 
 async def rows(services: Services, sql: str, *params: object, vault: str = "main") -> list[tuple[Any, ...]]:
     """What stands in a vault's tables, with what waited to be written."""
     async with services.pool.lease(services.registry_cache.entry(vault)) as held:
-        await held.ledger.flush()
+        await held.activity_log.flush()
         return await held.db.read(lambda tx: tx.all(sql, params))

@@ -90,7 +90,10 @@ class VaultPool:
     def without_background_work(self) -> VaultPool:
         """The same vaults for somebody who only looks: nothing goes on in them while they are open. Close this one
         first."""
-        return VaultPool(self._data, replace(self._shared, chores=(), resident=None, mending=None, before_close=None))
+        return VaultPool(
+            self._data,
+            replace(self._shared, background_jobs=(), background_task=None, recover_on_open=None, before_close=None),
+        )
 
     def folder_of(self, entry: VaultEntry) -> Path:
         """Where a vault's state lies: in the data folder, or in ``.strongroom`` of a folder served in place."""
@@ -167,7 +170,7 @@ class VaultPool:
     async def part(self) -> None:
         """The process ends: pause the sessions it serves. Before ``close``."""
         opened = [slot.opening.result() for slot in self._slots.values() if _is_open(slot)]
-        await asyncio.gather(*(vault.ledger.part() for vault in opened))
+        await asyncio.gather(*(vault.activity_log.part() for vault in opened))
 
     async def close(self) -> None:
         """Stop the rounds and close every vault."""
@@ -298,7 +301,7 @@ class VaultPool:
                 self._quarantine_vault(slot.opening.result().name, damaged_error())
                 continue
             if _is_open(slot) and not slot.is_resting:
-                slot.opening.result().attend()
+                slot.opening.result().resume_background_task()
                 pending += await _resume_background_work(slot.opening.result())
                 with contextlib.suppress(StrongroomError):
                     slot.figures = await live_status.read_figures(slot.opening.result())
@@ -344,13 +347,14 @@ class VaultPool:
 
 
 async def _resume_background_work(vault: Vault) -> int:
-    """Have owed vectors paid, and chores done, also those another process left; returns how many vectors are owed."""
+    """Have owed vectors paid, and background jobs done, also those another process left; returns how many vectors are
+    owed."""
     try:
         owed = await vault.db.read(embeddings.count_missing)
-        chores = await vault.db.read(vault.has_due_jobs)
+        jobs_due = await vault.db.read(vault.has_due_jobs)
     except StrongroomError:
         return 0
-    if owed or chores:
+    if owed or jobs_due:
         vault.start_background_work()
     return owed
 

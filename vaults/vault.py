@@ -75,10 +75,10 @@ VaultTask: TypeAlias = "Callable[[Vault], Coroutine[Any, Any, object]]"
 
 @dataclass(frozen=True, slots=True)
 class BackgroundJob:
-    """Work a vault may owe itself, done by the process that holds its lease. ``owed``: whether it does."""
+    """Work a vault does for itself, in the process that holds its lease, whenever ``is_due`` says so."""
 
-    owed: Callable[[Reader], bool]
-    do: VaultTask
+    is_due: Callable[[Reader], bool]
+    run: VaultTask
 
 
 NotesChangedListener = Callable[[str, Sequence[str]], None]
@@ -92,8 +92,8 @@ def ignore_changes(vault: str, paths: Sequence[str]) -> None:
 @dataclass(frozen=True, slots=True)
 class SharedResources:
     """What every vault of a process uses together: settings, one model of each kind, one pool of search threads, the
-    chores done before owed vectors are paid, ``mending``, what finishes a change that a kill interrupted, ``resident``,
-    what goes on as long as a vault is open, and ``parting``, what is done before it closes."""
+    jobs each vault does for itself. ``background_task`` runs as long as a vault is open, ``recover_on_open`` finishes a
+    change that a kill interrupted, ``before_close`` is awaited before it closes."""
 
     storage: StorageSettings
     embedding: EmbeddingSettings
@@ -107,11 +107,11 @@ class SharedResources:
     expander: QueryExpander
     pool: Executor
     observer: Observer
-    chores: tuple[BackgroundJob, ...] = ()
-    resident: VaultTask | None = None
-    mending: BackgroundJob | None = None
+    background_jobs: tuple[BackgroundJob, ...] = ()
+    background_task: VaultTask | None = None
+    recover_on_open: BackgroundJob | None = None
     before_close: VaultTask | None = None
-    heard: NotesChangedListener = ignore_changes
+    on_notes_changed: NotesChangedListener = ignore_changes
     sessions: SessionSettings = field(default_factory=SessionSettings)
     telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
     hygiene: HygieneSettings = field(default_factory=HygieneSettings)
@@ -133,7 +133,7 @@ class Vault:
         self.graph_cache = GraphCache(self.db)
         self.lease = Lease(folder / ".lease")
         self.notes = Notebook(notes_root(entry, folder), folder, shared.notes)
-        self.ledger = ActivityLog(self.db, shared.sessions, shared.observer)
+        self.activity_log = ActivityLog(self.db, shared.sessions, shared.observer)
         self.access_counts: Counter[int] = Counter()
         self.shown_texts = ShownTexts()
         self._file: tuple[int, int] | None = None
@@ -184,14 +184,14 @@ class Vault:
             if held != self.entry.vault_id:
                 raise VaultQuarantined(f"the files of vault {self.name} belong to another vault", reason="foreign")
             await self._ensure_notes_folder()
-            mending = self.shared.mending
-            if alone and mending is not None and await self.db.read(mending.owed):
+            recovery = self.shared.recover_on_open
+            if alone and recovery is not None and await self.db.read(recovery.is_due):
                 # Before anybody is answered: half of a change may stand. What hinders it now is tried again later.
                 with contextlib.suppress(StrongroomError):
-                    await mending.do(self)
+                    await recovery.run(self)
             if alone and await self.db.read(self.has_due_jobs):
                 self.start_background_work()
-            self.attend()
+            self.resume_background_task()
         except BaseException:
             await self.close()
             raise
@@ -221,7 +221,7 @@ class Vault:
                 with contextlib.suppress(StrongroomError):  # it stays owed, and is done when the vault is next open
                     await self.shared.before_close(self)
             await self.settle()
-            await self.ledger.close()
+            await self.activity_log.close()
         finally:
             await self.projection.drop()
             await self.db.close()
@@ -230,8 +230,8 @@ class Vault:
     async def settle(self) -> None:
         """Write down counters and, in the process that holds the lease, a vector snapshot."""
         accesses, self.access_counts = self.access_counts, Counter()
-        await self.ledger.write_out()
-        await self.graph_cache.together.write_out()
+        await self.activity_log.write_out()
+        await self.graph_cache.co_access.write_out()
         try:
             if accesses:
                 await self.db.write_uncounted(lambda tx: reads.add_access_counts(tx, accesses))
@@ -281,7 +281,7 @@ class Vault:
         """Have the owed vectors paid in the background, if this is the process that does such work here."""
         self._is_work_due = True
         if (self._background_work is None or self._background_work.done()) and self.lease.try_acquire():
-            self._background_work = asyncio.create_task(self._pay())
+            self._background_work = asyncio.create_task(self._run_background_work())
 
     def schedule_background_work(self, seconds: float) -> None:
         """Nudge in a while; the last call counts."""
@@ -289,34 +289,34 @@ class Vault:
             self._later.cancel()
         self._later = asyncio.get_running_loop().call_later(seconds, self.start_background_work)
 
-    def attend(self) -> None:
+    def resume_background_task(self) -> None:
         """Do what goes on as long as a vault is open, if this is the process that does such work here."""
         # One that ended by itself has nothing more to do; one that failed begins again.
         idle = self._background_task is None or (self._background_task.done() and _has_failed(self._background_task))
-        if idle and self.shared.resident is not None and self.lease.try_acquire():
-            self._background_task = asyncio.create_task(self.shared.resident(self), name="resident")
+        if idle and self.shared.background_task is not None and self.lease.try_acquire():
+            self._background_task = asyncio.create_task(self.shared.background_task(self), name="background-task")
 
-    def aside(self, work: VaultTask) -> None:
+    def run_in_background(self, work: VaultTask) -> None:
         """Have something finished soon after a call, in whatever process; one such work at a time."""
         if self._follow_up_task is None or self._follow_up_task.done():
             self._follow_up_task = asyncio.create_task(work(self), name="aside")
 
     def has_due_jobs(self, tx: Reader) -> bool:
-        """Whether there is a chore to do here."""
-        return any(chore.owed(tx) for chore in self.shared.chores)
+        """Whether a background job is due."""
+        return any(job.is_due(tx) for job in self.shared.background_jobs)
 
     @property
     def busy(self) -> bool:
         """Whether background work is under way."""
         return self._background_work is not None and not self._background_work.done()
 
-    async def _pay(self) -> None:
+    async def _run_background_work(self) -> None:
         try:
             while self._is_work_due:  # also what came to be owed meanwhile
                 self._is_work_due = False
-                for chore in self.shared.chores:
-                    if await self.db.read(chore.owed):
-                        await chore.do(self)
+                for job in self.shared.background_jobs:
+                    if await self.db.read(job.is_due):
+                        await job.run(self)
                 await backfill.run_backfill(self.db, self.shared.embedder)
                 await self.adopt_model()
                 await backfill.run_backfill(self.db, self.shared.embedder)

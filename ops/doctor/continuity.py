@@ -28,7 +28,7 @@ async def claims(vault: Vault) -> DoctorCheck:
 
 async def ledger(vault: Vault) -> DoctorCheck:
     """Whether every call could be written into the activity log since this process opened the vault."""
-    if count := vault.ledger.lost:
+    if count := vault.activity_log.lost:
         message = f"{count:,} calls could not be written into the activity log; they were served all the same"
         return DoctorCheck("ledger", "warning", message, "free space, or end what holds the database")
     return DoctorCheck("ledger", "ok", "every call was written into the activity log")
@@ -44,7 +44,7 @@ async def events(vault: Vault) -> DoctorCheck:
 
 
 async def _read_loose_ends(vault: Vault) -> LooseEnds:
-    cutoffs, keep = vault.ledger.cutoffs(), vault.shared.telemetry.keep
+    cutoffs, keep = vault.activity_log.cutoffs(), vault.shared.telemetry.keep
     return await vault.db.read(lambda tx: activity_report.find_loose_ends(tx, cutoffs, keep))
 
 

@@ -41,7 +41,7 @@ async def _sweep(vault: Vault) -> str:
 
 
 async def _pause_sessions(vault: Vault) -> str:
-    cutoffs = vault.ledger.cutoffs()
+    cutoffs = vault.activity_log.cutoffs()
     count = await vault.db.write(lambda tx: stale_sessions.pause_stale(tx, cutoffs))
     return f"{count:,} sessions nobody is in were paused" if count else ""
 

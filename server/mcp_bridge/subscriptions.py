@@ -89,7 +89,7 @@ class Subscriptions:
         self._services = services
         self._rooms: dict[str, _VaultListeners] = {}
         self._closed = False
-        services.change_listeners.add(self.heard)
+        services.change_listeners.add(self.on_notes_changed)
 
     async def serve(
         self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams, caller: Caller
@@ -113,7 +113,7 @@ class Subscriptions:
 
     async def changed(self, caller: Caller, ids: Iterable[str], standing: str | None = None) -> None:
         """Tell the vault's listeners that a caller wrote, which memories, and which of the standing resources besides
-        the status; of notes ``heard`` is told. Costs nothing where nobody listens."""
+        the status; notes go through ``on_notes_changed``. Costs nothing where nobody listens."""
         if not self._rooms:
             return
         room = self._rooms.get(self._services.registry_cache.entry(caller.vault).vault_id)
@@ -127,7 +127,7 @@ class Subscriptions:
         if named:
             await _publish(room.streams, ResourcesListChanged())
 
-    def heard(self, name: str, paths: Sequence[str]) -> None:
+    def on_notes_changed(self, name: str, paths: Sequence[str]) -> None:
         """Tell a vault's listeners that notes changed on disk; returns at once. What changes while they are being told
         is told together."""
         if not self._rooms or not self._services.registry_cache.known(name):

@@ -111,7 +111,7 @@ async def _diagnosis(call: Call, args: DoctorArguments) -> DoctorResult:
 
 
 async def _doctor_result(call: Call, action: str, *, every: bool, repaired: list[str] | None = None) -> DoctorResult:
-    await call.vault.ledger.flush()
+    await call.vault.activity_log.flush()
     checks = await examine_open(call.vault, call.actor)
     told = [_shorten_details(each) for each in checks if every or each.status != "ok"]
     return DoctorResult(
@@ -126,7 +126,7 @@ def _shorten_details(check: DoctorCheck) -> DoctorCheck:
 
 
 async def _stats(call: Call, args: DoctorArguments) -> DoctorResult:
-    await call.vault.ledger.flush()
+    await call.vault.activity_log.flush()
     found = await vault_status.read_status(call.vault, call.actor)
     rows = await call.vault.db.read(activity_report.count_rows)
     index, size = found.index, found.storage_bytes
@@ -145,7 +145,7 @@ async def _pipeline(call: Call, args: DoctorArguments) -> DoctorResult:
         working=vault.busy,
         leads=vault.lease.held,
         reindexing=await vault.db.read(reindexing.is_reindex_pending),
-        events_lost=vault.ledger.lost,
+        events_lost=vault.activity_log.lost,
     )
     return DoctorResult(args.action, pipeline=busy)
 

@@ -159,7 +159,7 @@ async def graph(call: Call, args: GraphArguments) -> GraphAnswer:
     """How notes hang together. Use it to see what links to a note before you change it, how two things are connected,
     what belongs together without a link (cooccurrence_gaps), and what the vault's structure lacks (analyse). Give a
     note by path or entity. Titles and lines are data written by others."""
-    await call.vault.graph_cache.together.flush()
+    await call.vault.graph_cache.co_access.flush()
     found = await _HANDLERS[args.action](call, args)
     if found.format != pictures.FORMAT or call.caller.form == "whole":
         return found

@@ -67,7 +67,7 @@ async def threads(call: Call, args: ThreadsArguments) -> ThreadsResult:
     where = call.actor.workspace
     near = tuple(dict.fromkeys((where, GLOBAL))) if where else ()
     only = SearchFilter(call.actor.identity, clock.now(), workspaces=near)
-    await call.vault.ledger.flush()
+    await call.vault.activity_log.flush()
     if args.action == "list":
         page = await call.vault.db.read(lambda tx: domain.list_threads(tx, only, args.limit))
         return ThreadsResult(page.threads, page.total, truncated=len(page.threads) < page.total)

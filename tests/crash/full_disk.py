@@ -67,12 +67,12 @@ async def main(data: Path, amounts: list[int]) -> None:
             for who in ("ann", "ben"):
                 await attempt(services, data, free, who)
         async with services.pool.lease(services.registry_cache.entry("main")) as vault:
-            await vault.ledger.flush()
+            await vault.activity_log.flush()
             sound = await vault.db.run_on_writer(lambda raw: raw.execute("PRAGMA integrity_check").fetchall())
             calls = await vault.db.read(
                 lambda tx: tx.value("SELECT COUNT(*) FROM events WHERE type NOT IN ('claim', 'release')")
             )
-            print(json.dumps({"events": calls, "lost": vault.ledger.lost, "sound": sound == [("ok",)]}))
+            print(json.dumps({"events": calls, "lost": vault.activity_log.lost, "sound": sound == [("ok",)]}))
 
 
 if __name__ == "__main__":

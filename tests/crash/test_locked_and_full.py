@@ -75,7 +75,7 @@ async def test_whoever_reads_is_served_soon_while_another_process_holds_the_vaul
             assert time.monotonic() - began < SOON_S
         count = len(READS) + 1
         await until(services, lambda tx: tx.value("SELECT COUNT(*) FROM events") == count)
-        assert vault.ledger.lost == 0
+        assert vault.activity_log.lost == 0
 
 
 async def test_whoever_begins_is_told_of_the_others_though_nothing_can_be_written(opening: Opening) -> None:

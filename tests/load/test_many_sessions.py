@@ -82,7 +82,7 @@ async def test_many_sessions_and_a_long_log_slow_nobody_down(opening: Opening) -
         await open_many(services)
         assert resident() - before < 64 * 1024 * 1024
         async with services.pool.lease(services.registry_cache.entry("main")) as vault:
-            await vault.ledger.write_out()
+            await vault.activity_log.write_out()
             assert await vault.db.read(_active) <= services.settings.sessions.max_active
             sessions = [int(row[0]) for row in await vault.db.read(lambda tx: tx.all("SELECT seq FROM sessions"))]
             for first in range(0, EVENTS, BATCH):

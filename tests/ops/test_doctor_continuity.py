@@ -22,7 +22,7 @@ LONG_AGO = "2026-01-01T00:00:00.000Z"
 async def vault(services: Services) -> AsyncIterator[Vault]:
     assert (await asker(services)("recall", query="x")).ok
     async with services.pool.lease(services.registry_cache.entry("main")) as held:
-        await held.ledger.flush()
+        await held.activity_log.flush()
         yield held
 
 
@@ -74,7 +74,7 @@ async def test_calls_the_log_could_not_take_are_a_warning(
         broken.setattr(vault.db, "write", full)
         for _ in range(3):
             assert (await asker(services)("recall", query="x")).ok
-        await vault.ledger.flush()
+        await vault.activity_log.flush()
     check = await continuity.ledger(vault)
     assert (check.status, is_well([check])) == ("warning", False)
     assert check.message.startswith("2 calls could not be written")

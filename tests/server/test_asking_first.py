@@ -199,7 +199,7 @@ async def test_a_question_is_noted_as_one_and_as_no_failure(services: Services) 
     await asker(services, replace(ASKING, person="there"))("remember", content="x")
     await asker(services, replace(ASKING, person="declined"))("remember", content="x")
     async with services.pool.lease(services.registry_cache.entry("main")) as vault:
-        await vault.ledger.flush()
+        await vault.activity_log.flush()
         rows = await vault.db.read(lambda tx: tx.all("SELECT outcome, summary FROM events ORDER BY seq"))
     assert [tuple(row) for row in rows] == [
         ("ok", "asked a person about remember"),

@@ -53,7 +53,7 @@ async def swept(services: Services) -> None:
 
 async def rows(services: Services, statement: str) -> list[tuple[Any, ...]]:
     async with services.pool.lease(services.registry_cache.entry("main")) as vault:
-        await vault.ledger.flush()
+        await vault.activity_log.flush()
         return [tuple(row) for row in await vault.db.read(lambda tx: tx.all(statement))]
 
 

@@ -374,7 +374,7 @@ async def test_a_pack_counts_as_read_what_it_shows_whole_and_is_logged_without_i
     await ask("context", query="what of the ferry")
     async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         assert dict(vault.access_counts) == {1: 1}
-        await vault.ledger.flush()
+        await vault.activity_log.flush()
 
         def read(tx: Reader) -> list[str]:
             return [str(row) for row in tx.all("SELECT tool, summary, resource, context FROM events")]

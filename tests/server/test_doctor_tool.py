@@ -35,7 +35,7 @@ async def grant(services: Services, subject: str, role: Role) -> Asking:
 
 async def run(services: Services, sql: str, *values: object) -> None:
     async with services.pool.lease(services.registry_cache.entry("main")) as vault:
-        await vault.ledger.flush()
+        await vault.activity_log.flush()
         await vault.db.write(lambda tx: tx.run(sql, values))
 
 

@@ -42,7 +42,7 @@ async def people(services: Services, *names: str) -> Sequence[Asking]:
 
 async def run(services: Services, sql: str, *values: object) -> None:
     async with services.pool.lease(services.registry_cache.entry("main")) as vault:
-        await vault.ledger.flush()
+        await vault.activity_log.flush()
         await vault.db.write(lambda tx: tx.run(sql, values))
 
 
@@ -185,12 +185,12 @@ async def test_each_round_of_the_pool_publishes_figures_of_the_open_vaults(tmp_p
         for _ in range(19):
             assert not (await ask("memory_get")).ok
         async with services.pool.lease(services.registry_cache.entry("two")) as vault:
-            await vault.ledger.flush()
+            await vault.activity_log.flush()
             await vault.db.write(
                 lambda tx: tx.run("INSERT INTO claims SELECT 'a', seq, NULL, started_at FROM sessions")
             )
         async with services.pool.lease(services.registry_cache.entry("one")) as vault:
-            await vault.ledger.flush()
+            await vault.activity_log.flush()
         await services.pool._round()
         figures = {
             "strongroom_sessions_active": 2,
@@ -229,5 +229,5 @@ async def test_events_of_others_about_nothing_private_are_seen(services: Service
         return int(tx.value(f"SELECT COUNT(*) FROM events e WHERE {live_status.VISIBLE_EVENT}", {"viewer": viewer}))
 
     async with services.pool.lease(services.registry_cache.entry("main")) as vault:
-        await vault.ledger.flush()
+        await vault.activity_log.flush()
         assert await vault.db.read(read) == 1

@@ -178,7 +178,7 @@ async def test_feedback_holds_no_secret(ask: Asking) -> None:
 async def test_the_log_does_not_hold_what_was_said(services: Services, ask: Asking) -> None:
     assert (await ask("feedback", type="bug", message="the secret ferry")).ok
     async with services.pool.lease(services.registry_cache.entry("main")) as vault:
-        await vault.ledger.flush()
+        await vault.activity_log.flush()
         rows = await vault.db.read(lambda tx: tx.all("SELECT * FROM events"))
     assert "ferry" not in str(rows)
     assert "gave feedback: bug" in str(rows)

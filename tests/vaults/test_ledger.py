@@ -48,7 +48,7 @@ async def test_calls_in_a_row_share_a_transaction(services: Services) -> None:
     before = await vault.db.version()
     for _ in range(20):
         await asker(services)("status")
-    await vault.ledger.write_out()
+    await vault.activity_log.write_out()
     assert await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM events")) == 20
     assert (await vault.db.version())[1] - before[1] <= 2
 
@@ -59,23 +59,23 @@ async def test_a_log_that_cannot_be_written_fails_no_call_and_is_written_later(
 ) -> None:
     vault = await opened(services)
     with monkeypatch.context() as patch:
-        refusing(vault.ledger, patch, failure)
+        refusing(vault.activity_log, patch, failure)
         assert (await asker(services)("status")).ok
-        await vault.ledger.write_out()
-    await vault.ledger.write_out()
+        await vault.activity_log.write_out()
+    await vault.activity_log.write_out()
     assert await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM events")) == 1
-    assert vault.ledger.lost == 0
+    assert vault.activity_log.lost == 0
 
 
 async def test_a_log_on_a_read_only_disk_is_counted_as_lost_and_not_hoarded(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vault = await opened(services)
-    refusing(vault.ledger, monkeypatch, ReadOnly("read only"))
+    refusing(vault.activity_log, monkeypatch, ReadOnly("read only"))
     for _ in range(3):
         assert (await asker(services)("status")).ok
-    await vault.ledger.write_out()
-    assert vault.ledger.lost == 3
+    await vault.activity_log.write_out()
+    assert vault.activity_log.lost == 3
 
 
 async def test_what_waits_too_long_is_lost_from_the_front_and_counted(
@@ -84,12 +84,12 @@ async def test_what_waits_too_long_is_lost_from_the_front_and_counted(
     monkeypatch.setattr(ledgers, "MAX_WAITING", 5)
     vault = await opened(services)
     with monkeypatch.context() as patch:
-        refusing(vault.ledger, patch, StorageFull("full"))
+        refusing(vault.activity_log, patch, StorageFull("full"))
         for number in range(8):
-            vault.ledger.record(entry(str(number)))
-            await vault.ledger.write_out()
-    assert vault.ledger.lost == 3
-    await vault.ledger.write_out()
+            vault.activity_log.record(entry(str(number)))
+            await vault.activity_log.write_out()
+    assert vault.activity_log.lost == 3
+    await vault.activity_log.write_out()
     assert await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM events")) == 5
 
 
@@ -109,7 +109,7 @@ async def test_what_a_search_keeps_stays_good_while_calls_are_written_down(servi
     before = await vault.db.read(lambda tx: tx.version())
     for _ in range(3):
         await ask("recall", query="kettle")
-        await vault.ledger.write_out()
+        await vault.activity_log.write_out()
     assert await vault.db.read(lambda tx: tx.version()) == before
     assert (await ask("remember", content="the second kettle is in the attic")).ok
     assert await vault.db.read(lambda tx: tx.version()) != before
@@ -120,7 +120,7 @@ async def test_a_session_that_another_process_began_first_keeps_what_was_done_me
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask, vault = asker(services), await opened(services)
-    ledger, write_aside = vault.ledger, vault.db.write_uncounted
+    ledger, write_aside = vault.activity_log, vault.db.write_uncounted
     assert (await ask("recall", query="gate")).ok
     (own,) = ledger._touched.values()
     other = replace(own, id=str(uuid7()))

@@ -30,8 +30,9 @@ _CLOSE_WAIT_S = 2.0
 
 
 class EmbeddingService:
-    """Belongs to one event loop. The model is loaded by the first call that needs it, never before. ``loads_for_backfill``:
-    whether vectors that are owed are a reason too; a process that ends with its command would load it for nothing.
+    """Belongs to one event loop. The model is loaded by the first call that needs it, never before.
+    ``loads_for_backfill``: whether vectors that are owed are a reason too; a process that ends with its command would
+    load it for nothing.
 
     Every method raises EmbeddingUnavailable when there is no model to ask (off, absent, failed, hung, closing) and
     Overloaded when too many texts wait.

@@ -13,11 +13,11 @@ from vaults.graph.suggestions.suggestion_cache import SuggestionCache
 
 
 class GraphCache:
-    """Safe from any thread, but for ``together`` and ``unchanged_s``, which are for the vault's loop."""
+    """Safe from any thread, but for ``co_access`` and ``unchanged_s``, which are for the vault's loop."""
 
     def __init__(self, db: Database) -> None:
-        self.together = CoAccessRecorder(db)
-        self.learned = SuggestionCache()
+        self.co_access = CoAccessRecorder(db)
+        self.suggestions = SuggestionCache()
         self._changed = (0, 0.0)
         self._graph = Graph()
         self._gazetteer = Gazetteer()
@@ -39,7 +39,7 @@ class GraphCache:
     def clear(self) -> None:
         """Give the memory back."""
         self._graph, self._gazetteer = Graph(), Gazetteer()
-        self.learned.clear()
+        self.suggestions.clear()
 
     def unchanged_s(self, change: int, now: float) -> float:
         """Seconds since the graph was first seen to be at this change of it; ``now`` by a clock nobody sets."""

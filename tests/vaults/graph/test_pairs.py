@@ -74,7 +74,7 @@ async def test_searches_and_readings_are_counted_and_nothing_of_a_memory_is(open
         await ask("note_read", path="a.md")
         await ask("fetch", refs=["b.md", "c.md"])
         async with services.pool.lease(services.registry_cache.entry("main")) as vault:
-            await vault.graph_cache.together.write_out()
+            await vault.graph_cache.co_access.write_out()
             rows = await vault.db.read(lambda tx: tx.all("SELECT a, b, how, weight FROM note_pairs ORDER BY 3, 1, 2"))
     two, three = 1 / math.log(2), 1 / math.log(3)
     assert [row[:3] for row in rows] == [
@@ -86,7 +86,7 @@ async def test_searches_and_readings_are_counted_and_nothing_of_a_memory_is(open
 
 async def test_what_waits_is_written_when_the_vault_closes(opening: Opening) -> None:
     async with opening() as services, services.pool.lease(services.registry_cache.entry("main")) as vault:
-        vault.graph_cache.together.found(["a.md", "b.md"])
+        vault.graph_cache.co_access.found(["a.md", "b.md"])
 
     def all_pairs(tx: Reader) -> list[tuple[str, str]]:
         return [(a, b) for a, b in tx.all("SELECT a, b FROM note_pairs")]

@@ -38,7 +38,7 @@ class LoggedCall:
 
 async def list_recent_calls(vault: Vault, actor: Actor, limit: int, *, failed: bool) -> list[LoggedCall]:
     """The newest events ``actor`` may see, newest first; only those of calls that failed, if so asked."""
-    await vault.ledger.flush()
+    await vault.activity_log.flush()
     which = "e.outcome <> 'ok'" if failed else "e.outcome <> ''"
 
     def read(tx: Reader) -> list[LoggedCall]:

@@ -70,7 +70,7 @@ async def claim(vault: Vault, session: Session, resources: Sequence[str], descri
     row, wanted = await refresh_session_row(vault, session), tuple(dict.fromkeys(resources))
 
     def write(tx: Writer) -> ClaimList:
-        stale_sessions.pause_stale(tx, vault.ledger.cutoffs())
+        stale_sessions.pause_stale(tx, vault.activity_log.cutoffs())
         check_active(tx, row)
         check_free(tx, wanted, row)
         insert_claims(tx, row, wanted, description)
@@ -92,7 +92,7 @@ async def release(vault: Vault, session: Session, resources: Sequence[str] | Non
     row = await refresh_session_row(vault, session)
 
     def write(tx: Writer) -> ClaimList:
-        stale_sessions.pause_stale(tx, vault.ledger.cutoffs())
+        stale_sessions.pause_stale(tx, vault.activity_log.cutoffs())
         mine = f"SELECT {_COLUMNS} {_FROM_CLAIMS} WHERE c.session = ?"
         found = (
             _find_claims(tx, resources, row)
@@ -114,8 +114,8 @@ async def release(vault: Vault, session: Session, resources: Sequence[str] | Non
 
 async def list_claims(vault: Vault, session: Session, resources: Sequence[str]) -> ClaimList:
     """Claims that count now, the session's own first; only those of ``resources`` where some are named."""
-    await vault.ledger.flush()
-    cutoffs = vault.ledger.cutoffs()
+    await vault.activity_log.flush()
+    cutoffs = vault.activity_log.cutoffs()
 
     def read(tx: Reader) -> ClaimList:
         total = int(
@@ -154,8 +154,8 @@ def _params(cutoffs: SessionCutoffs, resources: Sequence[str]) -> dict[str, str]
 
 async def refresh_session_row(vault: Vault, session: Session) -> int:
     """The session's row, seen just now: a sweep in what follows leaves it alone."""
-    await vault.ledger.flush()
-    return await vault.ledger.present(session)
+    await vault.activity_log.flush()
+    return await vault.activity_log.present(session)
 
 
 def check_free(tx: Reader, resources: Iterable[str], row: int) -> None:
@@ -206,7 +206,9 @@ def record_claim_events(
     verb = {"claim": "claimed", "release": "released"}[event_type]
     for resource in resources:
         noted = ActivityEntry(event_type, resource, f"{verb} {resource}")
-        vault.ledger.record(ActivityRecord(clock.now(), session.id, session.owner, "claims", noted, "ok", 0.0, 0, 0))
+        vault.activity_log.record(
+            ActivityRecord(clock.now(), session.id, session.owner, "claims", noted, "ok", 0.0, 0, 0)
+        )
 
 
 def _find_claims(tx: Reader, resources: Iterable[str], row: int) -> list[Claim]:

@@ -46,7 +46,7 @@ async def record_feedback(vault: Vault, actor: Actor, session: Session, said: Fe
     elif said.message is None:
         raise InvalidArgument("message", f"is required for {said.type}")
     vault.check_writable()
-    identity, row = str(uuid7()), await vault.ledger.row(session)
+    identity, row = str(uuid7()), await vault.activity_log.row(session)
     values = (identity, clock.now(), actor.identity, actor.name, row, said.type, said.message, said.tool, said.call_id)
 
     def write(tx: Writer) -> None:

@@ -29,7 +29,7 @@ async def create(vault: Vault, session: Session, workspace: str, draft: HandoffD
     row = await claims.refresh_session_row(vault, session)
 
     def write(tx: Writer) -> Handoff:
-        stale_sessions.pause_stale(tx, vault.ledger.cutoffs())
+        stale_sessions.pause_stale(tx, vault.activity_log.cutoffs())
         claims.check_free(tx, draft.claims, row)
         seq = handoffs.insert(tx, session, row, workspace, draft)
         found = handoffs.find_one(tx, "h.seq = :seq", {"seq": seq})
@@ -55,7 +55,7 @@ async def accept(vault: Vault, taker: HandoffRecipient, session: Session, handof
     row = await claims.refresh_session_row(vault, session)
 
     def write(tx: Writer) -> AcceptedHandoff:
-        stale_sessions.pause_stale(tx, vault.ledger.cutoffs())
+        stale_sessions.pause_stale(tx, vault.activity_log.cutoffs())
         found = handoffs.find_by_id(tx, taker, handoff_id) if handoff_id is not None else _find_next(tx, taker)
         new = found.handoff.receipt is None
         if new:

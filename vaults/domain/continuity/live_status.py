@@ -86,8 +86,8 @@ class LiveStatus:
 
 async def read_live_status(vault: Vault, actor: Actor) -> LiveStatus:
     """As of now, as ``actor`` may see it."""
-    await vault.ledger.flush()
-    cutoffs, since = vault.ledger.cutoffs(), clock.ago(RECENT_S)
+    await vault.activity_log.flush()
+    cutoffs, since = vault.activity_log.cutoffs(), clock.ago(RECENT_S)
 
     def read(tx: Reader) -> LiveStatus:
         return LiveStatus(
@@ -162,7 +162,7 @@ class VaultFigures:
 
 async def read_figures(vault: Vault) -> VaultFigures:
     """As of now. What is still to be written of the last half second is left out."""
-    cutoffs = vault.ledger.cutoffs()
+    cutoffs = vault.activity_log.cutoffs()
 
     def read(tx: Reader) -> VaultFigures:
         return VaultFigures(

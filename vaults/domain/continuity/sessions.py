@@ -116,8 +116,8 @@ def _find_claims_and_threads(tx: Reader, seq: int, viewer: str) -> dict[str, lis
 
 async def refresh_sessions(vault: Vault) -> None:
     """Before sessions are read: what waits is written, and who is gone counts as gone."""
-    await vault.ledger.flush()
-    cutoffs = vault.ledger.cutoffs()
+    await vault.activity_log.flush()
+    cutoffs = vault.activity_log.cutoffs()
     if await vault.db.read(lambda tx: stale_sessions.has_stale(tx, cutoffs)):
         with suppress(StrongroomError):  # who only reads is told as much as there is
             await vault.db.write(lambda tx: stale_sessions.pause_stale(tx, cutoffs))
@@ -127,7 +127,7 @@ async def read_resume_context(vault: Vault, taker: HandoffRecipient, session: Se
     """The view of somebody who begins. ``limit`` recent sessions. Where nothing can be written, one's own session has
     no row yet, and is told as it is."""
     with suppress(StrongroomError):
-        await vault.ledger.row(session)
+        await vault.activity_log.row(session)
     await refresh_sessions(vault)
     return await vault.db.read(lambda tx: _read_context(tx, taker, session, limit))
 
@@ -199,7 +199,7 @@ async def save(
     """Write down where a session stands, end it, and give back what it claimed. The next call of a paused one goes on
     with it."""
     vault.check_writable()
-    seq = await vault.ledger.row(session)
+    seq = await vault.activity_log.row(session)
 
     def write(tx: Writer) -> SessionView:
         texts = {"summary": saved.summary, "goal": saved.goal, "where_left_off": saved.where_left_off}
@@ -218,7 +218,7 @@ async def save(
         return _from_row(row, actor.identity, **_find_claims_and_threads(tx, seq, actor.identity))
 
     view = await vault.db.write(write)
-    vault.ledger.end(session, view.status)
+    vault.activity_log.end(session, view.status)
     return view
 
 

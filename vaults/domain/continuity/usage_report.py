@@ -67,7 +67,7 @@ class UsageReport:
 async def read_usage(vault: Vault, since: str, *, by_caller: bool, owner: str | None = None) -> UsageReport:
     """Since a stored moment, by ``owner``, or by everybody: how long the texts are that others store and find would
     tell of their private ones."""
-    await vault.ledger.flush()
+    await vault.activity_log.flush()
     return await vault.db.read(lambda tx: count_usage(tx, since, by_caller=by_caller, owner=owner))
 
 

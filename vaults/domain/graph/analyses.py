@@ -61,7 +61,8 @@ _SCORED = ("summary", "hubs", "centrality")
 
 
 async def _read_fresh_graph(vault: Vault) -> ScoredGraph:
-    """The graph, with scores that are of it: those of the last chore, or worked out now where it has changed since."""
+    """The graph, with scores that are of it: those of the last background job, or worked out now where it has changed
+    since."""
     sight = await read_graph(vault)
     if await vault.db.read(centrality.is_due):
         hubs = await run_in(vault.shared.pool, lambda: centrality.compute_centrality(list_edges(sight.graph)))
@@ -70,7 +71,7 @@ async def _read_fresh_graph(vault: Vault) -> ScoredGraph:
 
 
 async def read_graph(vault: Vault) -> ScoredGraph:
-    """The graph, with scores as of the last chore."""
+    """The graph, with scores as of the last background job."""
     return await vault.db.read(lambda tx: graph_answers.read_scored_graph(tx, vault.graph_cache.at(tx)))
 
 

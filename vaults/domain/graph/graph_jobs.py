@@ -19,7 +19,7 @@ SCORES_PER_WRITE = 200
 
 
 async def rescore_when_idle(vault: Vault) -> None:
-    """A chore: once the graph has been at rest for a while. A save never waits for it."""
+    """A background job: once the graph has been at rest for a while. A save never waits for it."""
     change = await vault.db.read(graph_clock.read_latest)
     rested = vault.graph_cache.unchanged_s(change, time.monotonic())
     if rested < IDLE_S:

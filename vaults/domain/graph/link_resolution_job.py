@@ -12,7 +12,7 @@ NAMES_PER_WRITE = 200
 
 
 async def resolve_links(vault: Vault) -> None:
-    """A chore. One that is interrupted is done again: it changes nothing that is right."""
+    """A background job. One that is interrupted is done again: it changes nothing that is right."""
     keys = await vault.db.read(link_index.read_target_keys)
     for start in range(0, len(keys), NAMES_PER_WRITE):
         await vault.db.write(partial(link_index.resolve_names, keys=keys[start : start + NAMES_PER_WRITE]))

@@ -7,7 +7,7 @@ from vaults.vault import BackgroundJob, Vault
 
 
 async def write_daily_counts(vault: Vault) -> None:
-    """A chore."""
+    """A background job."""
     await vault.db.write_uncounted(daily_counts.write_today)
 
 

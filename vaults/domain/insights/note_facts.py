@@ -121,7 +121,7 @@ async def find_semantic_links(vault: Vault, entity: str, limit: int) -> tuple[st
 
     def read(tx: Reader) -> tuple[Graph, VectorMatrix, int]:
         number = int(tx.value("SELECT seq FROM notes WHERE path = ?", (path,)) or 0)
-        return vault.graph_cache.at(tx), vault.graph_cache.learned.matrix(tx), number
+        return vault.graph_cache.at(tx), vault.graph_cache.suggestions.matrix(tx), number
 
     graph, matrix, number = await vault.db.read(read)
     near = await run_in(vault.shared.pool, rank_near_notes, graph, matrix, number)
@@ -165,7 +165,7 @@ _ReadNote = tuple[str, str, _ReadText]
 
 def _read_rows(tx: Reader, vault: Vault, actor: Actor, said: _ReadNote) -> tuple[NoteFacts, Graph, VectorMatrix, int]:
     path, etag, text = said
-    graph, matrix = vault.graph_cache.at(tx), vault.graph_cache.learned.matrix(tx)
+    graph, matrix = vault.graph_cache.at(tx), vault.graph_cache.suggestions.matrix(tx)
     row = tx.one("SELECT seq, created_at, modified_at FROM notes WHERE path = ?", (path,))
     number, created, modified = (int(row[0]), str(row[1]), str(row[2])) if row else (0, clock.now(), clock.now())
     node = graph.nodes.get(number)

@@ -1,8 +1,8 @@
 """What runs out in a vault: memories that expire, old versions of what changed, the log of calls.
 
-A chore of the process that holds the vault's lease, about hourly and as soon as a memory expires. In transactions of
-some milliseconds with pauses between them, so that no call waits for it; a sweep that is broken off goes on with the
-next.
+A background job of the process that holds the vault's lease, about hourly and as soon as a memory expires. In
+transactions of some milliseconds with pauses between them, so that no call waits for it; a sweep that is broken off
+goes on with the next.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def _record_shown(vault: Vault, viewer: str, kept: Sequence[PackCandidate]) -> N
     """What was shown is no news when it comes back, and a memory that was shown whole was read."""
     shown = [piece for piece in kept if piece.evidence.kind in ("memory", "note")]
     vault.shown_texts.note(viewer, ((piece.evidence.text or "", piece.evidence.id) for piece in shown))
-    vault.graph_cache.together.found([piece.evidence.id for piece in shown if piece.evidence.kind == "note"])
+    vault.graph_cache.co_access.found([piece.evidence.id for piece in shown if piece.evidence.kind == "note"])
     vault.access_counts.update(piece.key for piece in shown if piece.key is not None and not piece.whole)
 
 

@@ -65,7 +65,7 @@ async def gather_brief(vault: Vault, asked: PackRequest) -> GatheredCandidates:
     with contextlib.suppress(StrongroomError):  # where nothing can be written, there is still something to read
         await sessions.refresh_sessions(vault)
     own = asked.session.seq or 0
-    cutoffs = vault.ledger.cutoffs()
+    cutoffs = vault.activity_log.cutoffs()
     return await vault.db.read(lambda tx: _read_brief(tx, asked, own, cutoffs))
 
 

@@ -170,7 +170,7 @@ def _record_shown(vault: Vault, viewer: str, shown: Sequence[RankedHit]) -> None
             vault.shown_texts.note(viewer, [(text, each.hit.id)])
         else:
             vault.shown_texts.note_paragraphs(viewer, text, each.hit.id)
-    vault.graph_cache.together.found([each.hit.id for each in shown if each.item[0] == extraction.KIND])
+    vault.graph_cache.co_access.found([each.hit.id for each in shown if each.item[0] == extraction.KIND])
     vault.access_counts.update(
         each.item[1] for each in shown if each.item[0] == indexing.KIND and each.hit.content is not None
     )

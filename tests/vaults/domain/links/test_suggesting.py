@@ -194,11 +194,11 @@ async def test_vectors_follow_their_notes_and_nothing_else_is_made_anew(opening:
         await settled(desk)
         after = await rows(desk)
         assert {path for path in before if before[path] != after[path]} == {"Page.md", "ideas/Turbopump.md"}
-        assert len((await desk.vault.db.read(desk.vault.graph_cache.learned.matrix)).notes) == len(NOTES)
+        assert len((await desk.vault.db.read(desk.vault.graph_cache.suggestions.matrix)).notes) == len(NOTES)
         (desk.root / "Page.md").unlink()
         await desk.look()
         assert set(await rows(desk)) == set(NOTES) - {"Page.md"}
-        matrix = await desk.vault.db.read(desk.vault.graph_cache.learned.matrix)
+        matrix = await desk.vault.db.read(desk.vault.graph_cache.suggestions.matrix)
         assert len(matrix.notes) == len(NOTES) - 1
 
 
@@ -241,7 +241,7 @@ async def test_a_resting_vault_gives_what_it_learned_back(opening: Opening) -> N
     async with embedded(opening, []) as desk:
         await suggested(desk, "We use Space Lua.")
         desk.vault.graph_cache.clear()
-        learned = desk.vault.graph_cache.learned
+        learned = desk.vault.graph_cache.suggestions
         assert learned._matrix.rows is None
         assert not learned._lexicon.stems
         assert list(by_title(await suggested(desk, "We use Space Lua."))) == ["Space Lua"]

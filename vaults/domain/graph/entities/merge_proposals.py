@@ -38,7 +38,7 @@ async def propose_merges(
     path = await entity_lookup.find_note_path(vault, entity) if entity is not None else None
 
     def read(tx: Reader) -> tuple[KnownNames, VectorMatrix, frozenset[tuple[str, str]]]:
-        return read_known_names(tx, vault, actor), vault.graph_cache.learned.matrix(tx), dismissals.read_merges(tx)
+        return read_known_names(tx, vault, actor), vault.graph_cache.suggestions.matrix(tx), dismissals.read_merges(tx)
 
     found, matrix, dismissed = await vault.db.read(read)
     several = await run_in(vault.shared.pool, lambda: list(iter_entities(found))[:MAX_ENTITIES])

@@ -19,8 +19,8 @@ VectorBatch = list[tuple[UnembeddedNote, str]]
 
 
 async def backfill_entity_vectors(vault: Vault) -> None:
-    """A chore: some notes at a time, so that others and the vectors of passages have their turn between. Where there is
-    no model, what is owed stays owed. A text it has no vector for is not tried again before it changes."""
+    """A background job: some notes at a time, so that others and the vectors of passages have their turn between. Where
+    there is no model, what is owed stays owed. A text it has no vector for is not tried again before it changes."""
     if vault.shared.embedder.state().status in ("off", "failed", "hung"):
         return
     try:

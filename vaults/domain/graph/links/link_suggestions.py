@@ -163,7 +163,7 @@ def _read_vault(vault: Vault, tx: Reader, read: _ScannedText, path: str) -> _Vau
     graph = vault.graph_cache.at(tx)
     source = graph.at(path) if path else None
     now = clock.now()
-    matrix = vault.graph_cache.learned.matrix(tx)
+    matrix = vault.graph_cache.suggestions.matrix(tx)
     about = entity_vectors.compose_text(source, read.body) if source else read.body[: 2 * entity_vectors.BODY_LENGTH]
     held = (
         entity_vectors.read_vector(tx, source.number, matrix.model, entity_vectors.hash_text(about)) if source else None
@@ -175,7 +175,7 @@ def _read_vault(vault: Vault, tx: Reader, read: _ScannedText, path: str) -> _Vau
         matrix,
         co_access_pairs.read_weights(tx, path, now) if path else {},
         _read_recent_changes(tx, now),
-        vault.graph_cache.learned.texts(tx, graph),
+        vault.graph_cache.suggestions.texts(tx, graph),
         path,
         source,
         _find_linked(tx, read, path, source),
@@ -220,7 +220,7 @@ async def _read_or_embed(vault: Vault, found: _VaultReading, read: _ScannedText)
 def _find_candidates(
     vault: Vault, found: _VaultReading, read: _ScannedText, vector: bytes | None
 ) -> list[LinkCandidate]:
-    lexicon, habits = vault.graph_cache.learned.at(found.graph, found.texts)
+    lexicon, habits = vault.graph_cache.suggestions.at(found.graph, found.texts)
     ground = LinkingContext(
         found.graph, found.gazetteer, lexicon, habits, found.trust, found.matrix, found.pairs, found.days
     )

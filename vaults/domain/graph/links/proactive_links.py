@@ -43,7 +43,7 @@ def is_due(tx: Reader) -> bool:
 
 
 async def learn_and_link(vault: Vault) -> None:
-    """A chore: learn from what became of links, then link notes that were left alone, if that is wanted."""
+    """A background job: learn from what became of links, then link notes that were left alone, if that is wanted."""
     if await vault.db.read(link_trust.needs_relearning):
         await vault.db.write_uncounted(link_trust.relearn)
     more = await vault.db.read(link_applications.has_pending)

@@ -31,7 +31,7 @@ async def add_semantic_guesses(vault: Vault, several: Sequence[BrokenLink]) -> l
     ]
     if not lost or vault.shared.embedder.state().status in ("off", "failed", "hung"):
         return list(several)
-    graph, matrix = await vault.db.read(lambda tx: (vault.graph_cache.at(tx), vault.graph_cache.learned.matrix(tx)))
+    graph, matrix = await vault.db.read(lambda tx: (vault.graph_cache.at(tx), vault.graph_cache.suggestions.matrix(tx)))
     if not matrix.notes:
         return list(several)
     try:

@@ -36,7 +36,8 @@ LOCK_WAIT_S, LOCK_POLL_S = 5.0, 0.01
 
 
 async def commit_pending(vault: Vault) -> None:
-    """A chore: commit what is owed, oldest first. A batch that is still open is looked at again when it is full."""
+    """A background job: commit what is owed, oldest first. A batch that is still open is looked at again when it is
+    full."""
     await _commit_pages(vault, now=datetime.now(UTC))
 
 

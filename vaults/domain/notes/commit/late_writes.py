@@ -25,7 +25,7 @@ LOOK_S = 0.5
 def watch_late_writes(vault: Vault) -> None:
     """After a change: watch what it took away for a moment."""
     if len(vault.notes.late):
-        vault.aside(_watch)
+        vault.run_in_background(_watch)
 
 
 async def _watch(vault: Vault) -> None:

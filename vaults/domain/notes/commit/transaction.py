@@ -94,7 +94,7 @@ async def _commit(vault: Vault, actor: Actor, change: NoteChange, beside: WriteB
         await run_in(pool, placed.finish)
     late_writes.watch_late_writes(vault)
     vault.start_background_work()
-    vault.shared.heard(vault.name, [path for each in change.files for path in (each.path, each.to) if path])
+    vault.shared.on_notes_changed(vault.name, [path for each in change.files for path in (each.path, each.to) if path])
     etags = {
         each.target: extraction.etag_of(after)
         for each, (_, after) in zip(change.files, drawn.names, strict=True)

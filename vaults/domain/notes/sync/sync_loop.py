@@ -90,10 +90,10 @@ async def _finish_interrupted(vault: Vault) -> str | None:
 
 
 def _announce(vault: Vault, outcome: ReconcileOutcome) -> None:
-    if outcome.owed or outcome.paths:  # vectors, or what chores keep of the notes
+    if outcome.owed or outcome.paths:  # vectors, or what background jobs keep of the notes
         vault.start_background_work()
     if outcome.paths:
-        vault.shared.heard(vault.name, outcome.paths)
+        vault.shared.on_notes_changed(vault.name, outcome.paths)
 
 
 async def _sync_all(vault: Vault) -> ReconcileOutcome:
@@ -110,8 +110,8 @@ async def _sync_all(vault: Vault) -> ReconcileOutcome:
 
 
 async def read_incomplete(vault: Vault) -> None:
-    """A chore: read links and tasks of long notes that tools changed, once nobody has for a moment: to read one takes
-    as long as ten edits of it."""
+    """A background job: read links and tasks of long notes that tools changed, once nobody has for a moment: to read
+    one takes as long as ten edits of it."""
     quiet = time.time_ns() - int(QUIET_S * 1e9)
     if paths := await vault.db.read(lambda tx: note_rows.find_incomplete(tx, quiet)):
         await reconciliation.read_whole(vault, paths)
