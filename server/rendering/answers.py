@@ -89,7 +89,7 @@ def _render_both(spec: ToolSpec, args: Arguments, result: Any, *, cut: bool = Fa
         return RenderedAnswer(content | marks, to_visible_json({**plain, **marks}))
     # That it was cut is said once, below.
     listed = {name: each for name, each in content.items() if not cut or name != "truncated"}
-    told = spec.text(result) if spec.text is not None else words.outline_answer(_head(spec, result), listed)
+    told = spec.render(result) if spec.render is not None else words.outline_answer(_head(spec, result), listed)
     shown = words.render_text(told) if isinstance(told, words.TextAnswer) else escape_hidden(told)
     return RenderedAnswer(content | marks, f"{shown}\n- {CUT}" if cut else shown)
 

@@ -97,7 +97,7 @@ def destroys_nothing(arguments: Mapping[str, Any]) -> bool:  # noqa: ARG001  for
 @dataclass(frozen=True)
 class ToolSpec:
     """One tool. ``preset`` is the least preset that lists it; ``actions`` gives the role of each action where a tool
-    has an argument ``action``. ``text`` words the result for clients that show their model no JSON: with all the
+    has an argument ``action``. ``render`` words the result for clients that show their model no JSON: with all the
     evidence, or one sentence on what was done; without it the JSON is worded line by line, below what
     ``head`` says of it in a sentence of ours. ``connector`` gives the JSON
     that connector clients expect as the text of this call, None for other calls; ``links`` the resources
@@ -117,7 +117,7 @@ class ToolSpec:
     arguments: type[Arguments]
     result: Any
     run: Callable[[Any, Any], Awaitable[Any]]
-    text: Callable[[Any], str | TextAnswer] | None
+    render: Callable[[Any], str | TextAnswer] | None
     head: Callable[[Any], str] | None = None
     connector: Callable[[Any, Any], dict[str, Any] | None] | None = None
     links: Callable[[Any, Any], Sequence[ResourceLink]] = no_links
@@ -256,7 +256,7 @@ class ToolOptions(TypedDict, total=False):
 def tool(
     *,
     role: Role,
-    text: Callable[[Any], str | TextAnswer] | None = None,
+    render: Callable[[Any], str | TextAnswer] | None = None,
     effect: Effect = READS,
     preset: Preset = "agent",
     **more: Unpack[ToolOptions],
@@ -275,7 +275,7 @@ def tool(
             arguments=hints["args"],
             result=hints["return"],
             run=run,
-            text=text,
+            render=render,
             **more,
         )
 

@@ -71,7 +71,7 @@ def _pack_text(pack: Pack) -> str:
 
 @tool(
     role=Role.READER,
-    text=_pack_text,
+    render=_pack_text,
     hidden_args=("include_orphans",),
     activity_entry=lambda args, pack: ActivityEntry(
         "tool_call",

@@ -202,7 +202,7 @@ def _reindexed_text(found: ReindexProgress) -> str:
 
 
 @tool(
-    role=Role.ADMIN, effect=ADDS, preset="full", text=_reindexed_text, action_summary="build this vault's index anew",
+    role=Role.ADMIN, effect=ADDS, preset="full", render=_reindexed_text, action_summary="build this vault's index anew",
     activity_entry=lambda _args, found: ActivityEntry(
         "tool_call", None, "built the index anew" if found.done else "began to reindex"
     ),

@@ -103,7 +103,7 @@ def _connector(args: FetchArguments, fetched: FetchedItems) -> dict[str, Any] | 
     return plain | more | ({"warnings": fetched.warnings} if fetched.warnings else {})
 
 
-@tool(role=Role.READER, text=_fetched_text, connector=_connector, hidden_args=("max_tokens",))
+@tool(role=Role.READER, render=_fetched_text, connector=_connector, hidden_args=("max_tokens",))
 async def fetch(call: Call, args: FetchArguments) -> FetchedItems:
     """Read the whole text behind ids and paths. Use it after recall or search, or for all notes that match a glob."""
     portion = _portion_of_budget(call, args)

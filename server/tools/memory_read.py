@@ -62,7 +62,7 @@ def _hit_item(hit: Hit) -> EvidenceItem:
 
 @tool(
     role=Role.READER,
-    text=_recalled_text,
+    render=_recalled_text,
     hidden_args=("tiers", "applies_to", "include_archived", "min_score", "group_by", "vaults"),
     activity_entry=lambda _args, _found: ActivityEntry(
         "tool_call", None, "recalled memories"
@@ -131,7 +131,7 @@ def _memory_item(memory: Memory) -> EvidenceItem:
     )
 
 
-@tool(role=Role.READER, text=_opened_text, hidden_args=("max_tokens",))
+@tool(role=Role.READER, render=_opened_text, hidden_args=("max_tokens",))
 async def memory_get(call: Call, args: MemoryGetArguments) -> MemoryLookup:
     """Read memories whole, with metadata, version and links. Use it after recall, for hits that were cut."""
     return await lifecycle.get(call.vault, call.actor, args.ids)
@@ -159,7 +159,7 @@ def _listing_text(listing: MemoryListResult) -> TextAnswer:
     return TextAnswer(head, list(map(_memory_item, listing.memories)), next_page_hint(listing.cursor))
 
 
-@tool(role=Role.READER, preset="notes", text=_listing_text)
+@tool(role=Role.READER, preset="notes", render=_listing_text)
 async def memory_list(call: Call, args: MemoryListArguments) -> MemoryListResult:
     """Page through memories by filter, without a question. To find something, use recall."""
     page: MemoryPage = await listings.list_memories(

@@ -83,7 +83,7 @@ _HIDDEN_ARGS = (
 @tool(
     role=Role.WRITER,
     effect=ADDS,
-    text=_stored_text,
+    render=_stored_text,
     action_summary="store a memory",
     hidden_args=_HIDDEN_ARGS,
     activity_entry=_stored_entry,
@@ -142,7 +142,7 @@ _NOT_FIELDS = {"id", "add_tags", "remove_tags", "expected_version", *COMMON_ARGU
 @tool(
     role=Role.WRITER,
     effect=EDITS,
-    text=lambda memory: " ".join(
+    render=lambda memory: " ".join(
         [
             f"{memory.id} is at version {memory.version}: {to_line(memory.title)}.",
             *(f"{each}." for each in memory.warnings or ()),
@@ -211,7 +211,7 @@ def _forget_summary(arguments: Mapping[str, Any]) -> str:
 @tool(
     role=Role.WRITER,
     effect=REMOVES,
-    text=lambda done: f"{'Purged' if done.purged else 'Archived'}: {', '.join(done.forgotten)}.",
+    render=lambda done: f"{'Purged' if done.purged else 'Archived'}: {', '.join(done.forgotten)}.",
     hidden_args=("purge",),
     role_if=_role_to_forget,
     destroys=lambda arguments: arguments.get("purge") is True,
@@ -240,7 +240,7 @@ class MemorySupersedeArguments(Arguments):
     role=Role.WRITER,
     effect=EDITS,
     preset="notes",
-    text=lambda stored: f"Now {stored.id}: {to_line(stored.title)}.",
+    render=lambda stored: f"Now {stored.id}: {to_line(stored.title)}.",
     action_summary="replace a memory",
     activity_entry=lambda _, stored: ActivityEntry("memory_stored", stored.id, "replaced a memory"),
 )
@@ -280,7 +280,7 @@ def _linked_text(link: MemoryLinkResult) -> str:
     role=Role.WRITER,
     effect=ADDS,
     preset="notes",
-    text=_linked_text,
+    render=_linked_text,
     action_summary="link a memory",
     activity_entry=lambda _, link: ActivityEntry("memory_linked", link.from_id, "linked a memory"),
 )

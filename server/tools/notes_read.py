@@ -56,7 +56,7 @@ def _read_text(read: NoteRead) -> TextAnswer:
     return TextAnswer("The note.", [*headings, about, *sections], tail)
 
 
-@tool(role=Role.READER, text=_read_text)
+@tool(role=Role.READER, render=_read_text)
 async def note_read(call: Call, args: NoteReadArguments) -> NoteRead:
     """Read a Markdown note: its outline, a section, some lines or all. Use it before you edit: edits take its etag."""
     wanted = note_parts.ReadOptions(
@@ -126,7 +126,7 @@ def _found_text(found: FoundNotes) -> TextAnswer:
     return TextAnswer(head, notes, [*found.warnings, *next_page_hint(found.cursor)])
 
 
-@tool(role=Role.READER, preset="notes", text=_found_text)
+@tool(role=Role.READER, preset="notes", render=_found_text)
 async def find_notes(call: Call, args: FindNotesArguments) -> FoundNotes:
     """List notes by folder, tags, frontmatter, title or dates, sorted and in pages. Use search for what notes say."""
     return await note_listing.find_notes(call.vault, args.as_wanted(), args.limit, args.max_tokens, args.cursor)

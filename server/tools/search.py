@@ -214,7 +214,7 @@ def _connector(args: SearchArguments, found: SearchResult) -> dict[str, Any] | N
 
 @tool(
     role=Role.READER,
-    text=_searched_text,
+    render=_searched_text,
     connector=_connector,
     hidden_args=(
         "collection", "thread", "parent", "author", "workspace", "modified_after", "modified_before",

@@ -163,7 +163,7 @@ class FeedbackResult:
     role=Role.WRITER,
     effect=ADDS,
     preset="full",
-    text=lambda kept: f"Kept as {kept.id}.",
+    render=lambda kept: f"Kept as {kept.id}.",
     action_summary="leave feedback for the people who run this memory",
     activity_entry=lambda _args, kept: ActivityEntry(
         "feedback", kept.id, f"gave feedback: {kept.type.replace('_', ' ')}"

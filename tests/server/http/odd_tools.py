@@ -22,19 +22,19 @@ class Said:
     text: str
 
 
-@tool(role=Role.READER, text=lambda said: said.text)
+@tool(role=Role.READER, render=lambda said: said.text)
 async def explode(call: Call, args: Arguments) -> Said:
     """Break."""
     raise RuntimeError(f"no such table in {SECRET}")
 
 
-@tool(role=Role.READER, text=lambda said: said.text)
+@tool(role=Role.READER, render=lambda said: said.text)
 async def noop(call: Call, args: Arguments) -> Said:
     """Do nothing."""
     return Said("nothing")
 
 
-@tool(role=Role.READER, text=lambda said: said.text)
+@tool(role=Role.READER, render=lambda said: said.text)
 async def long_work(call: Call, args: Arguments) -> Said:
     """Report three steps."""
     for step in range(3):
@@ -46,7 +46,7 @@ class WriteArguments(Arguments):
     word: Annotated[str, Field(description="what to write")]
 
 
-@tool(role=Role.WRITER, effect=Effect(writes=True), text=lambda said: said.text)
+@tool(role=Role.WRITER, effect=Effect(writes=True), render=lambda said: said.text)
 async def write_slowly(call: Call, args: WriteArguments) -> Said:
     """Write two rows in one transaction, the second after the test says so."""
 
