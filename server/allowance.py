@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from auth.daily_usage import CounterShare, DailyUsage, StoreReservation
 from auth.plans import EffectivePlan, LimitName, LimitScope, PlanBound
 from auth.principal import Principal
-from server.call import Call
+from server.call import Call, ToolServices
 from vaults.db.sql import Reader
 from vaults.domain.memories import stored_totals
 from vaults.domain.memories.stored_totals import StoredTotals
 from vaults.vault import Vault
-
-if TYPE_CHECKING:
-    from server.services import Services
 
 ALL_LIMITS: tuple[LimitName, ...] = ("stores_per_day", "memories", "size", "calls_per_minute")
 
@@ -64,7 +60,7 @@ class StoreQuota:
     """Somebody who stores in a vault: a ``Quota``. Its plan and the vault's both hold. ``identity`` is how storage
     knows it."""
 
-    services: Services
+    services: ToolServices
     principal: Principal
     vault: Vault
     identity: str

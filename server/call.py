@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal, Protocol
 
+from auth.access_cache import AccessCache
+from auth.daily_usage import DailyUsage
 from auth.handoff_addresses import addresses_of
+from auth.licence_file import LicenceFile
+from auth.plans import Plans
 from auth.principal import Principal
+from auth.quotas import Quotas
 from auth.roles import Role
+from server.settings import Settings
+from server.tools._spec import ToolRegistry
 from vaults.activity_log.sessions import Session
+from vaults.db.connection import Database
 from vaults.domain.continuity.handoffs import HandoffRecipient
 from vaults.domain.memories.memory_model import Actor, workspace_key
+from vaults.embed.service import EmbeddingService
+from vaults.pool import VaultPool
+from vaults.registry_cache import RegistryCache
 from vaults.vault import Vault
-
-if TYPE_CHECKING:
-    from server.services import Services
 
 PersonState = Literal["away", "there", "agreed", "declined"]
 """The person behind a caller, as far as a request tells: cannot be asked, can be, was asked and agreed or did not."""
@@ -68,11 +78,41 @@ class Caller:
         return self if role == self.role else replace(self, role=role)
 
 
+class ToolServices(Protocol):
+    """What a tool may use of the server's services."""
+
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def data(self) -> Path: ...
+    @property
+    def control(self) -> Database: ...
+    @property
+    def registry(self) -> ToolRegistry: ...
+    @property
+    def registry_cache(self) -> RegistryCache: ...
+    @property
+    def access_cache(self) -> AccessCache: ...
+    @property
+    def licence(self) -> LicenceFile: ...
+    @property
+    def plans(self) -> Plans: ...
+    @property
+    def quotas(self) -> Quotas: ...
+    @property
+    def days(self) -> DailyUsage: ...
+    @property
+    def pool(self) -> VaultPool: ...
+    @property
+    def embedder(self) -> EmbeddingService: ...
+    def role_in(self, principal: Principal, vault: str) -> Role | None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """What a tool gets besides its arguments. ``session`` is the one this call belongs to."""
 
-    services: Services
+    services: ToolServices
     caller: Caller
     vault: Vault
     session: Session
@@ -93,3 +133,16 @@ class Call:
     @property
     def role(self) -> Role:
         return self.caller.role
+
+
+@dataclass(slots=True)
+class CallRecord:
+    """What is written down about a call: metric and log line. Never an argument, a title or a text."""
+
+    caller: Caller
+    tool: str
+    outcome: str = "ok"
+    seconds: float = 0.0
+    reference: str | None = None
+    failure: BaseException | None = None
+    started: float = field(default_factory=time.perf_counter)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -18,7 +18,7 @@ from uuid_utils import uuid7
 from auth.roles import Role
 from server import consent, errors
 from server.audience import audience_of, word_warnings
-from server.call import AnswerForm, Call, Caller
+from server.call import AnswerForm, Call, Caller, CallRecord
 from server.call_log import ActivityRecorder, CallLogEntry, resolve_session
 from server.mcp_bridge.views import view_of
 from server.rendering import answers as rendering
@@ -73,19 +73,6 @@ class CallOutcome:
     @property
     def ok(self) -> bool:
         return self.code is None
-
-
-@dataclass(slots=True)
-class CallRecord:
-    """What is written down about a call: metric and log line. Never an argument, a title or a text."""
-
-    caller: Caller
-    tool: str
-    outcome: str = "ok"
-    seconds: float = 0.0
-    reference: str | None = None
-    failure: BaseException | None = None
-    started: float = field(default_factory=time.perf_counter)
 
 
 async def dispatch(services: Services, caller: Caller, name: str, arguments: Mapping[str, Any] | None) -> CallOutcome:

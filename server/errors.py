@@ -30,11 +30,6 @@ HTTP_STATUS = {
     "internal": 500,
 }
 
-CODES = frozenset(HTTP_STATUS)
-"""Every code a caller may meet: a closed set, also as a metric label."""
-
-EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
-
 
 def to_content(failure: StrongroomError, audience: Audience | None = None) -> dict[str, Any]:
     """``structuredContent.error`` of a failed call. The hint names no tool that is not shown to the ``audience``."""

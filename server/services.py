@@ -19,7 +19,7 @@ from auth.quotas import Quotas
 from auth.roles import Role
 from ops.health import HealthRegistry
 from ops.logs import CallLine, CallLog
-from server.dispatch import CallRecord
+from server.call import CallRecord
 from server.settings import Settings
 from server.tools._spec import ToolRegistry
 from vaults import heap

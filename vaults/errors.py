@@ -20,7 +20,6 @@
     ├── VaultUnavailable       vault_unavailable       retryable
     ├── VaultQuarantined       vault_quarantined       only that vault; says why
     ├── Timeout                timeout                 retryable
-    ├── Cancelled              cancelled
     └── Internal               internal                a reference that stands in the log, nothing else
 
 Messages are written for the model or person who has to act on them. They never hold exception text, SQL, or
@@ -136,10 +135,6 @@ class VaultQuarantined(StrongroomError):
 class Timeout(StrongroomError):
     code = "timeout"
     retryable = True
-
-
-class Cancelled(StrongroomError):
-    code = "cancelled"
 
 
 class Internal(StrongroomError):

@@ -2,7 +2,7 @@
 
 The codes (FAISS PQ{width/4}x4fs, an eighth of a byte per dimension) are scanned whole; the best ``k * refine_factor``
 are scored again from fp16. Rows are sorted by passage id and never move: new rows and removals are kept beside it
-(``layers.py``) until the next build. A removed row is wiped, so that nothing of it is saved.
+(``vector_layers.py``) until the next build. A removed row is wiped, so that nothing of it is saved.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from vaults.index.flat_vectors import Floats, Ids, Mask
-    from vaults.index.vector_layers import VectorRows
+    from vaults.index.flat_vectors import Floats, Ids, Mask, VectorRows
 
 DIMENSIONS_PER_CODE = 4
 TRAINING_ROWS = 8192  # FAISS itself takes no more than 256 per centroid, of which there are 16

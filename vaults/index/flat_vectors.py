@@ -9,7 +9,7 @@ search over FAISS's own id list and costs no memory. Rows are replaced in place 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from vaults.index.engine import faiss
 
@@ -28,6 +28,20 @@ GATHER_SHARE = 100  # one row in a hundred
 ROW_OVERHEAD_BYTES = 8 + 40
 # Shrinking smaller indexes frees nothing worth a copy.
 SHRINK_FROM_ROWS = 4096
+
+
+class VectorRows(Protocol):
+    """What both kinds of vectors offer."""
+
+    @property
+    def ids(self) -> Ids: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    def __len__(self) -> int: ...
+    def rows_of(self, ids: Ids) -> Ids: ...
+    def gather(self, rows: Ids) -> Floats: ...
+    def wipe(self, rows: Ids) -> None: ...
+    def top(self, query: Floats, k: int, mask: Mask | None) -> tuple[Ids, Floats]: ...
 
 
 class FlatVectors:

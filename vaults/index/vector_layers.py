@@ -7,30 +7,16 @@ without any lock while searches and changes go on: it may read of such a row wha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from vaults.index.compressed_vectors import CHUNK_ROWS, CompressedVectors, compress, is_compressible
 from vaults.index.flat_vectors import FlatVectors
 
 if TYPE_CHECKING:
-    from vaults.index.flat_vectors import Floats, Ids, Mask
+    from vaults.index.flat_vectors import Floats, Ids, Mask, VectorRows
 
 # Back to flat only well below the limit, so that a vault at the limit does not swing.
 FLAT_SHARE = 0.8
-
-
-class VectorRows(Protocol):
-    """What both kinds of vectors offer."""
-
-    @property
-    def ids(self) -> Ids: ...
-    @property
-    def memory_bytes(self) -> int: ...
-    def __len__(self) -> int: ...
-    def rows_of(self, ids: Ids) -> Ids: ...
-    def gather(self, rows: Ids) -> Floats: ...
-    def wipe(self, rows: Ids) -> None: ...
-    def top(self, query: Floats, k: int, mask: Mask | None) -> tuple[Ids, Floats]: ...
 
 
 class VectorLayer:

@@ -10,7 +10,8 @@ from typing import Any
 from vaults import heap
 from vaults.markdown.blocks import find_blocks
 from vaults.markdown.encoding import to_lf_same_length
-from vaults.markdown.frontmatter.parser import ParsedFrontmatter, find_body_start, parse_frontmatter
+from vaults.markdown.frontmatter.parser import find_body_start, parse_frontmatter
+from vaults.markdown.frontmatter.values import ParsedFrontmatter
 from vaults.markdown.lines import LineCounter, iter_matches
 from vaults.markdown.link import Link
 from vaults.markdown.links import find_links

@@ -16,8 +16,8 @@ from vaults.domain.schema.property_values import is_date, to_whole_text
 from vaults.domain.schema.renames import FieldHolder, find_field_holders
 from vaults.errors import Conflict, InvalidArgument
 from vaults.markdown.frontmatter.edits import find_frontmatter, read_properties, update_properties
-from vaults.markdown.frontmatter.parser import parse_scalar
 from vaults.markdown.frontmatter.renames import respell_values
+from vaults.markdown.frontmatter.values import parse_scalar
 from vaults.vault import Vault
 
 TargetType = Literal["list", "string", "number", "boolean", "date"]

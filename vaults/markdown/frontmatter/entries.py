@@ -14,7 +14,7 @@ from typing import Any
 from vaults.advice import Advice, tool_clause
 from vaults.errors import Conflict
 from vaults.markdown.encoding import to_lf_same_length
-from vaults.markdown.frontmatter.parser import parse_scalar
+from vaults.markdown.frontmatter.values import parse_scalar
 
 REFUSAL = "The frontmatter of this note cannot be edited by key"
 BY_HAND = Advice(

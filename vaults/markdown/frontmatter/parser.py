@@ -1,29 +1,17 @@
-"""The YAML block at the top of a note, read quickly and within bounds.
-
-Values are what JSON can hold: text, whole numbers, finite fractions, true and false, null, lists and mappings with
-text for keys. Dates stay the text they are written as, and so do ``yes``, ``no``, ``on``, ``off``, ``0o17``, ``007``,
-``1:30`` and ``.inf``: Obsidian's and YAML 1.2's reading, except that a number with a leading zero is a name.
-"""
+"""The YAML block at the top of a note, read quickly and within bounds."""
 
 from __future__ import annotations
 
-import math
 import re
-from dataclasses import dataclass, field
 from typing import Any
 
+from vaults.markdown.frontmatter.values import ParsedFrontmatter, parse_scalar
+from vaults.markdown.frontmatter.yaml_reader import load_yaml
+
 MAX_CHARACTERS = 65_536
-MAX_DEPTH = 32
 
 _OPENING = re.compile(r"---[ \t]*\n")
 _CLOSING = re.compile(r"\n(?:---|\.\.\.)[ \t]*+(?=\n)")
-
-_WORDS: dict[str, bool | None] = {
-    "": None, "~": None, "null": None, "Null": None, "NULL": None,
-    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
-}  # fmt: skip
-_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})$")
-_FRACTION = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]{0,30})(?:\.[0-9]{0,60})?|\.[0-9]{1,60})(?:[eE][-+]?[0-9]{1,4})?$")
 
 # Most notes hold one `key: value` or `- value` a line: read without a YAML parser. Anything else is left to it.
 _PLAIN = r"[^\W\d_][^\x00-\x1f:#\x7f-\xa0\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]*+|[0-9][0-9A-Za-z.+-]*+"
@@ -31,14 +19,6 @@ _QUOTED = r"\"[^\"\\\x00-\x1f\x7f-\xa0\u2028\u2029\ufeff\ud800-\udfff\ufffe\ufff
 _FLOW = r"\[ *(?:[0-9A-Za-z][0-9A-Za-z_/.-]*+ *(?:, *[0-9A-Za-z][0-9A-Za-z_/.-]*+ *)*+)?\]"
 _VALUE = rf"{_PLAIN}|{_QUOTED}|{_FLOW}"
 _LINE = re.compile(rf"(?:([A-Za-z_][A-Za-z0-9_-]*+):|( *)-)(?: +({_VALUE}))? *\n")
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedFrontmatter:
-    """``error`` without values: it could not be read. Both: a key stands there twice, and the last one counts."""
-
-    values: dict[str, Any] = field(default_factory=dict)
-    error: str | None = None
 
 
 def find_body_start(text: str, lines: str) -> int:
@@ -63,21 +43,7 @@ def parse_frontmatter(block: str) -> ParsedFrontmatter:
     values = _parse_flat(inner)
     if values is not None:
         return ParsedFrontmatter(values)
-    from vaults.markdown.frontmatter.yaml_reader import load_yaml
-
     return load_yaml(inner)
-
-
-def parse_scalar(text: str) -> Any:
-    """What an unquoted scalar stands for."""
-    if text in _WORDS:
-        return _WORDS[text]
-    if _INTEGER.match(text):
-        return int(text)
-    if _FRACTION.match(text) and not text.isdigit():
-        number = float(text)
-        return number if math.isfinite(number) else text
-    return text
 
 
 def _parse_flat(inner: str) -> dict[str, Any] | None:

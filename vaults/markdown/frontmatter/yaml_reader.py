@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from vaults.markdown.frontmatter.parser import MAX_DEPTH, ParsedFrontmatter, parse_scalar
+from vaults.markdown.frontmatter.values import MAX_DEPTH, ParsedFrontmatter, parse_scalar
 
 _SAFE_TAGS = {
     f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "timestamp", "seq", "map")

@@ -15,7 +15,7 @@ from typing import Any
 
 from vaults.errors import InvalidArgument
 from vaults.markdown.frontmatter.entries import DEFAULT_STEP, ValueStyle
-from vaults.markdown.frontmatter.parser import MAX_DEPTH, parse_scalar
+from vaults.markdown.frontmatter.values import MAX_DEPTH, parse_scalar
 
 MAX_VALUE = 10_240
 """Bytes of a value, as JSON."""
