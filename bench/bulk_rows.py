@@ -17,7 +17,8 @@ from bench import data_folders
 from server.services import open_services
 from server.tools import discover
 from vaults.db.sql import Writer
-from vaults.domain.memories.memory_model import MemoryFields, derive_title
+from vaults.domain.memories.memory_model import MemoryFields
+from vaults.domain.text.titles import derive_title
 from vaults.index.passages import Passage
 
 BATCH = 20_000

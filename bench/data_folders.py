@@ -22,8 +22,9 @@ from vaults import registry
 from vaults.db.connection import Database
 from vaults.db.migration import migrate
 from vaults.db.sql import Writer
+from vaults.domain.actors import Actor
 from vaults.domain.memories import storage
-from vaults.domain.memories.memory_model import Actor, MemoryFields
+from vaults.domain.memories.memory_model import MemoryFields
 from vaults.index import embeddings
 from vaults.settings import HygieneSettings, IndexSettings
 from vaults.vault import Vault

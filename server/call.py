@@ -20,8 +20,8 @@ from server.settings import Settings
 from server.tools._spec import ToolRegistry
 from vaults.activity_log.sessions import Session
 from vaults.db.connection import Database
+from vaults.domain.actors import Actor, workspace_key
 from vaults.domain.continuity.handoffs import HandoffRecipient
-from vaults.domain.memories.memory_model import Actor, workspace_key
 from vaults.embed.service import EmbeddingService
 from vaults.pool import VaultPool
 from vaults.registry_cache import RegistryCache

@@ -18,7 +18,7 @@ from vaults import clock
 from vaults.activity_log.entries import ActivityEntry, ActivityRecord
 from vaults.activity_log.sessions import Session, SessionOwner
 from vaults.context import current_call
-from vaults.domain.memories.memory_model import GLOBAL
+from vaults.domain.actors import GLOBAL
 from vaults.errors import StrongroomError
 from vaults.vault import Vault
 

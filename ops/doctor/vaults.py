@@ -16,8 +16,8 @@ from ops.doctor.check import DoctorCheck
 from ops.doctor.continuity import CONTINUITY
 from ops.doctor.notes import NOTES
 from vaults.db.sql import Reader
+from vaults.domain.actors import Actor
 from vaults.domain.maintenance.vault_status import read_status
-from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.verify import journal_check
 from vaults.errors import StrongroomError, VaultQuarantined
 from vaults.index import embeddings

@@ -132,8 +132,8 @@ async def _import_locally(
     from auth.principal import owner
     from server.allowance import StoreQuota
     from server.cli.runtime import open_all, require_vault
+    from vaults.domain.actors import Actor
     from vaults.domain.import_export.imports import import_jsonl
-    from vaults.domain.memories.memory_model import Actor
 
     async with open_all(loaded) as services, services.pool.lease(require_vault(services, vault)) as here:
         actor = Actor("owner", "owner")

@@ -26,7 +26,9 @@ from vaults.domain.import_export.jsonl import (
     parse,
     with_external_id,
 )
-from vaults.domain.memories.memory_model import Memory, derive_title, hash_parts
+from vaults.domain.memories.memory_model import Memory
+from vaults.domain.text.fields import hash_parts
+from vaults.domain.text.titles import derive_title
 from vaults.errors import StrongroomError, VaultUnavailable
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vaults import clock
-from vaults.domain.memories.memory_model import derive_title
 from vaults.domain.packs.rendering import format_age
 from vaults.domain.text.sanitize import MARK, escape_hidden, make_nonce, quote_for_prompt, sanitize, to_one_line
+from vaults.domain.text.titles import derive_title
 
 _PLAIN = re.compile(r"[\w.:/@+=#-]+(?: [\w.:/@+=#-]+)*", re.ASCII)
 """Words that need no care: no mark of a list, a fence or markup, and nothing unseen."""

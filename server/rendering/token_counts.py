@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from vaults.domain.packs.token_counts import TOKEN_COUNTS
 from vaults.domain.paging import token_budget
 from vaults.search import tokenizer
+from vaults.search.token_counts import TOKEN_COUNTS
 
 CHARACTERS_PER_TOKEN = 2.2
 """Characters of JSON a token has at least, mostly. Rows of fewer are not counted: if they are too many after all, that

@@ -9,7 +9,9 @@ from pydantic import AfterValidator, Field
 from server.call import Call
 from server.tools._spec import Arguments
 from vaults import clock
-from vaults.domain.memories.memory_model import GLOBAL, AppliesTo, Label, MemoryType, Tag, Text, Tier, workspace_key
+from vaults.domain.actors import GLOBAL, workspace_key
+from vaults.domain.memories.memory_model import AppliesTo, MemoryType, Tier
+from vaults.domain.text.fields import Label, Tag, Text
 from vaults.index.facets import to_field_text
 from vaults.search.filters import SearchFilter
 

@@ -17,7 +17,7 @@ from vaults.domain.graph.links.link_suggestions import LinkSuggestion
 from vaults.domain.graph.links.opinions import LinkOpinion, OpinionVerdict
 from vaults.domain.graph.links.stubs import Stub
 from vaults.domain.graph.links.unlinked_mentions import UnlinkedMention
-from vaults.domain.memories.memory_model import Text
+from vaults.domain.text.fields import Text
 from vaults.domain.text.plurals import pluralize
 from vaults.graph.link_feedback.link_events import LinkEvent
 from vaults.graph.suggestions.scoring_layers import Strictness

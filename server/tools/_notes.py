@@ -10,8 +10,8 @@ from pydantic import Field
 from server.call import Call
 from vaults.activity_log.entries import ActivityEntry
 from vaults.context import run_in
-from vaults.domain.memories.memory_model import Text
 from vaults.domain.secrets import redaction
+from vaults.domain.text.fields import Text
 
 Etag = Annotated[Text | None, Field(max_length=64, description="of the version you read")]
 DryRun = Annotated[bool, Field(description="only show the diff")]

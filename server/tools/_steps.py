@@ -22,10 +22,10 @@ from server.tools.notes_write import (
     TasksArguments,
     to_edit,
 )
+from vaults.domain.notes import policy_paths
 from vaults.domain.notes.edit import deletions, frontmatter_edits, moves, section_edits, task_changes, whole_notes
 from vaults.domain.notes.edit.amendments import Amendment
 from vaults.domain.notes.edit.drafts import DraftNotes
-from vaults.domain.policies import policy_paths
 from vaults.domain.policies.plans import DraftAction, ToolEffect
 from vaults.domain.text.validation_messages import simplify
 from vaults.errors import Forbidden, InvalidArgument

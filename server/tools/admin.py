@@ -20,7 +20,7 @@ from vaults.domain.continuity import live_status as pulses
 from vaults.domain.continuity.live_status import ClaimsSummary, RecentAction, SessionsSummary
 from vaults.domain.maintenance import vault_status
 from vaults.domain.maintenance.vault_status import EmbeddingStatus, IndexStatus, MemoryCounts, NotesStatus
-from vaults.domain.memories.memory_model import Text
+from vaults.domain.text.fields import Text
 from vaults.errors import Forbidden, InvalidArgument, NotFound
 
 

@@ -15,13 +15,15 @@ from server.tools._spec import COMMON_ARGUMENTS, Arguments, tool
 from server.tools.search import BaseSearchArguments, fit_hits
 from vaults import clock
 from vaults.activity_log.entries import ActivityEntry
-from vaults.domain.memories.memory_model import Commit, Label, Text, workspace_key
+from vaults.domain.actors import workspace_key
+from vaults.domain.memories.memory_model import Commit
 from vaults.domain.packs import builder, rendering
 from vaults.domain.packs.pack import Pack, PackBudget, PackDecision, PackFormat
 from vaults.domain.packs.request import DEFAULT_TOKENS, PackRequest
 from vaults.domain.retrieval import explanations
 from vaults.domain.retrieval.explanations import ExplainedCandidate, QueryInterpretation
 from vaults.domain.retrieval.hybrid_search import SearchAnswer
+from vaults.domain.text.fields import Label, Text
 from vaults.search.stage_timings import StageTimings
 
 BudgetTokens = Annotated[int, Field(ge=50, le=50_000, description="the pack's size at most")]

@@ -15,9 +15,9 @@ from vaults.activity_log.entries import ActivityEntry
 from vaults.context import run_in
 from vaults.domain.memories import corrections as domain
 from vaults.domain.memories.corrections import Correction, CorrectionDraft, CorrectionKind
-from vaults.domain.memories.memory_model import Filled
 from vaults.domain.paging import token_budget
 from vaults.domain.secrets import redaction
+from vaults.domain.text.fields import Filled
 from vaults.domain.text.plurals import pluralize
 from vaults.errors import InvalidArgument
 

@@ -19,9 +19,9 @@ from vaults.domain.graph.entities import merge_proposals, note_aliases, note_mer
 from vaults.domain.graph.entities.alias_ideas import AliasIdea
 from vaults.domain.graph.entities.duplicates import MergeCandidate
 from vaults.domain.graph.entities.entity_lists import Entity, EntityKind, EntitySort
-from vaults.domain.memories.memory_model import Label, Text
 from vaults.domain.notes.edit.amendments import EditOptions
 from vaults.domain.paging import token_budget
+from vaults.domain.text.fields import Label, Text
 from vaults.domain.text.plurals import pluralize
 from vaults.errors import InvalidArgument
 

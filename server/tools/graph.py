@@ -17,7 +17,7 @@ from vaults.domain.graph.graph_answers import GraphAnswer, GraphPageRequest
 from vaults.domain.graph.neighbourhoods import NeighbourOptions
 from vaults.domain.graph.note_references import NoteReference
 from vaults.domain.graph.svg import pictures
-from vaults.domain.memories.memory_model import Filled, Text
+from vaults.domain.text.fields import Filled, Text
 from vaults.errors import InvalidArgument
 from vaults.graph.traversal import Direction
 

@@ -12,12 +12,13 @@ from auth.roles import Role
 from server.call import Call
 from server.tools._spec import ADDS, COMMON_ARGUMENTS, EDITS, Arguments, MaxTokens, tool
 from vaults.activity_log.entries import ActivityEntry
+from vaults.domain.actors import GLOBAL
 from vaults.domain.continuity import claims as claiming
 from vaults.domain.continuity import handoff_transfer
 from vaults.domain.continuity.claims import Claim, Resource
 from vaults.domain.continuity.handoffs import Handoff, HandoffDraft
-from vaults.domain.memories.memory_model import GLOBAL, Filled, Text
 from vaults.domain.secrets import redaction
+from vaults.domain.text.fields import Filled, Text
 from vaults.domain.text.plurals import pluralize
 from vaults.errors import InvalidArgument
 

@@ -19,9 +19,9 @@ from vaults.domain.insights.note_facts import NearNote, NoteFacts
 from vaults.domain.insights.periods import PeriodUnit
 from vaults.domain.insights.stale_notes import StaleNote
 from vaults.domain.insights.vault_growth import GrowthPeriod
-from vaults.domain.memories.memory_model import Label, Text
 from vaults.domain.notes.read.note_listing import warn_if_behind
 from vaults.domain.paging import token_budget
+from vaults.domain.text.fields import Label, Text
 from vaults.errors import InvalidArgument
 
 InsightsAction = Literal["evolution", "staleness", "context", "note_intelligence", "growth"]

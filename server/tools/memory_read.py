@@ -17,14 +17,16 @@ from server.tools._memories import Ids
 from server.tools._spec import Arguments, MaxTokens, tool
 from vaults import clock
 from vaults.activity_log.entries import ActivityEntry
+from vaults.domain.actors import GLOBAL
 from vaults.domain.memories import lifecycle, listings
 from vaults.domain.memories.lifecycle import MemoryLookup
 from vaults.domain.memories.listings import MemoryPage
-from vaults.domain.memories.memory_model import GLOBAL, Label, Memory, Text
+from vaults.domain.memories.memory_model import Memory
 from vaults.domain.paging.token_budget import non_default_fields
 from vaults.domain.retrieval import hybrid_search
 from vaults.domain.retrieval.hybrid_search import RecallResult, SearchRequest
 from vaults.domain.retrieval.search_hits import Hit
+from vaults.domain.text.fields import Label, Text
 from vaults.domain.text.plurals import pluralize
 from vaults.domain.text.sanitize import sanitize
 

@@ -16,6 +16,7 @@ from server.tools._lines import to_line
 from server.tools._memories import Id, Ids
 from server.tools._spec import ADDS, COMMON_ARGUMENTS, EDITS, REMOVES, Arguments, tool
 from vaults.activity_log.entries import ActivityEntry
+from vaults.domain.actors import workspace_key
 from vaults.domain.memories import creation, lifecycle, relations
 from vaults.domain.memories.lifecycle import MemoryChange, MemoryReplacement
 from vaults.domain.memories.memory_model import (
@@ -24,21 +25,18 @@ from vaults.domain.memories.memory_model import (
     Confidence,
     Content,
     Keywords,
-    Label,
     Memory,
     MemoryFields,
     MemoryType,
     Metadata,
     Position,
-    Tag,
     Tags,
-    Text,
     Title,
     TtlDays,
     Visibility,
-    workspace_key,
 )
 from vaults.domain.memories.storage import StoreResult
+from vaults.domain.text.fields import Label, Tag, Text
 
 Reason = Annotated[Text | None, Field(max_length=500, description="why, for whoever reads later")]
 

@@ -12,13 +12,13 @@ from server.call import Call
 from server.tools._lines import ONLY_SHOWN, describe_change
 from server.tools._notes import DryRun, Etag, note_change_entry
 from server.tools._spec import EDITS, REMOVES, Arguments, tool
-from vaults.domain.memories.memory_model import Text
 from vaults.domain.notes.edit import deletions, moves, reversals
 from vaults.domain.notes.edit.edit_results import EditResult
 from vaults.domain.notes.read import change_history
 from vaults.domain.notes.read.change_history import HistoryEntry
 from vaults.domain.notes.read.dated_notes import resolve_path
 from vaults.domain.paging import token_budget
+from vaults.domain.text.fields import Text
 from vaults.domain.text.plurals import pluralize
 
 Path = Annotated[Text, Field(min_length=1, max_length=1024, description="the note")]

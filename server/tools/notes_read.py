@@ -14,10 +14,10 @@ from server.tools._filters import MomentArgument, Where
 from server.tools._spec import Arguments, MaxTokens, tool
 from vaults import clock
 from vaults.domain.memories import corrections
-from vaults.domain.memories.memory_model import Label, Tag
 from vaults.domain.notes.read import note_listing, note_parts
 from vaults.domain.notes.read.note_listing import FoundNotes, NoteSort, SortOrder
 from vaults.domain.notes.read.note_parts import NotePart, NoteRead
+from vaults.domain.text.fields import Label, Tag
 from vaults.errors import InvalidArgument
 
 NotePath = Annotated[str, Field(max_length=3200, description="projects/plan.md, @daily, @weekly:2026-W47, @memory")]

@@ -14,12 +14,12 @@ from server.call import Call
 from server.tools._lines import describe_change
 from server.tools._notes import DryRun, Etag, note_change_entry, warn_of_secrets
 from server.tools._spec import EDITS, Arguments, Effect, MaxTokens, tool
-from vaults.domain.memories.memory_model import Text
 from vaults.domain.notes.edit import frontmatter_edits, section_edits, task_changes, whole_notes
 from vaults.domain.notes.edit.amendments import EditOptions
 from vaults.domain.notes.edit.edit_results import EditResult, NewLink
 from vaults.domain.notes.read import task_listing
 from vaults.domain.notes.read.task_listing import TaskLine
+from vaults.domain.text.fields import Text
 from vaults.errors import InvalidArgument
 from vaults.markdown.edit.draft import ContentFormat, EditAction, Guardrails, TextEdit
 

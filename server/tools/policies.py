@@ -16,11 +16,11 @@ from server.tools._spec import Arguments, Effect, tool
 from vaults.activity_log.entries import ActivityEntry
 from vaults.advice import Advice, tool_clause
 from vaults.context import run_in
-from vaults.domain.memories.memory_model import Text
+from vaults.domain.notes import policy_paths
 from vaults.domain.notes.edit import moves
-from vaults.domain.policies import policy_paths
-from vaults.domain.policies.policy_paths import MAX_BYTES
+from vaults.domain.notes.policy_paths import MAX_BYTES
 from vaults.domain.policies.results import PolicyRunRequest, PolicyRunResult, StepResult
+from vaults.domain.text.fields import Text
 from vaults.domain.text.plurals import pluralize
 from vaults.errors import ConfirmationRequired, InvalidArgument
 

@@ -13,7 +13,6 @@ from server.call import Call
 from server.tools._lines import ALREADY_SO, ONLY_SHOWN
 from server.tools._spec import EDITS, Arguments, MaxTokens, tool
 from vaults.activity_log.entries import ActivityEntry
-from vaults.domain.memories.memory_model import Label, Text, check_json_size
 from vaults.domain.schema import renames, reports, value_migration
 from vaults.domain.schema.bulk_edits import FrontmatterEditRequest, FrontmatterEditResult
 from vaults.domain.schema.conventions import Convention
@@ -23,6 +22,7 @@ from vaults.domain.schema.reports import SchemaPage, SchemaQuery
 from vaults.domain.schema.spellings import FieldValue
 from vaults.domain.schema.value_migration import Migration, TargetType
 from vaults.domain.schema.violations import Violation
+from vaults.domain.text.fields import Label, Text, check_json_size
 from vaults.domain.text.plurals import pluralize
 from vaults.errors import InvalidArgument
 

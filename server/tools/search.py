@@ -18,12 +18,13 @@ from server.rendering.plain_text import EvidenceItem, TextAnswer, format_author_
 from server.tools._filters import Mode, SearchFilterArguments
 from server.tools._spec import MaxTokens, tool
 from vaults import clock
-from vaults.domain.memories.memory_model import GLOBAL, Label, Text
+from vaults.domain.actors import GLOBAL
 from vaults.domain.notes.read import note_listing
 from vaults.domain.retrieval import hybrid_search
 from vaults.domain.retrieval.hybrid_search import SearchAnswer as Found
 from vaults.domain.retrieval.hybrid_search import SearchRequest
 from vaults.domain.retrieval.search_hits import RankedHit
+from vaults.domain.text.fields import Label, Text
 from vaults.domain.text.sanitize import sanitize
 from vaults.graph.links.adjacency import LinkedNotes
 from vaults.search.filters import SearchFilter

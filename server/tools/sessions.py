@@ -15,9 +15,10 @@ from vaults.domain.continuity import resume_brief, sessions
 from vaults.domain.continuity.handoffs import Handoff
 from vaults.domain.continuity.session_events import SessionEvent
 from vaults.domain.continuity.sessions import SessionEnding, SessionFilter, SessionStatus, SessionSummary, SessionView
-from vaults.domain.memories.memory_model import Filled, Label, Metadata
+from vaults.domain.memories.memory_model import Metadata
 from vaults.domain.paging import token_budget
 from vaults.domain.secrets import redaction
+from vaults.domain.text.fields import Filled, Label
 
 SessionLine = Annotated[Filled, Field(max_length=500)]
 SessionLines = Annotated[list[SessionLine], Field(max_length=50)]

@@ -23,8 +23,8 @@ from vaults.domain.maintenance import growth as growing
 from vaults.domain.maintenance.growth import DayGrowth
 from vaults.domain.memories import cleanup as hygiene
 from vaults.domain.memories.cleanup import CleanupFindings
-from vaults.domain.memories.memory_model import Filled, Label, Text
 from vaults.domain.secrets import redaction
+from vaults.domain.text.fields import Filled, Label, Text
 from vaults.domain.text.plurals import pluralize
 from vaults.durations import parse_duration
 from vaults.errors import InvalidArgument

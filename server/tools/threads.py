@@ -14,12 +14,13 @@ from server.tools._spec import EDITS, READS, Arguments, MaxTokens, tool
 from vaults import clock
 from vaults.activity_log.entries import ActivityEntry
 from vaults.context import run_in
+from vaults.domain.actors import GLOBAL, workspace_key
 from vaults.domain.continuity import checkpoints
 from vaults.domain.continuity import threads as domain
 from vaults.domain.continuity.checkpoints import MAX_STATE_KB, Checkpoint, CheckpointVersion, SavedCheckpoint, StateDiff
 from vaults.domain.continuity.threads import Thread, ThreadItem, ThreadMemory, ThreadVisit
-from vaults.domain.memories.memory_model import GLOBAL, Filled, Label, check_json_size, workspace_key
 from vaults.domain.secrets import redaction
+from vaults.domain.text.fields import Filled, Label, check_json_size
 from vaults.domain.text.plurals import pluralize
 from vaults.errors import InvalidArgument
 from vaults.search.filters import SearchFilter

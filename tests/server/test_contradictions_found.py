@@ -12,8 +12,8 @@ from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
+from vaults.domain.actors import Actor
 from vaults.domain.import_export import imports
-from vaults.domain.memories.memory_model import Actor
 from vaults.embed.backend import Embedder
 from vaults.embed.engines import load_embedder
 from vaults.errors import EmbeddingUnavailable

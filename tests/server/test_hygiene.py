@@ -14,8 +14,8 @@ from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
 from tests.noted import folder, indexed, put
 from tests.vaults.domain.hygiene.texts import made
+from vaults.domain.actors import Actor
 from vaults.domain.import_export import imports
-from vaults.domain.memories.memory_model import Actor
 
 TOKEN = "ghp_" + made(36)
 

@@ -21,8 +21,8 @@ from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
 from tests.noted import PATIENCE_S
+from vaults.domain.actors import Actor
 from vaults.domain.import_export.imports import ImportTally, import_jsonl
-from vaults.domain.memories.memory_model import Actor
 from vaults.errors import QuotaExceeded
 
 

@@ -12,8 +12,8 @@ from server.services import Services
 from tests.conftest import Asking, Opening
 from tests.noted import folder, indexed, put
 from tests.people import person
+from vaults.domain.actors import Actor
 from vaults.domain.import_export import exports, imports
-from vaults.domain.memories.memory_model import Actor
 
 
 async def _stored(ask: Asking, content: str, **more: Any) -> str:

@@ -11,7 +11,7 @@ from auth.roles import Role
 from server.call import Caller
 from tests.conftest import Opening, asker, local
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
 from vaults.domain.notes.commit.journal import FileChange, NoteChange
 from vaults.domain.notes.commit.transaction import commit
 

@@ -14,7 +14,7 @@ from server.services import Services
 from tests.conftest import Asking
 from tests.noted import folder, indexed, put
 from tests.people import person, rows
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
 from vaults.domain.notes.commit.journal import NoteChange
 from vaults.domain.notes.commit.transaction import CommittedChange, commit
 from vaults.domain.policies import runner

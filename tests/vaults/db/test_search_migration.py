@@ -20,7 +20,7 @@ from vaults.db.sql import Reader, Row, Writer
 from vaults.domain.maintenance import reindexing
 from vaults.domain.maintenance.verification import verify
 from vaults.domain.memories import indexing
-from vaults.domain.memories.memory_model import derive_title
+from vaults.domain.text.titles import derive_title
 from vaults.index import passages
 from vaults.settings import StorageSettings
 from vaults.vault import Vault

@@ -6,7 +6,7 @@ import pytest
 
 from server.services import Services
 from tests.conftest import Asking
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
 from vaults.domain.retrieval import full_texts
 from vaults.domain.retrieval.full_texts import FetchLimits
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import pytest
 from pydantic import BaseModel, Field, ValidationError
 
-from vaults.domain.memories.memory_model import Label, Text
+from vaults.domain.text.fields import Label, Text
 from vaults.domain.text.validation_messages import simplify
 
 

@@ -12,8 +12,8 @@ from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, asker, local
+from vaults.domain.actors import Actor
 from vaults.domain.import_export import imports
-from vaults.domain.memories.memory_model import Actor
 
 TEXT = "The release train leaves every second Tuesday"
 

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
+from vaults.domain.actors import Actor
 from vaults.domain.import_export.exports import STAGE_FOLDER, export, open_stage
 from vaults.domain.import_export.imports import ImportTally, import_jsonl
-from vaults.domain.memories.memory_model import Actor
 from vaults.errors import Conflict, EmbeddingUnavailable, InvalidArgument
 from vaults.vault import Vault
 

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from server.services import Services
 from tests.conftest import Asking, Opening
 from vaults.db.sql import Reader, Row
+from vaults.domain.actors import Actor
 from vaults.domain.maintenance.verification import verify
 from vaults.domain.memories import creation, lifecycle
 from vaults.domain.memories.lifecycle import MemoryChange, MemoryReplacement
-from vaults.domain.memories.memory_model import Actor, MemoryFields
+from vaults.domain.memories.memory_model import MemoryFields
 from vaults.index import neighbours
 from vaults.index.items import SearchItem
 from vaults.index.neighbours import MAX_SIDE, SequenceMember, surroundings_of

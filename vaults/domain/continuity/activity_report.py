@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from vaults import clock
 from vaults.activity_log.stale_sessions import IS_STALE, SessionCutoffs
 from vaults.db.sql import Reader
+from vaults.domain.actors import Actor
 from vaults.domain.continuity.session_events import VISIBLE_EVENT
-from vaults.domain.memories.memory_model import Actor
 from vaults.durations import parse_duration
 from vaults.vault import Vault
 

@@ -12,7 +12,7 @@ from uuid_utils import uuid7
 from vaults import clock
 from vaults.activity_log.sessions import Session
 from vaults.db.sql import Reader, Writer
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
 from vaults.errors import InvalidArgument
 from vaults.vault import Vault
 

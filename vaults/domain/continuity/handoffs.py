@@ -12,7 +12,7 @@ from uuid_utils import uuid7
 from vaults import clock
 from vaults.activity_log.sessions import Session
 from vaults.db.sql import Params, Reader, Row, Writer
-from vaults.domain.memories.memory_model import GLOBAL
+from vaults.domain.actors import GLOBAL
 from vaults.errors import NotFound
 
 HandoffStatus = Literal["open", "accepted", "expired"]

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from vaults import clock
 from vaults.activity_log.stale_sessions import IS_LIVE, SessionCutoffs
 from vaults.db.sql import Reader
+from vaults.domain.actors import Actor
 from vaults.domain.continuity.session_events import IS_CALL_EVENT, NOTABLE_EVENT, VISIBLE_EVENT
-from vaults.domain.memories.memory_model import Actor
 from vaults.vault import DATABASE_FILE, Vault
 
 CALLS_SCORED = 100

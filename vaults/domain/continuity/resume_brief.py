@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from vaults.domain.actors import GLOBAL
 from vaults.domain.continuity.handoffs import Handoff
 from vaults.domain.continuity.sessions import EVENTS_LOGGED, ResumeContext, SessionView
-from vaults.domain.memories.memory_model import GLOBAL
 from vaults.domain.paging import token_budget
 from vaults.search import tokenizer
 

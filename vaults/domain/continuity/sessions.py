@@ -12,10 +12,10 @@ from vaults import clock
 from vaults.activity_log import stale_sessions
 from vaults.activity_log.sessions import Session
 from vaults.db.sql import Reader, Row, Writer
+from vaults.domain.actors import GLOBAL, Actor
 from vaults.domain.continuity import handoffs, session_events
 from vaults.domain.continuity.handoffs import Handoff, HandoffRecipient
 from vaults.domain.continuity.session_events import SessionEvent, SessionToolUse
-from vaults.domain.memories.memory_model import GLOBAL, Actor
 from vaults.errors import StrongroomError
 from vaults.vault import Vault
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from vaults import clock
 from vaults.db.sql import Reader
+from vaults.domain.actors import Actor
 from vaults.domain.graph import link_lines, link_weights, memory_mentions, note_references
 from vaults.domain.graph.graph_answers import GraphAnswer, GraphLink, GraphMemory, GraphNode, GraphPageRequest
 from vaults.domain.graph.note_references import NoteReference
-from vaults.domain.memories.memory_model import Actor
 from vaults.domain.paging import cursors, token_budget
 from vaults.graph import centrality
 from vaults.graph.links import link_queries

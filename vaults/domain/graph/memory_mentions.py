@@ -8,8 +8,8 @@ from collections.abc import Collection
 
 from vaults import clock
 from vaults.db.sql import Reader
+from vaults.domain.actors import Actor
 from vaults.domain.graph.graph_answers import GraphMemory
-from vaults.domain.memories.memory_model import Actor
 from vaults.graph.note_graph import Node
 from vaults.index import passages
 from vaults.search.filters import SearchFilter

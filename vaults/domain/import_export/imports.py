@@ -20,6 +20,7 @@ from typing import BinaryIO, Literal
 from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Reader, Writer
+from vaults.domain.actors import Actor
 from vaults.domain.import_export.jsonl import (
     LineReader,
     LineRejected,
@@ -30,7 +31,6 @@ from vaults.domain.import_export.jsonl import (
 )
 from vaults.domain.memories import duplicate_merge, indexing, lifecycle, storage
 from vaults.domain.memories.duplicate_merge import KnownMemory
-from vaults.domain.memories.memory_model import Actor
 from vaults.domain.memories.quotas import UNLIMITED, Quota
 from vaults.domain.memories.storage import PreparedMemory
 from vaults.domain.secrets import redaction

@@ -17,7 +17,8 @@ from typing import Annotated, Any, BinaryIO, Literal
 from pydantic import Field, ValidationError
 
 from vaults import clock
-from vaults.domain.memories.memory_model import Filled, Label, Memory, MemoryFields, hash_parts
+from vaults.domain.memories.memory_model import Memory, MemoryFields
+from vaults.domain.text.fields import Filled, Label, hash_parts
 from vaults.errors import InvalidArgument
 
 LINE_LIMIT = 1 << 20

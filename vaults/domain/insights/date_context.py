@@ -10,9 +10,9 @@ from datetime import date, datetime, timedelta
 
 from vaults import clock
 from vaults.db.sql import Reader
+from vaults.domain.actors import Actor
 from vaults.domain.continuity import handoffs, sessions
 from vaults.domain.continuity.handoffs import HandoffRecipient
-from vaults.domain.memories.memory_model import Actor
 from vaults.search.filters import SearchFilter
 from vaults.vault import Vault
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from vaults import clock
 from vaults.advice import Advice, tool_clause
 from vaults.db.sql import Reader
+from vaults.domain.actors import Actor
 from vaults.domain.graph.entities import entity_lookup
 from vaults.domain.insights import periods
 from vaults.domain.insights.periods import PeriodUnit
-from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.commit import journal
 from vaults.domain.notes.read import change_history
 from vaults.domain.text.sanitize import to_one_line

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Reader
+from vaults.domain.actors import Actor
 from vaults.domain.graph import memory_mentions
 from vaults.domain.graph.entities import entity_lookup
 from vaults.domain.graph.links import link_suggestions
-from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.read.note_lookup import open_note
 from vaults.domain.schema import reports
 from vaults.domain.text.plurals import pluralize

@@ -9,9 +9,9 @@ from datetime import UTC, date, datetime
 
 from vaults import clock
 from vaults.db.sql import Reader, Row
+from vaults.domain.actors import Actor
 from vaults.domain.insights import periods
 from vaults.domain.insights.periods import PeriodUnit
-from vaults.domain.memories.memory_model import Actor
 from vaults.graph import daily_counts
 from vaults.graph.daily_counts import DailyCounts
 from vaults.vault import Vault

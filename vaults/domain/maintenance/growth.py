@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from vaults import clock
 from vaults.db.sql import Reader
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
 from vaults.vault import Vault
 
 DAYS = 30

@@ -15,8 +15,8 @@ from uuid_utils import uuid7
 
 from vaults.db.sql import Reader, Writer
 from vaults.domain.memories import indexing
-from vaults.domain.memories.memory_model import derive_title
 from vaults.domain.notes.sync import index_rebuild
+from vaults.domain.text.titles import derive_title
 from vaults.index import embeddings, passages
 from vaults.vault import BackgroundJob, Vault
 

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from vaults.db.sql import Reader
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
 from vaults.vault import DATABASE_FILE, Vault
 
 

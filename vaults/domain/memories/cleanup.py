@@ -12,9 +12,9 @@ from typing import Any, Literal
 from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Params, Reader, Writer
+from vaults.domain.actors import Actor
 from vaults.domain.memories import duplicate_groups, lifecycle
 from vaults.domain.memories.duplicate_groups import ComparedMemory
-from vaults.domain.memories.memory_model import Actor
 from vaults.durations import parse_duration
 from vaults.vault import Vault
 

@@ -10,8 +10,8 @@ from uuid_utils import uuid7
 
 from vaults import clock
 from vaults.db.sql import Params, Reader, Row, Writer
+from vaults.domain.actors import GLOBAL, Actor
 from vaults.domain.memories import storage
-from vaults.domain.memories.memory_model import GLOBAL, Actor
 from vaults.domain.notes.index import note_rows
 from vaults.domain.notes.read.dated_notes import resolve_path
 from vaults.domain.paging import cursors

@@ -7,9 +7,10 @@ from dataclasses import replace
 from functools import partial
 
 from vaults.db.sql import Reader, Writer
+from vaults.domain.actors import Actor
 from vaults.domain.memories import commit_anchors, duplicate_merge, echoes, lifecycle, storage, store_hints
 from vaults.domain.memories.duplicate_merge import KnownMemory
-from vaults.domain.memories.memory_model import Actor, MemoryFields
+from vaults.domain.memories.memory_model import MemoryFields
 from vaults.domain.memories.quotas import UNLIMITED, Quota, store_within_quota
 from vaults.domain.memories.storage import OnDuplicate, PreparedMemory, StoreResult
 from vaults.index import embeddings

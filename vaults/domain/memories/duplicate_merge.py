@@ -11,9 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from vaults.db.sql import Reader
+from vaults.domain.actors import Actor
 from vaults.domain.memories import storage
-from vaults.domain.memories.memory_model import COLUMN_COUNT, COLUMNS, Actor, Memory, check_json_size, from_row
+from vaults.domain.memories.memory_model import COLUMN_COUNT, COLUMNS, Memory, from_row
 from vaults.domain.memories.storage import PreparedMemory, StoreResult
+from vaults.domain.text.fields import check_json_size
 
 MAX_ENTRIES = 20
 """Tags of a memory, and keywords."""

@@ -7,8 +7,9 @@ an echo: people repeat each other.
 from __future__ import annotations
 
 from vaults.db.sql import Reader
+from vaults.domain.actors import Actor
 from vaults.domain.memories import storage
-from vaults.domain.memories.memory_model import Actor, MemoryFields
+from vaults.domain.memories.memory_model import MemoryFields
 from vaults.domain.memories.storage import StoreResult
 from vaults.vault import Vault
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from vaults.db.sql import Reader, Row, Writer
-from vaults.domain.memories.memory_model import derive_title, hash_parts
+from vaults.domain.text.fields import hash_parts
+from vaults.domain.text.titles import derive_title
 from vaults.index import embeddings, facets, passages
 from vaults.index.items import SearchItem
 from vaults.index.passages import Passage

@@ -15,6 +15,7 @@ from uuid_utils import uuid7
 from vaults import clock
 from vaults.advice import Advice, tool_clause
 from vaults.db.sql import Reader, Writer
+from vaults.domain.actors import Actor
 from vaults.domain.memories import (
     commit_anchors,
     confidence_decay,
@@ -26,19 +27,12 @@ from vaults.domain.memories import (
 )
 from vaults.domain.memories.corrections import Correction
 from vaults.domain.memories.duplicate_merge import KnownMemory
-from vaults.domain.memories.memory_model import (
-    COLUMN_COUNT,
-    COLUMNS,
-    Actor,
-    Memory,
-    MemoryFields,
-    derive_title,
-    from_row,
-)
+from vaults.domain.memories.memory_model import COLUMN_COUNT, COLUMNS, Memory, MemoryFields, from_row
 from vaults.domain.memories.quotas import UNLIMITED, Quota, store_within_quota
 from vaults.domain.memories.relations import MemoryRelation
 from vaults.domain.memories.storage import StoreResult
 from vaults.domain.secrets import redaction
+from vaults.domain.text.titles import derive_title
 from vaults.errors import AlreadyExists, Conflict, Forbidden, InvalidArgument, NotFound, StorageFull
 from vaults.index import passages
 from vaults.vault import BackgroundJob, Vault

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from dataclasses import dataclass, field
@@ -11,6 +10,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from vaults.db.sql import Row
+from vaults.domain.actors import GLOBAL
+from vaults.domain.text.fields import Filled, Label, Tag, check_json_size, clean
 
 MemoryType = Literal[
     "learning",
@@ -28,49 +29,11 @@ MemoryType = Literal[
 Tier = Literal["hot", "warm", "cold"]
 Visibility = Literal["shared", "private"]
 
-GLOBAL = "global"
-TITLE_LENGTH = 80
-"""Characters of a title cut from the content."""
-
-
-def clean(text: str) -> str:
-    """Text as given, but storable: NUL ends strings in too many readers, lone surrogates are no text."""
-    if "\x00" in text:
-        raise ValueError("must not hold NUL characters")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise ValueError("must be valid Unicode (it holds a lone surrogate)") from None
-    return text
-
-
-def _require_filled(text: str) -> str:
-    if not text.strip():
-        raise ValueError("must not be blank")
-    return clean(text)
-
 
 def _applies_to(value: str) -> str:
     if value == GLOBAL or re.match(r"^(file|area):\S", value):
         return clean(value)
     raise ValueError("must be global, file:<path> or area:<name>")
-
-
-JSON_DEPTH = 32
-"""Levels of JSON kept: more than people write, far fewer than any serialiser on the way back gives up at."""
-
-
-def check_json_size(value: dict[str, Any], kilobytes: int) -> dict[str, Any]:
-    """The object, if it can be kept. Raises ``ValueError`` when it is too deep, too long as JSON, or none."""
-    if _json_depth(value) > JSON_DEPTH:
-        raise ValueError(f"must be at most {JSON_DEPTH} levels deep")
-    try:
-        size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8"))
-    except (ValueError, RecursionError, UnicodeEncodeError):
-        raise ValueError("must be plain JSON: no NaN, no lone surrogates, not too deep") from None
-    if size > kilobytes * 1024:
-        raise ValueError(f"must be at most {kilobytes} KB as JSON")
-    return value
 
 
 def _metadata(value: dict[str, Any]) -> dict[str, Any]:
@@ -83,20 +46,6 @@ def _require_full_commit(text: str) -> str:
     return text.lower()
 
 
-def _json_depth(value: Any) -> int:
-    """Levels of lists and objects. Level by level, not by recursion: the value may be as deep as a body is long."""
-    depth, level = 0, [value]
-    while level := [inner for inner in level if isinstance(inner, dict | list)]:
-        depth += 1
-        level = [each for inner in level for each in (inner.values() if isinstance(inner, dict) else inner)]
-    return depth
-
-
-Text = Annotated[str, AfterValidator(clean)]
-Filled = Annotated[str, AfterValidator(_require_filled)]
-LABEL = 200
-Label = Annotated[str, Field(min_length=1, max_length=LABEL), AfterValidator(_require_filled)]
-Tag = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_require_filled)]
 Content = Annotated[Filled, Field(max_length=51_200, description="what to remember; Markdown welcome")]
 Title = Annotated[Filled, Field(max_length=500, description="one line; cut from the content if absent")]
 Tags = Annotated[list[Tag], Field(max_length=20, description="labels to filter by")]
@@ -138,16 +87,6 @@ class MemoryFields(BaseModel):
     tier: Annotated[Tier, Field(description="how close at hand")] = "warm"
     external_id: Annotated[Label | None, Field(description="your own id for it, unique in the vault")] = None
     anchor_commit: Commit | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Actor:
-    """Who acts, as storage needs it. ``identity`` owns private memories; ``name`` is the default author;
-    ``workspace`` is where the caller works, or None."""
-
-    identity: str
-    name: str
-    workspace: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,25 +142,3 @@ def from_row(row: Row) -> Memory:
     values = list(row[:COLUMN_COUNT])
     values[4:7] = (json.loads(values[4]), json.loads(values[5]), json.loads(values[6]))
     return Memory(*values)
-
-
-def derive_title(content: str) -> str:
-    """The first line with words in it, without Markdown marks, cut at a word."""
-    line = next((line for line in content.splitlines() if re.search(r"\w", line)), content.strip())
-    line = re.sub(r"^[\s#>*+\-]+", "", line).strip() or content.strip()[:TITLE_LENGTH]
-    if len(line) <= TITLE_LENGTH:
-        return line
-    space = line.rfind(" ", 0, TITLE_LENGTH)
-    return line[: space if space > TITLE_LENGTH // 2 else TITLE_LENGTH - 1].rstrip() + "…"
-
-
-def hash_parts(*parts: object) -> str:
-    """A digest of ``parts`` that no other list of parts shares."""
-    return hashlib.sha256(json.dumps(parts, ensure_ascii=True, default=str).encode()).hexdigest()[:32]
-
-
-def workspace_key(value: str) -> str:
-    """A workspace's stored name: 12 hex of the SHA-256 of the name or path; ``global`` and hashes stay."""
-    if value == GLOBAL or re.fullmatch(r"[0-9a-f]{12}", value):
-        return value
-    return hashlib.sha256(value.encode()).hexdigest()[:12]

@@ -9,9 +9,10 @@ from uuid import UUID
 
 from vaults import clock
 from vaults.db.sql import Reader, Writer
+from vaults.domain.actors import Actor
 from vaults.domain.graph.entities.entity_lookup import find_note_path
 from vaults.domain.memories import storage
-from vaults.domain.memories.memory_model import LABEL, Actor
+from vaults.domain.text.fields import LABEL
 from vaults.domain.text.sanitize import to_one_line
 from vaults.errors import InvalidArgument, NotFound
 from vaults.graph.links import memory_subjects

@@ -12,17 +12,12 @@ from uuid_utils import uuid7
 
 from vaults import clock
 from vaults.db.sql import Reader, Writer
+from vaults.domain.actors import GLOBAL, Actor, workspace_key
 from vaults.domain.memories import indexing
-from vaults.domain.memories.memory_model import (
-    GLOBAL,
-    LABEL,
-    Actor,
-    MemoryFields,
-    derive_title,
-    hash_parts,
-    workspace_key,
-)
+from vaults.domain.memories.memory_model import MemoryFields
 from vaults.domain.secrets import redaction
+from vaults.domain.text.fields import LABEL, hash_parts
+from vaults.domain.text.titles import derive_title
 from vaults.errors import Conflict, InvalidArgument, NotFound
 from vaults.index import passages
 from vaults.index.passages import Passage

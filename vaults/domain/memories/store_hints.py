@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Reader
+from vaults.domain.actors import GLOBAL, Actor
 from vaults.domain.memories.contradictions.detection import Statement, find_contradictions
-from vaults.domain.memories.memory_model import GLOBAL, Actor
 from vaults.domain.memories.storage import Contradiction, NearDuplicate, PreparedMemory, StoreResult
 from vaults.index import embeddings
 from vaults.search import candidates

@@ -22,9 +22,9 @@ from vaults.domain.packs.pack import (
     PackPart,
 )
 from vaults.domain.packs.selection import bounded_title, select_candidates, to_dropped
-from vaults.domain.packs.token_counts import TOKEN_COUNTS
 from vaults.domain.text.sanitize import MARK
 from vaults.search import tokenizer
+from vaults.search.token_counts import TOKEN_COUNTS
 
 MAX_NAMED = 50
 """Candidates that ``dropped`` names at most."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from vaults.db.sql import Params, Reader
+from vaults.domain.actors import GLOBAL
 from vaults.domain.continuity import checkpoints
 from vaults.domain.memories import memory_model
 from vaults.domain.memories.memory_model import Memory
@@ -57,7 +58,7 @@ def read_rules(tx: Reader, only: SearchFilter, total: int) -> list[PackCandidate
     for tag in RULE_TAGS:
         found += _read_tagged(tx, only, tag, most)
     ordered = sorted({seq: (seq, each, who) for seq, each, who in found}.values(), reverse=True, key=lambda row: row[0])
-    applying = [row for row in ordered if row[1].applies_to == memory_model.GLOBAL]
+    applying = [row for row in ordered if row[1].applies_to == GLOBAL]
     pieces = [to_candidate("rules", rank, *row) for rank, row in enumerate(applying[:most])]
     return pieces + _read_rule_notes(tx, only, len(pieces), most)
 

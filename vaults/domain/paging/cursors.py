@@ -7,7 +7,7 @@ import binascii
 import json
 from typing import Any
 
-from vaults.domain.memories.memory_model import clean
+from vaults.domain.text.fields import clean
 from vaults.errors import InvalidArgument
 
 

@@ -11,8 +11,8 @@ from types import NoneType
 from typing import Any, TypeVar
 
 from vaults.context import run_in
-from vaults.domain.packs.token_counts import TOKEN_COUNTS
 from vaults.search import tokenizer
+from vaults.search.token_counts import TOKEN_COUNTS
 from vaults.vault import Vault
 
 T = TypeVar("T")

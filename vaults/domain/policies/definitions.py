@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from vaults.domain.policies.policy_paths import MAX_BYTES
+from vaults.domain.notes.policy_paths import MAX_BYTES
 from vaults.domain.text.validation_messages import simplify
 from vaults.errors import InvalidArgument
 from vaults.markdown.encoding import NotText, decode

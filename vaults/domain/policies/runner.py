@@ -13,12 +13,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from vaults.context import run_in
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
+from vaults.domain.notes import policy_paths
 from vaults.domain.notes.commit.change_diffs import diff_files
 from vaults.domain.notes.commit.journal import NoteChange
 from vaults.domain.notes.commit.transaction import commit
 from vaults.domain.notes.edit.drafts import DraftNotes
-from vaults.domain.policies import lookups, policy_paths, variables
+from vaults.domain.policies import lookups, variables
 from vaults.domain.policies.definitions import MAX_RUNS, CollectSpec, Condition, fill_lookup
 from vaults.domain.policies.plans import PolicyPlan, PolicyTools, ToolEffect, step_place
 from vaults.domain.policies.results import PolicyRunRequest, PolicyRunResult, StepResult

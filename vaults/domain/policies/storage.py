@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Writer
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
+from vaults.domain.notes import policy_paths
 from vaults.domain.notes.commit.journal import FileChange, NoteChange
 from vaults.domain.notes.commit.transaction import commit
 from vaults.domain.notes.index.extraction import compute_digest, etag_of
-from vaults.domain.policies import definitions, policy_paths
+from vaults.domain.notes.policy_paths import MAX_BYTES
+from vaults.domain.policies import definitions
 from vaults.domain.policies.definitions import Policy
 from vaults.domain.policies.plans import PolicyPlan, PolicyTools, make_plan
-from vaults.domain.policies.policy_paths import MAX_BYTES
 from vaults.domain.policies.runner import TOOL
 from vaults.errors import AlreadyExists, Conflict, InvalidArgument, NotFound, StrongroomError
 from vaults.files.tree import FileContent, FileStamp

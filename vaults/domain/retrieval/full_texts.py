@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from vaults.context import run_in
+from vaults.domain.actors import Actor
 from vaults.domain.memories import lifecycle
-from vaults.domain.memories.memory_model import Actor, Memory
+from vaults.domain.memories.memory_model import Memory
 from vaults.domain.notes.index.note_rows import NoteSummary
 from vaults.domain.notes.read import line_ranges, note_parts, path_globs
 from vaults.domain.notes.read.dated_notes import resolve_path

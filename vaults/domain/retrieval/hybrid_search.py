@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TypeVar
 
 from vaults.db.sql import Reader
+from vaults.domain.actors import Actor
 from vaults.domain.memories import corrections, indexing, storage
-from vaults.domain.memories.memory_model import Actor, hash_parts
 from vaults.domain.notes.index import extraction, note_rows
 from vaults.domain.paging import sealed_cursors
 from vaults.domain.retrieval import search_hits
 from vaults.domain.retrieval.search_hits import Hit, RankedHit
+from vaults.domain.text.fields import hash_parts
 from vaults.files.paths import is_note, path_from_address
 from vaults.graph.links import adjacency
 from vaults.graph.links.adjacency import LinkedNotes

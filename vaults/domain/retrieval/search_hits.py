@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from vaults.db.sql import Reader, Row
+from vaults.domain.actors import GLOBAL
 from vaults.domain.memories import memory_model
-from vaults.domain.memories.memory_model import GLOBAL, Memory
+from vaults.domain.memories.memory_model import Memory
 from vaults.domain.notes.index import note_rows
 from vaults.domain.notes.index.extraction import type_of
 from vaults.domain.notes.index.note_rows import NoteSummary

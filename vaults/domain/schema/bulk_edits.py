@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from vaults.context import run_in
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
 from vaults.domain.notes.edit.many_notes import BulkEdit, rewrite_notes
 from vaults.domain.notes.read.change_history import truncate_lines
 from vaults.errors import Conflict, InvalidArgument, TooLarge

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
 from vaults.domain.notes.read.note_listing import parse_folder, warn_if_behind, warn_if_no_folder
 from vaults.domain.schema.bulk_edits import FrontmatterEditRequest, FrontmatterEditResult, edit_notes
 from vaults.domain.schema.note_properties import warn_of_unreadable

@@ -8,10 +8,10 @@ from server.services import Services
 from tests.conftest import Asking
 from tests.work import python_steps
 from vaults import clock
+from vaults.domain.actors import Actor
 from vaults.domain.memories import cleanup, duplicate_groups
 from vaults.domain.memories.cleanup import CleanupFindings
 from vaults.domain.memories.duplicate_groups import ComparedMemory
-from vaults.domain.memories.memory_model import Actor
 
 
 async def _id(ask: Asking, content: str, **more: object) -> str:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import desk_in
 from tests.work import assert_linear
+from vaults.domain.actors import Actor
 from vaults.domain.graph.links import broken_links, entity_vector_job, link_repairs
 from vaults.domain.graph.links.link_repairs import RepairTarget, repair_text
 from vaults.domain.graph.links.target_guesses import (
@@ -21,7 +22,6 @@ from vaults.domain.graph.links.target_guesses import (
     find_certain,
     rank_by_distance,
 )
-from vaults.domain.memories.memory_model import Actor
 from vaults.errors import InvalidArgument, NotFound
 from vaults.graph.note_graph import Graph, Node
 from vaults.markdown.frontmatter.parser import parse_frontmatter

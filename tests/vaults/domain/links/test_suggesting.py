@@ -13,9 +13,9 @@ from tests.conftest import Opening
 from tests.fakes import HashEmbedder
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from tests.work import PATIENCE_S
+from vaults.domain.actors import Actor
 from vaults.domain.graph.links import entity_vector_job, link_suggestions
 from vaults.domain.graph.links.link_suggestions import NO_MODEL, LinkSuggestion, LinkSuggestions, SuggestionOptions
-from vaults.domain.memories.memory_model import Actor
 from vaults.graph import entity_vectors
 from vaults.graph.link_feedback import link_trust
 

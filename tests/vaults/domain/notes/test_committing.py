@@ -15,7 +15,7 @@ import pytest
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from tests.work import PATIENCE_S
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
 from vaults.domain.notes.commit import transaction
 from vaults.domain.notes.commit.file_placement import PlacedFiles
 from vaults.domain.notes.commit.journal import FileChange, NoteChange

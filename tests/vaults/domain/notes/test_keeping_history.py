@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from vaults import pool
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
 from vaults.domain.notes.commit import git_commits, journal
 from vaults.domain.notes.commit.journal import ChangeRecord, FileChange, NoteChange
 from vaults.domain.notes.commit.transaction import commit

@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from vaults.db.sql import Writer
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
 from vaults.domain.notes.commit import file_placement, journal, recovery
 from vaults.domain.notes.commit.journal import FileChange, NoteChange
 from vaults.domain.notes.index import note_rows

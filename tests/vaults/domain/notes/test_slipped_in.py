@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
 from vaults.domain.notes.commit import journal, late_writes, overwrites, recovery
 from vaults.domain.notes.commit.journal import FileChange, NoteChange
 from vaults.domain.notes.index import reconciliation

@@ -16,7 +16,7 @@ from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from vaults.db.engine import sqlite
 from vaults.db.migration import load_migrations
 from vaults.db.sql import Writer
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
 from vaults.domain.notes.commit import journal, version_store
 from vaults.domain.notes.commit.journal import FileChange, NoteChange
 from vaults.domain.notes.commit.version_store import (

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from vaults.context import run_in
+from vaults.domain.actors import Actor
 from vaults.domain.graph.entities.known_names import KnownNames, read_known_names
-from vaults.domain.memories.memory_model import Actor, hash_parts
 from vaults.domain.paging import cursors, token_budget
+from vaults.domain.text.fields import hash_parts
 from vaults.graph.names import categories
 from vaults.graph.note_graph import NO_NOTES
 from vaults.markdown.link_resolution import fold_name

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from vaults import clock
 from vaults.db.sql import Reader
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
 from vaults.graph import centrality
 from vaults.graph.link_feedback import dismissals
 from vaults.graph.links import unresolved_names

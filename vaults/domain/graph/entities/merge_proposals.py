@@ -6,11 +6,11 @@ from typing import Literal
 
 from vaults.context import run_in
 from vaults.db.sql import Reader, Writer
+from vaults.domain.actors import Actor
 from vaults.domain.graph.entities import entity_lookup
 from vaults.domain.graph.entities.duplicates import MIN_COSINE, MergeCandidate, NearNotes, find_duplicates
 from vaults.domain.graph.entities.entity_lists import Entity, iter_entities
 from vaults.domain.graph.entities.known_names import KnownNames, read_known_names
-from vaults.domain.memories.memory_model import Actor
 from vaults.domain.text.sanitize import to_one_line
 from vaults.errors import Conflict, InvalidArgument, NotFound
 from vaults.graph.entity_vectors import VectorMatrix

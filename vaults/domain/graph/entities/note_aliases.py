@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 from vaults.context import run_in
 from vaults.db.sql import Reader
+from vaults.domain.actors import Actor
 from vaults.domain.graph.entities import alias_edits, entity_lookup
 from vaults.domain.graph.entities.alias_ideas import AliasIdea, NamedEntity, find_alias_ideas
 from vaults.domain.graph.entities.known_names import KnownNames, read_known_names
-from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.edit.amendments import Amendment, EditOptions, Revision
 from vaults.domain.notes.edit.edit_results import EditResult
 from vaults.domain.notes.edit.single_note import apply_amendment

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from vaults.advice import Advice, tool_clause
 from vaults.context import run_in
 from vaults.db.sql import Reader
+from vaults.domain.actors import Actor
 from vaults.domain.graph.entities import alias_edits
 from vaults.domain.graph.entities.entity_lookup import require_note_path
 from vaults.domain.graph.entities.merge_links import MergeRelinker
-from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.commit.journal import FileChange
 from vaults.domain.notes.edit.link_rewrites import names_of
 from vaults.domain.notes.edit.link_spelling import note_name

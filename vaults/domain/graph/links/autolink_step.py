@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from vaults.context import run_in
 from vaults.db.sql import Reader, Writer
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
 from vaults.domain.notes.edit.amendments import Revision
 from vaults.domain.notes.edit.changed_lines import slice_lines
 from vaults.errors import StrongroomError

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from vaults.context import run_in
 from vaults.db.sql import Reader
+from vaults.domain.actors import Actor
 from vaults.domain.graph.links import autolink_step
 from vaults.domain.graph.links.autolink_step import ChangeLinks, Linker
 from vaults.domain.graph.links.link_suggestions import MAX_CHARACTERS, SuggestionOptions, suggest_links
-from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.edit import many_notes
 from vaults.domain.notes.edit.many_notes import BulkEdit, BulkEditResult
 from vaults.domain.notes.read.note_lookup import to_open_note

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from vaults.context import run_in
 from vaults.db.sql import Reader
+from vaults.domain.actors import Actor
 from vaults.domain.graph.links import autolink_step
 from vaults.domain.graph.links.autolink_step import Linker
 from vaults.domain.graph.links.link_suggestions import LinkSuggestion, SuggestionOptions, suggest_links
-from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.edit.edit_results import LinkIdea
 from vaults.files.paths import parent_folder
 from vaults.graph.names.autolinks import UNFIT_WORDS, find_node, spell_target, stem_of

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 from vaults.context import run_in
 from vaults.db.sql import Reader
+from vaults.domain.actors import Actor
 from vaults.domain.graph.links import broken_links
 from vaults.domain.graph.links.broken_links import BrokenLink
 from vaults.domain.graph.links.target_guesses import find_certain
-from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.edit import many_notes
 from vaults.domain.notes.edit.link_rewrites import frontmatter_problem
 from vaults.domain.notes.edit.link_spelling import encode_destination, list_spellings, resolve_relative

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
 from vaults.errors import EmbeddingUnavailable, Overloaded
 from vaults.files.paths import parent_folder
 from vaults.graph import co_access_pairs, entity_vectors

@@ -7,8 +7,8 @@ from typing import Literal
 
 from vaults import clock
 from vaults.db.sql import Reader, Writer
+from vaults.domain.actors import Actor
 from vaults.domain.graph.entities import entity_lookup
-from vaults.domain.memories.memory_model import Actor
 from vaults.domain.text.sanitize import to_one_line
 from vaults.errors import Conflict, InvalidArgument, NotFound
 from vaults.files.paths import parent_folder

@@ -12,9 +12,9 @@ from dataclasses import replace
 from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Reader
+from vaults.domain.actors import Actor
 from vaults.domain.graph.links.autolink_step import ChangeLinks, read_linker, record_all_links
 from vaults.domain.graph.links.link_suggestions import SuggestionOptions, suggest_links
-from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.edit import many_notes
 from vaults.domain.notes.edit.many_notes import BulkEdit
 from vaults.domain.notes.read import note_lookup

@@ -14,7 +14,7 @@ from uuid_utils import uuid7
 
 from vaults import clock
 from vaults.db.sql import Reader, Row, Writer
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
 from vaults.domain.notes.commit import version_store
 from vaults.domain.notes.commit.version_store import PackedVersion
 from vaults.files.tree import FileStamp

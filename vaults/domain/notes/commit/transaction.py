@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from vaults.context import run_in, run_to_completion
 from vaults.db.sql import Writer
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
 from vaults.domain.notes.commit import file_placement, journal, late_writes, recovery
 from vaults.domain.notes.commit.file_placement import PlacedFiles
 from vaults.domain.notes.commit.journal import BegunChange, FileChange, NoteChange, UnfinishedChange, VersionNames

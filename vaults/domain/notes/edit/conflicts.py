@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from vaults.advice import Advice, tool_clause
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
 from vaults.domain.notes.commit import journal
 from vaults.domain.notes.commit.journal import FileChange, NoteChange
 from vaults.domain.notes.commit.transaction import commit

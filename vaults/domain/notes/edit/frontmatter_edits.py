@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vaults.context import run_in
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
 from vaults.domain.notes.edit.amendments import Amendment, EditOptions, Revision
 from vaults.domain.notes.edit.changed_lines import find_changed_region
 from vaults.domain.notes.edit.drafts import DraftNotes

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from vaults.context import run_in
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
 from vaults.domain.notes.commit.change_diffs import diff_files
 from vaults.domain.notes.commit.journal import FileChange, NoteChange
 from vaults.domain.notes.commit.transaction import commit

@@ -8,7 +8,7 @@ from typing import Literal
 
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
 from vaults.domain.notes.commit import journal
 from vaults.domain.notes.commit.change_diffs import diff_files
 from vaults.domain.notes.commit.journal import ChangeRecord, FileChange, FileRecord, NoteChange
@@ -17,8 +17,8 @@ from vaults.domain.notes.edit.edit_results import EditResult
 from vaults.domain.notes.edit.line_revert import revert_change
 from vaults.domain.notes.edit.moves import MAX_NAMED
 from vaults.domain.notes.index.extraction import compute_digest, etag_of
+from vaults.domain.notes.policy_paths import is_policy, parse_path
 from vaults.domain.notes.read import change_history
-from vaults.domain.policies.policy_paths import is_policy, parse_path
 from vaults.errors import Conflict, Forbidden, InvalidArgument, NotFound, StrongroomError
 from vaults.files.paths import collision_key
 from vaults.files.tree import FileContent

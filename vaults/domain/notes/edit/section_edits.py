@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from functools import partial
 
 from vaults.context import run_in
+from vaults.domain.actors import Actor
 from vaults.domain.graph.links import link_offers
-from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.edit import note_templates
 from vaults.domain.notes.edit.amendments import Amendment, EditOptions, NewNoteText, Revision
 from vaults.domain.notes.edit.drafts import DraftNotes

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
 from vaults.domain.notes.edit.edit_results import SimilarNote
 from vaults.domain.notes.index import extraction, note_rows
 from vaults.domain.notes.index.extraction import KIND, NoteExtract

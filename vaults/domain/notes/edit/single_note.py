@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from vaults.context import run_in
+from vaults.domain.actors import Actor
 from vaults.domain.graph.links import autolink_step
-from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.commit import change_diffs, git_commits
 from vaults.domain.notes.commit.journal import NoteChange
 from vaults.domain.notes.commit.transaction import CommittedChange, commit

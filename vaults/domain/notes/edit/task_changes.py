@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from vaults.domain.memories.memory_model import Actor
+from vaults.domain.actors import Actor
 from vaults.domain.notes.edit import section_edits
 from vaults.domain.notes.edit.amendments import Amendment, EditOptions, Revision
 from vaults.domain.notes.edit.changed_lines import find_changed_region

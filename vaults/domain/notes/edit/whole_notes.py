@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from vaults.context import run_in
+from vaults.domain.actors import Actor
 from vaults.domain.graph.links import link_offers
-from vaults.domain.memories.memory_model import Actor
 from vaults.domain.notes.edit import note_templates, similar_notes
 from vaults.domain.notes.edit.amendments import Amendment, EditOptions, Revision, StartFrom
 from vaults.domain.notes.edit.changed_lines import find_changed_region

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from vaults import clock, heap
-from vaults.domain.memories.memory_model import GLOBAL
+from vaults.domain.actors import GLOBAL
 from vaults.files.paths import collision_key
 from vaults.files.tree import FileContent, FileStamp
 from vaults.index.blocks import HeadingBorder, IndexBlock, add_property_block, split_blocks

@@ -14,8 +14,8 @@ from vaults.db.sql import Reader
 from vaults.domain.notes.commit import git_commits, journal
 from vaults.domain.notes.commit.change_diffs import diff_files
 from vaults.domain.notes.commit.journal import ChangeRecord, FileChange
+from vaults.domain.notes.policy_paths import parse_path
 from vaults.domain.notes.read.note_lookup import open_note
-from vaults.domain.policies.policy_paths import parse_path
 from vaults.errors import InvalidArgument, NotFound
 from vaults.history.errors import HistoryUnavailable
 from vaults.history.git import Commit, GitHistory

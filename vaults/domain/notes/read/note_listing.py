@@ -9,11 +9,11 @@ from typing import Any, Literal, TypeAlias
 
 from vaults.context import run_in
 from vaults.db.sql import Reader, Row
-from vaults.domain.memories.memory_model import hash_parts
 from vaults.domain.notes.index import note_rows
 from vaults.domain.notes.index.extraction import KIND
 from vaults.domain.notes.read.note_parts import MAX_TITLE, limit_fields
 from vaults.domain.paging import cursors, token_budget
+from vaults.domain.text.fields import hash_parts
 from vaults.errors import InvalidArgument, StrongroomError
 from vaults.files.paths import normalize_path
 from vaults.index.facets import to_field_text

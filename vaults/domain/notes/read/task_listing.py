@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from vaults.db.sql import Reader, Row
-from vaults.domain.memories.memory_model import hash_parts
 from vaults.domain.notes.index import note_rows
 from vaults.domain.notes.read.dated_notes import resolve_path
 from vaults.domain.notes.read.note_listing import (
@@ -19,6 +18,7 @@ from vaults.domain.notes.read.note_listing import (
     warn_if_no_folder,
 )
 from vaults.domain.paging import cursors, token_budget
+from vaults.domain.text.fields import hash_parts
 from vaults.errors import InvalidArgument
 from vaults.files.paths import to_note_path
 from vaults.markdown.task_edits import STATUSES

@@ -1,0 +1,18 @@
+"""A title for a text that was given none."""
+
+from __future__ import annotations
+
+import re
+
+TITLE_LENGTH = 80
+"""Characters of a title cut from the content."""
+
+
+def derive_title(content: str) -> str:
+    """The first line with words in it, without Markdown marks, cut at a word."""
+    line = next((line for line in content.splitlines() if re.search(r"\w", line)), content.strip())
+    line = re.sub(r"^[\s#>*+\-]+", "", line).strip() or content.strip()[:TITLE_LENGTH]
+    if len(line) <= TITLE_LENGTH:
+        return line
+    space = line.rfind(" ", 0, TITLE_LENGTH)
+    return line[: space if space > TITLE_LENGTH // 2 else TITLE_LENGTH - 1].rstrip() + "…"
