@@ -47,11 +47,12 @@ test: $(VENV)/.model ## the whole suite but e2e, crash, load and conformance
 e2e: $(VENV)/.model $(VENV)/.clients ## working days of whole clients and servers, each a program of its own
 	@$(BIN)/python -m pytest -n 3 --dist worksteal -m e2e
 
-check: $(VENV)/.installed ## format, lint, types, import contracts
+check: $(VENV)/.installed ## format, lint, types, import contracts; prints what is long
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@PYTHONPATH=. $(BIN)/lint-imports --no-cache
+	@$(BIN)/python -m tests.contracts.sizes
 
 fmt: $(VENV)/.installed ## format and fix what can be fixed
 	@$(BIN)/ruff format .

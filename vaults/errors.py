@@ -20,6 +20,7 @@
     ├── VaultUnavailable       vault_unavailable       retryable
     ├── VaultQuarantined       vault_quarantined       only that vault; says why
     ├── Timeout                timeout                 retryable
+    ├── Cancelled              cancelled               names the outcome of a call its caller gave up
     └── Internal               internal                a reference that stands in the log, nothing else
 
 Messages are written for the model or person who has to act on them. They never hold exception text, SQL, or
@@ -135,6 +136,10 @@ class VaultQuarantined(StrongroomError):
 class Timeout(StrongroomError):
     code = "timeout"
     retryable = True
+
+
+class Cancelled(StrongroomError):
+    code = "cancelled"
 
 
 class Internal(StrongroomError):

@@ -134,7 +134,7 @@ def test_comments_do_not_change_what_is_stored_and_code_does(tmp_path: Path) -> 
     code.write_text('"""One."""\nSIZE = 1\n')
     first = stored_sets.code_digest(tmp_path)
     code.write_text('"""Two."""\n# words\nSIZE = 1\n')
-    (code.parent / "flat.py").write_text("K = 3\n")
+    (code.parent / "flat_vectors.py").write_text("K = 3\n")
     assert stored_sets.code_digest(tmp_path) == first
     code.write_text("SIZE = 2\n")
     assert stored_sets.code_digest(tmp_path) != first
@@ -242,7 +242,7 @@ def test_a_set_is_stored_once_and_asked_through_the_server(data: Path, tmp_path:
     with stored_sets.copy_stored_set(shelf, turns, {}) as ready:
         (kept,) = (tmp_path / "stored").iterdir()
         before = kept.stat().st_mtime_ns
-        with runs.servers.running(runs.servers.SERVE, ready.data) as server:
+        with runs.servers.run_server(runs.servers.SERVE, ready.data) as server:
             token = ready.tokens[stored_sets.SUBJECT]
             queries.warm(server.port, token, "talk-a")
             found = {run: queries.ask(turns, server.port, token, run).ranked for run in queries.MODES}

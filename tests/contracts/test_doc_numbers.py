@@ -13,7 +13,7 @@ from vaults.domain.notes.commit import overwrites
 from vaults.domain.notes.index import extraction
 from vaults.files import notebook, paths
 from vaults.markdown.edit import text_search
-from vaults.markdown.frontmatter import edits, parser, yaml_writer
+from vaults.markdown.frontmatter import edits, parser, values, yaml_writer
 from vaults.settings import NotesSettings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,7 +35,7 @@ TRUE = (
     ("notes.md", f"files of more than `notes.max_note` ({NOTES.max_note // MIB} MiB)"),
     ("notes.md", f"paths of more than {paths.MAX_PATH_BYTES:,} bytes or {paths.MAX_SEGMENTS} folders"),
     ("notes.md", f"the last {NOTES.versions:,} changes, {NOTES.versions_mb} MB"),
-    ("notes.md", f"{parser.MAX_CHARACTERS:,} characters, {parser.MAX_DEPTH} levels"),
+    ("notes.md", f"{parser.MAX_CHARACTERS:,} characters, {values.MAX_DEPTH} levels"),
     ("notes.md", f"{edits.MAX_KEYS} keys of {yaml_writer.MAX_VALUE // KIB} KB each"),
     ("notes.md", f"{text_search.MAX_PATTERN:,} characters of RE2"),
     ("notes.md", f"who waits for {notebook.WAIT_S:.0f} s is told to come again"),

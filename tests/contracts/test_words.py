@@ -130,7 +130,7 @@ def literal(node: ast.AST) -> str | None:
 
 def ways_in(tree: ast.Module) -> Iterator[tuple[ast.Call, ToolClause]]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "way":
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "tool_clause":
             yield node, made(node)
 
 

@@ -114,7 +114,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 from ops.metrics import Metrics
 from ops.worker_metrics import map_metrics_to_files
-record_into(Path(sys.argv[1]), int(sys.argv[2]))
+map_metrics_to_files(Path(sys.argv[1]), int(sys.argv[2]))
 metrics = Metrics(CollectorRegistry(), tools=["recall"], version="1")
 metrics.called("recall", "ok", 0.01)
 metrics.open_vaults(3)

@@ -14,7 +14,7 @@ from vaults.errors import InvalidArgument
 
 def test_without_an_endpoint_nothing_of_the_sdk_is_imported():
     code = (
-        "import sys; from ops import tracing; assert tracing.start(None, version='1') is None;"
+        "import sys; from ops import tracing; assert tracing.start_tracing(None, version='1') is None;"
         "assert not [m for m in sys.modules if m.startswith('opentelemetry')]"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[2], timeout=PATIENCE_S)

@@ -29,7 +29,7 @@ def refusing(ledger: ActivityLog, monkeypatch: pytest.MonkeyPatch, failure: Exce
     async def write(work: object) -> object:
         raise failure
 
-    monkeypatch.setattr(ledger._db, "write_aside", write)
+    monkeypatch.setattr(ledger._db, "write_uncounted", write)
 
 
 def entry(session: str = "s") -> ActivityRecord:
@@ -131,7 +131,7 @@ async def test_a_session_that_another_process_began_first_keeps_what_was_done_me
         assert (await ask("recall", query="gate")).ok
         return await write_aside(work)
 
-    monkeypatch.setattr(vault.db, "write_aside", write_while_calls_go_on)
+    monkeypatch.setattr(vault.db, "write_uncounted", write_while_calls_go_on)
     for _ in range(2):
         await ledger.write_out()
     assert own.id == other.id

@@ -315,7 +315,7 @@ async def test_a_full_disk_does_not_end_the_pools_rounds(services: Services, mon
         raise StorageFull("the disk is full")
 
     vault.access_counts[1] = 1
-    monkeypatch.setattr(vault.db, "write_aside", full)
+    monkeypatch.setattr(vault.db, "write_uncounted", full)
     await vault.settle()
     assert vault.access_counts[1] == 1, "counted later"
     monkeypatch.undo()

@@ -110,7 +110,7 @@ async def test_a_write_stands_when_listeners_cannot_be_told(site, monkeypatch):
         wanted = [f"memory://{mine}"]
         async with listen(owner, resourceSubscriptions=wanted, resourcesListChanged=True) as heard:
             await heard.next()
-            monkeypatch.setattr(subscriptions.visibility, "seen_by", unavailable)
+            monkeypatch.setattr(subscriptions.visibility, "find_sole_viewers", unavailable)
             assert not (await owner.call("memory_update", {"id": mine, "title": "x"}))["isError"]
             assert (await heard.next())["method"] == "notifications/resources/list_changed"
 

@@ -31,27 +31,27 @@ def save():
         (root / "save").replace(note)
 
 if moment == "writing":
-    temporary.write_all = die
+    temporary_files.write_all = die
     tree.replace("folder/note.md", b"new", stamp)
 if moment == "prepared":
     tree.prepare("folder/note.md", b"new", stamp)
     tree.prepare_create("folder/new.md", b"new")
     die()
 if moment == "exchanged":
-    real = replacing.exchange
+    real = replacement.exchange
     def exchange(one, other):
         save()
         real(one, other)
         die()
-    replacing.exchange = exchange
+    replacement.exchange = exchange
     tree.replace("folder/note.md", b"new", stamp)
 if moment == "removing":
-    real = placing.rename_exclusive
+    real = name_changes.rename_exclusive
     def rename(one, other):
         save()
         real(one, other)
         die()
-    placing.rename_exclusive = rename
+    name_changes.rename_exclusive = rename
     tree.remove("folder/note.md", stamp)
 """
 

@@ -183,7 +183,7 @@ def test_a_ref_may_be_short_but_must_be_a_commit_of_the_history(vault) -> None:
     dangling = history._kept.objects.write("commit", history._kept.objects.get(commit, "commit") + b"dangling")
     assert history.content(dangling, "a.md") is None
     blob = history._kept.trees.note(
-        git_module.commits.decoded(history._kept.objects.get(commit, "commit")).tree, "a.md"
+        git_module.commit_objects.decode(history._kept.objects.get(commit, "commit")).tree, "a.md"
     )
     assert blob is not None
     assert history.content(blob, "a.md") is None

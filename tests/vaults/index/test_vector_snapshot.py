@@ -192,7 +192,7 @@ def test_a_kill_between_writing_and_renaming_keeps_the_old_snapshot(saved: Path,
         "import os, signal, sys, numpy; from pathlib import Path; from vaults.index.snapshot import SnapshotStamp\n"
         "from vaults.index.vector_index import VectorIndex; from vaults.settings import IndexSettings\n"
         "Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "VectorIndex(96, IndexSettings()).save(Path(sys.argv[1]), Stamp('vault-1', 'model-1', 96, 0))"
+        "VectorIndex(96, IndexSettings()).save(Path(sys.argv[1]), SnapshotStamp('vault-1', 'model-1', 96, 0))"
     )
     done = subprocess.run([sys.executable, "-c", script, path], check=False, cwd=Path(atomic.__file__).parents[2])
     assert done.returncode == -9

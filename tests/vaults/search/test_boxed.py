@@ -87,7 +87,7 @@ async def test_an_answer_without_words_is_no_error(
 async def test_a_big_vault_samples_shares_and_a_rare_word_is_counted(
     vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in (("BIG", 20), ("COUNTED", 5), ("STRETCHES", 3), ("STRETCH", 10)):
+    for name, value in (("BIG_VAULT", 20), ("EXACT_SHARE_UP_TO", 5), ("STRETCHES", 3), ("STRETCH", 10)):
         monkeypatch.setattr(vocabulary, name, value)
 
     words = await vault.db.read(lambda tx: Vocabulary().look(tx, ["harbour", "rare", "numbre9"], correct=True))

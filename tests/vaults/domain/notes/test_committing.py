@@ -293,7 +293,7 @@ async def test_a_long_note_keeps_what_was_known_of_it_until_it_is_read_whole(
     await desk.put({"log.md": text})
     known = {"links": 1, "tasks": 1, "tags": '["tag"]', "complete": True}
     assert await _facts(desk, "log.md") == known
-    monkeypatch.setattr(desk.vault, "nudge", lambda: None)
+    monkeypatch.setattr(desk.vault, "start_background_work", lambda: None)
     longer = text + "\n\n#more [[b]]\n\n- [ ] other\n"
     await _commit(desk, NoteChange("note_edit", "edited", [_edit(desk, "log.md", after=longer.encode())]))
     assert await _facts(desk, "log.md") == known | {"complete": False}

@@ -104,7 +104,7 @@ async def test_a_vault_that_closes_before_the_watch_has_begun_keeps_it_too(
     async with desk_in(opening, alone=False) as other:
         assert other.vault._background_task is None
         with monkeypatch.context() as patch, (desk.root / "log.md").open("r+") as editor:
-            patch.setattr(other.vault, "aside", lambda _: None)
+            patch.setattr(other.vault, "run_in_background", lambda _: None)
             await other.done("note_edit", path="log.md", content="x")
             editor.write("# A person's words\n")
             editor.truncate()

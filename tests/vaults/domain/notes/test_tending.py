@@ -129,7 +129,7 @@ async def test_without_a_watcher_there_is_one_look(
         await until_paths(vault, ["late.md"])
 
 
-@pytest.mark.parametrize("where", ["everything", "these"])
+@pytest.mark.parametrize("where", ["reconcile_all", "reconcile_paths"])
 async def test_a_fault_in_a_look_is_told_and_following_begins_again(
     opening: Opening, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
@@ -141,7 +141,7 @@ async def test_a_fault_in_a_look_is_told_and_following_begins_again(
 
         with monkeypatch.context() as patch:
             patch.setattr(reconciliation, where, broken)
-            if where == "everything":
+            if where == "reconcile_all":
                 assert vault.notes.watcher is not None
                 vault.notes.watcher._pending.everything()
             else:
@@ -154,7 +154,7 @@ async def test_a_fault_in_a_look_is_told_and_following_begins_again(
         await until(lambda: vault.notes.now.phase == "ready")
         assert vault.notes.now.reason is None
         (notes_of(tmp_path) / "b.md").write_text("# B\n")
-        await until_paths(vault, ["a.md", "b.md"] if where == "these" else ["b.md"])
+        await until_paths(vault, ["a.md", "b.md"] if where == "reconcile_paths" else ["b.md"])
 
 
 async def test_most_notes_gone_are_looked_for_twice(opening: Opening, tmp_path: Path) -> None:
