@@ -58,7 +58,7 @@ fmt: $(VENV)/.installed ## format and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.model ## measure the figures the README quotes; prints a table, writes bench/out/
+bench: $(VENV)/.model ## measure the figures of docs/figures.md; prints a table, writes bench/out/
 	@$(BIN)/python -m bench
 
 bench-quality: $(VENV)/.model ## what the search finds on the judged sets in ../shared/bench; fails below the floors

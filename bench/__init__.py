@@ -1,1 +1,1 @@
-"""The measured claims of the README, runnable: ``python -m bench``."""
+"""The figures of ``docs/figures.md``, measured anew: ``python -m bench``."""

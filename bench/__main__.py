@@ -80,7 +80,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=[*PARTS], metavar="NAME", help=f"some of: {', '.join(PARTS)}")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that everything works")
     parser.add_argument("--strict", action="store_true", help="exit with 1 when a limit is missed")
-    parser.add_argument("--markdown", action="store_true", help="print the table as the README has it")
+    parser.add_argument("--markdown", action="store_true", help="print the table as docs/figures.md has it")
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the LoCoMo conversations")
     parser.add_argument("--out", type=Path, default=OUT, metavar="DIR", help="where bench.json goes")
     return parser.parse_args(argv)

@@ -44,7 +44,7 @@ def plain(figures: Sequence[Figure], about: dict[str, Any]) -> str:
 
 
 def markdown(figures: Sequence[Figure], about: dict[str, Any]) -> str:
-    """For the README."""
+    """For ``docs/figures.md``."""
     rows = [
         f"| {figure.name} | {number(figure.value, figure.unit)} | {limit(figure)} | {figure.verdict} |"
         for figure in figures

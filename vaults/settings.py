@@ -1,7 +1,7 @@
 """Settings of storage and search: frozen sections, composed and read from outside by ``server.settings``.
 
-A field is the one place where a setting exists: its default and description feed ``config show``, the README's
-table and the validation at start.
+A field is the one place where a setting exists: its default and description feed ``config show``, the
+table of ``docs/settings.md`` and the validation at start.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="few questions and documents; no floor counts")
     parser.add_argument("--ablate", action="store_true", help="also with one setting changed at a time")
     parser.add_argument("--fresh", action="store_true", help="store the sets again, whatever was kept")
-    parser.add_argument("--markdown", action="store_true", help="print the table as the README has it")
+    parser.add_argument("--markdown", action="store_true", help="print the table as docs/quality.md has it")
     parser.add_argument("--misses", type=Path, metavar="FILE", help="write down what the default did not find")
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the sets and of score.py")
     parser.add_argument("--out", type=Path, default=OUT / "quality", metavar="DIR", help="where everything goes")

@@ -1,4 +1,4 @@
-"""The table, for a terminal and for the README, the JSON beside it, and the list of what was not found."""
+"""The table, for a terminal and for ``docs/quality.md``, the JSON beside it, and the list of what was not found."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def plain(blocks: Sequence[SetResults], about: Mapping[str, Any]) -> str:
 
 
 def markdown(blocks: Sequence[SetResults], about: Mapping[str, Any]) -> str:
-    """For the README: a row for each figure that has a floor, and a table for what each stage is worth."""
+    """For ``docs/quality.md``: a row for each figure that has a floor, and a table for what each stage is worth."""
     heads = ("set", "measure", *SYSTEMS.values(), "95 %", "at least", "aim")
     lines = [_cells(heads), _cells(["---"] * 2 + ["---:"] * (len(heads) - 2))]
     for block in blocks:

@@ -123,7 +123,7 @@ def _cell(text: str | None) -> str:
 
 
 GENERATED_PARTS: tuple[tuple[str, str, Callable[[], str]], ...] = (
-    ("README.md", "settings", settings_table),
+    ("docs/settings.md", "settings", settings_table),
     ("docs/tools.md", "costs", costs_table),
     ("docs/tools.md", "tools", tools_page),
 )

@@ -95,7 +95,7 @@ def test_a_server_on_every_address_calls_itself_by_the_certificate(tmp_path: Pat
 
 
 @pytest.mark.e2e
-def test_the_readme_line_serves_whoever_trusts_the_certificate(tmp_path: Path) -> None:
+def test_the_documented_line_serves_whoever_trusts_the_certificate(tmp_path: Path) -> None:
     cert, key = write_pair(tmp_path, ["mem.example", "localhost"])
     command = [sys.executable, "-m", "server", "serve", "--host", "0.0.0.0", "--tls-cert", cert, "--tls-key", key]
     command += ["--data", tmp_path / "data", "--port", "0", "--metrics-port", "0"]
