@@ -25,9 +25,10 @@ async def remember(
     key: str | None = None,
     quota: Quota = UNLIMITED,
 ) -> StoreResult:
-    """Store one memory. The text is durable and found by keyword when this returns; the vector too, unless the
-    model is slow or down (``embedding: pending``). The same request, by ``key`` or external id, and text just shown
-    store nothing new (``duplicate_of``); the same text may add to its memory (``added``). ``quota`` may refuse."""
+    """Store one memory. When this returns, the text is durable and found by keyword; its vector too, unless the model
+    is slow or down (``embedding: pending``). Nothing new is stored (``duplicate_of``) for the same request, by ``key``
+    or external id, for text just shown, and for equal text, which may add to its memory (``added``). ``quota`` may
+    refuse."""
     vault.check_writable()
     prepared = storage.prepare(vault, actor, fields)
     read = partial(_find_stored, actor=actor, prepared=prepared, on_duplicate=on_duplicate, key=key)
@@ -53,7 +54,7 @@ async def remember(
             storage.record_idempotency_key(tx, actor, key, prepared, again.id)
         return again
 
-    # What is there already is no store, also when the quota is used up.
+    # A memory that is there already counts as no store, so a used-up quota does not refuse it.
     stored = await store_within_quota(UNLIMITED if held is not None else quota, lambda: vault.db.write(write))
     if stored.embedding == "pending":
         vault.start_background_work()
@@ -86,7 +87,8 @@ def _store_new(
 def _find_stored(
     tx: Reader, actor: Actor, prepared: PreparedMemory, on_duplicate: OnDuplicate, key: str | None
 ) -> StoreResult | KnownMemory | None:
-    """What this request, or its id, stored before; else the memory that says the same, and what it takes on."""
+    """What this request stored before, by key or external id; else the memory that says the same, with what it would
+    gain."""
     held = storage.find_by_request(tx, actor, prepared, key)
     return held or (duplicate_merge.find_known(tx, actor, prepared) if on_duplicate == "return" else None)
 

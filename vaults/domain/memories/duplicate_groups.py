@@ -1,4 +1,4 @@
-"""Which of many memories say the same. Pure, and too costly for the event loop."""
+"""Groups memories that say the same. Pure, and too costly for the event loop."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from vaults.domain.memories.contradictions.statement_words import count_words, s
 
 @dataclass(frozen=True, slots=True)
 class ComparedMemory:
-    """A memory as it is compared. ``key`` is equal for equal ones, ``scope`` for those that stand in for each other;
-    ``times`` it was read; ``vector`` is None where it has none."""
+    """A memory as it is compared."""
 
     seq: int
     id: str
     text: str
-    key: str | None
-    scope: str
-    times: int
+    key: str | None  # equal for equal texts
+    scope: str  # equal for memories that can stand in for each other
+    times: int  # how often it was read
     vector: bytes | None
 
 
 def group_duplicates(candidates: Sequence[ComparedMemory], near: float) -> list[list[ComparedMemory]]:
-    """Those that say the same, together; in each group first the one that was read most, among these the oldest.
-    ``near`` is the cosine from which two are compared by their words."""
+    """Groups of memories that say the same; in each, first the one read most, then the oldest. ``near`` is the cosine
+    from which two are compared by their words."""
     leader = list(range(len(candidates)))
 
     def led(number: int) -> int:
@@ -51,7 +50,7 @@ def _find_equal_pairs(candidates: Sequence[ComparedMemory]) -> Iterator[tuple[in
 
 
 def _find_similar_pairs(candidates: Sequence[ComparedMemory], near: float) -> Iterator[tuple[int, int]]:
-    """Pairs of one scope whose meaning is near and whose words are nearly the same."""
+    """Pairs within a scope whose vectors are near and whose words are nearly the same."""
     import numpy as np
 
     scopes: dict[str, list[int]] = defaultdict(list)

@@ -1,7 +1,7 @@
-"""A memory told again: which one it is, what the second telling adds to it, and what stays as it was.
+"""A memory given a second time: which one it is, what it gains, and what stays as it was.
 
-Only the caller's own memory takes anything on. Another's that says the same is known, and left alone: what it lacks is
-told, and whoever wants it there says so with ``memory_update``. The text itself is equal, and so is who may see it.
+Only the caller's own memory gains anything. Another's that says the same is recognised and left alone: the answer names
+what it lacks, and ``memory_update`` can add it. The text itself is equal, and so is who may see it.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from vaults.domain.memories.memory_model import COLUMN_COUNT, COLUMNS, Actor, Me
 from vaults.domain.memories.storage import PreparedMemory, StoreResult
 
 MAX_ENTRIES = 20
-"""Tags of a memory, and keywords."""
+"""Max tags of a memory; max keywords too."""
 
 FOREVER = "never"
-"""When a memory expires that does not."""
+"""The expiry reported for a memory that has none."""
 
 _FILLED_IN = ("thread", "entity", "confidence", "anchor_commit", "external_id")
-"""What is taken where there was none."""
+"""Fields that are taken over only where the memory had none."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownMemory:
-    """The memory that says so already. ``stored`` is the answer; ``fields`` and ``tags`` are what it takes on."""
+    """The memory that already says so. ``stored`` is the answer; ``fields`` and ``tags`` are what it gains."""
 
     stored: StoreResult
     seq: int
@@ -37,20 +37,19 @@ class KnownMemory:
 
 @dataclass(slots=True)
 class _Addition:
-    """``fields`` as they are to be; ``added``: what is new in them; ``kept``: what stays although another value was
-    told, by field."""
+    """What a known memory gains from one that repeats it."""
 
-    fields: dict[str, Any] = field(default_factory=dict)
+    fields: dict[str, Any] = field(default_factory=dict)  # new values, whole
     tags: list[str] = field(default_factory=list)
-    added: dict[str, Any] = field(default_factory=dict)
-    kept: dict[str, Any] = field(default_factory=dict)
+    added: dict[str, Any] = field(default_factory=dict)  # by field, what is new in them
+    kept: dict[str, Any] = field(default_factory=dict)  # by field, what stays although another value was given
 
     def take(self, name: str, value: Any) -> None:
         self.fields[name] = self.added[name] = value
 
 
 def find_known(tx: Reader, actor: Actor, told: PreparedMemory) -> KnownMemory | None:
-    """The living memory that says what is told, if there is one."""
+    """The living memory that says the same as ``told``, if any."""
     stored = storage.find_duplicate(tx, actor, told)
     if stored is None:
         return None
@@ -76,7 +75,7 @@ def _find_addition(held: Memory, told: PreparedMemory, *, titled: bool) -> _Addi
     _fill(addition, "title", held.title if titled else None, fields.title)
     for name, now, then in (
         ("author", told.author, held.author),
-        ("applies_to", fields.applies_to, held.applies_to),  # to narrow or widen it would unsay the first telling
+        ("applies_to", fields.applies_to, held.applies_to),  # narrowing or widening it would contradict the first
         ("tier", held.tier if fields.tier == "warm" else fields.tier, held.tier),
     ):
         if now != then:
@@ -99,7 +98,7 @@ def _fill(addition: _Addition, name: str, held: Any, told: Any) -> None:
 
 
 def _new_entries(addition: _Addition, name: str, held: Sequence[str], told: Sequence[str]) -> list[str]:
-    """Those of ``told`` that are new, as far as there is room."""
+    """Those of ``told`` that are new, as long as there is room."""
     fresh = [each for each in dict.fromkeys(told) if each not in held]
     taken = fresh[: max(0, MAX_ENTRIES - len(held))]
     if taken:
@@ -110,7 +109,7 @@ def _new_entries(addition: _Addition, name: str, held: Sequence[str], told: Sequ
 
 
 def _add_metadata(addition: _Addition, held: Mapping[str, Any], told: Mapping[str, Any]) -> None:
-    """Keys that are new, as far as there is room; a key that has a value keeps it."""
+    """Adds new keys as long as there is room; an existing key keeps its value."""
     whole, kept = dict(held), dict[str, Any]()
     for name, value in told.items():
         if name in held:
@@ -128,7 +127,7 @@ def _add_metadata(addition: _Addition, held: Mapping[str, Any], told: Mapping[st
 
 
 def _extend_expiry(addition: _Addition, held: str | None, told: str | None) -> None:
-    """Of two ends the later one counts: what was told without an end must not run out."""
+    """The later of two expiries counts: what was given without one must not expire."""
     if held is None or (told is not None and told <= held):
         if told is not None and told != held:
             addition.kept["expires_at"] = held or FOREVER

@@ -1,4 +1,4 @@
-"""What a memory is: its fields as they arrive, as they are kept, and the rows between."""
+"""What a memory is: its fields as given, as stored, and the rows in between."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ Visibility = Literal["shared", "private"]
 
 GLOBAL = "global"
 TITLE_LENGTH = 80
-"""Characters of a title cut from the content."""
+"""Max characters of a title derived from the content."""
 
 
 def clean(text: str) -> str:
-    """Text as given, but storable: NUL ends strings in too many readers, lone surrogates are no text."""
+    """The text, if it can be stored: NUL ends strings in too many readers, and lone surrogates are not text."""
     if "\x00" in text:
         raise ValueError("must not hold NUL characters")
     try:
@@ -57,11 +57,11 @@ def _applies_to(value: str) -> str:
 
 
 JSON_DEPTH = 32
-"""Levels of JSON kept: more than people write, far fewer than any serialiser on the way back gives up at."""
+"""Max levels of JSON: more than people write, far fewer than any serialiser on the way back gives up at."""
 
 
 def check_json_size(value: dict[str, Any], kilobytes: int) -> dict[str, Any]:
-    """The object, if it can be kept. Raises ``ValueError`` when it is too deep, too long as JSON, or none."""
+    """The object, if it can be stored. Raises ``ValueError`` when it is too deep, too long as JSON, or not JSON."""
     if _json_depth(value) > JSON_DEPTH:
         raise ValueError(f"must be at most {JSON_DEPTH} levels deep")
     try:
@@ -84,7 +84,7 @@ def _require_full_commit(text: str) -> str:
 
 
 def _json_depth(value: Any) -> int:
-    """Levels of lists and objects. Level by level, not by recursion: the value may be as deep as a body is long."""
+    """Levels of lists and objects. Iterative, since the value may be nested as deep as a body is long."""
     depth, level = 0, [value]
     while level := [inner for inner in level if isinstance(inner, dict | list)]:
         depth += 1
@@ -114,7 +114,7 @@ TtlDays = Annotated[float, Field(gt=0, le=36_500, allow_inf_nan=False, descripti
 
 
 class MemoryFields(BaseModel):
-    """A memory as it arrives: from a tool call or a line of an import."""
+    """A memory as given: by a tool call or a line of an import."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -142,7 +142,7 @@ class MemoryFields(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who acts, as storage needs it. ``identity`` owns private memories; ``name`` is the default author;
+    """Who acts, as far as storage needs to know. ``identity`` owns private memories; ``name`` is the default author;
     ``workspace`` is where the caller works, or None."""
 
     identity: str
@@ -193,13 +193,13 @@ COLUMNS = (
     " m.archived_at, m.archived_reason, m.superseded_by, m.supersedes, m.external_id, m.version, m.created_at,"
     " m.updated_at, m.anchor_commit"
 )
-"""The columns of ``Memory``, in its order, from alias ``m``."""
+"""The columns of ``Memory``, in field order, from alias ``m``."""
 
 COLUMN_COUNT = COLUMNS.count(",") + 1
 
 
 def from_row(row: Row) -> Memory:
-    """A row that starts with ``COLUMNS`` as a value."""
+    """The memory in a row that starts with ``COLUMNS``."""
     values = list(row[:COLUMN_COUNT])
     values[4:7] = (json.loads(values[4]), json.loads(values[5]), json.loads(values[6]))
     return Memory(*values)
@@ -221,7 +221,8 @@ def hash_parts(*parts: object) -> str:
 
 
 def workspace_key(value: str) -> str:
-    """A workspace's stored name: 12 hex of the SHA-256 of the name or path; ``global`` and hashes stay."""
+    """A workspace's stored name: 12 hex digits of the SHA-256 of its name or path; ``global`` and such digests stay as
+    they are."""
     if value == GLOBAL or re.fullmatch(r"[0-9a-f]{12}", value):
         return value
     return hashlib.sha256(value.encode()).hexdigest()[:12]
