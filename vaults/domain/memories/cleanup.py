@@ -134,15 +134,15 @@ async def _find_duplicate_groups(vault: Vault, actor: Actor) -> tuple[list[list[
             "SELECT duplicate_key FROM memories WHERE duplicate_key IS NOT NULL"
             f" GROUP BY duplicate_key HAVING COUNT(*) > 1 LIMIT {MAX_ARCHIVED}"
         )
-        again: list[ComparedMemory] = []
+        equals: list[ComparedMemory] = []
         for row in equal:
-            again += _candidates(tx, "m.duplicate_key = :same", {**params, "same": row[0]}, BATCH_SIZE)
-        taken = {each.seq for each in again}
-        return [*again, *(each for each in newest[:MAX_COMPARED] if each.seq not in taken)], len(newest) > MAX_COMPARED
+            equals += _candidates(tx, "m.duplicate_key = :same", {**params, "same": row[0]}, BATCH_SIZE)
+        taken = {each.seq for each in equals}
+        return [*equals, *(each for each in newest[:MAX_COMPARED] if each.seq not in taken)], len(newest) > MAX_COMPARED
 
-    held, partial = await vault.db.read(read)
+    compared, partial = await vault.db.read(read)
     near = vault.shared.search.near_duplicate
-    return await run_in(vault.shared.pool, duplicate_groups.group_duplicates, held, near), partial
+    return await run_in(vault.shared.pool, duplicate_groups.group_duplicates, compared, near), partial
 
 
 def _candidates(tx: Reader, where: str, params: dict[str, Any], limit: int) -> list[ComparedMemory]:

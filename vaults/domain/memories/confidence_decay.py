@@ -36,12 +36,14 @@ def with_current_confidence(
     if not numbers:
         return list(found)
     used, now = find_last_used(tx, numbers), clock.now()
-    told = []
+    current = []
     for seq, memory in found:
         left = decay_confidence(memory.confidence, used.get(seq, memory.created_at), now, settings)
         differs = left is not None and left != memory.confidence
-        told.append((seq, replace(memory, confidence_now=round(left, 3)) if differs and left is not None else memory))
-    return told
+        current.append(
+            (seq, replace(memory, confidence_now=round(left, 3)) if differs and left is not None else memory)
+        )
+    return current
 
 
 def find_last_used(tx: Reader, numbers: Sequence[int]) -> dict[int, str]:

@@ -27,16 +27,16 @@ def group_duplicates(candidates: Sequence[ComparedMemory], near: float) -> list[
     from which two are compared by their words."""
     leader = list(range(len(candidates)))
 
-    def led(number: int) -> int:
+    def find_leader(number: int) -> int:
         while leader[number] != number:
             leader[number] = number = leader[leader[number]]
         return number
 
     for one, other in (*_find_equal_pairs(candidates), *_find_similar_pairs(candidates, near)):
-        leader[led(other)] = led(one)
+        leader[find_leader(other)] = find_leader(one)
     found: dict[int, list[ComparedMemory]] = defaultdict(list)
     for number, each in enumerate(candidates):
-        found[led(number)].append(each)
+        found[find_leader(number)].append(each)
     several = [sorted(group, key=lambda each: (-each.times, each.seq)) for group in found.values() if len(group) > 1]
     return sorted(several, key=lambda group: group[0].seq)
 
@@ -59,11 +59,11 @@ def _find_similar_pairs(candidates: Sequence[ComparedMemory], near: float) -> It
             scopes[each.scope].append(number)
     for numbers in scopes.values():
         rows = np.stack([np.frombuffer(candidates[number].vector or b"", dtype="<f4") for number in numbers])
-        said = {}
+        words = {}
         for one, other in zip(*np.nonzero(np.triu(rows @ rows.T >= near, 1)), strict=True):
             pair = numbers[int(one)], numbers[int(other)]
             for number in pair:
-                if number not in said:
-                    said[number] = count_words(candidates[number].text)
-            if says_the_same(said[pair[0]], said[pair[1]]):
+                if number not in words:
+                    words[number] = count_words(candidates[number].text)
+            if says_the_same(words[pair[0]], words[pair[1]]):
                 yield pair

@@ -117,13 +117,13 @@ def index(
     if vectors is None:
         for number in embeddings.find_current(tx, model, numbers):
             del texts[number]
-        held = embeddings.find_by_hash(tx, model, list(texts.values()))
+        by_text = embeddings.find_by_hash(tx, model, list(texts.values()))
     else:
-        held = dict(zip(texts.values(), vectors, strict=True))
-    embeddings.store(tx, model, [(number, text, held[text]) for number, text in texts.items() if text in held])
-    owed = [number for number, text in texts.items() if text not in held]
-    embeddings.enqueue(tx, owed)
-    return not owed
+        by_text = dict(zip(texts.values(), vectors, strict=True))
+    embeddings.store(tx, model, [(number, text, by_text[text]) for number, text in texts.items() if text in by_text])
+    missing = [number for number, text in texts.items() if text not in by_text]
+    embeddings.enqueue(tx, missing)
+    return not missing
 
 
 def refresh_passages(tx: Writer, seq: int) -> None:

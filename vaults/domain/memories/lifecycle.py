@@ -308,13 +308,13 @@ def _new_duplicate_key(tx: Reader, seq: int, current: Memory, columns: dict[str,
     return storage.duplicate_key(columns["content"], workspace, None, None, owner)
 
 
-def merge_duplicate(vault: Vault, tx: Writer, told: KnownMemory) -> StoreResult:
+def merge_duplicate(vault: Vault, tx: Writer, known: KnownMemory) -> StoreResult:
     """Add to a known memory what is new in the one that repeats it."""
-    if not told.stored.added:
-        return told.stored
-    changed = _apply(vault, tx, told.seq, _read_current(tx, told.seq), MemoryChange(dict(told.fields), told.tags))
-    owed = "title" in told.fields  # the only part of it that is embedded
-    return replace(told.stored, title=changed.title, embedding="pending" if owed else told.stored.embedding)
+    if not known.stored.added:
+        return known.stored
+    changed = _apply(vault, tx, known.seq, _read_current(tx, known.seq), MemoryChange(dict(known.fields), known.tags))
+    retitled = "title" in known.fields  # the only part of it that is embedded
+    return replace(known.stored, title=changed.title, embedding="pending" if retitled else known.stored.embedding)
 
 
 def _read_current(tx: Reader, seq: int) -> Memory:
@@ -370,9 +370,9 @@ async def supersede(
         by = _read_current(tx, seq).superseded_by
         if by is not None:
             raise Conflict("the memory was superseded already", hint="supersede the newer one", superseded_by=by)
-        told = duplicate_merge.find_known(tx, actor, prepared)
-        if told is not None and told.stored.id != memory_id:  # stored already, and found to contradict this one
-            stored = merge_duplicate(vault, tx, told)
+        known = duplicate_merge.find_known(tx, actor, prepared)
+        if known is not None and known.stored.id != memory_id:  # stored already, and found to contradict this one
+            stored = merge_duplicate(vault, tx, known)
         else:
             _, stored = storage.insert(tx, actor, prepared, vectors, model.key if model else None)
         mark_superseded(tx, memory_id, stored.id, reason)

@@ -71,8 +71,8 @@ async def unlink(vault: Vault, actor: Actor, from_id: str, relation: str, to_id:
         )
         if gone:
             return MemoryRelation(from_id, relation, to_id)
-        said = memory_subjects.find_subjects(tx, source, to_id.removeprefix(ENTITY_PREFIX))
-        for subject in [*([MemorySubject("note", path)] if path else []), *said]:
+        subjects = memory_subjects.find_subjects(tx, source, to_id.removeprefix(ENTITY_PREFIX))
+        for subject in [*([MemorySubject("note", path)] if path else []), *subjects]:
             if memory_subjects.remove_subject(tx, source, relation, subject):
                 return MemoryRelation(from_id, relation, subject.name, subject.kind)
         raise NotFound("there is no such link", hint="memory_get shows the links of a memory")
@@ -82,21 +82,21 @@ async def unlink(vault: Vault, actor: Actor, from_id: str, relation: str, to_id:
 
 async def _resolve_subject(vault: Vault, actor: Actor, to_id: str) -> MemorySubject | None:
     """What a relation leads to; None for a memory. A name that a note goes by means the note."""
-    said = to_id.removeprefix(ENTITY_PREFIX).strip()
-    if said == to_id.strip() and await vault.db.read(lambda tx: _is_memory(tx, to_id, actor)):
+    name = to_id.removeprefix(ENTITY_PREFIX).strip()
+    if name == to_id.strip() and await vault.db.read(lambda tx: _is_memory(tx, to_id, actor)):
         return None
-    if not said or (to_id.startswith(ENTITY_PREFIX) and len(said) > LABEL):
+    if not name or (to_id.startswith(ENTITY_PREFIX) and len(name) > LABEL):
         raise InvalidArgument("to_id", f"must have a name of 1 to {LABEL} characters after {ENTITY_PREFIX}")
-    path = await find_note_path(vault, said)
+    path = await find_note_path(vault, name)
     if path is not None:
         return MemorySubject("note", path)
     if to_id.startswith(ENTITY_PREFIX):
-        return MemorySubject("entity", said)
-    known = await vault.db.read(lambda tx: _find_known_name(tx, said, actor))
+        return MemorySubject("entity", name)
+    known = await vault.db.read(lambda tx: _find_known_name(tx, name, actor))
     if known is None:
         raise NotFound(
-            f"no memory, note or name {to_one_line(said, 64)}",
-            hint=f"{ENTITY_PREFIX}{to_one_line(said, 64)} links to a name that is new",
+            f"no memory, note or name {to_one_line(name, 64)}",
+            hint=f"{ENTITY_PREFIX}{to_one_line(name, 64)} links to a name that is new",
         )
     return MemorySubject("entity", known)
 
@@ -144,8 +144,8 @@ def find_relations(tx: Reader, seqs: Sequence[int], actor: Actor) -> list[Memory
                 {"seq": seq, "viewer": actor.identity, "most": MAX_SHOWN},
             )
         ]
-        said = memory_subjects.read_subjects(tx, seq, MAX_SHOWN)
-        if said:
+        subjects = memory_subjects.read_subjects(tx, seq, MAX_SHOWN)
+        if subjects:
             memory_id = str(tx.value("SELECT id FROM memories WHERE seq = ?", (seq,)))
-            links += [MemoryRelation(memory_id, relation, subject.name, subject.kind) for relation, subject in said]
+            links += [MemoryRelation(memory_id, relation, subject.name, subject.kind) for relation, subject in subjects]
     return list(dict.fromkeys(links))
