@@ -14,8 +14,8 @@ from vaults.domain.paging import token_budget
 from vaults.search import tokenizer
 
 CHARACTERS_PER_TOKEN = 2.2
-"""Min characters of JSON per token, mostly. Rows below it are not counted: if they are too many after all, the count of
-the whole answer shows it."""
+"""Min characters of JSON per token, mostly. Rows that fit by this measure are not counted: if they are too many after
+all, the count of the whole answer shows it."""
 
 TEXT_TO_JSON = 0.85
 """Share of the JSON's length up to which a text need not be counted: it leaves out field names and quotes. A longer

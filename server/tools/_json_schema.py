@@ -12,7 +12,7 @@ _CHECK_KEYS = frozenset({"minLength", "minItems", "additionalProperties", "prope
 _OF_EACH = _CHECK_KEYS | {"description", "maxLength"}
 _LOWER_BOUNDS = frozenset({"minimum", "exclusiveMinimum"})
 _ENUM_LIMIT = 8
-"""Max values a filter lists; a longer list stands only where one of its values is set."""
+"""Max values a filter lists; a longer list is shown only by the argument that sets one of them."""
 
 WHOLE_SCHEMA_LIMIT = 600
 """Max bytes of an output schema that is sent whole."""

@@ -1,4 +1,4 @@
-"""Hints for whoever stores a memory: near duplicates, and memories it contradicts. They change nothing."""
+"""Hints for the caller who stores a memory: near duplicates, and memories it contradicts. They change nothing."""
 
 from __future__ import annotations
 

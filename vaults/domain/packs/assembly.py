@@ -36,7 +36,7 @@ LIST_OVERHEAD = 12
 """Tokens of a list besides its items."""
 
 MAX_CANDIDATES = 1_000
-"""The most candidates there may be: room for the digits of their number is kept beside a prompt."""
+"""The most candidates there may be: a prompt's budget leaves room for the digits of their number."""
 
 AGE_SLACK = 8
 """Tokens by which a pack's text may grow when it is rendered again: ages advance."""
