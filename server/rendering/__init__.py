@@ -1,1 +1,1 @@
-"""The two forms of an answer, text and JSON, each within the call's budget of tokens and each enough alone."""
+"""An answer as text and as JSON: each fits the call's token budget, and each is enough alone."""

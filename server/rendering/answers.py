@@ -1,4 +1,4 @@
-"""A tool's result in both forms, each within the call's budget of tokens, counted as they are sent."""
+"""Renders a tool's result as text and as JSON, each within the call's token budget, counted as they are sent."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from server.rendering import plain_text as words
-from server.rendering import token_counts
+from server.rendering import plain_text, token_counts
 from server.rendering.token_counts import FREE_FORM
 from server.rendering.truncation import POSITION_FIELDS, estimate_size, shorten
 from server.tools._spec import Arguments, ToolSpec
@@ -16,10 +15,10 @@ from vaults.domain.text.sanitize import escape_hidden, to_visible_json
 from vaults.search import tokenizer
 
 MAX_CUTS = 12
-"""Times a result is cut further before nothing of it is left."""
+"""Attempts at cutting a result shorter before nothing of it is left."""
 
 SLACK = 0.93
-"""Of the share that would just fit: tokens are not spread evenly over a text."""
+"""Safety factor on the share that would just fit: tokens are not spread evenly over a text."""
 
 NOTHING_FITS = "Nothing of the answer fits into max_tokens: ask with more."
 CUT = "Cut to max_tokens: ask for less at once, or with more max_tokens."
@@ -27,17 +26,16 @@ CUT = "Cut to max_tokens: ask for less at once, or with more max_tokens."
 
 @dataclass(frozen=True, slots=True)
 class RenderedAnswer:
-    """Both forms. ``over``: by how many tokens the longer of the two exceeded the budget before it was cut; ``rows``:
-    how many its longest list had."""
+    """Both forms of an answer."""
 
     content: dict[str, Any]
     text: str
-    over: int = 0
-    rows: int = 0
+    over: int = 0  # tokens by which the longer form exceeded the budget before it was cut
+    rows: int = 0  # rows of its longest list before it was cut
 
 
 def render_whole(spec: ToolSpec, args: Arguments, result: Any) -> RenderedAnswer:
-    """The answer for a reader inside this server: its JSON uncut, also what is empty."""
+    """The answer for a reader inside this server: JSON uncut, with its empty values."""
     content: dict[str, Any] = spec.output.dump_python(result, mode="json", exclude_none=True)
     whole = _render_both(spec, args, result)
     return RenderedAnswer(
@@ -80,28 +78,30 @@ def _longest_list(result: Any) -> int:
 
 
 def _render_both(spec: ToolSpec, args: Arguments, result: Any, *, cut: bool = False) -> RenderedAnswer:
-    said = token_counts.dump(spec.output, result)
+    dumped = token_counts.dump(spec.output, result)
     # An empty list at the top is an answer: nothing was found.
-    content = {name: each if name in FREE_FORM else token_counts.prune(each) for name, each in said.items()}
+    content = {name: each if name in FREE_FORM else token_counts.prune(each) for name, each in dumped.items()}
     marks = {"truncated": True, "warnings": [*content.get("warnings", ()), CUT]} if cut else {}
     plain = spec.connector(args, result) if spec.connector is not None else None
     if plain is not None:
         return RenderedAnswer(content | marks, to_visible_json({**plain, **marks}))
-    # That it was cut is said once, below.
+    # The cut is mentioned once, below.
     listed = {name: each for name, each in content.items() if not cut or name != "truncated"}
-    told = spec.render(result) if spec.render is not None else words.outline_answer(_head(spec, result), listed)
-    shown = words.render_text(told) if isinstance(told, words.TextAnswer) else escape_hidden(told)
+    rendered = (
+        spec.render(result) if spec.render is not None else plain_text.outline_answer(_head(spec, result), listed)
+    )
+    shown = plain_text.render_text(rendered) if isinstance(rendered, plain_text.TextAnswer) else escape_hidden(rendered)
     return RenderedAnswer(content | marks, f"{shown}\n- {CUT}" if cut else shown)
 
 
 def _head(spec: ToolSpec, result: Any) -> str:
-    """What an answer that is worded line by line begins with."""
+    """The first line of an answer that is outlined line by line."""
     return (spec.head(result) if spec.head is not None else "") or f"{spec.name}:"
 
 
 def _reduce_to_nothing(content: dict[str, Any], room: int) -> dict[str, Any]:
-    """What is left where the smallest answer is too long: that there is more, and of its parts the shortest. Not where
-    to go on: nothing was shown."""
+    """What is left where even the smallest answer is too long: the mark that there is more, and the shortest fields. No
+    position fields: nothing was shown, so there is nowhere to go on from."""
     kept = {name: each for name, each in content.items() if name not in POSITION_FIELDS}
     bare = {name: type(each)() if isinstance(each, list | dict) else each for name, each in kept.items()}
     left: dict[str, Any] = {"truncated": True}

@@ -1,8 +1,8 @@
 """The text of an answer: many clients show their model nothing else. Pure.
 
-Evidence stands between two marks that no stored text holds. Inside, a line of ours begins with ``§``, which no line of
-a stored text does; outside, each line begins with words of ours. Names, titles and paths keep to one line everywhere.
-So nothing stored can end the fence, claim another author or pass for a line of ours.
+Evidence stands between two marks that no stored text contains. Inside, the server's own lines begin with ``§``, which
+no line of stored text does; outside, each line begins with the server's own words. Names, titles and paths stay on one
+line everywhere. So nothing stored can end the fence, claim another author or pass for a line of the server.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from vaults.domain.text.sanitize import MARK, escape_hidden, make_nonce, quote_f
 from vaults.domain.text.titles import derive_title
 
 _PLAIN = re.compile(r"[\w.:/@+=#-]+(?: [\w.:/@+=#-]+)*", re.ASCII)
-"""Words that need no care: no mark of a list, a fence or markup, and nothing unseen."""
+"""Words that need no escaping: no mark of a list, a fence or markup, and nothing unseen."""
 
 LONGEST = 3_200
-"""Characters of a name in one line: as many as the longest path has."""
+"""Max characters of a name on one line: as many as the longest path has."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceItem:
-    """One numbered piece of evidence. ``facts`` say in one line what it is: type, author, age, id; those that are None
-    or empty are left out. ``fields`` are labelled values, ``body`` is what was stored, in its own lines."""
+    """One numbered piece of evidence. ``facts`` describe it in one line (type, author, age, id); None and empty ones
+    are left out. ``fields`` are labelled values, ``body`` is the stored text, line by line."""
 
     facts: Sequence[str | None]
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -37,8 +37,8 @@ class EvidenceItem:
 
 @dataclass(frozen=True, slots=True)
 class TextAnswer:
-    """An answer as text. ``head`` and ``tail`` are lines of ours outside the fence. ``evidence`` goes inside: items,
-    numbered in order, and rows, each of one line."""
+    """An answer as text. ``head`` and ``tail`` are the server's own lines, outside the fence. ``evidence`` goes inside:
+    items, numbered in order, and rows of one line each."""
 
     head: str
     evidence: Sequence[EvidenceItem | str] = ()
@@ -46,7 +46,7 @@ class TextAnswer:
 
 
 def render_text(answer: TextAnswer) -> str:
-    """The text that is sent, with a fence nobody could have guessed."""
+    """The text that is sent, fenced with a word nobody could have guessed."""
     head, tail = _own_line(answer.head), [f"- {_own_line(line)}" for line in answer.tail if line]
     if not answer.evidence:
         return "\n".join([head, *tail])
@@ -62,7 +62,7 @@ def format_author_and_age(by: str | None, at: str | None) -> str | None:
 
 
 def given_title(title: str, body: str) -> str:
-    """A title somebody gave; nothing where it was cut from the body."""
+    """A title somebody gave; empty where it was derived from the body."""
     return title if title and title != derive_title(body) else ""
 
 
@@ -72,7 +72,7 @@ def next_page_hint(cursor: str | None) -> list[str]:
 
 
 def outline_answer(head: str, content: Mapping[str, Any]) -> TextAnswer:
-    """An answer whose text is its JSON, line by line: for tools that have no better words. Every value is in it."""
+    """An answer whose text is its JSON, line by line, with every value in it: for tools that have no better words."""
     apart = ("warnings", "cursor", "truncated")
     evidence = list(outline({key: each for key, each in content.items() if key not in apart and each != ""}))
     cut = (
@@ -88,14 +88,14 @@ def outline_answer(head: str, content: Mapping[str, Any]) -> TextAnswer:
 
 
 def outline(value: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
-    """A JSON object in lines, each level indented by two blanks; a text of several lines follows its name behind bars,
-    so that none of them passes for a name."""
+    """A JSON object in lines, each level indented by two blanks. A text of several lines follows its name behind bars,
+    so that none of its lines passes for a name."""
     for name, each in value.items():
         yield from _entry_lines("  " * depth + f"{_label(name)}:", each, depth)
 
 
 def _label(name: str) -> str:
-    """The name of a field; of ours most are plain words."""
+    """The name of a field: most of the server's own are plain words."""
     return name if name.isascii() and name.isidentifier() else to_one_line(name, LONGEST)
 
 
@@ -132,7 +132,7 @@ def _bar_lines(text: str, depth: int) -> Iterator[str]:
 
 
 def _split_inline(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What fits into one line, and what takes lines of its own."""
+    """The fields that fit on one line, and those that take lines of their own."""
     inline = {name: each for name, each in value.items() if _is_inline(each)}
     return inline, {name: each for name, each in value.items() if name not in inline}
 
@@ -142,12 +142,12 @@ def _is_inline(value: Any) -> bool:
 
 
 def _pairs(plain: Mapping[str, Any]) -> str:
-    """Names and values in one line. A name is only empty where it is that of the vault's own folder."""
+    """Names and values on one line. Only the name of the vault's root folder is empty."""
     return ", ".join(f"{_label(name) or '/'} {format_scalar(each, ', ')}" for name, each in plain.items())
 
 
 def format_scalar(value: Any, separator: str = "\n") -> str:
-    """A value in one line, beside others with ``separator`` between them. In quotes, as in JSON, where it could pass
+    """A value on one line, next to others with ``separator`` between them. In quotes, as in JSON, where it could pass
     for several lines or several values."""
     if not isinstance(value, str):
         return str(value) if type(value) is int else json.dumps(value, ensure_ascii=False)
@@ -185,7 +185,7 @@ def _field_lines(name: str, value: Any) -> Iterator[str]:
 
 
 def _row_line(row: str) -> str:
-    """A row as one line, its indentation kept."""
+    """A row on one line, its indentation kept."""
     if row.lstrip(" ").startswith("| "):
         return quote_for_prompt(escape_hidden(row))
     indent = len(row) - len(row.lstrip(" "))

@@ -1,4 +1,4 @@
-"""What is sent of a result, its tokens, and the rows that fit into an answer."""
+"""What is sent of a result, how many tokens it takes, and how many rows fit into an answer."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from vaults.search import tokenizer
 from vaults.search.token_counts import TOKEN_COUNTS
 
 CHARACTERS_PER_TOKEN = 2.2
-"""Characters of JSON a token has at least, mostly. Rows of fewer are not counted: if they are too many after all, that
-is seen when the answer is counted whole."""
+"""Min characters of JSON per token, mostly. Rows that fit by this measure are not counted: if they are too many after
+all, the count of the whole answer shows it."""
 
 TEXT_TO_JSON = 0.85
-"""Share of the JSON's length that a text has at most which need not be counted: it leaves out names of fields and
-quotes. A longer one spells something out."""
+"""Share of the JSON's length up to which a text need not be counted: it leaves out field names and quotes. A longer
+text spells something out."""
 
 SEPARATOR = 1
-"""Tokens between two rows at most."""
+"""Max tokens between two rows."""
 
 FREE_FORM = frozenset({"metadata", "frontmatter", "state", "config", "kept"})
-"""Objects that callers wrote or operators set: what is empty in them is said by somebody."""
+"""Objects that callers wrote or operators set: their empty values mean something."""
 
 _PLAIN = frozenset({str, int, float, bool})
 
 
 def dump(adapter: TypeAdapter[Any], value: Any) -> Any:
-    """A value as JSON types, without what is None or by default."""
+    """A value as JSON types, without None and default values."""
     return adapter.dump_python(value, mode="json", exclude_none=True, exclude_defaults=True)
 
 
 def prune(value: Any) -> Any:
-    """JSON types without what is empty."""
+    """JSON types without empty values."""
     if isinstance(value, list):
         return [each if type(each) in _PLAIN else prune(each) for each in value]
     if not isinstance(value, dict):
@@ -54,8 +54,8 @@ def serialize(value: Any) -> str:
 
 
 def count_tokens(content: Mapping[str, Any], written: str, text: str, room: int) -> int:
-    """Tokens of the longer form: of ``content``, which is sent as ``written``, or of ``text``. More than ``room`` is
-    exact; what fits may take a few less."""
+    """Tokens of the longer form: of ``content``, which is sent as ``written``, or of ``text``. A count above ``room``
+    is exact; one that fits may be slightly low."""
     used = _count_row_by_row(content)
     if used > room:
         used = tokenizer.count_tokens(written)
@@ -63,8 +63,8 @@ def count_tokens(content: Mapping[str, Any], written: str, text: str, room: int)
 
 
 def _count_row_by_row(content: Mapping[str, Any]) -> int:
-    """The tokens of an object, its rows counted one by one: they were counted when they were chosen, or for an answer
-    before this one."""
+    """Tokens of an object, its rows counted one by one: their counts are cached from when they were chosen, or from an
+    earlier answer."""
     lists = {name: rows for name, rows in content.items() if isinstance(rows, list) and len(rows) > 1}
     rest = serialize({name: [] if name in lists else each for name, each in content.items()})
     return tokenizer.count_tokens(rest) + sum(
@@ -73,8 +73,8 @@ def _count_row_by_row(content: Mapping[str, Any]) -> int:
 
 
 async def count_fitting(pool: Executor, adapter: TypeAdapter[Any], rows: Sequence[Any], room: int) -> int:
-    """How many of ``rows``, in order, fit into ``room`` tokens beside the rest of an answer; at least one. ``adapter``
-    writes a list of them."""
+    """How many of ``rows``, in order, fit into ``room`` tokens with the rest of an answer; at least one. ``adapter``
+    serializes a list of them."""
     written, left = list(map(serialize, prune(dump(adapter, list(rows))))), max(1, room - token_budget.FRAME_TOKENS)
     if sum(map(len, written)) <= CHARACTERS_PER_TOKEN * left:
         return len(written)

@@ -1,7 +1,7 @@
-"""A result cut down to a number of characters: long lists lose their end, long texts theirs. Pure.
+"""Cuts a result to a number of characters: long lists lose their end, long texts theirs. Pure.
 
-Whatever a tool returns, some of it fits any budget. What a tool can page through it cuts itself, so that its cursor
-goes on where the answer ends; this is for the rest, and for the last item of a page that is too long alone.
+So part of any result fits any budget. Tools that page cut their own lists, so that the cursor goes on where the answer
+ends; this is for the rest, and for the last item of a page that alone is too long.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 SHORT_TEXT = 120
-"""Characters of a text that is kept whole as long as anything is: an id, a time, a title."""
+"""Max characters of a text that is kept whole as long as anything is: an id, a time, a title."""
 
 FIELD_OVERHEAD = 8
-"""Characters of a field beside its value: name, quotes, comma. Few, as each budget is checked after the cut."""
+"""Characters of a field besides its value: name, quotes, comma. A low estimate, as each budget is checked after the
+cut."""
 
 ELLIPSIS = "…"
 
@@ -23,7 +24,7 @@ POSITION_FIELDS = ("cursor", "next_line")
 
 
 def shorten(value: Any, room: int) -> Any:
-    """``value`` in about ``room`` characters, of the same type. Short texts and numbers stay; of what is longer the
+    """``value`` in about ``room`` characters, of the same type. Short texts and numbers stay; of the longer ones the
     smallest is served first, so that one long text does not push out all the others."""
     if isinstance(value, str):
         return value if len(value) <= room else value[: max(0, room - 1)] + ELLIPSIS
@@ -40,8 +41,8 @@ def shorten(value: Any, room: int) -> Any:
 
 
 def _lost_positions(before: dict[str, Any], changed: dict[str, Any]) -> dict[str, None]:
-    """What says where a reader goes on, and would leave out what was cut: a cursor where rows are gone, a line where
-    lines are."""
+    """Position fields to clear, because going on from there would skip what was cut: a cursor where rows are gone, a
+    line where lines are."""
     rows = any(isinstance(each, list) and len(each) < len(before[name]) for name, each in changed.items())
     text = any(isinstance(each, str) for each in changed.values())
     lost = POSITION_FIELDS if rows else POSITION_FIELDS[1:] if text else ()
@@ -49,7 +50,7 @@ def _lost_positions(before: dict[str, Any], changed: dict[str, Any]) -> dict[str
 
 
 def estimate_size(value: Any) -> int:
-    """Characters a value takes in an answer, about."""
+    """About how many characters a value takes in an answer."""
     if isinstance(value, str):
         return len(value) + 2
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""The tools: one module per group, each tool a decorated function, found by looking."""
+"""The tools: one module per group, each tool a decorated function, found by importing every public module here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def discover(extra_modules: Iterable[str] = ()) -> ToolRegistry:
 
 
 def registry_of(modules: Iterable[str]) -> ToolRegistry:
-    """The tools of some modules alone: for a process that lives for one call, to import all of them takes too long."""
+    """The tools of these modules alone: a process that lives for one call has no time to import them all."""
     specs = []
     for name in modules:
         module = importlib.import_module(name)

@@ -48,7 +48,7 @@ class MemoryFilterArguments(Arguments):
 
 
 def _workspaces(asked: str | None, current: str | None) -> tuple[str, ...]:
-    """A named or current workspace sees itself and what is global; nothing named and none current: everything."""
+    """A named or current workspace sees itself and what is global; with neither, everything is seen."""
     if asked == "all" or (asked is None and current is None):
         return ()
     return tuple(dict.fromkeys((workspace_key(asked) if asked else current or GLOBAL, GLOBAL)))
@@ -60,7 +60,7 @@ MAX_VALUES = 50
 
 
 def _check_value_count(where: dict[str, Value | list[Value]]) -> dict[str, Value | list[Value]]:
-    """A search binds every value: their number is its cost."""
+    """Refuse too many values: a search binds each of them, so their number is its cost."""
     if sum(len(value) if isinstance(value, list) else 1 for value in where.values()) > MAX_VALUES:
         raise ValueError(f"must have at most {MAX_VALUES} values in all")
     return where

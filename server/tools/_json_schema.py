@@ -1,4 +1,4 @@
-"""JSON Schema as models and clients like it: no titles, no null alternatives, no references. Pure."""
+"""JSON Schema in the form models and clients like: no titles, no null alternatives, no references. Pure."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from collections.abc import Collection
 from typing import Any
 
 _CHECK_KEYS = frozenset({"minLength", "minItems", "additionalProperties", "propertyNames", "maxProperties", "pattern"})
-"""What only a validator needs: a call that breaks it is told so in words."""
+"""Keys only a validator needs: a call that breaks one gets an error in words."""
 
 _OF_EACH = _CHECK_KEYS | {"description", "maxLength"}
 _LOWER_BOUNDS = frozenset({"minimum", "exclusiveMinimum"})
 _ENUM_LIMIT = 8
-"""Words a filter lists; longer lists stand where one of them is set."""
+"""Max values a filter lists; a longer list is shown only by the argument that sets one of them."""
 
 WHOLE_SCHEMA_LIMIT = 600
-"""Bytes of an output schema up to which it is sent whole."""
+"""Max bytes of an output schema that is sent whole."""
 
 _TYPE_KEYS = ("type", "enum", "const")
 
 
 def to_listed_input(schema: dict[str, Any], left_out: Collection[str]) -> dict[str, Any]:
-    """An input schema as it is put before a model, which pays for every word: without the arguments ``left_out``, the
-    bounds no model trips over, and defaults that mean nothing is asked for."""
+    """An input schema as listings show it to a model, which pays for every word: without the arguments ``left_out``,
+    the bounds no model trips over, and empty defaults."""
     properties = {name: _brief(value) for name, value in schema["properties"].items() if name not in left_out}
-    if "max_tokens" in properties:  # what a tool is asked stands before how much of it
+    if "max_tokens" in properties:  # what is asked comes before how much of it
         properties["max_tokens"] = properties.pop("max_tokens")
     return {**schema, "properties": properties}
 
@@ -43,9 +43,9 @@ def _brief(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def to_listed_output(schema: dict[str, Any]) -> dict[str, Any]:
-    """An output schema as clients are sent it, who pay for it in every listing and hardly ever show it to a model:
-    names and types, without descriptions, defaults and references; of one that stays long, what stands on the first
-    level. Every result that fits the schema fits this one."""
+    """An output schema as listings send it to clients, which pay for it every time and hardly ever show it to a model:
+    names and types, without descriptions, defaults and references. One that is still long keeps only its first level.
+    Every result that fits the schema fits this one."""
     whole = {**_outline(schema, _MAX_DEPTH), **_required_fields(schema)}
     if len(json.dumps(whole, separators=(",", ":"))) <= WHOLE_SCHEMA_LIMIT:
         return whole
@@ -72,26 +72,26 @@ def _outline(schema: dict[str, Any], levels: int) -> dict[str, Any]:
         out["properties"] = {name: _outline(value, levels - 1) for name, value in schema["properties"].items()}
     for key in ("items", "additionalProperties"):
         each = schema.get(key)
-        if isinstance(each, dict) and each and not _nullable(each):  # a null in a list or a mapping is not left out
+        if isinstance(each, dict) and each and not _nullable(each):  # nulls inside lists and mappings are kept
             out[key] = _outline(each, levels)
     return out
 
 
 def simplify_input(schema: dict[str, Any]) -> dict[str, Any]:
-    """An input schema: what may be null may also be left out, which is shorter to say."""
+    """An input schema without null alternatives: what may be null may also be left out, which is shorter to say."""
     cleaned: dict[str, Any] = _without_null(inline_definitions(schema))
     return cleaned
 
 
 def inline_definitions(schema: dict[str, Any]) -> dict[str, Any]:
-    """``$defs`` put in place, generated titles dropped, and what may be null not required: nulls are left out of
-    results."""
+    """The schema with ``$defs`` inlined, generated titles dropped, and nullable fields not required: results leave
+    nulls out."""
     cleaned: dict[str, Any] = _clean(schema, schema.get("$defs", {}))
     return cleaned
 
 
 def drop_required(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema that any part of such a value fits."""
+    """A schema without ``required``, which any part of a value fits."""
     loose: dict[str, Any] = _loosen(schema)
     return loose
 

@@ -1,4 +1,4 @@
-"""What others wrote, as the text of a tool tells it."""
+"""Stored text as the answers of tools show it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Protocol
 from vaults.domain.text.sanitize import to_one_line
 
 MAX_LINE = 500
-"""Characters told of a title: as many as it may have."""
+"""Max characters of a title in an answer: as many as a title may have."""
 
 
 def to_line(text: str, most: int = MAX_LINE) -> str:
-    """In one line, with nothing hidden in it: it must not pass for a line of ours."""
+    """The text on one line, with nothing hidden in it: it must not pass for a line of the server."""
     return to_one_line(text, most)
 
 

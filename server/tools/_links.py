@@ -1,4 +1,4 @@
-"""What ``links`` takes and answers."""
+"""The arguments and result of ``links``."""
 
 from __future__ import annotations
 

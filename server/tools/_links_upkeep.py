@@ -1,4 +1,4 @@
-"""Actions of ``links`` that look after links: what is broken, not linked or wanted, what people said, what happened."""
+"""Actions of ``links`` for upkeep: broken, missing and wanted links, people's opinions, past events."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STUBS, TIMELINE = "stubs", "timeline"
 
 
 async def _page(call: Call, args: LinksArguments, ask: Callable[[int], Awaitable[LinksResult]]) -> LinksResult:
-    """A page of as many as fit; its cursor is that of the last one shown."""
+    """A page of as many rows as fit; its cursor is that of the last one shown."""
     found = await ask(args.limit)
     several = _rows(found)
     fits = len(await token_budget.fit_rows(call.vault, several, args.max_tokens))
@@ -43,8 +43,8 @@ def _rows(found: LinksResult) -> Sequence[Any]:
     return found.links or found.mentions or found.stubs or found.happenings or []
 
 
-async def _resolve_path(call: Call, said: str | None) -> str | None:
-    return await entity_lookup.require_note_path(call.vault, said) if said is not None else None
+async def _resolve_path(call: Call, ref: str | None) -> str | None:
+    return await entity_lookup.require_note_path(call.vault, ref) if ref is not None else None
 
 
 async def _feedback(call: Call, args: LinksArguments) -> LinksResult:
@@ -99,12 +99,12 @@ async def _fix(call: Call, args: LinksArguments, path: str | None) -> LinksResul
         await store_quota(call).check_size()
     to = await _resolve_path(call, args.to)
     asked = link_repairs.LinkRepairRequest(path, args.target, to, args.cursor, args.dry_run, call.session.id)
-    mended = await link_repairs.repair_links(call.vault, call.actor, asked)
-    shown = await token_budget.fit_rows(call.vault, mended.links, args.max_tokens)
-    done = mended.done
+    repaired = await link_repairs.repair_links(call.vault, call.actor, asked)
+    shown = await token_budget.fit_rows(call.vault, repaired.links, args.max_tokens)
+    done = repaired.done
     return LinksResult(
-        links=shown, changed=done.paths, change=done.change, diff=done.diff, total=len(mended.links),
-        cursor=mended.cursor, truncated=len(shown) < len(mended.links), warnings=done.warnings,
+        links=shown, changed=done.paths, change=done.change, diff=done.diff, total=len(repaired.links),
+        cursor=repaired.cursor, truncated=len(shown) < len(repaired.links), warnings=done.warnings,
     )  # fmt: skip
 
 
@@ -145,8 +145,8 @@ def _encode_cursor(place: LogPosition) -> str:
 
 
 def _decode_cursor(cursor: str) -> LogPosition:
-    said, feedback = cursors.decode(cursor, TIMELINE)
-    numbers = str(said).split(".")
+    positions, feedback = cursors.decode(cursor, TIMELINE)
+    numbers = str(positions).split(".")
     if len(numbers) != 2 or not all(each.isdecimal() and len(each) < 20 for each in numbers):
         raise InvalidArgument("cursor", "is not one this listing gave", hint="start again without a cursor")
     return LogPosition(min(int(numbers[0]), NEWEST.history), min(int(numbers[1]), NEWEST.history), feedback)

@@ -1,4 +1,4 @@
-"""Arguments that several tools of memories take."""
+"""Arguments shared by the tools on memories."""
 
 from __future__ import annotations
 

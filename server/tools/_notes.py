@@ -1,4 +1,4 @@
-"""What the tools on notes have in common: arguments, and what the activity log says of them."""
+"""What the tools on notes share: arguments, and their entries in the activity log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DryRun = Annotated[bool, Field(description="only show the diff")]
 
 
 class NoteChangeResult(Protocol):
-    """A result that says which note changed, if one did."""
+    """A result that says which note changed, if any."""
 
     @property
     def path(self) -> str | None: ...
@@ -27,20 +27,20 @@ class NoteChangeResult(Protocol):
 
 
 def note_change_entry(verb: str) -> Callable[[object, NoteChangeResult], ActivityEntry | None]:
-    """What the activity log says of a change: the note, if it came to one."""
+    """Makes the activity entry of a change: it names the note, if one changed."""
 
-    def say(_: object, told: NoteChangeResult) -> ActivityEntry | None:
-        return ActivityEntry("note_changed", told.path, f"{verb} {told.path}") if told.changed else None
+    def say(_: object, result: NoteChangeResult) -> ActivityEntry | None:
+        return ActivityEntry("note_changed", result.path, f"{verb} {result.path}") if result.changed else None
 
     return say
 
 
 SECRET_SCAN_LIMIT = 262_144
-"""Characters of a text that are looked through: a secret is pasted into what is written now, not into a long log."""
+"""Max characters of a text that are scanned: a secret is pasted into what is written now, not into a long log."""
 
 
 async def warn_of_secrets(call: Call, written: Mapping[str, Any]) -> list[str]:
-    """What to tell the writer of secrets in a note: the file is the writer's own, and written as it is."""
+    """Warnings for the writer about secrets in a note. The file is the writer's own, so it is written unchanged."""
     texts = {
         name: value[:SECRET_SCAN_LIMIT] if isinstance(value, str) else value for name, value in written.items() if value
     }

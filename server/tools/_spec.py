@@ -1,4 +1,4 @@
-"""A tool is a value: everything about tools elsewhere is a loop over these."""
+"""A tool is a value (``ToolSpec``): everything about tools elsewhere is a loop over these."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PRESETS: tuple[Preset, ...] = ("agent", "notes", "full")
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a call leaves behind, told to clients as hints. ``idempotent``: the same call again changes nothing more."""
+    """What a call leaves behind, sent to clients as hints. ``idempotent``: repeating the call changes nothing more."""
 
     writes: bool
     destructive: bool = False
@@ -31,11 +31,11 @@ class Effect:
 
 
 CONFIRMED = "confirmed"
-"""The argument that says a person agreed, taken of every tool that writes. A tool that wants to be told so itself has
-it among its own arguments."""
+"""The argument that says a person agreed; every writing tool takes it. A tool that needs the answer itself declares it
+among its own arguments."""
 
 OLD_CONFIRMED = "confirm"
-"""What such a tool called it once, and still takes."""
+"""The former name of that argument, which such a tool still takes."""
 
 READS = Effect(writes=False)
 ADDS = Effect(writes=True)
@@ -44,12 +44,12 @@ REMOVES = Effect(writes=True, destructive=True)
 
 
 def no_activity_entry(args: object, result: object) -> None:
-    """For calls of which the activity log says no more than the tool's name."""
+    """For calls about which the activity log records no more than the tool's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceLink:
-    """A resource that shows what an answer is about: pictures go so, not as text."""
+    """A resource that shows what an answer is about: pictures are sent as links, not as text."""
 
     uri: str
     name: str
@@ -81,12 +81,12 @@ class Arguments(BaseModel):
     max_tokens: MaxTokens = 2000
 
     def token_budget(self) -> int:
-        """Tokens that the text of the answer may have, and its JSON."""
+        """Max tokens of the answer's text, and of its JSON."""
         return self.max_tokens
 
 
 COMMON_ARGUMENTS = ("session", "max_tokens")
-"""Arguments of every tool: the instructions name them once, so that no list of tools has to."""
+"""Arguments every tool takes: the instructions name them once, so the listings leave them out."""
 
 
 def destroys_nothing(arguments: Mapping[str, Any]) -> bool:  # noqa: ARG001  for most tools, whatever they get
@@ -96,39 +96,34 @@ def destroys_nothing(arguments: Mapping[str, Any]) -> bool:  # noqa: ARG001  for
 
 @dataclass(frozen=True)
 class ToolSpec:
-    """One tool. ``preset`` is the least preset that lists it; ``actions`` gives the role of each action where a tool
-    has an argument ``action``. ``render`` words the result for clients that show their model no JSON: with all the
-    evidence, or one sentence on what was done; without it the JSON is worded line by line, below what
-    ``head`` says of it in a sentence of ours. ``connector`` gives the JSON
-    that connector clients expect as the text of this call, None for other calls; ``links`` the resources
-    that show more of it. ``rare``: arguments that the
-    preset agent takes but does not show; ``noted``: what the activity log says of a call that succeeded. ``deed`` says
-    what a call would do, after "wants to", or names it by its arguments; ``destroys`` whether they have it destroy.
-    ``looking``: actions that only look, although they need more than a reader; ``writes_if``: which calls write, of a
-    tool that else reads; ``role_if``: the role a call needs, of a tool whose arguments decide on it; ``at_once``:
-    actions that write and know no dry run, although others of the tool do."""
+    """One tool: what clients see of it, who may call it, and how to run it and render its result."""
 
     name: str
     description: str
     group: str
     role: Role
     effect: Effect
-    preset: Preset
+    preset: Preset  # the smallest preset that lists it
     arguments: type[Arguments]
     result: Any
     run: Callable[[Any, Any], Awaitable[Any]]
+    # the text of a result, for clients that show their model no JSON; None: the JSON, line by line
     render: Callable[[Any], str | TextAnswer] | None
-    head: Callable[[Any], str] | None = None
+    head: Callable[[Any], str] | None = None  # the sentence above that JSON
+    # the JSON that connector clients expect as the text of this call; None for other calls
     connector: Callable[[Any, Any], dict[str, Any] | None] | None = None
-    links: Callable[[Any, Any], Sequence[ResourceLink]] = no_links
-    actions: Mapping[str, Role] = field(default_factory=dict)
-    hidden_args: tuple[str, ...] = ()
+    links: Callable[[Any, Any], Sequence[ResourceLink]] = no_links  # resources that show more of a result
+    actions: Mapping[str, Role] = field(default_factory=dict)  # the role of each value of the argument ``action``
+    hidden_args: tuple[str, ...] = ()  # taken but not shown in the preset agent
+    # what the activity log records of a successful call
     activity_entry: Callable[[Any, Any], ActivityEntry | None] = no_activity_entry
-    action_summary: str | Callable[[Mapping[str, Any]], str] = ""
+    action_summary: str | Callable[[Mapping[str, Any]], str] = ""  # what a call would do, as the words after "wants to"
+    # whether these arguments make the call destroy something
     destroys: Callable[[Mapping[str, Any]], bool] = destroys_nothing
-    looking: frozenset[str] = frozenset()
-    writes_if: Callable[[Mapping[str, Any]], bool] | None = None
-    role_if: Callable[[Mapping[str, Any]], Role] | None = None
+    looking: frozenset[str] = frozenset()  # actions that only read, although they need more than a reader
+    writes_if: Callable[[Mapping[str, Any]], bool] | None = None  # which calls write, for a tool that otherwise reads
+    role_if: Callable[[Mapping[str, Any]], Role] | None = None  # the role a call needs, where its arguments decide
+    # actions that write and have no dry run, although others of the tool have one
     at_once: frozenset[str] = frozenset()
 
     @property
@@ -145,12 +140,12 @@ class ToolSpec:
 
     @cached_property
     def pages(self) -> bool:
-        """Whether its result says where the next one goes on, so that nothing may be cut from it unseen."""
+        """Whether its result says where the next page begins, so that nothing may be cut from it silently."""
         return bool({"cursor", "next_line"} & {each.name for each in fields(self.result)})
 
     @cached_property
     def shows_budget(self) -> bool:
-        """Whether a list of tools shows ``max_tokens``: where the tool says something of its own about it."""
+        """Whether a listing shows ``max_tokens``: only where the tool declares its own."""
         own = self.arguments.__mro__[: self.arguments.__mro__.index(Arguments)]
         return any("max_tokens" in vars(each).get("__annotations__", {}) for each in own)
 
@@ -160,7 +155,7 @@ class ToolSpec:
 
     @cached_property
     def output_schema(self) -> dict[str, Any]:
-        """What a result looks like. Nothing is required: what is empty, default or too long for its budget is left
+        """The schema of a result. Nothing is required: empty and default values, and what exceeds the budget, are left
         out."""
         return drop_required(inline_definitions(self.output.json_schema(mode="validation")))
 
@@ -171,8 +166,8 @@ class ToolSpec:
         return {key: value for key, value in schema.items() if key != "description"}  # ours, not the model's
 
     def input_schema_for(self, role: Role, preset: str = "full", write_mode: str = "auto") -> dict[str, Any]:
-        """The schema as ``role`` is shown it: only the actions it may take, and where a person may have to agree, how
-        to say that one did. ``session`` is taken by every tool, so the instructions name it once."""
+        """The schema shown to ``role``: only the actions it may take and, where a person may have to agree, the
+        argument that says one did. ``session`` is common to all tools and named once, in the instructions."""
         taken_by_all = COMMON_ARGUMENTS[:1] if self.shows_budget else COMMON_ARGUMENTS
         schema = to_listed_input(self.input_schema, {*taken_by_all, *self.hidden_args_in(preset)})
         properties = schema["properties"]
@@ -202,7 +197,7 @@ class ToolSpec:
         return self.actions.get(action, min(self.actions.values())) if isinstance(action, str) else self.role
 
     def writes_for(self, role: Role) -> bool:
-        """Whether anything ``role`` may do with it writes."""
+        """Whether any call ``role`` may make of it writes."""
         if self.writes_if is not None:
             return role >= Role.WRITER
         if not self.actions:
@@ -261,7 +256,8 @@ def tool(
     preset: Preset = "agent",
     **more: Unpack[ToolOptions],
 ) -> Callable[[Callable[[Any, A], Awaitable[R]]], ToolSpec]:
-    """Make a tool of ``async def name(call, args: Arguments) -> Result``. Its docstring is what the model reads."""
+    """Make a ``ToolSpec`` of ``async def name(call, args: Arguments) -> Result``. The docstring is what the model
+    reads."""
 
     def make(run: Callable[[Any, A], Awaitable[R]]) -> ToolSpec:
         hints = get_type_hints(run, include_extras=True)
@@ -299,13 +295,13 @@ class ToolRegistry:
         return self._specs.get(name)
 
     def visible(self, role: Role, preset: str, write_mode: str) -> list[ToolSpec]:
-        """What a caller is shown: its role, its preset, and no writing tools where writing is off."""
+        """The tools a caller is shown: those of its role and preset, without writing tools where writing is off."""
         rank = PRESETS.index(preset) if preset in PRESETS else 0
         return [spec for spec in self._specs.values() if self.shows(spec, role, rank, write_mode)]
 
     @staticmethod
     def shows(spec: ToolSpec, role: Role, rank: int, write_mode: str) -> bool:
-        """Whether one tool is shown."""
+        """Whether a caller is shown this tool."""
         least = min(spec.actions.values(), default=spec.role)
         readable = not spec.writes or (bool(spec.actions) and least == Role.READER) or bool(spec.looking)
         return role >= least and rank >= PRESETS.index(spec.preset) and (write_mode != "off" or readable)

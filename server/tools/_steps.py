@@ -1,5 +1,5 @@
-"""The tools that steps of a policy may call: those that change notes, each with its own arguments and its own role,
-drafting instead of writing."""
+"""The tools that steps of a policy may call: those that change notes. Each keeps its own arguments and role, but drafts
+its change instead of writing it."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ REFUSED_ARGUMENTS = frozenset(
         "folder", "tag", "due_after", "due_before", "sort_by", "limit", "cursor", "max_tokens",
     }
 )  # fmt: skip
-"""Arguments that are the caller's business, or of calls that only look."""
+"""Arguments that are the caller's business, or belong to calls that only read."""
 
 TASK_ACTIONS = ("add", "toggle")
-"""Of the tool tasks."""
+"""Actions of the tool tasks that a step may take."""
 
 
 async def _amend(draft: DraftNotes, amendment: Amendment) -> ToolEffect:
@@ -108,13 +108,13 @@ STEP_TOOLS: Mapping[str, _StepTool] = {
 
 @dataclass(frozen=True, slots=True)
 class StepTools:
-    """The tools of steps as a caller may use them. ``role``: the caller's; None where nothing will be written."""
+    """The tools of steps as one caller may use them. ``role``: the caller's; None where nothing will be written."""
 
     call: Call
     role: Role | None = None
 
     def check(self, tool: str, arguments: Mapping[str, Any], later: Set[str]) -> None:
-        """As ``vaults.domain.policies.plans.PolicyTools``."""
+        """Implements ``vaults.domain.policies.plans.PolicyTools``."""
         known = _find_tool(tool)
         _check_names(tool, known.arguments, arguments)
         given = {name: value for name, value in arguments.items() if name not in later}
@@ -128,7 +128,7 @@ class StepTools:
         _check_place(self.call, given)
 
     def bound(self, tool: str, arguments: Mapping[str, Any]) -> DraftAction:
-        """As ``vaults.domain.policies.plans.PolicyTools``."""
+        """Implements ``vaults.domain.policies.plans.PolicyTools``."""
         known, spec = _find_tool(tool), self.call.services.registry.get(tool)
         _check_names(tool, known.arguments, arguments)
         _check_action(tool, arguments, frozenset())
@@ -170,14 +170,14 @@ def _check_action(tool: str, arguments: Mapping[str, Any], later: Set[str]) -> N
 def _check_place(call: Call, arguments: Mapping[str, Any]) -> None:
     folder = call.vault.notes.settings.policies
     for name in ("path", "to"):
-        said = arguments.get(name)
-        if isinstance(said, str) and policy_paths.is_in_folder(folder, said):
+        path = arguments.get(name)
+        if isinstance(path, str) and policy_paths.is_in_folder(folder, path):
             raise InvalidArgument(name, "lies in the folder of policies, where no policy writes")
 
 
 def _validate(tool: str, model: type[Arguments], arguments: Mapping[str, Any]) -> Arguments:
-    """The arguments as the tool takes them. A number or truth value that is wanted as text is written out: a template
-    that is one ``{{ value }}`` keeps its kind."""
+    """The arguments, validated. A template that is one ``{{ value }}`` keeps the value's type, so a number or truth
+    value is written out where the tool wants text."""
     try:
         return model.model_validate(arguments)
     except ValidationError as failure:

@@ -12,7 +12,7 @@ GLOBAL = "global"
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who acts, as storage needs it. ``identity`` owns private memories; ``name`` is the default author;
+    """Who acts, as far as storage needs to know. ``identity`` owns private memories; ``name`` is the default author;
     ``workspace`` is where the caller works, or None."""
 
     identity: str
@@ -21,7 +21,8 @@ class Actor:
 
 
 def workspace_key(value: str) -> str:
-    """A workspace's stored name: 12 hex of the SHA-256 of the name or path; ``global`` and hashes stay."""
+    """A workspace's stored name: 12 hex digits of the SHA-256 of its name or path; ``global`` and such digests stay as
+    they are."""
     if value == GLOBAL or re.fullmatch(r"[0-9a-f]{12}", value):
         return value
     return hashlib.sha256(value.encode()).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""Token counts of texts that come up again and again, kept by digest."""
+"""Token counts of recurring texts, cached by digest."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections import OrderedDict
 from vaults.search import tokenizer
 
 MAX_KEPT = 20_000
-"""Counts remembered: 3 MB at most."""
+"""Max counts cached: 3 MB."""
 
 
 class TokenCounts:
-    """Counts as exact as ``tokenizer.count_tokens``; used from any thread."""
+    """Caches token counts as exact as ``tokenizer.count_tokens``. Safe to use from any thread."""
 
     def __init__(self, kept: int = MAX_KEPT) -> None:
         self._kept = kept
@@ -40,4 +40,4 @@ class TokenCounts:
 
 
 TOKEN_COUNTS = TokenCounts()
-"""Those of this process."""
+"""The cache of this process."""

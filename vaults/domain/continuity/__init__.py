@@ -1,1 +1,2 @@
-"""Work that goes on from session to session: sessions, claims, handoffs, checkpoints, threads, what was done."""
+"""Work that continues across sessions: sessions, claims, handoffs, checkpoints, threads, and the record of what was
+done."""

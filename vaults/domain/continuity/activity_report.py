@@ -1,4 +1,4 @@
-"""The activity log of a vault, for whoever looks after it: the newest events, and what was left lying about."""
+"""A vault's activity log for its operators: the newest events, and loose ends."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from vaults.durations import parse_duration
 from vaults.vault import Vault
 
 MAX_ROWS_READ = 20_000
-"""Events looked through at most for those that are asked for."""
+"""Max newest events searched for matching ones."""
 
 OVERDUE_S = 2 * 86_400
-"""Seconds that old events may be kept beyond their time: they are deleted about hourly, while the vault is open."""
+"""Seconds that old events may outlive their time: they are deleted about hourly, while the vault is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class LoggedCall:
 
 
 async def list_recent_calls(vault: Vault, actor: Actor, limit: int, *, failed: bool) -> list[LoggedCall]:
-    """The newest events ``actor`` may see, newest first; only those of calls that failed, if so asked."""
+    """The newest events ``actor`` may see, newest first; with ``failed``, only those of calls that failed."""
     await vault.activity_log.flush()
     which = "e.outcome <> 'ok'" if failed else "e.outcome <> ''"
 
@@ -57,14 +57,14 @@ TABLES = ("sessions", "events", "handoffs", "checkpoints", "claims", "feedback")
 
 
 def count_rows(tx: Reader) -> dict[str, int]:
-    """How many rows each table of work has."""
+    """Rows in each of these tables."""
     return {table: int(tx.value(f"SELECT COUNT(*) FROM {table}")) for table in TABLES}
 
 
 @dataclass(frozen=True, slots=True)
 class LooseEnds:
-    """What nobody tidied up: active sessions nobody is in, claims of sessions that are over, and when the oldest event
-    is older than is kept, its time."""
+    """What nobody tidied up. ``stale``: active sessions nobody is in; ``orphans``: claims of sessions that have ended;
+    ``expired``: the time of the oldest event, if it should have been deleted by now."""
 
     stale: int
     orphans: int
@@ -72,7 +72,7 @@ class LooseEnds:
 
 
 def find_loose_ends(tx: Reader, cutoffs: SessionCutoffs, keep: str) -> LooseEnds:
-    """As of now. ``keep`` is ``telemetry.keep``."""
+    """Loose ends as of now. ``keep`` is ``telemetry.keep``."""
     stale = tx.value(f"SELECT COUNT(*) FROM sessions WHERE {IS_STALE}", cutoffs.params)
     orphans = tx.value("SELECT COUNT(*) FROM claims c JOIN sessions s ON s.seq = c.session WHERE s.status <> 'active'")
     oldest = tx.value("SELECT at FROM events ORDER BY seq LIMIT 1")

@@ -1,4 +1,4 @@
-"""Checkpoints: the state of a piece of work as its agents keep it, of each workspace and thread, in versions."""
+"""Checkpoints: the versioned state of a piece of work, kept by its agents for each workspace and thread."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from vaults.search import tokenizer
 from vaults.vault import Vault
 
 MAX_VERSIONS_KEPT = 50
-"""Versions kept for each workspace and thread."""
+"""Versions kept per workspace and thread."""
 
 MAX_STATE_KB = 64
-"""Kilobytes of a state as JSON."""
+"""Max kilobytes of a state as JSON."""
 
 MAX_PATHS_SHOWN = 50
-"""Paths a difference names at most, of each kind."""
+"""Max paths of each kind that a diff names."""
 
 EMPTY_TOKENS = 1
-"""Of ``{}``: no reason to load a vocabulary."""
+"""Tokens of ``{}``, known without loading a vocabulary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class SavedCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointDraft:
-    """A state to store, for a workspace (its key) and a thread."""
+    """A state to save for a workspace (its key) and a thread."""
 
     workspace: str
     thread: str | None
@@ -92,8 +92,8 @@ class CheckpointDraft:
 
 
 async def save(vault: Vault, session: Session, draft: CheckpointDraft) -> SavedCheckpoint:
-    """Make a state the current one of its workspace and thread. The present one again, for the same reason, stores
-    nothing new."""
+    """Make a state the current one of its workspace and thread. Saving the current one again, for the same reason,
+    stores nothing new."""
     vault.check_writable()
     text = json.dumps(draft.state, ensure_ascii=False, separators=(",", ":"))
     tokens = await run_in(vault.shared.pool, tokenizer.count_tokens, text) if draft.state else EMPTY_TOKENS
@@ -113,24 +113,24 @@ async def save(vault: Vault, session: Session, draft: CheckpointDraft) -> SavedC
     return await vault.db.write(write)
 
 
-def _to_saved(made: Checkpoint, changed: StateDiff | None) -> SavedCheckpoint:
-    return SavedCheckpoint(made.id, made.workspace, made.thread, made.reason, made.tokens, made.created_at, changed)
+def _to_saved(new: Checkpoint, changed: StateDiff | None) -> SavedCheckpoint:
+    return SavedCheckpoint(new.id, new.workspace, new.thread, new.reason, new.tokens, new.created_at, changed)
 
 
-def _insert(tx: Writer, made: Checkpoint, text: str, row: int, owner: str) -> None:
-    place = {"workspace": made.workspace, "thread": made.thread or ""}
+def _insert(tx: Writer, new: Checkpoint, text: str, row: int, owner: str) -> None:
+    scope = {"workspace": new.workspace, "thread": new.thread or ""}
     tx.insert(
         "INSERT INTO checkpoints (id, workspace, thread, reason, state, tokens, session, owner, who, created_at)"
         " VALUES (:id, :workspace, :thread, :reason, :state, :tokens, :session, :owner, :who, :created_at)",
         {
-            **place, "id": made.id, "reason": made.reason, "state": text, "tokens": made.tokens, "session": row,
-            "owner": owner, "who": made.who, "created_at": made.created_at,
+            **scope, "id": new.id, "reason": new.reason, "state": text, "tokens": new.tokens, "session": row,
+            "owner": owner, "who": new.who, "created_at": new.created_at,
         },
     )  # fmt: skip
     tx.run(
         "DELETE FROM checkpoints WHERE workspace = :workspace AND thread = :thread AND seq <= (SELECT seq FROM"
         " checkpoints WHERE workspace = :workspace AND thread = :thread ORDER BY seq DESC LIMIT 1 OFFSET :kept)",
-        {**place, "kept": MAX_VERSIONS_KEPT},
+        {**scope, "kept": MAX_VERSIONS_KEPT},
     )
 
 
@@ -138,7 +138,7 @@ _COLUMNS = "id, workspace, thread, reason, state, tokens, who, created_at"
 
 
 def find_current(tx: Reader, workspace: str, thread: str | None) -> Checkpoint | None:
-    """The state of a workspace (its key) and a thread, or of no thread."""
+    """The current state of a workspace (its key) and a thread, or of no thread."""
     row = tx.one(
         f"SELECT {_COLUMNS} FROM checkpoints WHERE workspace = ? AND thread = ? ORDER BY seq DESC LIMIT 1",
         (workspace, thread or ""),
@@ -147,13 +147,13 @@ def find_current(tx: Reader, workspace: str, thread: str | None) -> Checkpoint |
 
 
 def find_latest(tx: Reader, workspaces: tuple[str, ...], thread: str | None = None) -> Checkpoint | None:
-    """The newest state in any of the workspaces, none named: in all; of a thread, or of whichever."""
+    """The newest state in these workspaces, or in all if none are given; of ``thread``, or of any."""
     found = find_newest(tx, workspaces, thread, 1)
     return found[0] if found else None
 
 
 def find_newest(tx: Reader, workspaces: tuple[str, ...], thread: str | None, limit: int) -> list[Checkpoint]:
-    """As ``find_latest``, several of them, newest first."""
+    """Like ``find_latest``, but several, newest first."""
     where, params = scope_condition(workspaces, thread)
     rows = tx.all(
         f"SELECT {_COLUMNS} FROM checkpoints c WHERE {where} ORDER BY c.seq DESC LIMIT :limit",
@@ -163,7 +163,7 @@ def find_newest(tx: Reader, workspaces: tuple[str, ...], thread: str | None, lim
 
 
 def list_versions(tx: Reader, workspaces: tuple[str, ...], thread: str, limit: int) -> list[CheckpointVersion]:
-    """What is kept of a thread, newest first, without the states."""
+    """Kept versions of a thread, newest first, without the states."""
     where, params = scope_condition(workspaces, thread)
     rows = tx.all(
         "SELECT c.id, c.workspace, c.reason, c.tokens, c.who, c.created_at FROM checkpoints c"
@@ -211,7 +211,7 @@ def _changes(before: dict[str, Any], after: dict[str, Any], at: str) -> Iterator
 
 
 def _canonical(value: Any) -> str:
-    """Text, because to Python 1, 1.0 and true are equal."""
+    """A text to compare by, because to Python 1, 1.0 and true are equal."""
     return json.dumps(value, sort_keys=True)
 
 

@@ -1,6 +1,6 @@
-"""Advisory claims: who works on what, so that others choose something else. They never hinder a write.
+"""Advisory claims: who works on what, so that others choose something else. They never block a write.
 
-A claim belongs to a session and goes with it: when the session pauses, ends or falls silent. Every reader of the vault
+A claim belongs to a session and ends with it: when the session pauses, ends or falls silent. Every reader of the vault
 sees every claim.
 """
 
@@ -23,17 +23,18 @@ from vaults.errors import Conflict, QuotaExceeded
 from vaults.vault import Vault
 
 MAX_CLAIMS = 500
-"""Claims of one session at most."""
+"""Max claims of one session."""
 
 MAX_LISTED = 200
-"""Claims shown at most."""
+"""Max claims shown."""
 
 MAX_NAMED = 3
-"""Holders an error names in words; its details have them all."""
+"""Max holders named in an error's message; its details list them all."""
 
 
 def validate_one_line(text: str) -> str:
-    """A name people and agents can read in one line. Raises ``ValueError`` for what holds controls or is blank."""
+    """A name that people and agents can read on one line. Raises ``ValueError`` when it is blank or has control
+    characters."""
     if not text.strip() or not text.isprintable():
         raise ValueError("must be one line of printable characters")
     return text.strip()
@@ -56,7 +57,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class ClaimList:
-    """Claims, of ``total``; ``released``: resources that were given back."""
+    """Claims, of ``total``; ``released``: resources that were given up."""
 
     claims: list[Claim]
     total: int
@@ -64,8 +65,8 @@ class ClaimList:
 
 
 async def claim(vault: Vault, session: Session, resources: Sequence[str], description: str | None) -> ClaimList:
-    """Claim every one of ``resources`` for the session, or none: raises ``Conflict`` with ``held_by`` when another
-    session holds one. What the session holds already stays its own since then."""
+    """Claim all of ``resources`` for the session, or none: raises ``Conflict`` with ``held_by`` when another session
+    holds one. A resource the session already holds keeps its start."""
     vault.check_writable()
     row, wanted = await refresh_session_row(vault, session), tuple(dict.fromkeys(resources))
 
@@ -85,9 +86,9 @@ async def claim(vault: Vault, session: Session, resources: Sequence[str], descri
 
 
 async def release(vault: Vault, session: Session, resources: Sequence[str] | None) -> ClaimList:
-    """Give back ``resources``, or everything the session holds. Those of the same principal's other sessions may be
-    named too: one that was killed cannot do it itself. Raises ``Conflict`` for one that somebody else holds, and then
-    gives back none."""
+    """Give up ``resources``, or all the session holds. Resources of the same principal's other sessions may be named
+    too: a session that was killed cannot release its own. Raises ``Conflict`` if somebody else holds one, and then
+    releases none."""
     vault.check_in_place()
     row = await refresh_session_row(vault, session)
 
@@ -113,7 +114,7 @@ async def release(vault: Vault, session: Session, resources: Sequence[str] | Non
 
 
 async def list_claims(vault: Vault, session: Session, resources: Sequence[str]) -> ClaimList:
-    """Claims that count now, the session's own first; only those of ``resources`` where some are named."""
+    """Claims in force, the session's own first; only those of ``resources``, if any are named."""
     await vault.activity_log.flush()
     cutoffs = vault.activity_log.cutoffs()
 
@@ -129,8 +130,8 @@ async def list_claims(vault: Vault, session: Session, resources: Sequence[str]) 
 
 
 def find_current(tx: Reader, cutoffs: SessionCutoffs, row: int | None, resources: Sequence[str] = ()) -> list[Claim]:
-    """The first ``MAX_LISTED`` claims that count, those of session ``row`` before others; only those of ``resources``
-    where some are named. Claims of sessions that were left do not count, whether or not somebody has swept since."""
+    """The first ``MAX_LISTED`` claims in force, those of session ``row`` first; only those of ``resources``, if any are
+    named. Claims of abandoned sessions do not count, even before a sweep has paused these."""
     rows = tx.all(
         f"SELECT {_COLUMNS} {_FROM_LIVE_CLAIMS}{_resource_condition(resources)}"
         " ORDER BY CASE WHEN c.session = :row THEN 0 ELSE 1 END, c.resource LIMIT :listed",
@@ -153,7 +154,7 @@ def _params(cutoffs: SessionCutoffs, resources: Sequence[str]) -> dict[str, str]
 
 
 async def refresh_session_row(vault: Vault, session: Session) -> int:
-    """The session's row, seen just now: a sweep in what follows leaves it alone."""
+    """The session's row, marked as seen just now, so that a following sweep leaves it alone."""
     await vault.activity_log.flush()
     return await vault.activity_log.present(session)
 
@@ -166,7 +167,7 @@ def check_free(tx: Reader, resources: Iterable[str], row: int) -> None:
 
 
 def insert_claims(tx: Writer, row: int, resources: Iterable[str], description: str | None) -> None:
-    """Have session ``row`` hold resources nobody else holds."""
+    """Claim for session ``row`` resources nobody else holds."""
     now = clock.now()
     tx.many(
         "INSERT INTO claims (resource, session, description, claimed_at) VALUES (?, ?, ?, ?)"
@@ -177,7 +178,7 @@ def insert_claims(tx: Writer, row: int, resources: Iterable[str], description: s
 
 
 def transfer_claims(tx: Writer, resources: Sequence[str], giver: int | None, row: int) -> None:
-    """Have session ``row`` hold what ``giver`` holds of ``resources``, and what nobody does."""
+    """Give session ``row`` those of ``resources`` that ``giver`` holds or nobody does."""
     now = clock.now()
     for resource in resources:
         moved = tx.run(
@@ -189,7 +190,7 @@ def transfer_claims(tx: Writer, resources: Sequence[str], giver: int | None, row
 
 
 def check_active(tx: Reader, row: int) -> None:
-    """Raises ``Conflict`` for a session that has ended: what it claimed would be free at once."""
+    """Raises ``Conflict`` for a session that has ended: its claims would lapse at once."""
     if tx.value("SELECT status FROM sessions WHERE seq = ?", (row,)) != "active":
         raise Conflict("this session has ended", hint="leave out session: a new one begins with your next call")
 
@@ -202,12 +203,12 @@ def find_held(tx: Reader, resources: Iterable[str], row: int) -> list[str]:
 def record_claim_events(
     vault: Vault, session: Session, event_type: Literal["claim", "release"], resources: Collection[str]
 ) -> None:
-    """An event for each resource, beside that of the call."""
+    """Record an event for each resource, besides that of the call."""
     verb = {"claim": "claimed", "release": "released"}[event_type]
     for resource in resources:
-        noted = ActivityEntry(event_type, resource, f"{verb} {resource}")
+        entry = ActivityEntry(event_type, resource, f"{verb} {resource}")
         vault.activity_log.record(
-            ActivityRecord(clock.now(), session.id, session.owner, "claims", noted, "ok", 0.0, 0, 0)
+            ActivityRecord(clock.now(), session.id, session.owner, "claims", entry, "ok", 0.0, 0, 0)
         )
 
 
@@ -244,6 +245,6 @@ def _to_details(each: Claim) -> dict[str, str]:
 
 
 def describe_claim(each: Claim) -> str:
-    """One claim in words; what its holder wrote stands in quotation marks."""
+    """One claim in words; its holder's own stand in quotation marks."""
     reason = f", for {json.dumps(each.description[:100], ensure_ascii=False)}" if each.description else ""
     return f"{each.resource} ({each.who} since {each.since}{reason})"

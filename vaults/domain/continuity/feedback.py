@@ -1,4 +1,4 @@
-"""What callers say of the tools, and how far a tool is the right one by that."""
+"""Feedback on the tools, and the estimate of how often each is the right one."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from vaults.vault import Vault
 FeedbackType = Literal["bug", "feature_request", "friction", "right_tool", "wrong_tool"]
 
 MIN_OBSERVATIONS = 15
-"""What fewer say of a tool says nothing."""
+"""Observations below which an estimate for a tool would mean nothing."""
 
 MAX_PER_PRINCIPAL = 5
-"""What one principal says of a tool counts as often at most, where there are enough others."""
+"""Max observations of one principal that count for a tool, where there are enough others."""
 
 PRIOR_CORRECT, PRIOR_TOTAL = 4, 5
-"""What is taken to have been said before anybody did: four of five were right."""
+"""Prior before any feedback: four of five calls were right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """Something said. ``call_id`` is the caller's own name of the call it is about."""
+    """A piece of feedback. ``call_id`` is the caller's own name for the call it is about."""
 
     type: FeedbackType
     message: str | None = None
@@ -39,7 +39,7 @@ class Feedback:
 
 
 async def record_feedback(vault: Vault, actor: Actor, session: Session, said: Feedback) -> str:
-    """Keep it; returns its id. Raises ``InvalidArgument`` where it does not say which tool, or nothing at all."""
+    """Store it; returns its id. Raises ``InvalidArgument`` where the tool it needs, or any message, is missing."""
     if said.type in ("right_tool", "wrong_tool"):
         if said.tool is None:
             raise InvalidArgument("tool", f"is required for {said.type}")
@@ -61,24 +61,23 @@ async def record_feedback(vault: Vault, actor: Actor, session: Session, said: Fe
 
 
 def posteriors(tx: Reader) -> dict[str, float]:
-    """How likely each tool is the right one where it is used, of those that enough was said of. However often one
-    principal says a thing, it counts for ``MAX_PER_PRINCIPAL``; in a vault of fewer, for as much as makes enough
-    together."""
+    """How likely each tool is the right one where it is used, for tools with enough feedback. One principal counts at
+    most ``MAX_PER_PRINCIPAL`` times; with few principals, as often as it takes to reach enough together."""
     people = int(
         tx.value(f"SELECT COUNT(*) FROM (SELECT DISTINCT owner FROM sessions LIMIT {MIN_OBSERVATIONS}) AS some")
     )
     most = max(MAX_PER_PRINCIPAL, ceil(MIN_OBSERVATIONS / max(people, 1)))
-    right, said = defaultdict[str, float](float), Counter[str]()
+    right, totals = defaultdict[str, float](float), Counter[str]()
     for tool, correct, total in tx.all(
         "SELECT tool, SUM(CASE type WHEN 'right_tool' THEN 1 ELSE 0 END), COUNT(*) FROM feedback"
         " WHERE tool IS NOT NULL AND type IN ('right_tool', 'wrong_tool') GROUP BY tool, owner"
     ):
         counted = min(int(total), most)
         right[tool] += int(correct) / int(total) * counted
-        said[tool] += counted
-    return {tool: posterior(right[tool], total) for tool, total in said.items() if total >= MIN_OBSERVATIONS}
+        totals[tool] += counted
+    return {tool: posterior(right[tool], total) for tool, total in totals.items() if total >= MIN_OBSERVATIONS}
 
 
 def posterior(correct: float, total: int) -> float:
-    """The share that is right, of what was said and of what is taken for said."""
+    """The share of right ones, the prior included."""
     return round((PRIOR_CORRECT + correct) / (PRIOR_TOTAL + total), 3)

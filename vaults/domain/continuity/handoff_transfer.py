@@ -1,4 +1,4 @@
-"""Leaving handoffs and taking them over: exactly one caller can."""
+"""Leaving handoffs and accepting them: exactly one caller can accept."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from vaults.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class AcceptedHandoff:
-    """A handoff taken over. ``claims``: what the session holds of it now; not ``new``: it had been taken before."""
+    """An accepted handoff. ``claims``: those of its claims the session now holds; not ``new``: the same session had
+    accepted it before."""
 
     handoff: Handoff
     claims: list[str]
@@ -24,7 +25,7 @@ class AcceptedHandoff:
 
 
 async def create(vault: Vault, session: Session, workspace: str, draft: HandoffDraft) -> Handoff:
-    """Leave a handoff. Raises ``Conflict`` with ``held_by`` when it gives away what another session claimed."""
+    """Leave a handoff. Raises ``Conflict`` with ``held_by`` when it hands over what another session claimed."""
     vault.check_writable()
     row = await claims.refresh_session_row(vault, session)
 
@@ -40,17 +41,17 @@ async def create(vault: Vault, session: Session, workspace: str, draft: HandoffD
 
 
 async def load(vault: Vault, taker: HandoffRecipient, handoff_id: str | None) -> Handoff | None:
-    """The handoff of this id, or the newest open one the caller may take, if there is one. Raises ``NotFound`` for an
-    id that is not there, or not for this caller."""
+    """The handoff with this id, or else the newest open one the caller may accept, if any. Raises ``NotFound`` for an
+    id that is absent or not for this caller."""
     if handoff_id is None:
         return await vault.db.read(lambda tx: handoffs.find_open(tx, taker))
     return (await vault.db.read(lambda tx: handoffs.find_by_id(tx, taker, handoff_id))).handoff
 
 
 async def accept(vault: Vault, taker: HandoffRecipient, session: Session, handoff_id: str | None) -> AcceptedHandoff:
-    """Take a handoff over, the newest open one where none is named; exactly one caller can. The same session may ask
-    again. Raises ``NotFound``; ``Forbidden`` when it is addressed to others; ``Conflict`` when it has expired, or
-    somebody has taken it: who and when stand in the details."""
+    """Accept a handoff, the newest open one where none is named; exactly one caller can, and the same session may
+    repeat it. Raises ``NotFound``; ``Forbidden`` when it is addressed to others; ``Conflict`` when it has expired, or
+    somebody else accepted it: the details say who and when."""
     vault.check_writable()
     row = await claims.refresh_session_row(vault, session)
 
@@ -74,7 +75,7 @@ async def accept(vault: Vault, taker: HandoffRecipient, session: Session, handof
 
 
 def _find_next(tx: Reader, taker: HandoffRecipient) -> HandoffRow:
-    """The newest open one, else the newest of all, so that who comes second hears who came first."""
+    """The newest open one, else the newest accepted, so that a second caller learns who came first."""
     found = handoffs.find_newest(tx, taker) or handoffs.find_newest(tx, taker, taken=True)
     if found is None:
         raise NotFound("no handoff is waiting for you")

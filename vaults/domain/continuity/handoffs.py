@@ -1,4 +1,4 @@
-"""Handoffs: what one session leaves for whoever goes on, and who may see which."""
+"""Handoffs: what one session leaves for whoever continues, and who may see which."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ HandoffStatus = Literal["open", "accepted", "expired"]
 
 @dataclass(frozen=True, slots=True)
 class HandoffRecipient:
-    """Who looks for handoffs. ``addresses``: what one may be addressed to for it to be this caller's, names and roles;
-    ``workspace``: where it works, None for nowhere in particular."""
+    """Who looks for handoffs."""
 
     identity: str
     name: str
-    addresses: tuple[str, ...]
-    workspace: str | None = None
+    addresses: tuple[str, ...]  # names and roles: a handoff addressed to any of them is for this caller
+    workspace: str | None = None  # where the caller works; None: everywhere
 
 
 @dataclass(frozen=True, slots=True)
 class HandoffDraft:
-    """A handoff as it is written. ``to``: a subject or ``role:…``; None: anyone in the vault."""
+    """A handoff to leave. ``to``: a subject or ``role:…``; None: anyone in the vault."""
 
     goal: str
     current_state: str
@@ -79,17 +78,17 @@ class Handoff:
 
 @dataclass(frozen=True, slots=True)
 class HandoffRow:
-    """A handoff with what only storage needs."""
+    """A handoff with the fields only storage needs."""
 
     seq: int
     handoff: Handoff
-    giver: int | None
-    taken_by: str | None
-    taken_in: int | None
+    giver: int | None  # row of the session that left it
+    taken_by: str | None  # identity that accepted it
+    taken_in: int | None  # row of the session it was accepted in
 
 
 def insert(tx: Writer, session: Session, row: int, workspace: str, draft: HandoffDraft) -> int:
-    """Write one down, for a session and its row; the number of it."""
+    """Write a handoff left by a session with this ``row``; returns its ``seq``."""
     lists = ("constraints", "known_unknowns", "artifacts", "stop_conditions", "claims")
     return tx.insert(
         "INSERT INTO handoffs (id, session, owner, who, workspace, goal, current_state, next_action, constraints,"
@@ -114,7 +113,7 @@ _SELECT = (
 
 
 def find_by_id(tx: Reader, taker: HandoffRecipient, handoff_id: str) -> HandoffRow:
-    """One by id, for those it is for, its author and who accepted it."""
+    """A handoff by id, for its recipients, its author and whoever accepted it."""
     addressed, params = _recipient_condition(taker)
     found = find_one(
         tx,
@@ -127,13 +126,14 @@ def find_by_id(tx: Reader, taker: HandoffRecipient, handoff_id: str) -> HandoffR
 
 
 def find_open(tx: Reader, taker: HandoffRecipient) -> Handoff | None:
-    """The newest open handoff the caller may take; None when there is none."""
+    """The newest open handoff the caller may accept; None when there is none."""
     found = find_newest(tx, taker)
     return found.handoff if found else None
 
 
 def find_newest(tx: Reader, taker: HandoffRecipient, *, taken: bool = False) -> HandoffRow | None:
-    """The newest one the caller may take where it works, open or ``taken`` already; one that expired is neither."""
+    """The newest one the caller may accept where it works, open or, with ``taken``, accepted already; expired ones are
+    neither."""
     addressed, params = _recipient_condition(taker)
     params["now"] = clock.now()
     state = "h.accepted_by IS NOT NULL" if taken else "h.accepted_by IS NULL"
@@ -145,7 +145,8 @@ def find_newest(tx: Reader, taker: HandoffRecipient, *, taken: bool = False) -> 
 
 
 def list_between(tx: Reader, taker: HandoffRecipient, span: tuple[str, str], limit: int) -> list[Handoff]:
-    """Those made from a moment on and before another that are for the caller, by it or accepted by it, newest first."""
+    """Those made in ``span`` (from its start, before its end) that are for the caller, by it or accepted by it, newest
+    first."""
     addressed, params = _recipient_condition(taker)
     rows = tx.all(
         f"{_SELECT} WHERE h.created_at >= :first AND h.created_at < :end"
@@ -157,12 +158,12 @@ def list_between(tx: Reader, taker: HandoffRecipient, span: tuple[str, str], lim
 
 def _recipient_condition(taker: HandoffRecipient) -> tuple[str, dict[str, Any]]:
     params = {f"to{number}": address for number, address in enumerate(taker.addresses)}
-    among = ", ".join(f":{name}" for name in params)
-    return f"(h.addressed_to IS NULL OR h.addressed_to IN ({among}))", params
+    addresses = ", ".join(f":{name}" for name in params)
+    return f"(h.addressed_to IS NULL OR h.addressed_to IN ({addresses}))", params
 
 
 def find_one(tx: Reader, where: str, params: Params) -> HandoffRow | None:
-    """The newest for which a condition over alias ``h`` holds."""
+    """The newest that satisfies a condition over alias ``h``."""
     row = tx.one(f"{_SELECT} WHERE {where} ORDER BY h.seq DESC LIMIT 1", params)
     return _from_row(row) if row is not None else None
 

@@ -1,4 +1,4 @@
-"""How a vault is doing now: how calls end, who is at work, what is claimed, what was done a moment ago."""
+"""How a vault is doing now: the health of calls, who is at work, what is claimed, what was just done."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from vaults.domain.continuity.session_events import IS_CALL_EVENT, NOTABLE_EVENT
 from vaults.vault import DATABASE_FILE, Vault
 
 CALLS_SCORED = 100
-"""Calls the health score is of."""
+"""Latest calls the health score covers."""
 
 MIN_CALLS = 20
-"""Calls from which the score is published: before, one mistake would sound an alarm."""
+"""Calls from which the score is published: with fewer, one mistake would sound an alarm."""
 
 RECENT_S = 300
-"""Seconds that count as just now."""
+"""Seconds back that count as just now."""
 
 MAX_EVENTS_READ = 1000
-"""Events looked through for what was done just now: enough for a screen, whatever goes on."""
+"""Newest events searched for recent actions: enough for a screen, however much goes on."""
 
 MAX_PRESENT, MAX_HELD, MAX_LINES = 10, 5, 10
-"""Sessions, claims and lines that are shown."""
+"""Max sessions, claims and recent actions shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,8 @@ class RecentAction:
 
 @dataclass(frozen=True, slots=True)
 class LiveStatus:
-    """``health`` is the share of the last 100 calls that went well, 0.0 to 1.0; None before the first."""
+    """A vault's state now. ``health``: the share of the last 100 calls that succeeded, 0.0 to 1.0; None before the
+    first."""
 
     health: float | None
     sessions: SessionsSummary
@@ -85,7 +86,7 @@ class LiveStatus:
 
 
 async def read_live_status(vault: Vault, actor: Actor) -> LiveStatus:
-    """As of now, as ``actor`` may see it."""
+    """The status as of now, as ``actor`` may see it."""
     await vault.activity_log.flush()
     cutoffs, since = vault.activity_log.cutoffs(), clock.ago(RECENT_S)
 
@@ -98,8 +99,8 @@ async def read_live_status(vault: Vault, actor: Actor) -> LiveStatus:
 
 
 def measure_health(tx: Reader, least: int = 1) -> float | None:
-    """The share of the last calls that went well; None where there were fewer than ``least``. A call that a person is
-    asked about first has not ended, well or badly."""
+    """The share of the last calls that succeeded; None if there were fewer than ``least``. A call that waits for a
+    person's consent has not ended yet, so it does not count."""
     total, well = tx.one(
         "SELECT COUNT(*), SUM(CASE outcome WHEN 'ok' THEN 1 ELSE 0 END) FROM"
         f" (SELECT outcome FROM events WHERE {IS_CALL_EVENT} AND outcome <> 'confirmation_required' ORDER BY seq DESC"
@@ -151,7 +152,7 @@ def _recent(tx: Reader, viewer: str, since: str) -> list[RecentAction]:
 
 @dataclass(frozen=True, slots=True)
 class VaultFigures:
-    """What is counted of a vault for its operator, who counts everything. ``size`` in bytes."""
+    """Counts of a vault for its operator, whoever may see what is counted. ``size`` in bytes."""
 
     sessions: int = 0
     claims: int = 0
@@ -161,7 +162,7 @@ class VaultFigures:
 
 
 async def read_figures(vault: Vault) -> VaultFigures:
-    """As of now. What is still to be written of the last half second is left out."""
+    """The counts as of now, without events of the last half second that are still to be written."""
     cutoffs = vault.activity_log.cutoffs()
 
     def read(tx: Reader) -> VaultFigures:
@@ -177,7 +178,7 @@ async def read_figures(vault: Vault) -> VaultFigures:
 
 
 def combine_figures(each: Sequence[VaultFigures]) -> VaultFigures:
-    """Of several vaults: sums, and the worst health."""
+    """The sums over several vaults, and their worst health."""
     return VaultFigures(
         sum(one.sessions for one in each),
         sum(one.claims for one in each),
@@ -188,7 +189,7 @@ def combine_figures(each: Sequence[VaultFigures]) -> VaultFigures:
 
 
 def _count_living(tx: Reader) -> int:
-    # As two: each is what an index is of.
+    # Two queries: there is an index for each.
     living = "archived_at IS NULL AND superseded_by IS NULL"
     return sum(
         int(tx.value(f"SELECT COUNT(*) FROM memories WHERE visibility = '{whose}' AND {living}"))
@@ -197,5 +198,5 @@ def _count_living(tx: Reader) -> int:
 
 
 def database_size(vault: Vault) -> int:
-    """Bytes of the database and its log."""
+    """Bytes of the database file and its log."""
     return sum(path.stat().st_size for path in vault.folder.glob(f"{DATABASE_FILE}*"))

@@ -1,4 +1,5 @@
-"""What somebody who begins is told of earlier sessions, within a budget of tokens: less of each, before fewer."""
+"""Fits what a starting session is told of earlier ones into a token budget: less detail of each before fewer of
+them."""
 
 from __future__ import annotations
 
@@ -13,13 +14,12 @@ from vaults.search import tokenizer
 
 @dataclass(frozen=True, slots=True)
 class _DetailLevel:
-    """How much is told of a session: its last ``events``, ``letters`` of each thing said of it, and of lists the first
-    ``said``. ``whole``: also what is seldom of use."""
+    """How much is shown of a session."""
 
-    events: int
-    letters: int
-    said: int
-    whole: bool = False
+    events: int  # its last events
+    letters: int  # max characters of each text
+    entries: int  # max entries of each list
+    whole: bool = False  # fields that are seldom of use, too
 
 
 _DETAIL_LEVELS = (
@@ -29,60 +29,60 @@ _DETAIL_LEVELS = (
     _DetailLevel(3, 160, 2),
     _DetailLevel(1, 100, 1),
 )
-"""From everything to hardly anything."""
+"""From everything down to hardly anything."""
 
 
-def shorten_to_budget(around: ResumeContext, max_tokens: int) -> ResumeContext:
-    """As much as fits of what somebody who begins should know, the same of each session; what is told twice goes first,
-    and the oldest sessions where even that is too long."""
-    if _is_within_budget(around, max_tokens):
-        return around
-    around = _without_repeats(around)
+def shorten_to_budget(context: ResumeContext, max_tokens: int) -> ResumeContext:
+    """As much as fits of what a starting session should know, every session in equal detail. Repetitions go first; the
+    oldest sessions go where even the least detail is too long."""
+    if _is_within_budget(context, max_tokens):
+        return context
+    context = _without_repeats(context)
     for detail in _DETAIL_LEVELS:
-        told = replace(
-            around,
-            session=_shorten_session(around.session, _DetailLevel(0, detail.letters, detail.said)),
-            sessions=[_shorten_session(view, detail) for view in around.sessions],
-            concurrent=[_shorten_session(view, _DetailLevel(0, detail.letters // 2, 0)) for view in around.concurrent],
-            recent_activity=around.recent_activity[-detail.events * 2 :],
-            handoff=_shorten_handoff(around.handoff, detail) if around.handoff is not None else None,
+        brief = replace(
+            context,
+            session=_shorten_session(context.session, _DetailLevel(0, detail.letters, detail.entries)),
+            sessions=[_shorten_session(view, detail) for view in context.sessions],
+            concurrent=[_shorten_session(view, _DetailLevel(0, detail.letters // 2, 0)) for view in context.concurrent],
+            recent_activity=context.recent_activity[-detail.events * 2 :],
+            handoff=_shorten_handoff(context.handoff, detail) if context.handoff is not None else None,
         )
-        if _is_within_budget(told, max_tokens):
-            return told
+        if _is_within_budget(brief, max_tokens):
+            return brief
     for name, least in (("concurrent", 0), ("recent_activity", 0), ("sessions", 1)):
-        while len(several := getattr(told, name)) > least and not _is_within_budget(told, max_tokens):
-            told = replace(told, **{name: several[1:] if name == "recent_activity" else several[:-1]})
-    return told
+        while len(several := getattr(brief, name)) > least and not _is_within_budget(brief, max_tokens):
+            brief = replace(brief, **{name: several[1:] if name == "recent_activity" else several[:-1]})
+    return brief
 
 
 _CHARACTERS = 2.5
-"""Characters of JSON a token has at least, about: ids and times have few. Where more is to be sent than is counted
-quickly, that is exact enough."""
+"""About the fewest characters of JSON per token: ids and times have few. Exact enough where the text is too long to
+count quickly."""
 
 _MOST = 8
-"""Characters of JSON a token has at most, about: what is longer is not worth counting."""
+"""About the most characters of JSON per token: a longer text is not worth counting."""
 
 _ENVELOPE = 12
-"""Tokens an answer has besides."""
+"""Tokens of an answer besides this."""
 
 
-def _without_repeats(around: ResumeContext) -> ResumeContext:
-    """Without one's own session among the recent ones, and without what sessions under way are told of there already:
-    their state, and what they did."""
-    logged = {(view.id, event.created_at, event.resource) for view in around.sessions for event in view.activity_log}
-    recent = {view.id for view in around.sessions}
-    events = [each for each in around.recent_activity if (each.session, each.created_at, each.resource) not in logged]
+def _without_repeats(context: ResumeContext) -> ResumeContext:
+    """Without the caller's own session among the recent ones, sessions under way that are among them too, and events
+    that stand in their logs."""
+    logged = {(view.id, event.created_at, event.resource) for view in context.sessions for event in view.activity_log}
+    recent = {view.id for view in context.sessions}
+    events = [each for each in context.recent_activity if (each.session, each.created_at, each.resource) not in logged]
     return replace(
-        around,
-        sessions=[view for view in around.sessions if view.id != around.session.id],
-        concurrent=[view for view in around.concurrent if view.id not in recent],
+        context,
+        sessions=[view for view in context.sessions if view.id != context.session.id],
+        concurrent=[view for view in context.concurrent if view.id not in recent],
         recent_activity=events,
     )
 
 
-def _is_within_budget(told: ResumeContext, max_tokens: int) -> bool:
-    """Whether the JSON that is sent, which leaves out what is empty, is within the budget."""
-    sent = token_budget.to_sent_json(told)
+def _is_within_budget(brief: ResumeContext, max_tokens: int) -> bool:
+    """Whether the JSON that is sent, without empty values, is within the budget."""
+    sent = token_budget.to_sent_json(brief)
     if len(sent) > max_tokens * _MOST or not tokenizer.is_quick_to_count([sent]):
         return len(sent) <= max_tokens * _CHARACTERS
     return tokenizer.count_tokens(sent) + _ENVELOPE <= max_tokens
@@ -99,17 +99,17 @@ def _shorten_session(view: SessionView, detail: _DetailLevel) -> SessionView:
         goal=cut(view.goal),
         summary=cut(view.summary),
         where_left_off=cut(view.where_left_off),
-        actions=[_truncate(each, detail.letters) for each in view.actions[: detail.said]],
-        outcomes=[_truncate(each, detail.letters) for each in view.outcomes[: detail.said]],
-        threads=view.threads[: detail.said],
-        claims=view.claims[: detail.said],
+        actions=[_truncate(each, detail.letters) for each in view.actions[: detail.entries]],
+        outcomes=[_truncate(each, detail.letters) for each in view.outcomes[: detail.entries]],
+        threads=view.threads[: detail.entries],
+        claims=view.claims[: detail.entries],
         metadata=view.metadata if detail.whole else {},
         activity_log=view.activity_log[-detail.events :] if detail.events else [],
     )
 
 
 def _shorten_handoff(handoff: Handoff, detail: _DetailLevel) -> Handoff:
-    """Goal and next step; ``handoff_load`` gives the rest."""
+    """Goal and next step; ``handoff_load`` returns the rest."""
     if detail.whole:
         return handoff
     letters = detail.letters
@@ -119,10 +119,10 @@ def _shorten_handoff(handoff: Handoff, detail: _DetailLevel) -> Handoff:
         goal=_truncate(handoff.goal, letters),
         current_state=_truncate(handoff.current_state, letters),
         next_action=_truncate(handoff.next_action, letters),
-        claims=handoff.claims[: detail.said],
+        claims=handoff.claims[: detail.entries],
     )
 
 
 def _truncate(text: str, letters: int) -> str:
-    """The beginning of a text."""
+    """The beginning of a text, at most ``letters`` characters."""
     return text if len(text) <= letters else f"{text[: letters - 1].rstrip()}…"

@@ -1,4 +1,4 @@
-"""Events as somebody may read them: nothing of a private memory that is another's, titles looked up now."""
+"""Events as a viewer may read them: nothing about another's private memory, titles looked up at reading."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from vaults.db.sql import Reader, Row
 
 RECENT_S = 600.0
-"""Seconds of other sessions' activity that somebody who begins is shown."""
+"""Seconds of other sessions' activity that a starting session is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,26 +29,26 @@ _SELECT_EVENTS = (
     " LEFT JOIN memories m ON m.id = e.resource LEFT JOIN sessions s ON s.seq = e.session"
 )
 IS_CALL_EVENT = "type NOT IN ('claim', 'release')"
-"""True of events that are calls, rather than one of the resources a call was about."""
+"""SQL: true of events that are calls; claim and release events stand for one resource of a call."""
 
 VISIBLE_EVENT = (
     "(e.owner = :viewer OR CASE WHEN e.type LIKE 'memory%' THEN EXISTS (SELECT 1 FROM memories m WHERE m.id ="
     " e.resource AND (m.visibility = 'shared' OR m.stored_by = :viewer)) ELSE NOT EXISTS (SELECT 1 FROM memories m"
     " WHERE m.id = e.resource AND m.visibility = 'private' AND m.stored_by <> :viewer) END)"
 )
-"""True of an event ``e`` that ``:viewer`` may see: none that is about somebody else's private memory. Of what others
-did with memories only those still there are told, for nobody knows any more what the others were."""
+"""SQL: true of an event ``e`` that ``:viewer`` may see: none about somebody else's private memory. What others did with
+memories is shown only while these exist: once deleted, nobody can tell whether they were private."""
 
 NOTABLE_EVENT = (
     "e.type NOT IN ('session_resumed', 'handoff_read', 'memory_known')"
     " AND NOT (e.type = 'tool_call' AND e.outcome = 'ok')"
 )
-"""What was written, decided, handed over, claimed, and what failed. Looking happened to nothing, and a list of what
-somebody read hides the rest."""
+"""SQL: true of what was written, decided, handed over or claimed, and of failures. Reading changes nothing, and a list
+of what somebody read hides the rest."""
 
 
 def find_session_events(tx: Reader, session: int, viewer: str, limit: int) -> list[SessionEvent]:
-    """The last events of a session, in order."""
+    """The last events of a session, oldest first."""
     rows = tx.all(
         f"{_SELECT_EVENTS} WHERE e.session = :session AND {VISIBLE_EVENT} AND {NOTABLE_EVENT}"
         " ORDER BY e.seq DESC LIMIT :limit",
@@ -58,7 +58,7 @@ def find_session_events(tx: Reader, session: int, viewer: str, limit: int) -> li
 
 
 def find_events_of_others(tx: Reader, session: int, viewer: str, since: str, limit: int) -> list[SessionEvent]:
-    """What other sessions did since, in order, with whose it was."""
+    """What other sessions did after ``since``, oldest first, with who did it."""
     rows = tx.all(
         f"{_SELECT_EVENTS} WHERE e.at > :since AND e.session <> :session AND {VISIBLE_EVENT} AND {NOTABLE_EVENT}"
         " ORDER BY e.at DESC, e.seq DESC LIMIT :limit",
@@ -70,7 +70,7 @@ def find_events_of_others(tx: Reader, session: int, viewer: str, since: str, lim
 def _to_event(row: Sequence[object] | Row) -> SessionEvent:
     kind, summary, at, resource, title, memory, *whose = row
     if str(kind).startswith("memory_") and memory is None:
-        resource = None  # it was deleted for good, and was perhaps private
+        resource = None  # it was purged, and may have been private
     session, who = whose or (None, None)
     return SessionEvent(str(kind), str(summary), str(at), *(_to_text(each) for each in (resource, title, session, who)))
 
@@ -89,8 +89,8 @@ class SessionToolUse:
 
 
 def count_tools_used(tx: Reader, session: int, viewer: str) -> list[SessionToolUse]:
-    """The tools of a session, the most used first, as far as ``viewer`` may know of the calls. Events of claimed
-    resources are no calls."""
+    """The tools used in a session, most used first, counting the calls ``viewer`` may see. Claim and release events of
+    resources are not calls."""
     rows = tx.all(
         "SELECT e.tool, COUNT(*), SUM(CASE e.outcome WHEN 'ok' THEN 0 ELSE 1 END) FROM events e"
         f" WHERE e.session = :session AND {IS_CALL_EVENT} AND {VISIBLE_EVENT}"

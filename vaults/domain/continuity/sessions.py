@@ -1,4 +1,4 @@
-"""Sessions for those who come after: who worked, on what, what was left, and who is at work now."""
+"""Sessions, for those that come after: who worked on what, what was left, and who is at work now."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ SessionEnding = Literal["paused", "completed"]
 SessionStatus = Literal["active", "paused", "completed"]
 
 EVENTS_LOGGED = 15
-"""Events shown of a session, the last ones."""
+"""Last events shown of a session."""
 
 MAX_SHOWN = 20
-"""Others shown at most, and events of others."""
+"""Max other sessions shown, and max events of others."""
 
 MAX_ROWS_READ = 1_000
-"""Last events looked through for who did something last."""
+"""Newest events searched for the sessions active last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +59,14 @@ class SessionView:
 
 @dataclass(frozen=True, slots=True)
 class ResumeContext:
-    """What somebody who begins should know: your session, recent ones, those under way beside yours, what those did in
-    the last ten minutes, and the newest handoff you may take. ``concurrent_total`` counts those under way."""
+    """What a starting session should know."""
 
-    session: SessionView
-    sessions: list[SessionView]
-    concurrent: list[SessionView]
+    session: SessionView  # the caller's own
+    sessions: list[SessionView]  # recent ones
+    concurrent: list[SessionView]  # others under way
     concurrent_total: int
-    recent_activity: list[SessionEvent]
-    handoff: Handoff | None
+    recent_activity: list[SessionEvent]  # what others did in the last ten minutes
+    handoff: Handoff | None  # the newest the caller may accept
 
 
 _COLUMNS = (
@@ -81,7 +80,7 @@ _THREAD_SEEN = (
     " OR EXISTS (SELECT 1 FROM passages p WHERE p.thread = t.thread AND p.kind <> 'memory')"
     " OR EXISTS (SELECT 1 FROM checkpoints c WHERE c.thread = t.thread)"
 )
-"""True of a thread that is still there for ``:viewer``: what carried it may have become private since."""
+"""SQL: true of a thread ``t`` that ``:viewer`` can still see: what carried it may have become private since."""
 
 
 def _from_row(row: Row, viewer: str, **more: Any) -> SessionView:
@@ -94,7 +93,7 @@ def _from_row(row: Row, viewer: str, **more: Any) -> SessionView:
 
 
 def _with_details(tx: Reader, row: Row, viewer: str) -> SessionView:
-    """A session with its log, threads and claims."""
+    """A session with its events, threads and claims."""
     seq = int(row[15])
     return _from_row(
         row,
@@ -115,17 +114,17 @@ def _find_claims_and_threads(tx: Reader, seq: int, viewer: str) -> dict[str, lis
 
 
 async def refresh_sessions(vault: Vault) -> None:
-    """Before sessions are read: what waits is written, and who is gone counts as gone."""
+    """Prepare for reading sessions: write pending events, and pause sessions that were abandoned."""
     await vault.activity_log.flush()
     cutoffs = vault.activity_log.cutoffs()
     if await vault.db.read(lambda tx: stale_sessions.has_stale(tx, cutoffs)):
-        with suppress(StrongroomError):  # who only reads is told as much as there is
+        with suppress(StrongroomError):  # a vault that cannot be written is read as it is
             await vault.db.write(lambda tx: stale_sessions.pause_stale(tx, cutoffs))
 
 
 async def read_resume_context(vault: Vault, taker: HandoffRecipient, session: Session, limit: int) -> ResumeContext:
-    """The view of somebody who begins. ``limit`` recent sessions. Where nothing can be written, one's own session has
-    no row yet, and is told as it is."""
+    """What a starting session sees, with ``limit`` recent sessions. Where nothing can be written, its own session has
+    no row yet and is shown from memory."""
     with suppress(StrongroomError):
         await vault.activity_log.row(session)
     await refresh_sessions(vault)
@@ -145,7 +144,7 @@ def _own_view(tx: Reader, session: Session, viewer: str) -> SessionView:
 
 def _read_context(tx: Reader, taker: HandoffRecipient, session: Session, limit: int) -> ResumeContext:
     viewer, own = taker.identity, session.seq or 0
-    # One that did nothing yet has nothing to tell; the caller's own has, when it did something before.
+    # A session without activity tells nothing; the caller's own is listed if it did something before.
     recent = tx.all(
         f"SELECT {_COLUMNS} FROM sessions s WHERE (s.saved_at IS NOT NULL OR EXISTS (SELECT 1 FROM events e"
         " WHERE e.session = s.seq AND e.tool <> 'session_resume')) ORDER BY s.seen_at DESC, s.seq DESC LIMIT ?",
@@ -168,8 +167,8 @@ def _read_context(tx: Reader, taker: HandoffRecipient, session: Session, limit: 
 
 
 def list_latest(tx: Reader, viewer: str, workspace: str | None, limit: int) -> list[tuple[int, SessionView]]:
-    """The sessions that did something last, with their rows; in a workspace those of it and of none in particular.
-    Without logs, threads and claims."""
+    """The sessions active last, with their rows; in a workspace, those of it and the global ones. Without events,
+    threads and claims."""
     rows = tx.all(
         f"SELECT {_COLUMNS} FROM (SELECT session, MAX(seq) AS last FROM (SELECT session, seq FROM events"
         " WHERE session IS NOT NULL AND tool NOT IN ('session_resume', 'context', 'status')"
@@ -183,7 +182,7 @@ def list_latest(tx: Reader, viewer: str, workspace: str | None, limit: int) -> l
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """What somebody says of a session; None leaves a field as it is."""
+    """What a caller saves about a session; None leaves a field as it is."""
 
     summary: str | None = None
     goal: str | None = None
@@ -196,8 +195,7 @@ class SessionSummary:
 async def save(
     vault: Vault, actor: Actor, session: Session, saved: SessionSummary, status: SessionEnding
 ) -> SessionView:
-    """Write down where a session stands, end it, and give back what it claimed. The next call of a paused one goes on
-    with it."""
+    """Store a session's summary, end it, and release its claims. The next call of a paused session resumes it."""
     vault.check_writable()
     seq = await vault.activity_log.row(session)
 
@@ -224,7 +222,7 @@ async def save(
 
 @dataclass(frozen=True, slots=True)
 class SessionFilter:
-    """Which sessions: of a status, begun in a span of time."""
+    """Which sessions: of a status, started in a time span."""
 
     status: SessionStatus | None = None
     since: str | None = None
@@ -232,7 +230,7 @@ class SessionFilter:
 
 
 async def history(vault: Vault, actor: Actor, span: SessionFilter, limit: int) -> tuple[list[SessionView], int]:
-    """Sessions, the newest first, with how often each used which tool; and how many there are."""
+    """Sessions, newest first, with how often each used which tool; and how many there are."""
     since = clock.parse(span.since, "since") if span.since else ""
     until = clock.parse(span.until, "until") if span.until else ""
     where = (

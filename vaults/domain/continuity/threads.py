@@ -1,7 +1,6 @@
 """Threads: lines of work. A thread is a label that memories, passages and checkpoints carry, and sessions touch.
 
-It is there for a caller who may see something that carries it: a thread known from another's private memories alone
-is not there.
+It exists for a caller who may see something that carries it: one known only from another's private memories does not.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class ThreadPage:
-    """Threads, the one that changed last first, of ``total``."""
+    """Threads, of ``total``, the one changed last first."""
 
     threads: list[Thread]
     total: int
@@ -70,26 +69,26 @@ class ThreadVisit:
 
 @dataclass(frozen=True, slots=True)
 class ThreadContents:
-    """What a thread holds, newest first. ``state``: the current one; ``diff``: to it from the version before."""
+    """What a thread holds, newest first."""
 
     thread: Thread
     memories: list[ThreadMemory]
     parts: list[ThreadItem]
     sessions: list[ThreadVisit]
     versions: list[CheckpointVersion]
-    state: Checkpoint | None
-    diff: StateDiff | None
+    state: Checkpoint | None  # the current one
+    diff: StateDiff | None  # from the version before
 
 
 def list_threads(tx: Reader, only: SearchFilter, limit: int) -> ThreadPage:
-    """Threads the caller may know of, in the workspaces of ``only``."""
+    """Threads visible to the caller, in the workspaces of ``only``."""
     query, params = _counting_query(only)
     rows = tx.all(f"{query} ORDER BY MAX(at) DESC, name LIMIT :limit", {**params, "limit": limit})
     return ThreadPage([_thread(tx, row) for row in rows], int(rows[0][5]) if rows else 0)
 
 
 def read_thread(tx: Reader, only: SearchFilter, name: str, limit: int) -> ThreadContents:
-    """What a thread holds. Raises ``NotFound`` when the caller may see nothing of it."""
+    """A thread's contents. Raises ``NotFound`` when the caller may see nothing of it."""
     query, params = _counting_query(only, name)
     row = tx.one(query, params)
     if row is None:
@@ -108,7 +107,7 @@ def read_thread(tx: Reader, only: SearchFilter, name: str, limit: int) -> Thread
 
 
 def _counting_query(only: SearchFilter, name: str | None = None) -> tuple[str, dict[str, Any]]:
-    """A query of every thread, or of one, with its counts and how many threads there are."""
+    """A query for all threads, or one, with their counts and the number of threads."""
     memories, params = only.over_memories()
     passages, more = only.over_passages()
     saved, places = checkpoints.scope_condition(only.workspaces, None)

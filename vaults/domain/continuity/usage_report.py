@@ -1,4 +1,5 @@
-"""What calls cost: how many, how long, how many tokens, and what they spared, from the events of the activity log."""
+"""What calls cost: how many, how long, how many tokens, and how many they saved, from the events of the activity
+log."""
 
 from __future__ import annotations
 
@@ -13,14 +14,14 @@ from vaults.domain.continuity.session_events import IS_CALL_EVENT
 from vaults.vault import Vault
 
 MAX_EVENTS = 250_000
-"""Events counted at most, the newest: an answer takes a third of a second however many there are."""
+"""Newest events counted at most: the report takes a third of a second however many there are."""
 
 MAX_CALLERS = 50
-"""Callers that are listed."""
+"""Max callers listed."""
 
 COLD_START, RESUME_TOKENS = 8000, 325
-"""Tokens an agent spends finding out what went on before, and those of being told: the measure of what a resumed
-session spares."""
+"""Tokens an agent spends finding out what went on before, and tokens of being told: their difference is what a resumed
+session saves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,28 +52,26 @@ class CallerUsage:
 
 @dataclass(frozen=True, slots=True)
 class UsageReport:
-    """Everything that was called since ``since``, busiest first. ``truncated``: there are more events than are
-    counted, so ``since`` is later than was asked. ``resumed``: calls that opened what an earlier session left;
-    ``saved``: tokens packs left out of what they were made of."""
+    """All calls since ``since``, busiest tools first."""
 
     since: str
-    truncated: bool
+    truncated: bool  # more events than are counted: ``since`` is later than was asked
     sessions: int
-    resumed: int
-    saved: int
+    resumed: int  # calls that opened what an earlier session left
+    saved: int  # tokens that packs left out of their sources
     tools: list[ToolUsage] = field(default_factory=list)
     callers: list[CallerUsage] = field(default_factory=list)
 
 
 async def read_usage(vault: Vault, since: str, *, by_caller: bool, owner: str | None = None) -> UsageReport:
-    """Since a stored moment, by ``owner``, or by everybody: how long the texts are that others store and find would
-    tell of their private ones."""
+    """Usage since a stored time, by ``owner``, or by everybody. Only admins see the latter: the lengths of what others
+    store and find would reveal something of their private texts."""
     await vault.activity_log.flush()
     return await vault.db.read(lambda tx: count_usage(tx, since, by_caller=by_caller, owner=owner))
 
 
 def count_usage(tx: Reader, since: str, *, by_caller: bool, owner: str | None = None) -> UsageReport:
-    """As ``read_usage``, of what is written."""
+    """Like ``read_usage``, from the events already written."""
     floor = int(tx.value("SELECT COALESCE(MAX(seq), 0) FROM events")) - MAX_EVENTS + 1
     earlier = tx.one("SELECT 1 FROM events WHERE seq < ? AND at >= ? LIMIT 1", (floor, since)) if floor > 1 else None
     if earlier:
@@ -94,11 +93,11 @@ _SPAN = (
     " WHERE seq >= :floor ORDER BY seq LIMIT :most) AS e WHERE e.at >= :since"
     " AND (:owner IS NULL OR e.owner = :owner)"
 )
-"""The newest events, read in the order in which they lie on disk: by the index of their times each would be looked up
-by itself, and where the clock was set back times are in no order."""
+"""The newest events, read in the order they have on disk: through the index on time each would be looked up singly, and
+where the clock was set back times are out of order."""
 
 _STEP = "CASE WHEN ms < 100 THEN CAST(ms * 10 AS INTEGER) ELSE CAST(ms AS INTEGER) * 10 END"
-"""A call's time in tenths of a millisecond, in steps: calls are counted by these, and none has to be sorted."""
+"""A call's time in tenths of a millisecond, in steps: calls are counted per step, so none has to be sorted."""
 
 
 def _count_tools(tx: Reader, span: Mapping[str, object]) -> list[ToolUsage]:
@@ -122,7 +121,7 @@ def _to_tool_usage(tool: str, steps: list[Row], right: float | None) -> ToolUsag
 
 
 def _quantile(steps: list[Row], calls: int, share: float) -> float:
-    """The least time that so large a share of the calls does not pass, in ms."""
+    """The least time, in ms, that this share of the calls does not exceed."""
     left = ceil(calls * share)
     for tenths, count, *_ in steps:
         left -= int(count)
@@ -157,7 +156,7 @@ class Savings:
 
 
 def estimate_savings(found: UsageReport, schemas: int) -> Savings:
-    """Of what was spent, where every session is shown tools of ``schemas`` tokens."""
+    """What resumed sessions saved of what was spent, where every session is shown tools of ``schemas`` tokens."""
     gross = found.resumed * (COLD_START - RESUME_TOKENS)
     overhead, responses = found.sessions * schemas, sum(use.tokens_out for use in found.tools)
     net, cold = gross - overhead - responses, found.resumed * COLD_START

@@ -1,1 +1,1 @@
-"""Whole vaults in and out, as JSONL or Markdown."""
+"""Importing and exporting whole vaults, as JSONL or Markdown."""

@@ -1,8 +1,8 @@
-"""Writing a vault's memories to a folder: ``memories.jsonl``, and a Markdown file each.
+"""Writes a vault's memories to a folder: ``memories.jsonl``, and one Markdown file each.
 
-Everything is written to a hidden folder inside the target first and renamed file by file at the end, so that a kill
-leaves the former export, or parts of the new one, but never half a file. The files of memories that were purged since
-a former export stay: export into an empty folder where that matters.
+Everything is first written to a hidden folder inside the target and renamed file by file at the end, so that a kill
+leaves the former export, or parts of the new one, but never half a file. Files of memories purged since a former export
+stay: export into an empty folder where that matters.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ PAGE = 500
 
 
 OnExported = Callable[[int, int], None]
-"""Told after each page: memories written, of how many."""
+"""Called after each page: memories written, of how many."""
 
 
 async def export(
     vault: Vault, folder: Path, formats: Sequence[ExportFormat], progress: OnExported = lambda *_: None
 ) -> int:
-    """Write every memory, private, archived and superseded ones included; returns how many. Raises
+    """Write every memory, including private, archived and superseded ones; returns how many. Raises
     ``InvalidArgument``, ``Conflict`` when another export writes there, ``StorageFull``."""
     total = int(await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM memories")))
     with open_stage(folder, formats) as stage:
@@ -55,8 +55,8 @@ async def export(
 
 
 def _external_id_sql(memory: str) -> str:
-    """SQL of the external id to export for an alias: none where it names several, as private memories of several people
-    may be called alike."""
+    """SQL for the external id to export, over an alias: none where several memories share it, as private memories of
+    several people may."""
     return (
         f"CASE WHEN {memory}.visibility = 'private' AND EXISTS (SELECT 1 FROM memories t WHERE t.external_id ="
         f" {memory}.external_id AND t.seq <> {memory}.seq) THEN NULL ELSE {memory}.external_id END"
@@ -68,8 +68,8 @@ def _exported_id_sql(memory: str) -> str:
 
 
 def _read_page(tx: Reader, after: int) -> tuple[int, list[ExportedMemory]] | None:
-    """The memories after a number, and the number of the last one; None at the end."""
-    # A memory whose successor was purged, or does not say that it is one, counts as archived: an import must not bring
+    """The memories after ``after``, and the ``seq`` of the last one; None at the end."""
+    # A memory whose successor was purged, or does not name it, is exported as archived: an import must not bring
     # it back to life.
     columns = COLUMNS.replace(
         "m.archived_at",
@@ -117,7 +117,7 @@ class ExportStage:
         self._target = target
         self._formats = formats
         self._folder = target / STAGE_FOLDER
-        shutil.rmtree(self._folder, ignore_errors=True)  # of an export that was killed
+        shutil.rmtree(self._folder, ignore_errors=True)  # left by an export that was killed
         (self._folder / FOLDER).mkdir(mode=0o700, parents=True)
         self._lines = (self._folder / JSONL).open("wb")
 
@@ -132,7 +132,7 @@ class ExportStage:
                     path.write_text(to_markdown(one.memory), encoding="utf-8", newline="")
 
     def commit(self) -> None:
-        """Make it durable and put it in place. Blocking."""
+        """Make the export durable and move it into place. Blocking."""
         with _typed_failures():
             self._lines.flush()
             os.fsync(self._lines.fileno())
@@ -148,23 +148,23 @@ class ExportStage:
             sync_folder(self._target)
 
     def discard(self) -> None:
-        """Remove what is left of it."""
+        """Remove whatever is left of the stage."""
         self._lines.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
 @contextmanager
 def open_stage(target: Path, formats: Sequence[ExportFormat]) -> Iterator[ExportStage]:
-    """A stage in ``target``, which is made if need be; one export at a time in one folder. The kernel's lock is on
-    the folder itself, so nothing is left behind."""
+    """A stage in ``target``, which is created if needed; one export at a time per folder. The kernel's lock is on the
+    folder itself, so no lock file is left behind."""
     try:
         target.mkdir(parents=True, exist_ok=True)
-        held = os.open(target, os.O_RDONLY | os.O_DIRECTORY)
+        lock = os.open(target, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as failure:
         raise InvalidArgument("--to", f"{target} cannot be written: {failure.strerror}") from failure
     try:
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise Conflict("another export writes to this folder", hint="wait for it, or name another") from None
         with _typed_failures():
@@ -174,7 +174,7 @@ def open_stage(target: Path, formats: Sequence[ExportFormat]) -> Iterator[Export
         finally:
             stage.discard()
     finally:
-        os.close(held)
+        os.close(lock)
 
 
 @contextmanager

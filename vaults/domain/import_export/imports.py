@@ -1,8 +1,8 @@
-"""Importing memories into a vault and exporting them, as the vault's owner: whole, private ones included.
+"""Imports memories into a vault as its owner.
 
-An import is made of batches, one transaction each: what was counted as stored is durable, and a run that was killed
-is repeated from the start, where the lines that are there already cost a look-up. It embeds in the model's import
-lane, so live calls of this process go first.
+An import runs in batches, one transaction each: what was counted as stored is durable, and a killed run is repeated
+from the start, where lines already imported cost only a look-up. It embeds at the model's import priority, so live
+calls of this process go first.
 """
 
 from __future__ import annotations
@@ -45,43 +45,41 @@ REPORT_SUFFIX = ".rejected.jsonl"
 
 @dataclass(slots=True)
 class ImportTally:
-    """How far an import is. ``known`` lines were in the vault already, ``merged`` of them told something new beside
-    their text; ``owed`` memories lack a vector so far; ``unwritten`` are the first rejections where no report can be
-    written."""
+    """Progress of an import."""
 
-    size: int
-    read: int = 0
+    size: int  # bytes of the file
+    read: int = 0  # bytes done with
     stored: int = 0
-    known: int = 0
-    merged: int = 0
+    known: int = 0  # lines already in the vault
+    merged: int = 0  # known lines that added something besides their text
     rejected: int = 0
-    owed: int = 0
-    unwritten: list[RejectedLine] = field(default_factory=list)
+    owed: int = 0  # stored memories that lack a vector so far
+    unwritten: list[RejectedLine] = field(default_factory=list)  # first rejections, where no report can be written
 
 
 @dataclass(frozen=True, slots=True)
 class RejectedLine:
-    """A line that was left out. ``raw``: its bytes; None where they were too many to keep."""
+    """A rejected line. ``raw``: its bytes; None where they were too many to keep."""
 
     line: int
     reason: str
     raw: bytes | None = None
 
     def to_line(self) -> bytes:
-        """Its line in the report, with the rejected line itself, to be mended and imported from there; but for a secret
-        in it, which shall not lie in one more file."""
-        said: dict[str, int | str] = {"line": self.line, "reason": self.reason}
+        """Its line in the report, with the rejected text, to be fixed and imported from there; without secrets, which
+        must not lie in one more file."""
+        entry: dict[str, int | str] = {"line": self.line, "reason": self.reason}
         if self.raw is not None:
             whole = self.raw.rstrip(b"\r\n").removeprefix(codecs.BOM_UTF8)
             try:
-                said["text"], _ = redaction.redact(whole.decode("utf-8"))
+                entry["text"], _ = redaction.redact(whole.decode("utf-8"))
             except UnicodeDecodeError:
-                said["base64"] = base64.b64encode(whole).decode("ascii")
-        return json.dumps(said, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+                entry["base64"] = base64.b64encode(whole).decode("ascii")
+        return json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
 MAX_UNWRITTEN = 100
-"""Rejections kept where no report can be written."""
+"""Max rejections kept in memory where no report can be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +101,11 @@ OnBatch = Callable[[ImportTally], None]
 async def import_jsonl(
     vault: Vault, actor: Actor, path: Path, progress: OnBatch = lambda _: None, quota: Quota = UNLIMITED
 ) -> ImportTally:
-    """Store every line of the file that is a memory and not there yet; ``progress`` is told after each batch.
+    """Store every line of the file that is a memory and not there yet; ``progress`` is called after each batch.
 
-    Lines that are none are kept in ``<file>.rejected.jsonl``, each with its number and the reason. Memories are stored
-    without vectors when the model is down, and the vectors owed. Raises ``InvalidArgument`` for a file that cannot be
-    read, ``StorageFull``, and ``QuotaExceeded`` where ``quota`` ends: what the last tally counted is in the vault.
+    Rejected lines are kept in ``<file>.rejected.jsonl``, each with its number and the reason. When the model is down,
+    memories are stored without vectors, which are queued. Raises ``InvalidArgument`` for a file that cannot be read,
+    ``StorageFull``, and ``QuotaExceeded`` when ``quota`` is used up: what the last tally counted is in the vault.
     """
     with open_import_file(path) as file, RejectionReport(path) as report:
         tally = ImportTally(size=path.stat().st_size)
@@ -136,7 +134,8 @@ def open_import_file(path: Path) -> Iterator[BinaryIO]:
 
 
 class RejectionReport:
-    """``<file>.rejected.jsonl`` beside an imported file: made with the first rejection, gone when there is none."""
+    """``<file>.rejected.jsonl`` next to an imported file: created with the first rejection, removed when there is
+    none."""
 
     def __init__(self, imported: Path) -> None:
         self.path = imported.with_name(imported.name + REPORT_SUFFIX)
@@ -144,7 +143,7 @@ class RejectionReport:
 
     def __enter__(self) -> RejectionReport:
         with suppress(OSError):
-            self.path.unlink(missing_ok=True)  # of a former run
+            self.path.unlink(missing_ok=True)  # left by a former run
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -152,7 +151,7 @@ class RejectionReport:
             self._file.close()
 
     def add(self, rejections: list[RejectedLine], tally: ImportTally) -> None:
-        """Count them and write them down at once. Blocking."""
+        """Count rejections and write them at once. Blocking."""
         tally.rejected += len(rejections)
         if not rejections:
             return
@@ -161,13 +160,13 @@ class RejectionReport:
                 self._file = open(self.path, "wb", opener=_open_private)  # noqa: SIM115  closed at the end of the import
             self._file.writelines(rejection.to_line() for rejection in rejections)
             self._file.flush()
-        except OSError:  # a folder one may not write, a full disk: no reason to stop, the caller shows them
+        except OSError:  # no write access, a full disk: no reason to stop, the caller shows them
             shown = rejections[: MAX_UNWRITTEN - len(tally.unwritten)]
             tally.unwritten += [replace(each, raw=None) for each in shown]
 
 
 def _open_private(path: str, flags: int) -> int:
-    """As memories are kept: for this user alone."""
+    """Open it for this user alone, as memories are kept."""
     return os.open(path, flags, 0o600)
 
 
@@ -193,27 +192,29 @@ def _read_batch(vault: Vault, actor: Actor, reader: LineReader) -> _LineBatch:
 
 
 async def _store(vault: Vault, actor: Actor, ready: list[_ReadyLine], tally: ImportTally, quota: Quota) -> None:
-    standing = await vault.db.read(lambda tx: [_find_existing(tx, actor, one) for one in ready])
-    new = [one for one, known in zip(ready, standing, strict=True) if known is None]
-    retold = [one for one, known in zip(ready, standing, strict=True) if isinstance(known, KnownMemory)]
+    existing = await vault.db.read(lambda tx: [_find_existing(tx, actor, one) for one in ready])
+    new = [one for one, known in zip(ready, existing, strict=True) if known is None]
+    repeated = [one for one, known in zip(ready, existing, strict=True) if isinstance(known, KnownMemory)]
     tally.known += len(ready) - len(new)
-    if retold:
-        tally.merged += await vault.db.write(lambda tx: sum(_merge_duplicate(vault, tx, actor, one) for one in retold))
+    if repeated:
+        tally.merged += await vault.db.write(
+            lambda tx: sum(_merge_duplicate(vault, tx, actor, one) for one in repeated)
+        )
     while new:
         new = new[await _store_some(vault, actor, new, tally, quota) :]
 
 
 async def _store_some(vault: Vault, actor: Actor, new: list[_ReadyLine], tally: ImportTally, quota: Quota) -> int:
-    """Store as many of the lines as the quota lets in, from the first on; how many are done with."""
+    """Store as many of the lines as the quota allows, from the first on; returns how many are done with."""
     vault.check_writable()
     taken = await quota.take(len(new))
-    let_in = new[: taken.stores]
-    vectors = await _find_vectors(vault, let_in)
+    admitted = new[: taken.stores]
+    vectors = await _find_vectors(vault, admitted)
     await vault.adopt_model()
     model = vault.shared.embedder.identity
 
     def write(tx: Writer) -> tuple[int, int, int, int]:
-        fitting = let_in[: quota.room(tx, len(let_in))]
+        fitting = admitted[: quota.room(tx, len(admitted))]
         return len(fitting), *_insert(vault, tx, actor, fitting, vectors, model.key if model else None)
 
     try:
@@ -230,32 +231,32 @@ async def _store_some(vault: Vault, actor: Actor, new: list[_ReadyLine], tally: 
 
 
 def _find_existing(tx: Reader, actor: Actor, one: _ReadyLine) -> Literal[True] | KnownMemory | None:
-    """Whether the line is in the vault: by its id, which an export may have taken from the memory itself, or, when
-    the line brought none, by what it says; then also with what its memory takes on. A memory that was archived since
-    is known too: importing revives nothing."""
+    """Whether the line is in the vault: by its id, which an export may have taken from the memory itself, or, when the
+    line has none, by what it says; then also with what its memory would gain. Archived memories count: importing
+    revives nothing."""
     known = "SELECT 1 FROM memories WHERE external_id = :id OR id = :id"
     if tx.one(known, {"id": one.prepared.fields.external_id}):
         return True
     if one.line.external_id is not None or one.prepared.duplicate_key is None:
         return None
-    anonymous = one.prepared.fields.model_copy(update={"external_id": None})  # the id was made of the line
-    told = duplicate_merge.find_known(tx, actor, replace(one.prepared, fields=anonymous))
-    if told is not None:
-        return told if told.stored.added else True
+    anonymous = one.prepared.fields.model_copy(update={"external_id": None})  # its id was derived from the line
+    match = duplicate_merge.find_known(tx, actor, replace(one.prepared, fields=anonymous))
+    if match is not None:
+        return match if match.stored.added else True
     return True if storage.has_equal(tx, actor, one.prepared) else None
 
 
 def _merge_duplicate(vault: Vault, tx: Writer, actor: Actor, one: _ReadyLine) -> bool:
-    """Let the memory that says what the line says take on what is new; whether there was anything."""
-    told = _find_existing(tx, actor, one)
-    if not isinstance(told, KnownMemory):
+    """Add what is new in a line to the memory that says the same; returns whether there was anything."""
+    known = _find_existing(tx, actor, one)
+    if not isinstance(known, KnownMemory):
         return False
-    lifecycle.merge_duplicate(vault, tx, told)
+    lifecycle.merge_duplicate(vault, tx, known)
     return True
 
 
 async def _find_vectors(vault: Vault, new: list[_ReadyLine]) -> dict[str, bytes]:
-    """Vectors by text hash, as far as they are to be had: those of the vault, and what the model gives."""
+    """Vectors by text hash, as far as available: those in the vault, and what the model returns."""
     texts = {passage.text_hash: passage.embedded for one in new for passage in one.prepared.passages}
     model = vault.shared.embedder.identity
     known: dict[str, bytes] = {}
@@ -272,8 +273,8 @@ async def _find_vectors(vault: Vault, new: list[_ReadyLine]) -> dict[str, bytes]
 def _insert(
     vault: Vault, tx: Writer, actor: Actor, new: list[_ReadyLine], vectors: dict[str, bytes], model: str | None
 ) -> tuple[int, int, int]:
-    """Write a batch; returns how many were stored, how many told what is known something new, and how many of those
-    stored lack vectors."""
+    """Write a batch; returns how many were stored, how many added to known memories, and how many stored ones lack
+    vectors."""
     stored = merged = owed = 0
     for one in new:
         if _find_existing(tx, actor, one) is not None:  # the same line twice, or stored by another process meanwhile
@@ -293,7 +294,7 @@ def _insert(
 
 
 def _apply_extras(tx: Writer, seq: int, memory_id: str, line: MemoryLine) -> None:
-    """What a line says beyond the fields of ``remember``."""
+    """Apply what a line has beyond the fields of ``remember``."""
     if line.archived_at is not None or line.archived_reason is not None:
         tx.run(
             "UPDATE memories SET archived_at = ?, archived_reason = ? WHERE seq = ?",
@@ -311,7 +312,7 @@ def _apply_extras(tx: Writer, seq: int, memory_id: str, line: MemoryLine) -> Non
 
 
 def _link(tx: Writer, actor: Actor, line: MemoryLine) -> None:
-    """The line's links, as far as both ends are here."""
+    """Create the line's links whose ends are both here."""
     for source, relation, target in line.links:
         tx.run(
             "INSERT INTO memory_links (from_memory, relation, to_memory, created_by, created_at)"

@@ -1,10 +1,9 @@
-"""Memories as lines of JSON: what ``export`` writes and ``import`` reads. Pure but for reading the file.
+"""Memories as lines of JSON: what ``export`` writes and ``import`` reads. Pure except for reading the file.
 
-A line has the fields of ``remember`` plus ``external_id`` and ``created_at``. A memory that is not simply alive has
-more: ``archived_at``, ``archived_reason``, and on the newer one of two ``supersedes``, the external id of the older,
-and ``links`` between them as ``[from, relation, to]``. ``subjects``: the notes (by path) and named things it speaks of,
-as ``[relation, note or entity, name]``.
-``ttl_days`` counts from ``created_at``.
+A line has the fields of ``remember`` plus ``external_id`` and ``created_at``. Where they apply, it also has
+``archived_at``, ``archived_reason``, ``supersedes`` (the external id of the older memory, on the newer one), ``links``
+to other memories as ``[from, relation, to]``, and ``subjects``, the notes (by path) and named things it speaks of, as
+``[relation, note or entity, name]``. ``ttl_days`` counts from ``created_at``.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ from vaults.domain.text.fields import Filled, Label, hash_parts
 from vaults.errors import InvalidArgument
 
 LINE_LIMIT = 1 << 20
-"""Bytes of a line at most. The longest memory, written with every character escaped, takes 0.7 MB."""
+"""Max bytes of a line. The longest memory, with every character escaped, takes 0.7 MB."""
 
 BATCH_LINES, BATCH_BYTES = 256, 1 << 20
-"""A batch is one transaction: bounded in lines for short locks, in bytes for memory."""
+"""Max lines and bytes of a batch. A batch is one transaction: bounded in lines for short locks, in bytes for memory."""
 
 LONGEST_TTL_DAYS = 36_500.0
 
 
 class LineRejected(Exception):
-    """A line that is no memory; ``reason`` is for the owner of the file."""
+    """A line that is not a memory; ``reason`` is for the owner of the file."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -42,7 +41,7 @@ _Subject = tuple[Label, Literal["note", "entity"], Annotated[Filled, Field(min_l
 
 
 class MemoryLine(MemoryFields):
-    """A line as it arrives."""
+    """A line as parsed."""
 
     created_at: Label | None = None
     archived_at: Label | None = None
@@ -55,7 +54,7 @@ class MemoryLine(MemoryFields):
 
 @dataclass(frozen=True, slots=True)
 class RawLine:
-    """A line of a file; ``raw`` is None when it was too long to be kept. Numbers start at 1."""
+    """A line of a file; ``raw`` is None when it was too long to keep. Numbers start at 1."""
 
     number: int
     raw: bytes | None
@@ -71,7 +70,7 @@ class LineReader:
         """Bytes read so far; counted, because a pipe cannot tell."""
 
     def batch(self) -> list[RawLine]:
-        """The next lines; none at the end of the file. Blank lines are left out, but count."""
+        """The next lines; none at the end of the file. Blank lines are left out, but numbered."""
         lines: list[RawLine] = []
         size = 0
         while len(lines) < BATCH_LINES and size < BATCH_BYTES:
@@ -141,19 +140,19 @@ def _normalize_times(line: MemoryLine) -> MemoryLine:
 
 
 def with_external_id(line: MemoryLine, number: int) -> MemoryLine:
-    """The line with its external id, or a stable one made of what counts as the same memory, so that the file can be
-    imported again after the memory was edited. Parts of a conversation that name no position may rightly be equal:
-    there the line's number tells them apart."""
+    """The line with its external id, or one derived from what makes memories duplicates, so that the file can be
+    imported again after the memory was edited. Parts of a conversation without a position may well be equal: the line's
+    number tells them apart."""
     if line.external_id is not None:
         return line
     place = number if line.parent is not None and line.position is None else None
-    said = " ".join(line.content.split()).casefold()
-    own = hash_parts(said, line.workspace, line.applies_to, line.parent, line.position, line.visibility, place)
+    text = " ".join(line.content.split()).casefold()
+    own = hash_parts(text, line.workspace, line.applies_to, line.parent, line.position, line.visibility, place)
     return line.model_copy(update={"external_id": f"line:{own}"})
 
 
 def compute_expiry(created_at: str | None, ttl_days: float) -> str:
-    """When a memory of a line expires, to the millisecond. Raises ``InvalidArgument``."""
+    """When a line's memory expires, to the millisecond. Raises ``InvalidArgument``."""
     if created_at is None:
         return clock.days_from_now(ttl_days)
     try:
@@ -164,18 +163,17 @@ def compute_expiry(created_at: str | None, ttl_days: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ExportedMemory:
-    """A memory with what its line says besides. ``replaces`` is the exported id of what it supersedes, ``links`` are
-    those to memories before it."""
+    """A memory and the rest of its line."""
 
     memory: Memory
     title_derived: bool
-    replaces: str | None = None
-    links: tuple[tuple[str, str, str], ...] = ()
+    replaces: str | None = None  # exported id of what it supersedes
+    links: tuple[tuple[str, str, str], ...] = ()  # to earlier memories
     subjects: tuple[tuple[str, str, str], ...] = ()
 
 
 def to_line(one: ExportedMemory) -> bytes:
-    """One line with its newline. Empty fields are left out."""
+    """One line, with its newline and without empty fields."""
     memory = one.memory
     line: dict[str, Any] = {"external_id": memory.external_id or memory.id, "created_at": memory.created_at}
     if not one.title_derived:

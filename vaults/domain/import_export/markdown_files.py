@@ -10,7 +10,7 @@ from typing import Any
 from vaults.domain.memories.memory_model import Memory
 
 SLUG_BYTES = 100
-"""Bytes of the title in a file name: with the id well under the 255 every file system takes."""
+"""Max bytes of the title in a file name: with the id well below the 255 every file system allows."""
 
 _FIELDS = (
     "id", "external_id", "title", "type", "tags", "keywords", "entity", "author", "workspace", "thread", "applies_to",
@@ -18,12 +18,12 @@ _FIELDS = (
     "archived_at", "archived_reason", "supersedes", "superseded_by", "anchor_commit", "metadata",
 )  # fmt: skip
 
-# JSON strings are YAML strings but for these, which YAML wants escaped.
+# JSON strings are YAML strings, except that YAML wants these escaped.
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 def to_markdown(memory: Memory) -> str:
-    """The file's text: every field that says something, then the content as it is."""
+    """The file's text: every field that is set, then the content unchanged."""
     lines = ["---"]
     for name in _FIELDS:
         value = getattr(memory, name)
@@ -33,7 +33,7 @@ def to_markdown(memory: Memory) -> str:
 
 
 def to_file_name(memory: Memory) -> str:
-    """``<title>-<id>.md``: the id keeps names apart, whatever titles share and however a system compares names."""
+    """``<title>-<id>.md``: the id keeps names distinct, whatever titles share and however a system compares names."""
     words = "-".join(re.findall(r"\w+", unicodedata.normalize("NFC", memory.title.lower())))
     slug = words.encode()[:SLUG_BYTES].decode("utf-8", "ignore").strip("-_")
     return f"{slug}-{memory.id}.md" if slug else f"{memory.id}.md"

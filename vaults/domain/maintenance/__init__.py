@@ -1,1 +1,1 @@
-"""The state of a vault: verified, reindexed, measured, and freed of what has run out."""
+"""A vault's upkeep: verification, reindexing, status figures, and removal of what has expired."""

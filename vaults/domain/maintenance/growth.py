@@ -1,4 +1,4 @@
-"""How a vault grew, by day."""
+"""How a vault grew, day by day."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class DayGrowth:
 
 
 async def read_growth(vault: Vault, actor: Actor) -> list[DayGrowth]:
-    """The last 30 days on which anything came that ``actor`` may see and that is still there, oldest first."""
+    """The last 30 days on which something arrived that ``actor`` may see and that still exists, oldest first."""
     return await vault.db.read(lambda tx: count_growth(tx, actor.identity))
 
 
 def count_growth(tx: Reader, viewer: str) -> list[DayGrowth]:
-    """As ``read_growth``, in one transaction."""
+    """Like ``read_growth``, in one transaction."""
     since = datetime.now(UTC) - timedelta(days=DAYS)
     memories, notes, sizes = Counter[str](), Counter[str](), Counter[str]()
     for moment, count, size in tx.all(
-        # Ids begin with the time at which they were made, whatever the memory says of its own: 8 digits tell 66 s.
+        # Ids begin with their time of creation, whatever time the memory states itself: 8 digits resolve 66 s.
         "SELECT SUBSTR(id, 1, 8), COUNT(*), SUM(LENGTH(content)) FROM memories WHERE id >= :first AND"
         " (visibility = 'shared' OR stored_by = :viewer) GROUP BY SUBSTR(id, 1, 8)",
         {"first": _digits(since), "viewer": viewer},

@@ -1,8 +1,8 @@
-"""Building everything derived anew from memories and notes: passages, full-text rows, tags, links, tasks, vectors.
+"""Rebuilds everything derived from memories and notes: passages, full-text rows, tags, links, tasks, vectors.
 
-Short transactions, so that a server goes on serving the vault; keyword search finds everything at every moment. The
-first step queues every passage for the model, so a run that is killed leaves nothing but debts, which a server
-pays, and may simply be run again.
+In short transactions, so that a server can go on serving the vault; keyword search finds everything at every moment.
+The first step queues every passage for the model, so a run that is killed leaves only a queue, which a server works
+off, and can simply be repeated.
 """
 
 from __future__ import annotations
@@ -28,35 +28,35 @@ PATIENCE_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class ReindexResult:
-    """What was built. ``owed`` passages still wait for their vector."""
+    """What was rebuilt. ``owed`` passages still wait for their vector."""
 
     memories: int
     passages: int
     owed: int
     notes: int = 0
     problem: str | None = None
-    """Why the notes were left as they were."""
+    """Why the notes were left unchanged."""
 
 
 OnReindexed = Callable[[str, int, int], None]
-"""Told now and then: what is being built (``passages``, ``notes`` or ``vectors``), how many, of how many."""
+"""Called now and then: what is being rebuilt (``passages``, ``notes`` or ``vectors``), how many, of how many."""
 
 
 def ignore_progress(what: str, done: int, total: int) -> None:
-    """Nobody asked how far it is."""
+    """An ``OnReindexed`` for callers that need no progress."""
 
 
 async def reindex(vault: Vault, progress: OnReindexed = ignore_progress) -> ReindexResult:
-    """Drop what is derived and build it again. The vectors are paid here, or by the process that holds the vault's
-    lease; where there is no model they stay owed. Raises ``StorageFull``."""
+    """Drop what is derived and build it again. Vectors are computed here, or by the process that holds the vault's
+    lease; without a model they stay queued. Raises ``StorageFull``."""
     done, problem = await _rebuild_all(vault, progress)
     await backfill_vectors(vault, progress)
-    held, notes, owed = await vault.db.read(_sizes)
-    return ReindexResult(done, held, owed, notes, problem)
+    cut, notes, owed = await vault.db.read(_sizes)
+    return ReindexResult(done, cut, owed, notes, problem)
 
 
 async def _rebuild_all(vault: Vault, progress: OnReindexed) -> tuple[int, str | None]:
-    """All but the vectors; returns how many memories, and why the notes were left as they were."""
+    """Rebuild all but the vectors; returns how many memories, and why the notes were left unchanged."""
     vault.check_writable()
     await vault.db.write(_drop_derived)
     total, after, done = int(await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM memories"))), 0, 0
@@ -73,7 +73,7 @@ _PENDING_KEY = "reindex"
 
 
 async def request_reindex(vault: Vault) -> None:
-    """Have it done in the background, by the process that does such work here, also after a restart. Raises
+    """Have it done in the background, by the process that runs background jobs here, also after a restart. Raises
     ``StorageFull``."""
     vault.check_writable()
     await vault.db.write(
@@ -86,14 +86,14 @@ async def request_reindex(vault: Vault) -> None:
 
 
 def is_reindex_pending(tx: Reader) -> bool:
-    """Whether somebody asked for it and it is not done."""
+    """Whether a requested reindex is still to be done."""
     return tx.one("SELECT 1 FROM vault_info WHERE key = ?", (_PENDING_KEY,)) is not None
 
 
 async def _run_pending_reindex(vault: Vault) -> None:
     asked = await vault.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = ?", (_PENDING_KEY,)))
     await _rebuild_all(vault, ignore_progress)
-    # Whoever asked meanwhile wants what they changed to be in it: then it begins again.
+    # A request made in the meantime left a new mark, which stays: its changes need another run.
     await vault.db.write(lambda tx: tx.run("DELETE FROM vault_info WHERE key = ? AND value = ?", (_PENDING_KEY, asked)))
 
 
@@ -106,7 +106,7 @@ def _sizes(tx: Reader) -> tuple[int, int, int]:
 
 
 async def rechunk(vault: Vault) -> None:
-    """Cut every memory anew where a migration owes it, a page at a time beside whatever else goes on. Vectors stay."""
+    """Cut every memory anew where a migration demands it, one page at a time alongside other work. Vectors stay."""
     after = 0
     while await vault.db.read(is_rechunk_pending):
         page = await vault.db.write(lambda tx, after=after: _rechunk_page(vault, tx, after))  # type: ignore[misc]
@@ -114,7 +114,7 @@ async def rechunk(vault: Vault) -> None:
 
 
 def is_rechunk_pending(tx: Reader) -> bool:
-    """Whether passages are still cut as an older version cut them."""
+    """Whether passages are still cut the way an older version did."""
     return tx.one("SELECT 1 FROM vault_info WHERE key = 'recut'") is not None
 
 
@@ -143,10 +143,10 @@ def _drop_derived(tx: Writer) -> None:
 
 
 def _rebuild_page(vault: Vault, tx: Writer, after: int) -> tuple[int, int] | None:
-    """Cut one page of memories anew; returns the last number and how many, or None at the end."""
+    """Cut one page of memories anew; returns the last ``seq`` and how many, or None at the end."""
     page = indexing.load_sources(tx, after, PAGE)
     known = vault.shared.embedder.identity
-    # Before the model is loaded the vault's vectors are of the one it held: they are not owed for want of its name.
+    # Until a model is loaded, the vault's vectors count as those of the last one, and are not queued again.
     model = known.key if known else tx.value("SELECT value FROM vault_info WHERE key = 'model'")
     for source in page:
         seq, title = source.item.number, source.title or derive_title(source.content)
@@ -161,14 +161,14 @@ def _rebuild_page(vault: Vault, tx: Writer, after: int) -> tuple[int, int] | Non
 
 
 async def backfill_vectors(vault: Vault, progress: OnReindexed) -> None:
-    """Have the vectors paid, and say how far it is. Gives up where nobody makes progress."""
+    """Have the vectors computed, and report progress. Gives up when nobody makes any."""
     if vault.shared.embedder.state().status == "off":
         return
-    vault.shared.embedder.loads_for_backfill = True  # from here on somebody asks for them
+    vault.shared.embedder.loads_for_backfill = True  # the caller waits for them
     vault.start_background_work()
     total = left = await vault.db.read(embeddings.count_missing)
     waited = 0.0
-    # The model's own watch ends a hung payment here; of another process only the count tells.
+    # In this process the model's watchdog ends a hung batch; of another process only the count tells.
     while left and waited < PATIENCE_S and (vault.busy or not vault.lease.held):
         await asyncio.sleep(POLL_S)
         now = await vault.db.read(embeddings.count_missing)

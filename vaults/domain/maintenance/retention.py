@@ -1,8 +1,8 @@
-"""What runs out in a vault: memories that expire, old versions of what changed, the log of calls.
+"""Removes what has run out in a vault: expired memories, old superseded versions, the log of calls.
 
-A background job of the process that holds the vault's lease, about hourly and as soon as a memory expires. In
-transactions of some milliseconds with pauses between them, so that no call waits for it; a sweep that is broken off
-goes on with the next.
+A background job of the process that holds the vault's lease, run about hourly and as soon as a memory expires. It works
+in transactions of some milliseconds with pauses in between, so that no call waits for it; an interrupted sweep goes on
+with the next.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from vaults.index import passages
 from vaults.vault import BackgroundJob, Vault
 
 ACTOR_NAME = "strongroom"
-"""Who stands in the audit for what the vault does by itself."""
+"""The name in the audit for what the vault does by itself."""
 
 SLICE_S, PAUSE_S = 0.008, 0.01
 """Seconds of one transaction, and of the pause after it."""
 
 SPAN_S = 10.0
-"""Seconds of one sweep; what is left then is done with the next round."""
+"""Max seconds of one sweep; the rest is left to the next."""
 
 ROWS = 200
-"""Rows of the log deleted at once."""
+"""Log rows deleted at once."""
 
 CLOCK_CHECK = clock.GuardedClock()
-"""What is deleted cannot be got back: a clock that is set ahead for a moment must not do it."""
+"""Deletions cannot be undone, so a clock that is set ahead for a moment must not cause them."""
 
 SweepStep = Callable[[Writer], bool]
-"""Does a part in one transaction; returns whether there is more."""
+"""One transaction of a sweep; returns whether there is more to do."""
 
 
 def is_sweep_due(tx: Reader) -> bool:
-    """Whether a memory has expired, or the last sweep is long ago, or lies in the future: the clock was set back."""
+    """Whether a memory has expired, or the last sweep was long ago, or in the future: the clock was set back."""
     now = CLOCK_CHECK.ago(0)
     row = tx.one("SELECT value FROM vault_info WHERE key = 'swept'")
     swept, _, due = str(row[0]).partition(" ") if row else ("", "", "")
@@ -47,7 +47,7 @@ def is_sweep_due(tx: Reader) -> bool:
 
 
 async def sweep(vault: Vault) -> None:
-    """Archive what expired, delete what was superseded long ago, and forget old calls. Raises ``StorageFull``."""
+    """Archive what expired, delete what was superseded long ago, and delete old calls. Raises ``StorageFull``."""
     until = time.monotonic() + SPAN_S
     hygiene, telemetry = vault.shared.hygiene, vault.shared.telemetry
     superseded, called = (CLOCK_CHECK.ago(parse_duration(keep)) for keep in (hygiene.superseded, telemetry.keep))
@@ -56,7 +56,7 @@ async def sweep(vault: Vault) -> None:
         lambda tx: _forget_events(tx, called),
         lambda tx: _forget_sessions(tx, called),
     ]
-    # Most vaults have nothing that ran out, and a thousand may be opened in a row: looking costs them no write.
+    # Most vaults have nothing expired, and a thousand may be opened in a row: checking costs no write.
     for step in steps if await vault.db.read(lambda tx: _has_expired(tx, called)) else ():
         while await vault.db.write(step):
             if time.monotonic() > until:
@@ -108,7 +108,7 @@ def _forget_events(tx: Writer, before: str) -> bool:
 
 
 def _forget_sessions(tx: Writer, before: str) -> bool:
-    """Sessions that ended before, as far as no event speaks of them: handoffs, states and feedback stay."""
+    """Delete sessions ended before this time that no event refers to; handoffs, states and feedback stay."""
     done = tx.run(
         "DELETE FROM sessions WHERE seq IN (SELECT s.seq FROM sessions s WHERE s.status <> 'active' AND s.seen_at < ?"
         f" AND NOT EXISTS (SELECT 1 FROM events e WHERE e.session = s.seq) LIMIT {ROWS // 10})",
@@ -118,7 +118,7 @@ def _forget_sessions(tx: Writer, before: str) -> bool:
 
 
 async def _delete_superseded(vault: Vault, before: str, until: float) -> bool:
-    """Delete old versions as ``purge`` does, with a row in the audit for each; whether all of them are gone."""
+    """Delete old versions as ``purge`` does, with an audit row for each; returns whether all of them are gone."""
     if not await vault.db.read(lambda tx: _find_superseded(tx, before, 1)):
         return True
     more = True
@@ -132,7 +132,7 @@ async def _delete_superseded(vault: Vault, before: str, until: float) -> bool:
     await vault.projection.erase_removed()
     try:
         await vault.db.checkpoint()
-    except StorageFull:  # the old bytes stay in the log until the vault rests, which empties it
+    except StorageFull:  # old bytes stay in the log until the idle vault empties it
         return not more
     return not more
 
@@ -152,7 +152,7 @@ def _delete_versions(tx: Writer, before: str) -> bool:
         passages.remove_items(tx, indexing.KIND, [seq])
         tx.run("DELETE FROM idempotency_keys WHERE memory = ?", (memory_id,))
         tx.run("DELETE FROM memories WHERE seq = ?", (seq,))
-        # Unlike after a purge nothing is found again: what this one took the place of is as outdated as before.
+        # Unlike after a purge, nothing is found again: what this one superseded is as outdated as before.
         tx.run("UPDATE memories SET superseded_by = ? WHERE superseded_by = ?", (by, memory_id))
         tx.run("UPDATE memories SET supersedes = NULL WHERE id = ? AND supersedes = ?", (by, memory_id))
         tx.run(

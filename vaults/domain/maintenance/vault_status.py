@@ -1,4 +1,4 @@
-"""What a vault holds and how well it is."""
+"""What a vault holds and the state it is in."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class NotesStatus:
 
 @dataclass(frozen=True, slots=True)
 class VaultStatus:
-    """Sections of ``status``."""
+    """The sections of ``status``."""
 
     vault: str
     memories: MemoryCounts
@@ -71,19 +71,19 @@ class VaultStatus:
 
 
 async def read_status(vault: Vault, actor: Actor | None) -> VaultStatus:
-    """Counts and states, as of now, of what ``actor`` may see: private memories of others are not counted. None is the
-    operator at the machine, who counts everything."""
+    """Counts and states as of now, without others' private memories. ``actor`` None: the operator at the machine, for
+    whom everything counts."""
     state = vault.shared.embedder.state()
     model = vault.shared.embedder.identity
 
     def read(tx: Reader) -> tuple[MemoryCounts, IndexStatus, int, NotesStatus]:
         params = {"viewer": actor.identity if actor else "", "model": model.key if model else ""}
         everything = actor is None
-        owed = _count_visible(tx, "embedding_queue", params, everything=everything)
+        pending = _count_visible(tx, "embedding_queue", params, everything=everything)
         return (
             _count_memories(tx, params, everything=everything),
             _index_status(tx, params, everything=everything),
-            owed,
+            pending,
             _notes_status(tx, vault),
         )
 
@@ -101,15 +101,15 @@ def _notes_status(tx: Reader, vault: Vault) -> NotesStatus:
     now = vault.notes.now
     if now.phase == "unread" and not vault.lease.held:
         now = replace(now, phase="ready", watching="by another process")
-    held = int(tx.value("SELECT COUNT(*) FROM notes"))
+    indexed = int(tx.value("SELECT COUNT(*) FROM notes"))
     skipped = int(tx.value("SELECT COUNT(*) FROM notes_skipped"))
     return NotesStatus(
-        held, skipped, now.phase, now.done, now.total, now.watching, vault.notes.history_state, now.reason
+        indexed, skipped, now.phase, now.done, now.total, now.watching, vault.notes.history_state, now.reason
     )
 
 
 def _count_memories(tx: Reader, params: dict[str, str], *, everything: bool) -> MemoryCounts:
-    """Each condition is one that an index is of, so that no memory is read to be counted."""
+    """Counts by conditions that have an index each, so that no memory is read."""
     living = "archived_at IS NULL AND superseded_by IS NULL GROUP BY type"
     own, seen = ("", "") if everything else (" AND stored_by = :viewer", _VISIBLE)
     by_type: Counter[str] = Counter()
@@ -135,13 +135,13 @@ def _index_status(tx: Reader, params: dict[str, str], *, everything: bool) -> In
 
 
 def _count_visible(tx: Reader, table: str, params: dict[str, str], which: str = "(1 = 1)", *, everything: bool) -> int:
-    """Rows of a table that has one for a passage, but for those of passages the viewer may not see."""
-    held = int(tx.value(f"SELECT COUNT(*) FROM {table} x WHERE {which}", params))
-    return held - (0 if everything else _count_foreign(tx, f"JOIN {table} x ON x.passage = p.seq AND {which}", params))
+    """Rows of a table with one row per passage, without those of passages the viewer may not see."""
+    total = int(tx.value(f"SELECT COUNT(*) FROM {table} x WHERE {which}", params))
+    return total - (0 if everything else _count_foreign(tx, f"JOIN {table} x ON x.passage = p.seq AND {which}", params))
 
 
 def _count_foreign(tx: Reader, joined: str, params: dict[str, str]) -> int:
-    """Passages of others' private memories: mostly few, so what may be seen is all less these."""
+    """Passages of others' private memories: usually few, so visible ones are all minus these."""
     others = "m.visibility = 'private' AND (m.stored_by < :viewer OR m.stored_by > :viewer)"
     found = f"memories m CROSS JOIN passages p ON p.kind = 'memory' AND p.item = m.seq {joined}"
     return int(tx.value(f"SELECT COUNT(*) FROM {found} WHERE {others}", params))

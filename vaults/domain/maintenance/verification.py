@@ -1,7 +1,7 @@
-"""Does a vault agree with itself? Rows, passages, full text, vectors and their projection, each against its source.
+"""Does a vault agree with itself? Compares rows, passages, full text, vectors and their projection with their sources.
 
-Reading only, beside whatever else uses the vault. A vector that is owed is no disagreement: the queue
-knows of it. Everything found here is derived, so ``reindex`` repairs it, but for damage of the file itself.
+Reads only, alongside whatever else uses the vault. A queued vector is no disagreement: the queue knows of it. All that
+is found here is derived, so ``reindex`` repairs it, except damage to the file itself.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ REINDEX_COMMAND = "run: strongroom reindex --vault {vault}"
 
 @dataclass(frozen=True, slots=True)
 class VerificationFinding:
-    """Something that does not agree (``error``), or is worth knowing (``notice``). ``todo`` says what helps."""
+    """Something that disagrees (``error``) or is worth knowing (``notice``). ``todo`` says what helps."""
 
     code: str
     severity: Literal["error", "notice"]
@@ -49,7 +49,7 @@ class VerificationFinding:
 
 @dataclass(frozen=True, slots=True)
 class VerificationReport:
-    """What was looked at and what was found. ``agrees``: no finding is an error."""
+    """What was compared and what was found. ``agrees``: no finding is an error."""
 
     vault: str
     agrees: bool
@@ -63,7 +63,7 @@ class VerificationReport:
 
 Counts = dict[str, int]
 OnVerified = Callable[[int, int], None]
-"""Told now and then: memories, and then notes, compared, of how many."""
+"""Called now and then: memories, then notes, compared so far, of how many."""
 
 _MESSAGES = {
     "database_damaged": "the database file is damaged",
@@ -120,12 +120,12 @@ _TODO = {
     "changes_unfinished": "run: strongroom doctor --repair --vault {vault}",
 }
 MAX_REASONS = 3
-"""Files that a finding names, of those that are left out."""
+"""Max skipped files a finding names."""
 
 
 async def verify(vault: Vault, progress: OnVerified = lambda *_: None) -> VerificationReport:
-    """Compare everything with what it was derived from. Takes about a second per 20,000 memories, and as long as to
-    index the notes."""
+    """Compare everything with its source. Takes about a second per 20,000 memories, and as long as indexing the
+    notes."""
     limit = vault.shared.index.passage_tokens
     skipped: list[SkippedFile] = []
     counts = await run_in(vault.shared.pool, _check_file, vault.db.path, vault.shared.storage)
@@ -166,8 +166,8 @@ def _skipped_finding(skipped: list[SkippedFile], vault: str) -> VerificationFind
 
 
 def _check_file(path: Path, settings: StorageSettings) -> Counts:
-    """SQLite's and FTS5's own checks. Blocking; on a connection of its own, because FTS5 compares what an older one
-    remembers of the index with what others have written since, and calls that damage."""
+    """Run the checks of SQLite and FTS5. Blocking; on a connection of its own, because on an older one FTS5 compares
+    its remembered state of the index with what others have written since, and calls that damage."""
     with translate_sqlite_errors(), closing(open_raw(path, settings, writer=True)) as raw:
         found = [str(row[0]) for row in raw.execute("PRAGMA quick_check(20)") if row[0] != "ok"]
         text = [line for line in found if "fts5" in line.lower()]
@@ -178,7 +178,7 @@ def _check_file(path: Path, settings: StorageSettings) -> Counts:
 
 
 def _check_rows(tx: Reader, passage_tokens: int, progress: OnVerified) -> Counts:
-    """Everything that one snapshot of the rows can tell."""
+    """Everything one snapshot of the rows can tell."""
     counts: Counts = {"rows_dangling": 0, **dict.fromkeys(_COMPARE_CODES, 0)}
     counts["rows_dangling"] = len(tx.all("PRAGMA foreign_key_check"))
     for code, sql in _COUNT_CHECKS.items():
@@ -223,23 +223,23 @@ _COMPARE_CODES = ("source_changed", "tags_differ", "passages_missing", "passages
 
 
 def _compare(tx: Reader, source: MemorySource, passage_tokens: int) -> list[str]:
-    """What does not agree with one memory."""
+    """Codes of what disagrees with one memory."""
     item = {"kind": source.item.kind, "item": source.item.number}
     wrong = [] if indexing.expected_hash(source) == source.item.source_hash else ["source_changed"]
     tags = {row[0] for row in tx.all("SELECT tag FROM item_tags WHERE kind = :kind AND item = :item", item)}
     fields = tx.all("SELECT field, value FROM item_fields WHERE kind = :kind AND item = :item", item)
     if tags != set(source.tags) or set(fields) != set(facets.to_fields(source.metadata)):
         wrong.append("tags_differ")
-    held = tx.all(f"SELECT {_COLUMN_LIST} FROM passages WHERE kind = :kind AND item = :item ORDER BY ordinal", item)
+    stored = tx.all(f"SELECT {_COLUMN_LIST} FROM passages WHERE kind = :kind AND item = :item ORDER BY ordinal", item)
     expected = [passage.columns() for passage in source.cut(passage_tokens)]
-    if not held:
+    if not stored:
         wrong.append("passages_missing")
-    elif any(row[0] != source.item.source_hash for row in held):
+    elif any(row[0] != source.item.source_hash for row in stored):
         wrong.append("passages_stale")
     else:
         shared = source.item.columns() | {"sequence": source.item.sequence(len(expected))}
         rows = [shared | columns for columns in expected]
-        if _pairs_differ(tx, item) or [tuple(row) for row in held] != [
+        if _pairs_differ(tx, item) or [tuple(row) for row in stored] != [
             tuple(row[name] for name in _COLUMNS) for row in rows
         ]:
             wrong.append("passages_differ")
@@ -265,7 +265,7 @@ _COLUMN_LIST = ", ".join(_COLUMNS)
 
 
 async def _check_vectors(vault: Vault) -> Counts:
-    """Replay the vectors as a search would, from nothing and from the saved index, and compare with the rows."""
+    """Replay the vectors as a search would, from nothing and from the saved index, and compare both with the rows."""
     model = await vault.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = 'model'"))
     if model is None:
         return {}
@@ -305,7 +305,7 @@ class _ReplayResult:
 
 @dataclass(frozen=True, slots=True)
 class _ReplayStep:
-    """Changes, and what the rows hold in the snapshot these came from."""
+    """Changes to vectors, and what the rows held in the same snapshot."""
 
     delta: embeddings.VectorDelta
     clock: int
@@ -314,7 +314,7 @@ class _ReplayStep:
 
 
 async def _replay(vault: Vault, index: VectorIndex, width: int, model: str) -> _ReplayResult:
-    """Catch the index up and count what it holds too much, too little or otherwise."""
+    """Bring the index up to date and count how its vectors differ from the rows: extra, missing or other ones."""
     damaged: set[int] = set()
     while True:
         seen = index.seen
@@ -330,7 +330,7 @@ async def _replay(vault: Vault, index: VectorIndex, width: int, model: str) -> _
 
 
 SAMPLE_SIZE = 256
-"""Vectors compared one by one; the others by number."""
+"""Vectors compared one by one; the others are only counted."""
 
 
 def _read_step(tx: Reader, seen: int, model: str) -> _ReplayStep:
@@ -355,4 +355,4 @@ def _mismatches(index: VectorIndex, sample: list[Row]) -> int:
 
 
 MIN_COSINE = 0.95
-"""Cosine of a vector with itself, allowing for what compression takes."""
+"""Min cosine of a vector with itself, allowing for compression."""

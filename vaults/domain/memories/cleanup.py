@@ -1,6 +1,6 @@
-"""What could be tidied away in a vault: memories that say the same, that nobody read, that ran out.
+"""Finds and archives what a vault no longer needs: memories that repeat others, were never read, or expired.
 
-A caller is told only of what it may see. Parts of a conversation are left alone: it is kept whole.
+A caller learns only of what it may see. Parts of a conversation are left alone: it is kept whole.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from vaults.vault import Vault
 CleanupKind = Literal["duplicates", "never_read", "expired"]
 
 MAX_IDS_NAMED = 20
-"""Ids named of each kind."""
+"""Max ids listed per kind."""
 
 MAX_COMPARED = 1_000
-"""Newest memories of which each is compared with every other."""
+"""Newest memories that are compared pairwise."""
 
 MAX_COMPARED_CHARACTERS = 4_000
-"""Characters of a memory that is compared by its words; longer ones count as the same only where they are equal."""
+"""Max characters of a memory that is compared by its words; a longer one counts as a duplicate only of an equal one."""
 
 MAX_ARCHIVED = 1_000
-"""Memories one call archives at most."""
+"""Max memories one call archives."""
 
 BATCH_SIZE = 50
 
@@ -63,7 +63,7 @@ class CleanupFindings:
 
 
 async def find_cleanup(vault: Vault, actor: Actor) -> CleanupFindings:
-    """What the actor could tidy away. Takes some 100 ms, none of it on the event loop."""
+    """What the actor could archive. Takes some 100 ms, none of it on the event loop."""
     groups, partial = await _find_duplicate_groups(vault, actor)
     plain = {}
     for kind in ("never_read", "expired"):
@@ -75,8 +75,8 @@ async def find_cleanup(vault: Vault, actor: Actor) -> CleanupFindings:
 
 
 async def archive(vault: Vault, actor: Actor, kind: CleanupKind) -> list[str]:
-    """Archive what ``find_cleanup`` reports of one kind, ``MAX_ARCHIVED`` of them at most; returns their ids. The
-    caller has seen to it that the actor may write."""
+    """Archive what ``find_cleanup`` reports of one kind, at most ``MAX_ARCHIVED``; returns their ids. The caller has
+    checked that the actor may write."""
     reasons: list[tuple[int, str]] = []
     if kind == "duplicates":
         groups, _ = await _find_duplicate_groups(vault, actor)
@@ -101,13 +101,13 @@ _ALIVE = f"{_KEPT} AND (m.expires_at IS NULL OR m.expires_at > :now)"
 
 
 def _condition(vault: Vault, actor: Actor, kind: str) -> tuple[str, dict[str, Any]]:
-    """Which memories are of a kind, over alias ``m``."""
+    """The condition over alias ``m`` for memories of a kind, and its parameters."""
     params: dict[str, Any] = {"viewer": actor.identity, "now": clock.now()}
     if kind == "expired":
         return f"{_MINE} AND {_KEPT} AND m.expires_at <= :now", params
     params["before"] = clock.ago(parse_duration(vault.shared.hygiene.never_read))
     unread = "NOT EXISTS (SELECT 1 FROM memory_accesses a WHERE a.memory = m.seq)"
-    if vault.access_counts:  # counted, and not written down yet
+    if vault.access_counts:  # counted in memory, not yet stored
         unread += f" AND m.seq NOT IN ({', '.join(map(str, vault.access_counts))})"
     return f"{_MINE} AND {_ALIVE} AND m.parent IS NULL AND m.created_at < :before AND {unread}", params
 
@@ -123,7 +123,7 @@ def _find_matching(tx: Reader, where: str, params: Params) -> MatchingMemories:
 
 
 async def _find_duplicate_groups(vault: Vault, actor: Actor) -> tuple[list[list[ComparedMemory]], bool]:
-    """Memories that say the same, in groups: first the one that is read most, or is oldest."""
+    """Groups of memories that say the same: first the one read most, or the oldest."""
     model = vault.shared.embedder.identity
     key = model.key if model else ""
     params = {"viewer": actor.identity, "now": clock.now(), "model": key}
@@ -134,15 +134,15 @@ async def _find_duplicate_groups(vault: Vault, actor: Actor) -> tuple[list[list[
             "SELECT duplicate_key FROM memories WHERE duplicate_key IS NOT NULL"
             f" GROUP BY duplicate_key HAVING COUNT(*) > 1 LIMIT {MAX_ARCHIVED}"
         )
-        again: list[ComparedMemory] = []
+        equals: list[ComparedMemory] = []
         for row in equal:
-            again += _candidates(tx, "m.duplicate_key = :same", {**params, "same": row[0]}, BATCH_SIZE)
-        taken = {each.seq for each in again}
-        return [*again, *(each for each in newest[:MAX_COMPARED] if each.seq not in taken)], len(newest) > MAX_COMPARED
+            equals += _candidates(tx, "m.duplicate_key = :same", {**params, "same": row[0]}, BATCH_SIZE)
+        taken = {each.seq for each in equals}
+        return [*equals, *(each for each in newest[:MAX_COMPARED] if each.seq not in taken)], len(newest) > MAX_COMPARED
 
-    held, partial = await vault.db.read(read)
+    compared, partial = await vault.db.read(read)
     near = vault.shared.search.near_duplicate
-    return await run_in(vault.shared.pool, duplicate_groups.group_duplicates, held, near), partial
+    return await run_in(vault.shared.pool, duplicate_groups.group_duplicates, compared, near), partial
 
 
 def _candidates(tx: Reader, where: str, params: dict[str, Any], limit: int) -> list[ComparedMemory]:

@@ -1,4 +1,4 @@
-"""Commits memories speak of: which one is checked out, and which the present state no longer goes back to."""
+"""The commits that memories refer to: which one is checked out, and which are no longer in its history."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from vaults.vault import Vault
 T = TypeVar("T")
 
 MAX_COMMITS_CHECKED = 200
-"""Commits the repository is asked about at a time."""
+"""Max commits the repository is asked about in one call."""
 
 
 async def add_current_commit(vault: Vault, prepared: PreparedMemory) -> PreparedMemory:
-    """A memory with the commit that is checked out where the vault lies, unless it names one."""
+    """The memory with the commit checked out in the vault's repository, unless it names one."""
     if prepared.anchor_commit is not None or _repository_folder(vault) is None:
         return prepared
     return replace(prepared, anchor_commit=await find_current_commit(vault))
@@ -35,8 +35,8 @@ async def find_current_commit(vault: Vault) -> str | None:
 
 
 async def find_orphans(vault: Vault, commits: Collection[str], head: str) -> frozenset[str] | None:
-    """Those of ``commits`` that are not ancestors of ``head``, which is a full id; the first ``MAX_COMMITS_CHECKED``
-    are looked at. None where that cannot be told: the vault has no repository, it cannot be read, or does not know
+    """Those of ``commits`` that are not ancestors of ``head``, a full id; only the first ``MAX_COMMITS_CHECKED`` are
+    checked. None where this cannot be known: the vault has no repository, it cannot be read, or does not know
     ``head``."""
     folder, first = _repository_folder(vault), tuple(dict.fromkeys(commits))[:MAX_COMMITS_CHECKED]
     if folder is None:
@@ -45,7 +45,7 @@ async def find_orphans(vault: Vault, commits: Collection[str], head: str) -> fro
 
 
 def _repository_folder(vault: Vault) -> Path | None:
-    """The folder in whose repository the vault's work lies: the one served in place, or the one the settings name."""
+    """The folder of the repository the vault's work is in: the folder served in place, or the one in the settings."""
     if vault.entry.path is not None:
         return vault.entry.path
     named = vault.notes.settings.repository
@@ -53,7 +53,7 @@ def _repository_folder(vault: Vault) -> Path | None:
 
 
 async def _ask_repository(vault: Vault, folder: Path, question: Callable[[Repository], T | None]) -> T | None:
-    """Ask the repository, on a thread; None where there is none. One that fails is opened anew the next time."""
+    """Ask the repository, on a thread; None where there is none. After a failure it is reopened the next time."""
 
     def ask() -> T | None:
         if vault.notes.repository is None:

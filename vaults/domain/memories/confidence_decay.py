@@ -1,4 +1,4 @@
-"""How much of a memory's confidence is left when nobody reads it: worked out when it is asked for, never stored."""
+"""How much of a memory's confidence is left when nobody reads it: computed on reading, never stored."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from vaults.settings import HygieneSettings
 
 def decay_confidence(confidence: float | None, last_used: str, now: str, settings: HygieneSettings) -> float | None:
     """The confidence at ``now`` of a memory last used at ``last_used``, both stored times. It stands for
-    ``hygiene.unread``, then halves every ``hygiene.half_life`` down to ``hygiene.floor``, or to what it was, if that is
-    less. Never more than was stored, whatever became of the clock; None stays None. Pure."""
+    ``hygiene.unread``, then halves every ``hygiene.half_life`` down to ``hygiene.floor``, or to its stored value, if
+    that is less. Never more than was stored, whatever the clock does; None stays None. Pure."""
     if confidence is None or confidence <= settings.floor:
         return confidence
     unread_s = (datetime.fromisoformat(now) - datetime.fromisoformat(last_used)).total_seconds()
@@ -31,21 +31,23 @@ def decay_confidence(confidence: float | None, last_used: str, now: str, setting
 def with_current_confidence(
     tx: Reader, found: Sequence[tuple[int, Memory]], settings: HygieneSettings
 ) -> list[tuple[int, Memory]]:
-    """Memories with their numbers, each with what is left of its confidence where that is less than was stored."""
+    """Memories with their ``seq``, each with ``confidence_now`` where that is less than was stored."""
     numbers = [seq for seq, memory in found if memory.confidence is not None]
     if not numbers:
         return list(found)
     used, now = find_last_used(tx, numbers), clock.now()
-    told = []
+    current = []
     for seq, memory in found:
         left = decay_confidence(memory.confidence, used.get(seq, memory.created_at), now, settings)
         differs = left is not None and left != memory.confidence
-        told.append((seq, replace(memory, confidence_now=round(left, 3)) if differs and left is not None else memory))
-    return told
+        current.append(
+            (seq, replace(memory, confidence_now=round(left, 3)) if differs and left is not None else memory)
+        )
+    return current
 
 
 def find_last_used(tx: Reader, numbers: Sequence[int]) -> dict[int, str]:
-    """When memories were last read, by number; one that never was is missing."""
+    """When memories were last read, by ``seq``; those never read are missing."""
     found: dict[int, str] = {}
     for start in range(0, len(numbers), 500):
         some = ", ".join(map(str, numbers[start : start + 500]))
@@ -55,8 +57,8 @@ def find_last_used(tx: Reader, numbers: Sequence[int]) -> dict[int, str]:
 
 
 def rank_weights(tx: Reader, numbers: Sequence[int], settings: HygieneSettings) -> dict[int, float]:
-    """For memories whose confidence has faded, by number, what their rank counts for: from 1 down to a half, because
-    an old answer is still better than none. Those that count in full are missing."""
+    """Weights in ranking of memories whose confidence has faded, by ``seq``: from 1 down to a half, because an old
+    answer is still better than none. Those that count in full are missing."""
     some = ", ".join(str(int(seq)) for seq in numbers)
     rows = tx.all(
         "SELECT m.seq, m.confidence, COALESCE(a.accessed_at, m.created_at) FROM memories m"

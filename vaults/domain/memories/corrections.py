@@ -1,4 +1,4 @@
-"""What somebody said is wrong, and what is right instead: told wherever it matters until it is resolved."""
+"""Corrections: what somebody said is wrong and what is right instead, shown wherever it matters until resolved."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ CorrectionKind = Literal["fact", "note", "memory", "link", "entity", "behaviour"
 CorrectionStatus = Literal["open", "resolved", "undone"]
 
 MAX_OPEN = 1_000
-"""Open corrections one principal may have in a vault."""
+"""Max open corrections of one principal in a vault."""
 
 MAX_TEXT_TOLD = 200
-"""Characters of each side of a correction, where it is told of in a line."""
+"""Max characters of each side of a correction that is shown on one line."""
 
 MAX_ABOUT = 5
-"""Corrections told of beside hits and memories."""
+"""Max corrections shown with hits and memories."""
 
 
 @dataclass(frozen=True, slots=True)
 class CorrectionDraft:
-    """A correction as it is recorded. ``subject``: a note's path, a memory's id, a name."""
+    """A correction to record. ``subject``: a note's path, a memory's id, or a name."""
 
     kind: CorrectionKind
     wrong: str
@@ -62,7 +62,7 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class CorrectionPage:
-    """Corrections, the newest first, of ``total``. ``cursor`` asks for the next ones."""
+    """A page of ``total`` corrections, newest first. ``cursor`` asks for the next one."""
 
     corrections: list[Correction]
     total: int
@@ -74,8 +74,8 @@ _COLUMNS = (
     " c.seq, c.who"
 )
 
-# Whatever it says it is about: what names a memory is for those alone who may see that memory. Who records one of a
-# fact with such a name sees what was recorded, so that it cannot be learned in this way which memories there are.
+# Whatever its kind, a correction that names a memory is only for those who may see that memory. Who records one of a
+# fact under such a name sees it all the same: otherwise one could probe which memories exist.
 _FROM_VISIBLE = (
     "corrections c LEFT JOIN memories m ON m.id = c.subject WHERE (m.seq IS NULL AND c.kind <> 'memory'"
     " OR m.visibility = 'shared' OR m.stored_by = :viewer OR c.kind <> 'memory' AND c.who = :viewer)"
@@ -83,8 +83,8 @@ _FROM_VISIBLE = (
 
 
 async def record(vault: Vault, actor: Actor, draft: CorrectionDraft) -> Correction:
-    """Keep a correction; the one that is open already where the same was said before by the same principal. Raises
-    ``NotFound`` for a note or memory that is not there, ``QuotaExceeded``."""
+    """Store a correction; if the same principal has the same one open, return that. Raises ``NotFound`` for a note or
+    memory that is not there, ``QuotaExceeded``."""
     vault.check_writable()
     path = to_note_path(await resolve_path(vault, draft.subject)) if draft.kind == "note" and draft.subject else None
 
@@ -123,7 +123,7 @@ def _subject(tx: Reader, actor: Actor, draft: CorrectionDraft, path: str | None)
 
 
 async def resolve(vault: Vault, actor: Actor, correction: str, resolution: str | None) -> Correction:
-    """It was put right: nobody is told of it any more. Raises ``NotFound``, ``Conflict`` for one that is not open."""
+    """Mark it as put right, so that it is shown no more. Raises ``NotFound``, ``Conflict`` for one that is not open."""
 
     def write(tx: Writer) -> Correction:
         found = _find(tx, actor, correction)
@@ -135,8 +135,8 @@ async def resolve(vault: Vault, actor: Actor, correction: str, resolution: str |
 
 
 async def undo(vault: Vault, actor: Actor, correction: str) -> Correction:
-    """Take back that it was resolved, or else that it was recorded. Raises ``NotFound``, ``Conflict`` for one that was
-    taken back."""
+    """Take back its resolution, or else the correction itself. Raises ``NotFound``, ``Conflict`` for one that was taken
+    back."""
 
     def write(tx: Writer) -> Correction:
         found = _find(tx, actor, correction)
@@ -170,7 +170,7 @@ async def list_corrections(
     about: str | None,
     page: tuple[int, str | None],
 ) -> CorrectionPage:
-    """Those of the caller's workspace, or of all where it is in none. ``page``: how many, and the cursor. Raises
+    """Corrections of the caller's workspace, or of all when it has none. ``page``: limit and cursor. Raises
     ``InvalidArgument`` for a cursor of another listing."""
     limit, cursor = page
     listing = f"corrections {status} {about or ''}"
@@ -204,13 +204,13 @@ def _scope_condition(viewer: str, workspaces: Sequence[str]) -> tuple[str, dict[
 
 
 def list_open(tx: Reader, viewer: str, workspaces: Sequence[str], most: int) -> list[Correction]:
-    """The newest open ones. Of each principal in turn: however many one records, others are heard."""
+    """The newest open ones, taking principals in turn: however many one records, others are heard."""
     where, params = _scope_condition(viewer, workspaces)
     return _take_turns(tx, f"{where} AND c.status = 'open'", params, most)
 
 
 def find_about(tx: Reader, viewer: str, subjects: Sequence[str], most: int = MAX_ABOUT) -> list[Correction]:
-    """Open ones of notes, by path, and memories, by id; of each principal in turn."""
+    """Open ones about notes, by path, and memories, by id; principals in turn."""
     if not subjects:
         return []
     some = ", ".join(f":s{number}" for number, _ in enumerate(subjects))
@@ -234,7 +234,7 @@ def _from_row(row: Row) -> Correction:
 
 
 def describe_correction(each: Correction) -> str:
-    """One correction in a line; what its author wrote stands in quotation marks."""
+    """One correction on a line; its author's words stand in quotation marks."""
     of = f" of {to_one_line(each.subject)}" if each.subject else ""
     wrong, right = (to_one_line(text, MAX_TEXT_TOLD).replace('"', "'") for text in (each.wrong, each.right))
     return f'correction {each.id}{of} by {to_one_line(each.author, 60)}, {each.at[:10]}: not "{wrong}" but "{right}"'

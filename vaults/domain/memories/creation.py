@@ -26,39 +26,42 @@ async def remember(
     key: str | None = None,
     quota: Quota = UNLIMITED,
 ) -> StoreResult:
-    """Store one memory. The text is durable and found by keyword when this returns; the vector too, unless the
-    model is slow or down (``embedding: pending``). The same request, by ``key`` or external id, and text just shown
-    store nothing new (``duplicate_of``); the same text may add to its memory (``added``). ``quota`` may refuse."""
+    """Store one memory. When this returns, the text is durable and found by keyword; its vector too, unless the model
+    is slow or down (``embedding: pending``). Nothing new is stored (``duplicate_of``) for the same request, by ``key``
+    or external id, for text just shown, and for equal text, which may add to its memory (``added``). ``quota`` may
+    refuse."""
     vault.check_writable()
     prepared = storage.prepare(vault, actor, fields)
     read = partial(_find_stored, actor=actor, prepared=prepared, on_duplicate=on_duplicate, key=key)
-    held, last = await vault.db.read(lambda tx: (read(tx), embeddings.last_change(tx)))
-    if held is not None and key is None and not _has_additions(held):
-        return _to_result(held)
-    if held is None and on_duplicate == "return" and (echo := await echoes.find_echo(vault, actor, fields)):
+    existing, last = await vault.db.read(lambda tx: (read(tx), embeddings.last_change(tx)))
+    if existing is not None and key is None and not _has_additions(existing):
+        return _to_result(existing)
+    if existing is None and on_duplicate == "return" and (echo := await echoes.find_echo(vault, actor, fields)):
         return echo
-    vectors = await _embed(vault, prepared) if held is None else None
+    vectors = await _embed(vault, prepared) if existing is None else None
     model = vault.shared.embedder.identity
     prepared = await commit_anchors.add_current_commit(vault, prepared)
-    found = (
-        await store_hints.find_hints(vault, actor, prepared, vectors, last) if held is None else store_hints.NO_HINTS
+    hints = (
+        await store_hints.find_hints(vault, actor, prepared, vectors, last)
+        if existing is None
+        else store_hints.NO_HINTS
     )
 
     def write(tx: Writer) -> StoreResult:
-        standing = read(tx)
-        again = lifecycle.merge_duplicate(vault, tx, standing) if isinstance(standing, KnownMemory) else standing
-        if again is None:
-            again = _store_new(tx, actor, prepared, vectors, on_duplicate, model.key if model else None)
+        current = read(tx)
+        result = lifecycle.merge_duplicate(vault, tx, current) if isinstance(current, KnownMemory) else current
+        if result is None:
+            result = _store_new(tx, actor, prepared, vectors, on_duplicate, model.key if model else None)
             quota.room(tx, 0)
         if key is not None:
-            storage.record_idempotency_key(tx, actor, key, prepared, again.id)
-        return again
+            storage.record_idempotency_key(tx, actor, key, prepared, result.id)
+        return result
 
-    # What is there already is no store, also when the quota is used up.
-    stored = await store_within_quota(UNLIMITED if held is not None else quota, lambda: vault.db.write(write))
+    # A memory that is there already counts as no store, so a used-up quota does not refuse it.
+    stored = await store_within_quota(UNLIMITED if existing is not None else quota, lambda: vault.db.write(write))
     if stored.embedding == "pending":
         vault.start_background_work()
-    return found.told(stored)
+    return hints.told(stored)
 
 
 async def _embed(vault: Vault, prepared: PreparedMemory) -> Sequence[bytes] | None:
@@ -87,14 +90,15 @@ def _store_new(
 def _find_stored(
     tx: Reader, actor: Actor, prepared: PreparedMemory, on_duplicate: OnDuplicate, key: str | None
 ) -> StoreResult | KnownMemory | None:
-    """What this request, or its id, stored before; else the memory that says the same, and what it takes on."""
-    held = storage.find_by_request(tx, actor, prepared, key)
-    return held or (duplicate_merge.find_known(tx, actor, prepared) if on_duplicate == "return" else None)
+    """What this request stored before, by key or external id; else the memory that says the same, with what it would
+    gain."""
+    existing = storage.find_by_request(tx, actor, prepared, key)
+    return existing or (duplicate_merge.find_known(tx, actor, prepared) if on_duplicate == "return" else None)
 
 
-def _has_additions(held: StoreResult | KnownMemory) -> bool:
-    return isinstance(held, KnownMemory) and bool(held.stored.added)
+def _has_additions(existing: StoreResult | KnownMemory) -> bool:
+    return isinstance(existing, KnownMemory) and bool(existing.stored.added)
 
 
-def _to_result(held: StoreResult | KnownMemory) -> StoreResult:
-    return held.stored if isinstance(held, KnownMemory) else held
+def _to_result(existing: StoreResult | KnownMemory) -> StoreResult:
+    return existing.stored if isinstance(existing, KnownMemory) else existing

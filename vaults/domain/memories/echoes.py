@@ -1,7 +1,7 @@
-"""Text that only comes back: an agent stores what it was just shown, word for word, and the next one finds it twice.
+"""Echoes: an agent stores word for word what it was just shown, and the next one would find it twice.
 
-What a caller was shown is kept as digests, in the process and for ``hygiene.echo_s``. A part of a conversation is never
-an echo: people repeat each other.
+What a caller was shown is kept as digests, in the process, for ``hygiene.echo_s``. A part of a conversation is never an
+echo: people repeat each other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ JUST_READ_WARNING = "it was just read from there; to keep it twice all the same,
 
 
 async def find_echo(vault: Vault, actor: Actor, fields: MemoryFields) -> StoreResult | None:
-    """What the actor was shown with just this text, if it is still there: a memory, or a note by its path."""
+    """The source of this very text, if the actor was shown it and it is still there: a memory, or a note by its
+    path."""
     within_s = vault.shared.hygiene.echo_s
     if not within_s or fields.parent is not None:
         return None
@@ -29,7 +30,7 @@ async def find_echo(vault: Vault, actor: Actor, fields: MemoryFields) -> StoreRe
 
 
 def _find_still_there(tx: Reader, actor: Actor, source: str, visibility: str) -> StoreResult | None:
-    """What is private stands in for nothing that the team is to know."""
+    """The memory or note, unless it is private while the new memory is to be shared."""
     memory = storage.find_living(tx, actor, source, visibility)
     if memory is not None:
         memory.warnings.append(JUST_READ_WARNING)

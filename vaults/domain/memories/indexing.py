@@ -1,4 +1,5 @@
-"""From a memory's row to what is searched: its item, passages, tags and fields. The one way from rows to indexes."""
+"""From a memory's row to what is searched: its item, passages, tags and fields. All indexing of memories goes this
+way."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ ORPHANED = (
     "NOT (x.kind = 'memory' AND EXISTS (SELECT 1 FROM memories m WHERE m.seq = x.item)"
     " OR x.kind = 'note' AND EXISTS (SELECT 1 FROM notes n WHERE n.seq = x.item))"
 )
-"""Whether a row ``x`` that names an item names one that is gone."""
+"""True of a row ``x`` that names an item which is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +49,14 @@ _SELECT = (
 
 
 def load_source(tx: Reader, seq: int) -> MemorySource:
-    """The memory with this number, which must be there."""
+    """The memory with this ``seq``, which must exist."""
     row = tx.one(f"{_SELECT} WHERE m.seq = ?", (seq,))
     assert row is not None
     return _from_row(row)
 
 
 def load_sources(tx: Reader, after: int, limit: int) -> list[MemorySource]:
-    """The next memories by number."""
+    """The next memories by ``seq``."""
     return [_from_row(row) for row in tx.all(f"{_SELECT} WHERE m.seq > ? ORDER BY m.seq LIMIT ?", (after, limit))]
 
 
@@ -89,24 +90,25 @@ def _from_row(row: Row) -> MemorySource:
 
 
 def to_labels(tags: Sequence[str], keywords: Sequence[str], entity: str | None, author: str) -> list[str]:
-    """Words a memory is found by beside its text."""
+    """Words a memory is found by besides its text."""
     return [*tags, *keywords, entity or "", author]
 
 
 def content_hash(title: str, content: str, labels: Sequence[str]) -> str:
-    """What a memory's passages are cut from, as one digest."""
+    """A digest of what a memory's passages are cut from."""
     return hash_parts(title, content, labels)
 
 
 def expected_hash(source: MemorySource) -> str:
-    """The digest that the memory should carry."""
+    """The digest this memory should have stored."""
     return content_hash(source.title or derive_title(source.content), source.content, source.labels)
 
 
 def index(
     tx: Writer, source: MemorySource, cut: Sequence[Passage], vectors: Sequence[bytes] | None, model: str | None
 ) -> bool:
-    """Make ``cut`` the memory's passages, with vectors given, known or owed; whether all have theirs now."""
+    """Make ``cut`` the memory's passages, with vectors given, already known or queued; returns whether all have theirs
+    now."""
     numbers = passages.store(tx, source.item, cut)
     facets.store(tx, KIND, source.item.number, source.tags, source.metadata)
     texts = dict(zip(numbers, (passage.text_hash for passage in cut), strict=True))
@@ -116,15 +118,15 @@ def index(
     if vectors is None:
         for number in embeddings.find_current(tx, model, numbers):
             del texts[number]
-        held = embeddings.find_by_hash(tx, model, list(texts.values()))
+        by_text = embeddings.find_by_hash(tx, model, list(texts.values()))
     else:
-        held = dict(zip(texts.values(), vectors, strict=True))
-    embeddings.store(tx, model, [(number, text, held[text]) for number, text in texts.items() if text in held])
-    owed = [number for number, text in texts.items() if text not in held]
-    embeddings.enqueue(tx, owed)
-    return not owed
+        by_text = dict(zip(texts.values(), vectors, strict=True))
+    embeddings.store(tx, model, [(number, text, by_text[text]) for number, text in texts.items() if text in by_text])
+    missing = [number for number, text in texts.items() if text not in by_text]
+    embeddings.enqueue(tx, missing)
+    return not missing
 
 
 def refresh_passages(tx: Writer, seq: int) -> None:
-    """Let the passages of a memory say what its row says now: it was archived, superseded, or found again."""
+    """Copy the state of a memory's row to its passages after it was archived, superseded, or made findable again."""
     passages.update_columns(tx, load_source(tx, seq).item)

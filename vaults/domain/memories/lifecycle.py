@@ -1,4 +1,4 @@
-"""What happens to a memory after it was stored: read, changed, archived, superseded, purged."""
+"""What happens to a memory after it was stored: it is read, changed, archived, superseded, purged."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class MemoryLookup:
 
 
 async def get(vault: Vault, actor: Actor, ids: Sequence[str]) -> MemoryLookup:
-    """Whole memories by id, archived and superseded ones included. Counts as a use of each."""
+    """Whole memories by id, including archived and superseded ones. Counts as an access of each."""
 
     def read(tx: Reader) -> tuple[dict[str, tuple[int, Memory]], list[MemoryRelation], list[Correction]]:
         found = {}
@@ -75,8 +75,8 @@ async def get(vault: Vault, actor: Actor, ids: Sequence[str]) -> MemoryLookup:
 
 
 async def forget(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
-    """Archive memories: kept, but found only where ``include_archived`` is asked for. Raises ``NotFound`` for an id
-    that is not there, and then archives none."""
+    """Archive memories: they are kept, but found only with ``include_archived``. Raises ``NotFound`` for an id that is
+    not there, and then archives none."""
     reason = redaction.refuse_or_redact({"reason": reason}, vault.shared.hygiene).fields["reason"]
     await vault.make_room()
 
@@ -91,7 +91,7 @@ async def forget(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | N
 
 
 def archive(tx: Writer, seq: int, reason: str | None) -> str:
-    """Archive the memory with this number, which must be there; returns its id."""
+    """Archive the memory with this ``seq``, which must exist; returns its id."""
     now = clock.now()
     tx.run(
         "UPDATE memories SET archived_at = ?, archived_reason = ?, updated_at = ?, version = version + 1"
@@ -103,17 +103,17 @@ def archive(tx: Writer, seq: int, reason: str | None) -> str:
 
 
 async def purge(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
-    """Delete memories for good: rows, passages, vectors, words of the text index, and their bytes in the file. An
-    audit row with ids and reason stays. Raises ``NotFound`` for an id that is not there, and then deletes none."""
+    """Delete memories for good: rows, passages, vectors, words in the text index, and their bytes in the file. An audit
+    row with ids and reason stays. Raises ``NotFound`` for an id that is not there, and then deletes none."""
     reason = redaction.refuse_or_redact({"reason": reason}, vault.shared.hygiene).fields["reason"]
     await vault.make_room()
-    # To merge the text index at once takes as much room as it has.
+    # Merging the text index at once takes as much room again as it has now.
     at_once = vault.has_room_for(2 * vault.db.path.stat().st_size)
     tidy = passages.erase_traces if at_once else _request_erasure
     deletion = partial(_purge, actor=actor, ids=list(dict.fromkeys(ids)), reason=reason, tidy=tidy)
     done = await vault.db.write(deletion)
     await vault.projection.erase_removed()
-    # The deletion holds. On a full disk old bytes stay until there is room to write over them.
+    # The deletion is committed. On a full disk the old bytes stay until there is room to overwrite them.
     with contextlib.suppress(StorageFull):
         await vault.db.checkpoint()
         await _erase(vault)
@@ -129,7 +129,7 @@ def _purge(
         tx.run("DELETE FROM idempotency_keys WHERE memory = ?", (memory_id,))
         tx.run("DELETE FROM corrections WHERE subject = ?", (memory_id,))
         tx.run("DELETE FROM memories WHERE seq = ?", (seq,))
-        # What it took the place of is found again; what took its place goes on alone.
+        # Memories it superseded are found again; the one that superseded it stays.
         back = tx.all("SELECT seq FROM memories WHERE superseded_by = ?", (memory_id,))
         tx.run("UPDATE memories SET superseded_by = NULL WHERE superseded_by = ?", (memory_id,))
         for row in back:
@@ -151,7 +151,7 @@ def _request_erasure(tx: Writer) -> None:
 
 
 def is_erasure_pending(tx: Reader) -> bool:
-    """Whether words of purged memories still stand in the file, for want of room."""
+    """Whether words of purged memories still stand in the file because there was no room to overwrite them."""
     return _pending_erasure(tx) is not None
 
 
@@ -161,7 +161,7 @@ def _pending_erasure(tx: Reader) -> str | None:
 
 
 async def _erase(vault: Vault) -> None:
-    """Write over them in small steps, each of which uses the room of those before. Raises ``StorageFull``."""
+    """Overwrite them in small steps, each using the room freed by those before. Raises ``StorageFull``."""
     mark, step = await vault.db.read(_pending_erasure), 0
     if mark is None:
         return
@@ -170,7 +170,7 @@ async def _erase(vault: Vault) -> None:
         await vault.db.checkpoint()
         vault.check_writable()
         step += 1
-    # Whoever purged meanwhile has marked it anew: then it begins again.
+    # A purge in the meantime left a new mark, which stays: the job runs again.
     await vault.db.write(lambda tx: tx.run("DELETE FROM vault_info WHERE key = 'erase' AND value = ?", (mark,)))
     await vault.db.checkpoint()
 
@@ -180,7 +180,7 @@ ERASE = BackgroundJob(is_erasure_pending, _erase)
 
 @dataclass(frozen=True, slots=True)
 class MemoryChange:
-    """What to change; None leaves a field as it is. ``archived`` moves in or out of the archive."""
+    """What to change; None leaves a field as it is. ``archived`` moves the memory into or out of the archive."""
 
     fields: dict[str, Any]
     add_tags: Sequence[str] = ()
@@ -190,8 +190,8 @@ class MemoryChange:
 
 
 async def update(vault: Vault, actor: Actor, memory_id: str, change: MemoryChange, quota: Quota = UNLIMITED) -> Memory:
-    """Change fields of a memory. Raises ``NotFound``; ``Conflict`` with the current version when it is not the
-    expected one; ``InvalidArgument`` for a value that does not fit, or holds a secret."""
+    """Change fields of a memory. Raises ``NotFound``; ``Conflict`` with the current version when it is not the expected
+    one; ``InvalidArgument`` for a value that does not fit, or holds a secret."""
     vault.check_writable()
     change, warnings = _without_secrets(vault, change)
 
@@ -292,7 +292,7 @@ def _apply(vault: Vault, tx: Writer, seq: int, current: Memory, change: MemoryCh
 
 
 def _new_duplicate_key(tx: Reader, seq: int, current: Memory, columns: dict[str, Any]) -> str | None:
-    """What a changed memory is a duplicate of from now on. Parts of a conversation may rightly be equal."""
+    """The duplicate key of a changed memory. Parts of a conversation have none: they may well be equal."""
     workspace, visibility, parent = (
         columns.get(name, getattr(current, name)) for name in ("workspace", "visibility", "parent")
     )
@@ -302,13 +302,13 @@ def _new_duplicate_key(tx: Reader, seq: int, current: Memory, columns: dict[str,
     return storage.duplicate_key(columns["content"], workspace, None, None, owner)
 
 
-def merge_duplicate(vault: Vault, tx: Writer, told: KnownMemory) -> StoreResult:
-    """Let a memory that was told again take on what is new."""
-    if not told.stored.added:
-        return told.stored
-    changed = _apply(vault, tx, told.seq, _read_current(tx, told.seq), MemoryChange(dict(told.fields), told.tags))
-    owed = "title" in told.fields  # the only part of it that is embedded
-    return replace(told.stored, title=changed.title, embedding="pending" if owed else told.stored.embedding)
+def merge_duplicate(vault: Vault, tx: Writer, known: KnownMemory) -> StoreResult:
+    """Add to a known memory what is new in the one that repeats it."""
+    if not known.stored.added:
+        return known.stored
+    changed = _apply(vault, tx, known.seq, _read_current(tx, known.seq), MemoryChange(dict(known.fields), known.tags))
+    retitled = "title" in known.fields  # the only part of it that is embedded
+    return replace(known.stored, title=changed.title, embedding="pending" if retitled else known.stored.embedding)
 
 
 def _read_current(tx: Reader, seq: int) -> Memory:
@@ -319,7 +319,7 @@ def _read_current(tx: Reader, seq: int) -> Memory:
 
 
 def mark_superseded(tx: Writer, old_id: str, new_id: str, reason: str | None) -> None:
-    """Record that ``new_id`` took the place of ``old_id``: the old one is no longer found."""
+    """Record that ``new_id`` supersedes ``old_id``, which is then no longer found."""
     now = clock.now()
     tx.run(
         "UPDATE memories SET superseded_by = ?, archived_reason = ?, updated_at = ?, version = version + 1"
@@ -332,7 +332,7 @@ def mark_superseded(tx: Writer, old_id: str, new_id: str, reason: str | None) ->
 
 @dataclass(frozen=True, slots=True)
 class MemoryReplacement:
-    """What takes the place of a memory, and why."""
+    """The text that supersedes a memory, and why."""
 
     content: str
     title: str | None = None
@@ -342,8 +342,8 @@ class MemoryReplacement:
 async def supersede(
     vault: Vault, actor: Actor, memory_id: str, new: MemoryReplacement, quota: Quota = UNLIMITED
 ) -> storage.StoreResult:
-    """Store a new version that takes the place of ``memory_id`` and keeps its other fields; where a memory says so
-    already, that one does. Raises ``NotFound``, and ``Conflict`` when something else took its place already."""
+    """Store a new version that takes the place of ``memory_id`` and keeps its other fields; where a memory already says
+    so, that one takes it. Raises ``NotFound``, and ``Conflict`` when the memory was superseded before."""
     vault.check_writable()
     opened = await get(vault, actor, [memory_id])
     if not opened.memories:
@@ -364,9 +364,9 @@ async def supersede(
         by = _read_current(tx, seq).superseded_by
         if by is not None:
             raise Conflict("the memory was superseded already", hint="supersede the newer one", superseded_by=by)
-        told = duplicate_merge.find_known(tx, actor, prepared)
-        if told is not None and told.stored.id != memory_id:  # stored already, and found to contradict this one
-            stored = merge_duplicate(vault, tx, told)
+        known = duplicate_merge.find_known(tx, actor, prepared)
+        if known is not None and known.stored.id != memory_id:  # stored already, and found to contradict this one
+            stored = merge_duplicate(vault, tx, known)
         else:
             _, stored = storage.insert(tx, actor, prepared, vectors, model.key if model else None)
         mark_superseded(tx, memory_id, stored.id, reason)

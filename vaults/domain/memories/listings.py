@@ -1,4 +1,4 @@
-"""``memory_list``: plain pages of memories, without a question."""
+"""``memory_list``: plain pages of memories, without a query."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ORDERS: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class MemoryPage:
-    """One page of memories. ``cursor`` asks for the next; None: there is none."""
+    """One page of memories. ``cursor`` asks for the next; None: this was the last."""
 
     memories: list[Memory]
     total: int
@@ -34,8 +34,8 @@ class MemoryPage:
 async def list_memories(
     vault: Vault, only: SearchFilter, order: MemoryOrder, limit: int, cursor: str | None, max_tokens: int
 ) -> MemoryPage:
-    """Memories that pass a filter, page by page. A page follows the last row of the one before, so rows that come or
-    go in between neither repeat nor hide others. Raises ``InvalidArgument`` for a cursor of another listing."""
+    """Memories that pass a filter, page by page. A page continues after the last row of the one before, so rows that
+    come or go in between neither repeat nor hide others. Raises ``InvalidArgument`` for a cursor of another listing."""
     column, direction = _ORDERS[order]
     where, params = only.over_memories()
     after = cursors.decode(await sealed_cursors.unseal(vault, cursor), order) if cursor else None

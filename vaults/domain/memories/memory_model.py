@@ -1,4 +1,4 @@
-"""What a memory is: its fields as they arrive, as they are kept, and the rows between."""
+"""What a memory is: its fields as given, as stored, and the rows in between."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ TtlDays = Annotated[float, Field(gt=0, le=36_500, allow_inf_nan=False, descripti
 
 
 class MemoryFields(BaseModel):
-    """A memory as it arrives: from a tool call or a line of an import."""
+    """A memory as given: by a tool call or a line of an import."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -132,13 +132,13 @@ COLUMNS = (
     " m.archived_at, m.archived_reason, m.superseded_by, m.supersedes, m.external_id, m.version, m.created_at,"
     " m.updated_at, m.anchor_commit"
 )
-"""The columns of ``Memory``, in its order, from alias ``m``."""
+"""The columns of ``Memory``, in field order, from alias ``m``."""
 
 COLUMN_COUNT = COLUMNS.count(",") + 1
 
 
 def from_row(row: Row) -> Memory:
-    """A row that starts with ``COLUMNS`` as a value."""
+    """The memory in a row that starts with ``COLUMNS``."""
     values = list(row[:COLUMN_COUNT])
     values[4:7] = (json.loads(values[4]), json.loads(values[5]), json.loads(values[6]))
     return Memory(*values)

@@ -1,4 +1,4 @@
-"""How much more may be stored, as those who store ask it. Who decides stands above: limits know callers and plans."""
+"""How much more may be stored, as the code that stores asks it. A layer above decides: it knows callers and plans."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vaults.errors import StrongroomError
 
 
 class QuotaReservation(Protocol):
-    """Stores that were counted before they happen."""
+    """Stores counted before they happen."""
 
     @property
     def stores(self) -> int:
@@ -19,31 +19,31 @@ class QuotaReservation(Protocol):
         ...
 
     def give_back(self, stores: int) -> None:
-        """So many were not needed."""
+        """Uncount ``stores`` that were not needed."""
         ...
 
 
 class Quota(Protocol):
-    """Asked twice: before the work, and inside the transaction that stores, because many write at once."""
+    """Asked twice: before the work, and again inside the transaction that stores, because many write at once."""
 
     async def take(self, stores: int) -> QuotaReservation:
-        """Count up to ``stores`` of them. Raises ``QuotaExceeded`` when not one is left."""
+        """Reserve up to ``stores`` of them. Raises ``QuotaExceeded`` when none is left."""
         ...
 
     def room(self, tx: Reader, more: int) -> int:
-        """How many of ``more`` further memories the vault takes. Raises ``QuotaExceeded`` when not one; with 0, when
-        it holds more than it may: asked after storing, so that what took the place of another needs no room."""
+        """How many of ``more`` further memories the vault takes. Raises ``QuotaExceeded`` when none; with 0, when it
+        holds more than it may: asked after storing, so that what took the place of another needs no room."""
         ...
 
 
 class _UnlimitedReservation:
-    """As many as are wanted."""
+    """A reservation of any number of stores."""
 
     def __init__(self, stores: int) -> None:
         self.stores = stores
 
     def give_back(self, stores: int) -> None:
-        """Nobody counts."""
+        """Does nothing: nobody counts."""
 
 
 class Unlimited:
@@ -60,8 +60,8 @@ UNLIMITED: Quota = Unlimited()
 
 
 async def store_within_quota(quota: Quota, store: Callable[[], Awaitable[StoreResult]]) -> StoreResult:
-    """Store one memory and count it, unless that fails or the memory was there already. A store that was cut off
-    stays counted: it may have happened."""
+    """Store one memory and count it, unless the store fails or the memory was there already. A store that was
+    interrupted stays counted: it may have happened."""
     taken = await quota.take(1)
     try:
         stored = await store()

@@ -1,4 +1,4 @@
-"""Named relations from a memory to another, to a note, or to something that is only known by its name."""
+"""Named relations from a memory to another, to a note, or to something known only by its name."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from vaults.markdown.link_resolution import name_key
 from vaults.vault import Vault
 
 ENTITY_PREFIX = "entity:"
-"""Before a name, says that it is one."""
+"""Prefix that marks a target as a name."""
 
 MAX_SHOWN = 100
-"""Links of each kind shown of one memory."""
+"""Max links of each kind shown for one memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class MemoryRelation:
 
 
 async def link(vault: Vault, actor: Actor, from_id: str, relation: str, to_id: str) -> MemoryRelation:
-    """Record a named relation; the same one again changes nothing. Raises ``NotFound``, ``Conflict`` where several
-    notes go by the name."""
+    """Record a named relation; repeating it changes nothing. Raises ``NotFound``, and ``Conflict`` where several notes
+    go by the name."""
     if from_id == to_id:
         raise InvalidArgument("to_id", "must be another memory than from_id")
     subject = await _resolve_subject(vault, actor, to_id)
@@ -60,7 +60,7 @@ async def link(vault: Vault, actor: Actor, from_id: str, relation: str, to_id: s
 
 
 async def unlink(vault: Vault, actor: Actor, from_id: str, relation: str, to_id: str) -> MemoryRelation:
-    """Take a relation back. Raises ``NotFound`` where there is none."""
+    """Remove a relation. Raises ``NotFound`` where there is none."""
     path = None if _is_id(to_id) or to_id.startswith(ENTITY_PREFIX) else await find_note_path(vault, to_id)
 
     def write(tx: Writer) -> MemoryRelation:
@@ -72,8 +72,8 @@ async def unlink(vault: Vault, actor: Actor, from_id: str, relation: str, to_id:
         )
         if gone:
             return MemoryRelation(from_id, relation, to_id)
-        said = memory_subjects.find_subjects(tx, source, to_id.removeprefix(ENTITY_PREFIX))
-        for subject in [*([MemorySubject("note", path)] if path else []), *said]:
+        subjects = memory_subjects.find_subjects(tx, source, to_id.removeprefix(ENTITY_PREFIX))
+        for subject in [*([MemorySubject("note", path)] if path else []), *subjects]:
             if memory_subjects.remove_subject(tx, source, relation, subject):
                 return MemoryRelation(from_id, relation, subject.name, subject.kind)
         raise NotFound("there is no such link", hint="memory_get shows the links of a memory")
@@ -82,28 +82,28 @@ async def unlink(vault: Vault, actor: Actor, from_id: str, relation: str, to_id:
 
 
 async def _resolve_subject(vault: Vault, actor: Actor, to_id: str) -> MemorySubject | None:
-    """What a relation leads to; None: a memory. A name that a note goes by means the note."""
-    said = to_id.removeprefix(ENTITY_PREFIX).strip()
-    if said == to_id.strip() and await vault.db.read(lambda tx: _is_memory(tx, to_id, actor)):
+    """What a relation leads to; None for a memory. A name that a note goes by means the note."""
+    name = to_id.removeprefix(ENTITY_PREFIX).strip()
+    if name == to_id.strip() and await vault.db.read(lambda tx: _is_memory(tx, to_id, actor)):
         return None
-    if not said or (to_id.startswith(ENTITY_PREFIX) and len(said) > LABEL):
+    if not name or (to_id.startswith(ENTITY_PREFIX) and len(name) > LABEL):
         raise InvalidArgument("to_id", f"must have a name of 1 to {LABEL} characters after {ENTITY_PREFIX}")
-    path = await find_note_path(vault, said)
+    path = await find_note_path(vault, name)
     if path is not None:
         return MemorySubject("note", path)
     if to_id.startswith(ENTITY_PREFIX):
-        return MemorySubject("entity", said)
-    known = await vault.db.read(lambda tx: _find_known_name(tx, said, actor))
+        return MemorySubject("entity", name)
+    known = await vault.db.read(lambda tx: _find_known_name(tx, name, actor))
     if known is None:
         raise NotFound(
-            f"no memory, note or name {to_one_line(said, 64)}",
-            hint=f"{ENTITY_PREFIX}{to_one_line(said, 64)} links to a name that is new",
+            f"no memory, note or name {to_one_line(name, 64)}",
+            hint=f"{ENTITY_PREFIX}{to_one_line(name, 64)} links to a name that is new",
         )
     return MemorySubject("entity", known)
 
 
 def _is_memory(tx: Reader, memory_id: str, actor: Actor) -> bool:
-    """Whether the id is that of a memory. Raises ``NotFound`` for one that looks like an id and is none to see."""
+    """Whether the id is that of a memory. Raises ``NotFound`` for what looks like an id but is no visible memory."""
     try:
         storage.find_visible(tx, memory_id, actor)
     except NotFound:
@@ -122,7 +122,7 @@ def _is_id(text: str) -> bool:
 
 
 def _find_known_name(tx: Reader, name: str, actor: Actor) -> str | None:
-    """A name as memories that the actor may see have it."""
+    """The name as memories visible to the actor spell it."""
     rows = tx.all(
         "SELECT DISTINCT entity FROM memories WHERE entity IS NOT NULL AND LENGTH(entity) = LENGTH(?)"
         " AND (visibility = 'shared' OR stored_by = ?) ORDER BY entity",
@@ -132,7 +132,7 @@ def _find_known_name(tx: Reader, name: str, actor: Actor) -> str | None:
 
 
 def find_relations(tx: Reader, seqs: Sequence[int], actor: Actor) -> list[MemoryRelation]:
-    """The links of memories that the actor may see: to and from others that it may see, and to what they speak of."""
+    """The links of memories visible to the actor: to and from others it may see, and to what they speak of."""
     links = []
     for seq in seqs:
         links += [
@@ -145,8 +145,8 @@ def find_relations(tx: Reader, seqs: Sequence[int], actor: Actor) -> list[Memory
                 {"seq": seq, "viewer": actor.identity, "most": MAX_SHOWN},
             )
         ]
-        said = memory_subjects.read_subjects(tx, seq, MAX_SHOWN)
-        if said:
+        subjects = memory_subjects.read_subjects(tx, seq, MAX_SHOWN)
+        if subjects:
             memory_id = str(tx.value("SELECT id FROM memories WHERE seq = ?", (seq,)))
-            links += [MemoryRelation(memory_id, relation, subject.name, subject.kind) for relation, subject in said]
+            links += [MemoryRelation(memory_id, relation, subject.name, subject.kind) for relation, subject in subjects]
     return list(dict.fromkeys(links))

@@ -1,4 +1,4 @@
-"""Storing memories: what counts as the same one, one transaction for row, passages, vectors and key."""
+"""Stores memories: what counts as a duplicate, and one transaction for row, passages, vectors and idempotency key."""
 
 from __future__ import annotations
 
@@ -67,8 +67,7 @@ class StoreResult:
 
 @dataclass(frozen=True, slots=True)
 class PreparedMemory:
-    """A memory ready to be written: fields settled, cut into passages. ``former_key``: its ``duplicate_key`` as it was
-    made when what applies elsewhere counted as another memory; vaults hold such keys."""
+    """A memory ready to be written: defaults filled in, cut into passages."""
 
     fields: MemoryFields
     title: str
@@ -80,7 +79,7 @@ class PreparedMemory:
     created_at: str
     content_hash: str
     duplicate_key: str | None
-    former_key: str | None
+    former_key: str | None  # as older versions made it, from ``applies_to`` too; vaults still hold such keys
     passages: list[Passage]
     request_hash: str
     anchor_commit: str | None
@@ -88,7 +87,7 @@ class PreparedMemory:
 
 
 def prepare(vault: Vault, actor: Actor, given: MemoryFields, created_at: str | None = None) -> PreparedMemory:
-    """Settle defaults and cut the passages. Pure but for the clock. Raises ``InvalidArgument``, also for secrets."""
+    """Fill in defaults and cut the passages. Pure but for the clock. Raises ``InvalidArgument``, also for secrets."""
     fields, warnings = _without_secrets(vault, given)
     title = fields.title or derive_title(fields.content)
     workspace = workspace_key(fields.workspace or actor.workspace or GLOBAL)
@@ -125,7 +124,8 @@ def _without_secrets(vault: Vault, given: MemoryFields) -> tuple[MemoryFields, l
 
 def duplicate_key(content: str, workspace: str, parent: str | None, position: int | None, owner: str) -> str | None:
     """Equal for memories that say the same to the same people; ``owner`` is empty for shared ones. Turns of a
-    conversation repeat each other rightly ("Thanks!"), so a part of a parent is a duplicate only at its position."""
+    conversation may well repeat each other ("Thanks!"), so a part of a parent is a duplicate only at its own
+    position."""
     if parent is not None and position is None:
         return None
     return hash_parts(_normalize(content), workspace, parent, position, owner)
@@ -151,8 +151,8 @@ def _owner(actor: Actor, fields: MemoryFields) -> str:
 
 
 def find_by_request(tx: Reader, actor: Actor, prepared: PreparedMemory, key: str | None) -> StoreResult | None:
-    """The memory this very request stored before: by idempotency key, or by external id. Raises ``Conflict`` when
-    the key was used for something else."""
+    """The memory this very request stored before, by idempotency key or external id. Raises ``Conflict`` when the key
+    was used for something else."""
     if key is not None:
         row = tx.one(
             "SELECT request_hash, memory FROM idempotency_keys WHERE stored_by = ? AND key = ?", (actor.identity, key)
@@ -164,7 +164,7 @@ def find_by_request(tx: Reader, actor: Actor, prepared: PreparedMemory, key: str
     external = prepared.fields.external_id
     if external is None:
         return None
-    # What others keep private takes no id away: that it is taken would tell of it.
+    # Others' private memories do not occupy an id: a refusal would reveal them.
     seen = "m.external_id = :external AND (m.visibility = 'shared' OR m.stored_by = :viewer)"
     return _find_stored(tx, seen, {"external": external, "viewer": actor.identity})
 
@@ -175,11 +175,11 @@ _SAYS_THE_SAME = (
     f"m.duplicate_key IN (:same, :former) AND ({_OWN_MEMORY} OR m.applies_to = :applies_to"
     " AND (m.expires_at IS NULL OR m.expires_at >= :until))"
 )
-"""One's own, wherever it applies; another's that applies to the same, and lasts as long."""
+"""The caller's own memory, wherever it applies; another's, if it applies to the same and lasts as long."""
 
 
 def find_duplicate(tx: Reader, actor: Actor, prepared: PreparedMemory) -> StoreResult | None:
-    """The living memory that says the same, if there is one: sooner one's own, and that which applies to the same."""
+    """The living memory that says the same, if any: the actor's own first, then one that applies to the same."""
     if prepared.duplicate_key is None:
         return None
     nearest = f"{_OWN_MEMORY} DESC, m.applies_to = :applies_to DESC, m.seq"
@@ -189,7 +189,7 @@ def find_duplicate(tx: Reader, actor: Actor, prepared: PreparedMemory) -> StoreR
 
 
 def has_equal(tx: Reader, actor: Actor, prepared: PreparedMemory) -> bool:
-    """Whether a memory says the same, be it archived or not."""
+    """Whether a memory says the same, archived or not."""
     return tx.one(f"SELECT 1 FROM memories m WHERE {_SAYS_THE_SAME}", _identity(actor, prepared)) is not None
 
 
@@ -215,7 +215,8 @@ def find_equal(tx: Reader, memory_id: str) -> str | None:
 
 
 def find_living(tx: Reader, actor: Actor, memory_id: str, visibility: str) -> StoreResult | None:
-    """A living memory that says already what was to be stored, to as many: the actor's own for what is private."""
+    """The living memory with this id, if it reaches as many people as the one to be stored: what is private to the
+    actor stands in only for what is to be private."""
     seen = "(m.visibility = 'shared' OR m.stored_by = :viewer AND :visibility = 'private')"
     params = {"id": memory_id, "viewer": actor.identity, "visibility": visibility, "now": clock.now()}
     return _find_stored(tx, f"m.id = :id AND {seen} AND {_LIVING}", params)
@@ -241,7 +242,7 @@ def _find_stored(
 def insert(
     tx: Writer, actor: Actor, prepared: PreparedMemory, vectors: Sequence[bytes] | None, model: str | None
 ) -> tuple[int, StoreResult]:
-    """Write one memory with its passages, and its vectors or the debt of them."""
+    """Write one memory with its passages, and its vectors, or queue them for embedding."""
     fields, identity = prepared.fields, str(uuid7())
     seq = tx.insert(
         "INSERT INTO memories (id, external_id, type, title, title_derived, content, content_hash, duplicate_key, tags,"
@@ -279,7 +280,8 @@ def record_idempotency_key(tx: Writer, actor: Actor, key: str, prepared: Prepare
 
 
 def find_visible(tx: Reader, memory_id: str, actor: Actor) -> int:
-    """The number of a memory the actor may see. Raises ``NotFound``, alike for absent and for someone else's."""
+    """The ``seq`` of a memory the actor may see. Raises ``NotFound``, alike for an absent one and for someone
+    else's."""
     seq = tx.value(
         "SELECT seq FROM memories WHERE id = ? AND (visibility = 'shared' OR stored_by = ?)",
         (memory_id, actor.identity),
@@ -292,7 +294,7 @@ def find_visible(tx: Reader, memory_id: str, actor: Actor) -> int:
 def _position(tx: Reader, actor: Actor, fields: MemoryFields) -> int | None:
     if fields.parent is None or fields.position is not None:
         return fields.position
-    # Counted among what the actor may see: the number must not tell how much of a conversation is private.
+    # Counted over what the actor may see: the number must not reveal how much of a conversation is private.
     return int(
         tx.value(
             "SELECT COALESCE(MAX(position) + 1, 0) FROM memories WHERE parent = ?"

@@ -1,4 +1,4 @@
-"""What a new memory stands beside: near duplicates, and what contradicts it. Whoever stores is told; no more."""
+"""Hints for the caller who stores a memory: near duplicates, and memories it contradicts. They change nothing."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from vaults.index.vector_index import VectorIndex
 
 MAX_SIMILAR = 3
-"""Near duplicates named at most, and contradictions."""
+"""Max near duplicates named, and max contradictions."""
 
 MAX_READ = 10
-"""Nearest passages whose memories are read for a contradiction."""
+"""Nearest passages whose memories are checked for a contradiction."""
 
 WORDED_CHARACTERS, MAX_TERMS = 400, 16
-"""Characters of a new memory whose words are looked for, and how many of these."""
+"""Leading characters of a new memory whose words are searched for, and how many of these words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class StoreHints:
     contradicts: list[Contradiction] = field(default_factory=list)
 
     def told(self, stored: StoreResult) -> StoreResult:
-        """With what became of the memory; it stands beside neither itself nor what it took the place of."""
+        """The result with these hints, without the memory itself and the one it took the place of."""
         own = (stored.id, stored.duplicate_of)
         return replace(
             stored,
@@ -56,7 +56,7 @@ NO_HINTS = StoreHints()
 
 @dataclass(frozen=True, slots=True)
 class _NearMemory:
-    """A memory that is near. ``titled``: its title is its own, not cut from its content."""
+    """A memory near the new one. ``titled``: its title is its own, not derived from its content."""
 
     id: str
     title: str
@@ -71,9 +71,9 @@ class _NearMemory:
 async def find_hints(
     vault: Vault, actor: Actor, prepared: PreparedMemory, vectors: Sequence[bytes] | None, last: int
 ) -> StoreHints:
-    """Living memories, up to change ``last``, beside the first passage of a new one: by its vector, and by its words
-    while vectors are owed, its own or others'. A part of a conversation is not read for contradictions: people change
-    their minds in it."""
+    """Living memories, up to change ``last``, near the first passage of a new one: found by its vector, and by its
+    words while vectors are pending, its own or others'. A part of a conversation is not checked for contradictions:
+    people change their minds in it."""
     model, settings = vault.shared.embedder.identity, vault.shared
     is_read = settings.hygiene.contradiction < 1 and prepared.fields.parent is None
     index = await vault.projection.current(model, last) if vectors and model else None
@@ -97,7 +97,7 @@ async def find_hints(
 
 
 def _find_near(tx: Reader, index: VectorIndex, vector: bytes, only: SearchFilter, floor: float) -> dict[int, float]:
-    """The nearest memories that may be seen, each with the cosine of its best passage."""
+    """The nearest visible memories, each with the cosine of its best passage."""
     import numpy as np
 
     sought = VectorQuery(np.frombuffer(vector, dtype=np.float32), MAX_READ, only, None, {}, floor)
@@ -108,7 +108,7 @@ def _find_near(tx: Reader, index: VectorIndex, vector: bytes, only: SearchFilter
 
 
 def _find_by_words(tx: Reader, content: str, only: SearchFilter, weights: SearchSettings) -> list[int]:
-    """The memories with most of the words."""
+    """The memories that share most words."""
     query = parse_literal(content[:WORDED_CHARACTERS])
     found = candidates.find_by_word(tx, replace(query, terms=query.terms[:MAX_TERMS]), MAX_READ, only, weights)
     return [found.facts[passage].item[1] for passage in found.scores]
@@ -138,7 +138,7 @@ def _contradictions(prepared: PreparedMemory, others: Sequence[_NearMemory]) -> 
 
 
 def _is_same_place(prepared: PreparedMemory, other: _NearMemory) -> bool:
-    """Whether both can speak of one thing: a project, a file or a person of its own has values of its own."""
+    """Whether both can speak of one thing: projects, files and persons have values of their own."""
     fields = prepared.fields
     workspaces, places = {prepared.workspace, other.workspace}, {fields.applies_to, other.applies_to}
     entities = {fields.entity, other.entity}

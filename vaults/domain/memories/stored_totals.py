@@ -1,4 +1,4 @@
-"""What a vault, or somebody in it, holds: what limits are compared with. Each count is answered by an index."""
+"""What a vault, or a caller in it, holds, for comparison with limits. Each count is answered by an index."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def count_vault(tx: Reader) -> StoredTotals:
 
 
 def count_visible(tx: Reader, identity: str) -> StoredTotals:
-    """The vault as one caller knows it: others' private memories are not counted."""
+    """The vault as one caller sees it, without others' private memories."""
     return StoredTotals(_count_shared(tx) + _count_private(tx, "stored_by = :who", identity), tx.size())
 
 

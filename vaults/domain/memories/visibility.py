@@ -1,4 +1,4 @@
-"""Who may see a memory, asked after the fact and without reading it: for telling others that it changed."""
+"""Who may see a memory, looked up without reading it: for notifying others that it changed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from vaults.vault import Vault
 
 
 async def find_sole_viewers(vault: Vault, ids: Collection[str]) -> Mapping[str, str | None]:
-    """For each memory that exists the identity that alone may see it, None for everybody in the vault. Counts as no
-    use of them."""
+    """For each memory that exists, the only identity that may see it; None: everybody in the vault. Does not count as
+    an access."""
 
     def read(tx: Reader) -> dict[str, str | None]:
         found: dict[str, str | None] = {}

@@ -1,1 +1,1 @@
-"""Context packs: what matters for a question, or at the start of a session, within a budget of tokens."""
+"""Context packs: what matters for a query, or at the start of a session, within a token budget."""

@@ -1,4 +1,4 @@
-"""From candidates to a pack: the stages stand in ``assemble_pack``, in order. Pure but for the nonce."""
+"""From candidates to a pack: ``assemble_pack`` runs the stages in order. Pure but for the nonce."""
 
 from __future__ import annotations
 
@@ -27,35 +27,34 @@ from vaults.search import tokenizer
 from vaults.search.token_counts import TOKEN_COUNTS
 
 MAX_NAMED = 50
-"""Candidates that ``dropped`` names at most."""
+"""Max candidates that ``dropped`` names."""
 
 RESERVED_SHARE = 0.04
-"""Share of a budget that is kept for links, and in JSON as much again for ``dropped``, where there is any."""
+"""Share of a budget reserved for links, and in JSON as much again for ``dropped``, if there are any."""
 
 LIST_OVERHEAD = 12
-"""Tokens of a list's own words."""
+"""Tokens of a list besides its items."""
 
 MAX_CANDIDATES = 1_000
-"""As many candidates as there may be: its digits are kept free beside a prompt."""
+"""The most candidates there may be: a prompt's budget leaves room for the digits of their number."""
 
 AGE_SLACK = 8
-"""Tokens by which the text of a pack may differ that is made anew: ages pass."""
+"""Tokens by which a pack's text may grow when it is rendered again: ages advance."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackTarget:
-    """What a pack is made for. ``now``: the stored form of the present. ``aim``: tokens beyond which there is no need
-    to go."""
+    """What a pack is made to fit."""
 
-    total: int
+    total: int  # tokens of the budget
     form: PackFormat
-    now: str
-    aim: int
+    now: str  # the present time in stored form
+    aim: int  # tokens to stay within; a brief needs fewer than ``total``
 
 
 @dataclass(frozen=True, slots=True)
 class PackChoice:
-    """A pack, the pieces in it, and every candidate that is not, with the reason."""
+    """A pack, the candidates in it, and all others with the reason."""
 
     pack: Pack
     kept: list[PackCandidate]
@@ -64,7 +63,7 @@ class PackChoice:
 
 @dataclass(frozen=True, slots=True)
 class _CandidateCost:
-    """What pieces cost in one form."""
+    """Computes what candidates cost in one form."""
 
     frame: PackTarget
 
@@ -99,7 +98,7 @@ def assemble_pack(gathered: GatheredCandidates, orphans: Collection[str], frame:
 
 
 def _tokens_for_candidates(gathered: GatheredCandidates, judged: Sequence[PackCandidate], frame: PackTarget) -> int:
-    """What is left for pieces once the pack's own words are paid for."""
+    """Tokens left for candidates after the pack's own words."""
     empty = _make_pack(gathered, [], frame)
     if frame.form == "json":
         own = TOKEN_COUNTS.of(rendering.to_spaced_json(replace(empty, checkpoint=gathered.checkpoint)))
@@ -116,9 +115,9 @@ def _tokens_for_candidates(gathered: GatheredCandidates, judged: Sequence[PackCa
 def _shrink_to_fit(
     gathered: GatheredCandidates, kept: list[PackCandidate], frame: PackTarget
 ) -> tuple[Pack, list[PackCandidate], list[PackCandidate]]:
-    """The pack of ``kept``, counted as a whole: costs of pieces add up to it but for a few tokens. What is over goes,
-    last ranked first; warnings go when nothing else is left. JSON comes with the same in words, for clients that show
-    no JSON: that must not be longer either."""
+    """The pack of ``kept``, counted as a whole: the candidates' costs add up to it within a few tokens. What exceeds
+    the budget goes, last ranked first; warnings go when nothing else is left. JSON is sent with the same in words, for
+    clients that show no JSON: that must not be longer either."""
     late: list[PackCandidate] = []
     while True:
         pack = _make_pack(gathered, kept, frame)
@@ -132,7 +131,7 @@ def _shrink_to_fit(
 
 
 def _prompt_fits(pack: Pack, kept: Sequence[PackCandidate], frame: PackTarget) -> bool:
-    """Words are shorter than JSON, unless lines of the texts have to be quoted."""
+    """Whether the words fit: they are shorter than JSON, unless lines of the texts have to be quoted."""
     marked = any(MARK in (piece.evidence.text or "") for piece in kept)
     return not marked or _count_prompt_tokens(pack, frame) + AGE_SLACK <= frame.aim
 
@@ -163,7 +162,7 @@ def _make_pack(gathered: GatheredCandidates, kept: Iterable[PackCandidate], fram
 
 
 def _count_tokens(pack: Pack, frame: PackTarget) -> int:
-    """Tokens of a pack in its form. A prompt is sent as text and in JSON, where it takes more."""
+    """Tokens of a pack in its form. A prompt is sent as text and in JSON, which takes more."""
     if frame.form == "json":
         return tokenizer.count_tokens(rendering.to_spaced_json(pack))
     counted = replace(pack, dropped_total=MAX_CANDIDATES)
@@ -173,7 +172,7 @@ def _count_tokens(pack: Pack, frame: PackTarget) -> int:
 
 
 def _only_prompt(pack: Pack, prompt: str) -> Pack:
-    """A pack whose prompt says it all."""
+    """The pack with its prompt instead of the lists."""
     bare = replace(pack, state={}, memories=[], passages=[], links=[], rules=[], dropped=[])
     return replace(bare, brief=None, checkpoint=None, prompt=prompt)
 
@@ -183,7 +182,7 @@ def _count_prompt_tokens(pack: Pack, frame: PackTarget) -> int:
 
 
 def _add_links(pack: Pack, gathered: GatheredCandidates, frame: PackTarget) -> Pack:
-    """With the links of what is in it, as many as fit."""
+    """The pack with the links of its items, as many as fit."""
     shown = {each.id for each in (*pack.memories, *pack.rules, *(pack.brief or ()))}
     bonds = [bond for bond in gathered.bonds if bond.from_id in shown or bond.to_id in shown]
     fitting, used = [], pack.budget.used + LIST_OVERHEAD
@@ -196,7 +195,7 @@ def _add_links(pack: Pack, gathered: GatheredCandidates, frame: PackTarget) -> P
 
 
 def _keep_if_fits(more: Pack, less: Pack, frame: PackTarget) -> Pack:
-    """``more`` with its true size, or ``less`` where that is too much after all."""
+    """``more`` with its exact size, or ``less`` where that turns out too large."""
     used = _count_tokens(more, frame)
     return _with_used(more, used) if used <= frame.aim else less
 
@@ -213,7 +212,7 @@ def _link_cost(bond: PackLink, frame: PackTarget) -> int:
 
 
 def _add_dropped(pack: Pack, left: Sequence[DroppedItem], frame: PackTarget) -> Pack:
-    """With the names of what is left out, as many as fit; beside a prompt only their number."""
+    """The pack with the names of what was dropped, as many as fit; with a prompt only their number."""
     if not left:
         return pack
     if frame.form == "prompt":
@@ -225,15 +224,15 @@ def _add_dropped(pack: Pack, left: Sequence[DroppedItem], frame: PackTarget) -> 
             break
         fitting.append(each)
     for some in (fitting, []):
-        told = replace(pack, dropped=some, dropped_total=len(left))
-        used = _count_sent_tokens(told)
-        if max(used, tokenizer.count_tokens(rendering.to_spaced_json(told))) <= frame.aim:
-            return _with_used(told, used)
+        listed = replace(pack, dropped=some, dropped_total=len(left))
+        used = _count_sent_tokens(listed)
+        if max(used, tokenizer.count_tokens(rendering.to_spaced_json(listed))) <= frame.aim:
+            return _with_used(listed, used)
     return pack
 
 
 def _finish(pack: Pack, frame: PackTarget) -> Pack:
-    """With its size, and as a prompt where it is one: then the text stands there and nowhere else."""
+    """The pack with its size; a prompt is rendered, and then the text stands there and nowhere else."""
     if frame.form == "json":
         return _with_used(pack, _count_sent_tokens(pack)) if pack.dropped_total is None else pack
     text = rendering.render_text(pack, frame.now)
@@ -241,7 +240,7 @@ def _finish(pack: Pack, frame: PackTarget) -> Pack:
 
 
 def _count_sent_tokens(pack: Pack) -> int:
-    """Tokens of the JSON as it is sent, its own figure in it: of three digits each is a token."""
+    """Tokens of the JSON as it is sent, this figure included: every three digits are a token."""
     bare = tokenizer.count_tokens(rendering.to_sent_json(pack)) - _count_digit_tokens(pack.budget.used)
     used = bare + _count_digit_tokens(bare)
     return bare + _count_digit_tokens(used)
@@ -252,19 +251,19 @@ def _count_digit_tokens(number: int) -> int:
 
 
 def list_decisions(gathered: GatheredCandidates, chosen: PackChoice, frame: PackTarget) -> Iterator[PackDecision]:
-    """What became of every candidate, and what it cost: best first."""
+    """What became of every candidate, and its cost: best first."""
     size = _CandidateCost(frame)
     taken = {(piece.part, piece.evidence.id, piece.evidence.title): piece for piece in chosen.kept}
     reasons = {(each.id, each.title): each for each in chosen.left}
     for piece in gathered.pieces:
         each = piece.evidence
-        held = taken.get((piece.part, each.id, each.title))
-        if held is not None:
-            outcome = "kept" if held.evidence.text == each.text else "kept, shortened"
+        kept = taken.get((piece.part, each.id, each.title))
+        if kept is not None:
+            outcome = "kept" if kept.evidence.text == each.text else "kept, shortened"
         else:
             reason = reasons.get((each.id, bounded_title(piece)))
             outcome = f"dropped: {reason.why}" + (f" of {reason.of}" if reason.of else "") if reason else "dropped"
-        tokens = size.cost(held or piece)
+        tokens = size.cost(kept or piece)
         yield PackDecision(
             piece.part, each.id, each.kind, piece.rank + 1, tokens, outcome, piece.score, bounded_title(piece)
         )

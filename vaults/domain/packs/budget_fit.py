@@ -1,7 +1,7 @@
-"""As much as a budget holds: each part its share, what one leaves to the others, the best first. Pure.
+"""Fits candidates into a budget: each part has its share, what one leaves goes to the others, best first. Pure.
 
-Within a part nothing stands in for something better: where a piece does not fit it is shortened or left out, and with
-it all that come after it.
+Within a part nothing takes the place of something better: where a candidate does not fit it is shortened or left out,
+and so are all that follow it.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from vaults.search.snippets import make_snippet
 
 SHARES_TOTAL = 2500
 SHARES: dict[PackPart, int] = {"state": 600, "rules": 200, "brief": 1000, "memories": 800, "passages": 1280}
-"""Tokens of each part out of ``SHARES_TOTAL``: 10 memories of 80, 4 passages of 320. Together they are more than there
-is, as no pack has all of them in full."""
+"""Tokens of each part out of ``SHARES_TOTAL``: 10 memories of 80, 4 passages of 320. Together they exceed it, as no
+pack has all of them in full."""
 
 MIN_TEXT_TOKENS = 30
 """Tokens of text below which a shortened item says nothing."""
 
 
 class CandidateCost(Protocol):
-    """What pieces cost in one form."""
+    """Computes what candidates cost in one form."""
 
     def cost(self, piece: PackCandidate) -> int:
-        """Tokens of a piece as it stands in the pack."""
+        """Tokens of a candidate as it stands in the pack."""
 
 
 @dataclass(slots=True)
 class _RemainingTokens:
-    """A budget as it is used up. ``shut``: parts that take no more."""
+    """A budget as it is used up."""
 
     left: int
-    taken: dict[int, PackCandidate] = field(default_factory=dict)
+    taken: dict[int, PackCandidate] = field(default_factory=dict)  # candidates by rank
     spent: dict[PackPart, int] = field(default_factory=dict)
-    shut: set[PackPart] = field(default_factory=set)
+    shut: set[PackPart] = field(default_factory=set)  # parts that take no more
 
     def take(self, piece: PackCandidate, cost: int) -> None:
         self.left -= cost
@@ -68,7 +68,7 @@ def _fill_share(
         needed = cost(piece.rank)
         if needed > min(space.left, share - space.spent.get(piece.part, 0)):
             if piece.part == "state":
-                continue  # its entries are not ranked: a long one is no reason to leave the others out
+                continue  # its entries are unranked: a long one excludes no others
             return
         space.take(piece, needed)
 
@@ -87,8 +87,8 @@ def _take_shortened(space: _RemainingTokens, piece: PackCandidate, cost: int, si
 
 
 def shorten(piece: PackCandidate, over: int, size: CandidateCost) -> PackCandidate | None:
-    """The piece with at least ``over`` tokens less text, cut where its words stand closest; None where nothing worth
-    reading would be left."""
+    """The candidate with at least ``over`` tokens less text, cut to where its words stand closest; None where nothing
+    worth reading would be left."""
     text = piece.evidence.text or ""
     if piece.part in ("state", "links") or not text:
         return None

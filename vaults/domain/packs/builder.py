@@ -1,4 +1,5 @@
-"""A context pack, from asking to the text: gather, then judge, choose, fit, order and render in ``assembling``."""
+"""Builds a context pack from a request: gathers the candidates, then has ``assembly`` judge, choose, fit, order and
+render."""
 
 from __future__ import annotations
 
@@ -19,10 +20,11 @@ from vaults.vault import Vault
 T = TypeVar("T")
 
 BRIEF_TOKENS = 1_490
-"""Tokens of a brief for which no more is asked than ``DEFAULT_TOKENS``: it is to be read before anything else."""
+"""Tokens of a brief made with a budget of ``DEFAULT_TOKENS``; larger ones grow in proportion. It is to be read before
+anything else."""
 
 MAX_ANCHORS = 200
-"""Candidates whose commit is looked at."""
+"""Max candidates whose commit is looked up."""
 
 UNKNOWN_COMMIT = "anchor_commit: this vault's repository does not know it, so memories of any commit are shown"
 
@@ -43,12 +45,12 @@ async def build_pack(vault: Vault, asked: PackRequest) -> Pack:
 
 
 async def explain_pack(vault: Vault, asked: PackRequest, timings: StageTimings) -> ExplainedPack:
-    """The same, made anew and shown to nobody, with its reasons."""
+    """The same pack with its reasons, built anew and shown to nobody."""
     gathered, chosen = await _choose(vault, asked, timings)
-    told = await _run_counting(
+    decisions = await _run_counting(
         vault, gathered, lambda: list(assembly.list_decisions(gathered, chosen, _target_of(asked)))
     )
-    return ExplainedPack(chosen.pack, told)
+    return ExplainedPack(chosen.pack, decisions)
 
 
 async def _choose(
@@ -57,7 +59,7 @@ async def _choose(
     limit = candidates.limit_for(asked.total)
     gathered, chosen = await _gather_and_assemble(vault, asked, limit, timings)
     if limit < candidates.MAX_ITEMS and _is_flooded(gathered, chosen, limit):
-        # Somebody said one thing many times: there may be others behind it.
+        # Somebody stored one thing many times: other candidates may rank behind it.
         gathered, chosen = await _gather_and_assemble(vault, asked, candidates.MAX_ITEMS, timings)
         if _is_flooded(gathered, chosen, candidates.MAX_ITEMS):
             return await _add_other_authors(vault, asked, gathered, chosen)
@@ -73,7 +75,7 @@ async def _gather_and_assemble(
 async def _add_other_authors(
     vault: Vault, asked: PackRequest, gathered: GatheredCandidates, chosen: PackChoice
 ) -> tuple[GatheredCandidates, PackChoice]:
-    """With what is found without whoever repeats: however often one says a thing, others are heard too."""
+    """Adds what a search without the main repeater finds: however often one says a thing, others are heard too."""
     repeated = {each.id for each in chosen.left if each.why == "duplicate"}
     keys = [piece.key for piece in gathered.pieces if piece.key is not None and piece.evidence.id in repeated]
     who = await vault.db.read(lambda tx: candidates.find_main_storer(tx, keys))
@@ -94,7 +96,7 @@ async def _assemble(
 
 
 def _is_flooded(gathered: GatheredCandidates, chosen: PackChoice, limit: int) -> bool:
-    """Whether repetitions took the place of what else there may be."""
+    """Whether repetitions crowded out other candidates."""
     found = sum(piece.score is not None for piece in gathered.pieces)
     repeated = sum(each.why == "duplicate" for each in chosen.left)
     unfit = len(chosen.left) - repeated
@@ -102,7 +104,7 @@ def _is_flooded(gathered: GatheredCandidates, chosen: PackChoice, limit: int) ->
 
 
 def _record_shown(vault: Vault, viewer: str, kept: Sequence[PackCandidate]) -> None:
-    """What was shown is no news when it comes back, and a memory that was shown whole was read."""
+    """Remember what was shown, so that storing it again is seen as an echo; a memory shown whole counts as read."""
     shown = [piece for piece in kept if piece.evidence.kind in ("memory", "note")]
     vault.shown_texts.note(viewer, ((piece.evidence.text or "", piece.evidence.id) for piece in shown))
     vault.graph_cache.co_access.found([piece.evidence.id for piece in shown if piece.evidence.kind == "note"])
@@ -119,7 +121,7 @@ def _target_of(asked: PackRequest) -> PackTarget:
 
 
 async def _run_counting(vault: Vault, gathered: GatheredCandidates, work: Callable[[], T]) -> T:
-    """Do what counts tokens: here where that is quick, else on a thread."""
+    """Run ``work``, which counts tokens: here if that is quick, else on a thread."""
     if tokenizer.is_quick_to_count([piece.evidence.text or "" for piece in gathered.pieces]):
         return work()
     return await run_in(vault.shared.pool, work)
@@ -128,7 +130,7 @@ async def _run_counting(vault: Vault, gathered: GatheredCandidates, work: Callab
 async def _find_orphans(
     vault: Vault, asked: PackRequest, gathered: GatheredCandidates
 ) -> tuple[GatheredCandidates, Collection[str]]:
-    """The commits of candidates that are no part of the history of the one asked about."""
+    """The candidates' commits that are not in the history of the commit asked about."""
     commits = [piece.anchor for piece in gathered.pieces[:MAX_ANCHORS] if piece.anchor is not None]
     if asked.anchor_commit is None or asked.include_orphans or not commits:
         return gathered, ()

@@ -1,4 +1,4 @@
-"""What a pack is made of, and what becomes of a candidate. Values that pass from stage to stage."""
+"""What a pack consists of, and the candidates it is made from. Values that pass from stage to stage."""
 
 from __future__ import annotations
 
@@ -96,17 +96,16 @@ class Pack:
 
 @dataclass(frozen=True, slots=True)
 class PackCandidate:
-    """A candidate. ``rank`` orders all of them, 0 first; ``score`` is the search's. ``words``: what to shorten its text
-    around. ``key``: its number among memories. ``whole``: estimated tokens of what it was taken from."""
+    """A candidate for a pack."""
 
     part: PackPart
-    rank: int
+    rank: int  # its place among all of them, from 0
     evidence: PackItem
-    score: float | None = None
-    words: tuple[str, ...] = ()
-    key: int | None = None
-    anchor: str | None = None
-    whole: int = 0
+    score: float | None = None  # from the search; None: not searched for
+    words: tuple[str, ...] = ()  # what to cut its text around
+    key: int | None = None  # ``seq`` of a memory
+    anchor: str | None = None  # the commit it speaks of
+    whole: int = 0  # estimated tokens of the full text, where this is a part
 
     @property
     def suspect(self) -> bool:
@@ -130,10 +129,10 @@ class PackDecision:
 
 @dataclass(frozen=True, slots=True)
 class GatheredCandidates:
-    """All candidates, best first within each part, and what else is said of them."""
+    """All candidates, best first within each part, with what goes along."""
 
     pieces: list[PackCandidate]
-    bonds: list[PackLink] = field(default_factory=list)
-    titles: Mapping[str, str] = field(default_factory=dict)
+    bonds: list[PackLink] = field(default_factory=list)  # links of these memories
+    titles: Mapping[str, str] = field(default_factory=dict)  # of memories in ``bonds``, by id
     checkpoint: StateOrigin | None = None
     warnings: list[str] = field(default_factory=list)

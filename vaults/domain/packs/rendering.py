@@ -1,7 +1,7 @@
 """A pack as text: the prompt, ready to paste, and the JSON it is sent as. Pure.
 
-In the prompt everything stored stands between two marks that no stored text holds, and lines of ours begin with ``§``,
-which no stored line does: nothing in it can end the fence or claim another author.
+In the prompt everything stored stands between two marks that no stored text contains, and the server's own lines begin
+with ``§``, which no stored line does: nothing in it can end the fence or claim another author.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ TOO_LITTLE = "Nothing fits; ask with more budget_tokens."
 
 
 def has_content(prompt: str) -> bool:
-    """Whether a pack in words tells anything."""
+    """Whether a pack in words says anything."""
     return prompt not in ("", NOTHING_STORED, TOO_LITTLE)
 
 
 def render_prompt(pack: Pack, nonce: str, now: str) -> str:
-    """The pack in words. ``now`` is the stored form of the present, for ages."""
+    """The pack in words. ``now`` is the present time in stored form, for ages."""
     lines = list(_render_lines(pack, now))
     if not lines:
         return TOO_LITTLE if pack.dropped_total else NOTHING_STORED
@@ -35,9 +35,9 @@ def render_prompt(pack: Pack, nonce: str, now: str) -> str:
 
 
 def render_text(pack: Pack, now: str) -> str:
-    """The pack in words, whatever form it was made in, with a fence of its own."""
-    held = [*pack.rules, *(pack.brief or ()), *pack.memories, *pack.passages]
-    texts = [part for each in held for part in (each.text, each.title, each.id) if part]
+    """The pack in words, whatever form it was built in, with a fence of its own."""
+    items = [*pack.rules, *(pack.brief or ()), *pack.memories, *pack.passages]
+    texts = [part for each in items for part in (each.text, each.title, each.id) if part]
     return render_prompt(pack, make_nonce([*texts, json.dumps(pack.state, ensure_ascii=False)]), now)
 
 
@@ -64,7 +64,7 @@ def _render_lines(pack: Pack, now: str) -> Iterator[str]:
 
 
 def arrange_for_attention(memories: Sequence[PackItem], passages: Sequence[PackItem]) -> list[PackItem]:
-    """In the order in which they are read: the best first and last, where attention is, the weakest in between."""
+    """Items in reading order: the best first and last, where attention is, the weakest in between."""
     if memories and passages:
         return [*memories, *reversed(passages)]
     best = [*memories, *passages]
@@ -72,27 +72,27 @@ def arrange_for_attention(memories: Sequence[PackItem], passages: Sequence[PackI
 
 
 def render_entry(each: PackItem, number: int, now: str) -> str:
-    """One item: a line of ours on what it is, then what it says."""
+    """One item: a line of the server's on what it is, then its text."""
     return f"{render_header(each, number, now)}\n{render_body(each)}"
 
 
 KINDS_WITHOUT_ID = ("session", "claims", "threads", "entities", "pulse")
-"""Kinds whose id a reader of the prompt has no use for."""
+"""Kinds whose id is of no use to a reader of the prompt."""
 
 
 def render_header(each: PackItem, number: int, now: str) -> str:
     """What an item is: number, type, author, age, id."""
     name = "" if each.kind in KINDS_WITHOUT_ID else each.id
     what = f"{name} > {each.section}" if each.section else name
-    said = [each.type or each.kind, each.author, format_age(each.at, now) if each.at else None, what]
+    facts = [each.type or each.kind, each.author, format_age(each.at, now) if each.at else None, what]
     if each.stored_by:
-        said.append(f"stored by {each.stored_by}")
+        facts.append(f"stored by {each.stored_by}")
     flags = f" [{', '.join(each.flags)}]" if each.flags else ""
-    return f"{MARK}{number} {', '.join(part for part in said if part)}{flags}"
+    return f"{MARK}{number} {', '.join(part for part in facts if part)}{flags}"
 
 
 def render_body(each: PackItem) -> str:
-    """What an item says, its title first where it has one of its own."""
+    """The text of an item, after its title, if it has one of its own."""
     return quote_for_prompt("\n".join(part for part in (each.title, each.text) if part))
 
 
@@ -110,7 +110,7 @@ _STEPS = ((60, "s"), (60, "m"), (24, "h"), (365, "d"))
 
 
 def format_age(at: str, now: str) -> str:
-    """How long ago, in one unit; what lies ahead, or moments ago, is ``now``."""
+    """How long ago, in one unit; ``now`` for the future and the last minute."""
     try:
         left = (_parse_moment(now) - _parse_moment(at)).total_seconds()
     except ValueError:
@@ -130,12 +130,12 @@ def _parse_moment(text: str) -> datetime:
 
 
 def to_sent_json(value: Any) -> str:
-    """A value as a caller gets it in JSON: without what is not there."""
+    """A value as the JSON a caller gets, without None."""
     return json.dumps(to_plain(value), ensure_ascii=False, separators=(",", ":"))
 
 
 def to_spaced_json(value: Any) -> str:
-    """The same with blanks, as clients write it that make it anew for their model: a few tokens more."""
+    """The same with blanks, as clients that serialize it anew for their model write it: a few tokens more."""
     return json.dumps(to_plain(value), ensure_ascii=False)
 
 

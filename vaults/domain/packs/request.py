@@ -1,4 +1,4 @@
-"""What a pack is asked for with."""
+"""The request for a pack."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from vaults.domain.packs.pack import PackFormat
 from vaults.search.filters import SearchFilter
 
 DEFAULT_TOKENS = 2500
-"""Tokens of a pack, where nothing else is asked for."""
+"""Tokens of a pack, unless the request says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackRequest:
-    """A blank ``query`` asks for the brief at the start of a session. ``taker``: who the caller is
-    to those who left handoffs; ``session``: the one it is in."""
+    """A request for a pack."""
 
-    query: str
+    query: str  # blank: the brief at the start of a session
     only: SearchFilter
-    taker: HandoffRecipient
-    session: Session
-    total: int = DEFAULT_TOKENS
+    taker: HandoffRecipient  # the caller, as the recipient of handoffs
+    session: Session  # the one the caller is in
+    total: int = DEFAULT_TOKENS  # tokens
     form: PackFormat = "json"
     anchor_commit: str | None = None
     include_orphans: bool = False

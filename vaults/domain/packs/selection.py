@@ -1,4 +1,4 @@
-"""What of the candidates may go into a pack, and in which order they are taken. Pure."""
+"""Which candidates may go into a pack, and in which order they are taken. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from vaults.domain.packs.pack import DroppedItem, PackCandidate
 from vaults.domain.text.sanitize import LINE_LENGTH
 
 SHINGLE_WORDS = 3
-"""Words in a row that texts are compared by."""
+"""Consecutive words that texts are compared by."""
 
 SAME_SHARE = 0.6
-"""Share of those of two texts together that both hold, from which they say the same; of their different words it is
-asked before, which costs less."""
+"""Min share of common shingles among those of both texts for them to say the same. Their distinct words must pass it
+first, which costs less to check."""
 
 MIN_WORDS = 8
-"""Words below which only equal texts are the same: one word in eight may be the one that counts."""
+"""Words below which only equal texts are duplicates: one word in eight may be the one that counts."""
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -25,9 +25,9 @@ _WORD = re.compile(r"[^\W_]+")
 def select_candidates(
     pieces: Sequence[PackCandidate], orphans: Collection[str]
 ) -> tuple[list[PackCandidate], list[DroppedItem]]:
-    """The pieces in the order in which they are taken, then what is left out for another reason than want of room:
-    memories of a commit that is not part of the history asked about, and what repeats something better placed. What
-    gives its reader orders comes last."""
+    """The candidates in the order they are taken, then those excluded for other reasons than the budget: memories of a
+    commit outside the history asked about, and repetitions of something better placed. What gives its reader orders
+    comes last."""
     left: list[DroppedItem] = []
     sound: list[PackCandidate] = []
     for piece in pieces:
@@ -41,12 +41,12 @@ def select_candidates(
 
 
 def to_dropped(piece: PackCandidate, why: str, of: str | None = None) -> DroppedItem:
-    """A piece as something that is not in the pack."""
+    """A candidate as an item left out of the pack."""
     return DroppedItem(piece.evidence.id, piece.evidence.kind, why, bounded_title(piece), of)
 
 
 def bounded_title(piece: PackCandidate) -> str | None:
-    """The title of a piece, bounded: that of an entry of the state may be long."""
+    """The title, cut: that of an entry of the state may be long."""
     return piece.evidence.title[:LINE_LENGTH] if piece.evidence.title is not None else None
 
 
@@ -69,7 +69,7 @@ _COMPARED_PARTS = ("rules", "memories", "passages")
 
 
 class SeenTexts:
-    """Texts that are in, found again by their words."""
+    """Texts taken so far, searchable by their words."""
 
     def __init__(self) -> None:
         self._equal: dict[tuple[str, ...], str] = {}
@@ -82,18 +82,18 @@ class SeenTexts:
             self._long.append((name, words, frozenset(words)))
 
     def find_same(self, text: str) -> str | None:
-        """The name of a text that says the same."""
+        """The name of a text that says the same, if any."""
         words = _words(text)
         if not words or words in self._equal:
             return self._equal.get(words)
         if len(words) < MIN_WORDS:
             return None
-        different = frozenset(words)
-        least = SAME_SHARE * len(different)
-        for name, others, held in self._long:
-            if least <= len(held) <= len(different) / SAME_SHARE:
-                common = len(different & held)
-                if common >= SAME_SHARE * (len(different) + len(held) - common) and _is_alike(words, others):
+        own = frozenset(words)
+        least = SAME_SHARE * len(own)
+        for name, others, distinct in self._long:
+            if least <= len(distinct) <= len(own) / SAME_SHARE:
+                common = len(own & distinct)
+                if common >= SAME_SHARE * (len(own) + len(distinct) - common) and _is_alike(words, others):
                     return name
         return None
 

@@ -1,4 +1,4 @@
-"""Candidates for the brief at the start of a session: what was left off, what is open, who is at work on what.
+"""Candidates for the brief at the start of a session: where work was left, what is open, who is at work on what.
 
 By priority. Raw turns, thoughts and the log of calls are noise here, and so is code.
 """
@@ -31,38 +31,38 @@ from vaults.vault import Vault
 
 OPEN_TYPES = ("decision", "plan", "error")
 KNOWN_TYPES = ("learning", "fact", "summary")
-"""Types that are told of, the first ones first."""
+"""Types of memories in a brief, those of ``OPEN_TYPES`` first."""
 
 NOISE_TYPES = ("raw", "episodic", "observation", "thinking")
-"""Types that are not told of, not even by their titles."""
+"""Types kept out of a brief, even as titles."""
 
 MAX_OPEN, MAX_KNOWN = 8, 2
-"""Memories told of: of the first types, and of the others."""
+"""Max memories of the open types, and of the known types."""
 
 MAX_CORRECTIONS = 6
-"""Open corrections told of."""
+"""Max open corrections in a brief."""
 
 MAX_SESSIONS, MAX_ACTIONS = 3, 6
-"""Sessions told of, and of one that said nothing itself the last things it did."""
+"""Max sessions in a brief, and last actions of one without a summary."""
 
 MAX_LOOKED_AT = 300
-"""Newest memories looked through for threads and entities."""
+"""Newest memories searched for threads and entities."""
 
 MAX_NAMED, MAX_CLAIMS = 8, 5
-"""Threads and entities named, and claims."""
+"""Max threads and entities named, and max claims."""
 
 TITLE_LENGTH = 50
-"""Characters of the title of something that was done."""
+"""Max characters of the title in an event."""
 
 FIELD_LENGTH = 400
-"""Characters of one field of a handoff or session."""
+"""Max characters of one field of a handoff or session."""
 
 DAY_S = 86_400.0
 
 
 async def gather_brief(vault: Vault, asked: PackRequest) -> GatheredCandidates:
     """The candidates, by priority."""
-    with contextlib.suppress(StrongroomError):  # where nothing can be written, there is still something to read
+    with contextlib.suppress(StrongroomError):  # a vault that cannot be written can still be read
         await sessions.refresh_sessions(vault)
     own = asked.session.seq or 0
     cutoffs = vault.activity_log.cutoffs()
@@ -74,38 +74,38 @@ def _read_brief(tx: Reader, asked: PackRequest, own: int, cutoffs: SessionCutoff
     state, checkpoint = standing_items.read_state(tx, only.workspaces, only.thread)
     rules = standing_items.read_rules(tx, replace(only, thread=None), asked.total)
     handoff = handoffs.find_open(tx, asked.taker)
-    told = [
+    brief = [
         *_read_sessions(tx, asked, asked.session.id),
         *([_from_handoff(handoff)] if handoff else []),
         *map(from_correction, corrections.list_open(tx, only.viewer, only.workspaces, MAX_CORRECTIONS)),
         *_read_memories(tx, only),
         *_read_surroundings(tx, only, own, cutoffs),
     ]
-    pieces = [replace(piece, rank=rank) for rank, piece in enumerate([*state, *rules, *told])]
+    pieces = [replace(piece, rank=rank) for rank, piece in enumerate([*state, *rules, *brief])]
     bonds, titles = standing_items.read_links(tx, [piece.key for piece in pieces if piece.key is not None], only.viewer)
     return GatheredCandidates(pieces, bonds, titles, checkpoint)
 
 
 def _read_sessions(tx: Reader, asked: PackRequest, own: str) -> Iterator[PackCandidate]:
     for seq, view in sessions.list_latest(tx, asked.only.viewer, asked.taker.workspace, MAX_SESSIONS):
-        said = [
+        lines = [
             _field_line("Goal", view.goal),
             _field_line("Done", view.summary),
             _field_line("Outcomes", "; ".join(view.outcomes)),
             _field_line("Left off", view.where_left_off),
         ]
-        if not any(said):
+        if not any(lines):
             log = session_events.find_session_events(tx, seq, asked.only.viewer, MAX_ACTIONS)
-            said = [_field_line("Did", "; ".join(dict.fromkeys(map(_describe_event, log))))]
-        text = "\n".join(line for line in said if line)
+            lines = [_field_line("Did", "; ".join(dict.fromkeys(map(_describe_event, log))))]
+        text = "\n".join(line for line in lines if line)
         if text:
             what = "this session" if view.id == own else f"{view.status} session"
             yield _to_candidate("session", view.id, what, text, view.who, view.seen_at)
 
 
 def _describe_event(event: SessionEvent) -> str:
-    told = event.title and not event.summary.endswith(NOISE_TYPES)
-    return f"{event.summary} ({to_one_line(event.title or '', TITLE_LENGTH)})" if told else event.summary
+    titled = event.title and not event.summary.endswith(NOISE_TYPES)
+    return f"{event.summary} ({to_one_line(event.title or '', TITLE_LENGTH)})" if titled else event.summary
 
 
 def _from_handoff(handoff: Handoff) -> PackCandidate:
@@ -144,8 +144,8 @@ def _read_memories(tx: Reader, only: SearchFilter) -> Iterator[PackCandidate]:
 
 
 def _read_newest(tx: Reader, warm: SearchFilter, types: Sequence[str], most: int) -> list[tuple[int, Memory, str]]:
-    """The newest ``most``. Where half of them only repeat others, what else there is by others than whoever repeats
-    takes their place, and half of the places at least."""
+    """The newest ``most``. Where half of them only repeat others, memories by others than the main repeater take their
+    place, and at least half of the places."""
     found = sorted(standing_items.read_of_types(tx, warm, types, most), key=_recency_key)[:most]
     texts, repeated = SeenTexts(), Counter[str]()
     distinct: list[tuple[int, Memory, str]] = []
@@ -168,10 +168,10 @@ def _recency_key(row: tuple[int, Memory, str]) -> tuple[bool, int]:
 
 
 def _read_surroundings(tx: Reader, only: SearchFilter, own: int, cutoffs: SessionCutoffs) -> Iterator[PackCandidate]:
-    held = [each for each in claims.find_current(tx, cutoffs, own) if not each.yours]
-    if held:
+    foreign = [each for each in claims.find_current(tx, cutoffs, own) if not each.yours]
+    if foreign:
         yield _to_candidate(
-            "claims", "claims", "claimed by others", "\n".join(map(claims.describe_claim, held[:MAX_CLAIMS]))
+            "claims", "claims", "claimed by others", "\n".join(map(claims.describe_claim, foreign[:MAX_CLAIMS]))
         )
     where, params = replace(only, tiers=()).over_memories()
     rows = tx.all(
@@ -205,13 +205,13 @@ def _describe_last_day(tx: Reader, day: str, memories: str) -> str:
         (day, MAX_NAMED),
     )
     number = f"{MAX_LOOKED_AT}+ notes" if len(notes) == MAX_LOOKED_AT else pluralize(len(notes), "note")
-    said = (
+    parts = (
         memories,
         f"{number} changed ({paths})" if notes else "",
         f"at work: {', '.join(to_one_line(row[0], 60) for row in people)}" if people else "",
     )
-    # Who is here is no news where nothing was done.
-    return "; ".join(part for part in said if part) if memories or notes else ""
+    # Who is at work is no news where nothing was done.
+    return "; ".join(part for part in parts if part) if memories or notes else ""
 
 
 def _to_candidate(

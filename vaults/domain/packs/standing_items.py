@@ -1,4 +1,4 @@
-"""What every pack may draw on, asked or not: the current state, and the rules that apply."""
+"""What every pack may use, with or without a query: the current state, and the rules that apply."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vaults.search.filters import SearchFilter
 from vaults.search.snippets import make_snippet
 
 MAX_RULES = 20
-"""Rules considered, the newest; fewer where no more fit."""
+"""Max rules considered, newest first; fewer where no more fit."""
 
 TOKENS_PER_RULE = 500
 """Tokens of a pack for each rule considered."""
@@ -25,30 +25,32 @@ TOKENS_PER_RULE = 500
 RULE_TAGS = ("rule", "correction")
 
 BRIEF_LENGTH = 320
-"""Characters of a rule, and of a memory in a brief: about 80 tokens."""
+"""Max characters of a rule, and of a memory in a brief: about 80 tokens."""
 
 
 def read_state(
     tx: Reader, workspaces: tuple[str, ...], thread: str | None
 ) -> tuple[list[PackCandidate], StateOrigin | None]:
-    """The entries of the newest state of a line of work; where it has none, or none is named, of the workspaces as
-    such, and else of any line of work in them."""
+    """The entries of a thread's newest state; without one, of the workspaces' own state, and else of any thread in
+    them."""
     for name in (thread, "", None) if thread else ("", None):
         found = checkpoints.find_latest(tx, workspaces, name)
         if found is not None:
-            held = StateOrigin(
+            origin = StateOrigin(
                 found.id, to_one_line(found.reason, 300), to_one_line(found.who), found.created_at,
                 to_one_line(found.thread) if found.thread else None,
             )  # fmt: skip
-            return [_to_state_candidate(held, number, *pair) for number, pair in enumerate(found.state.items())], held
+            return [
+                _to_state_candidate(origin, number, *pair) for number, pair in enumerate(found.state.items())
+            ], origin
     return [], None
 
 
-def _to_state_candidate(held: StateOrigin, number: int, name: str, value: object) -> PackCandidate:
+def _to_state_candidate(origin: StateOrigin, number: int, name: str, value: object) -> PackCandidate:
     plain = sanitize_value({name: value})
     [(title, inner)] = plain.items()
     text = json.dumps(inner, ensure_ascii=False)
-    return PackCandidate("state", number, PackItem(held.id, "state", title=title, text=text))
+    return PackCandidate("state", number, PackItem(origin.id, "state", title=title, text=text))
 
 
 def read_rules(tx: Reader, only: SearchFilter, total: int) -> list[PackCandidate]:
@@ -64,11 +66,11 @@ def read_rules(tx: Reader, only: SearchFilter, total: int) -> list[PackCandidate
 
 
 def read_of_types(tx: Reader, only: SearchFilter, types: Sequence[str], most: int) -> list[tuple[int, Memory, str]]:
-    """Living memories of some types that the viewer may see, with number and storer; the newest ``most`` of each."""
+    """Living memories of these types visible to the viewer, with ``seq`` and storer; the newest ``most`` of each."""
     where, params = only.over_memories()
     found = []
     for kind in types:
-        # As two: each is what an index is of.
+        # Two queries: there is an index for each.
         for whose in ("m.visibility = 'shared'", "m.visibility = 'private' AND m.stored_by = :viewer"):
             found += _read_rows(tx, f"{whose} AND m.type = :type AND {where}", {**params, "type": kind}, most)
     return found
@@ -76,7 +78,7 @@ def read_of_types(tx: Reader, only: SearchFilter, types: Sequence[str], most: in
 
 def _read_tagged(tx: Reader, only: SearchFilter, tag: str, most: int) -> list[tuple[int, Memory, str]]:
     where, params = only.over_memories()
-    # The tag is a join, not a condition: there are few such items, and many memories.
+    # The tag is joined first, not filtered by: few items have it, and there are many memories.
     rows = tx.all(
         f"SELECT {memory_model.COLUMNS}, m.seq, m.stored_by FROM item_tags t CROSS JOIN memories m ON m.seq = t.item"
         f" WHERE t.tag = :tag AND t.kind = 'memory' AND {where} ORDER BY m.seq DESC LIMIT :most",
@@ -101,7 +103,7 @@ def _read_rows(tx: Reader, where: str, params: Params, most: int) -> list[tuple[
 
 
 def _read_rule_notes(tx: Reader, only: SearchFilter, rank: int, most: int) -> list[PackCandidate]:
-    """Notes tagged as rules: what stands at their beginning."""
+    """The beginnings of notes tagged as rules."""
     where, params = only.over_passages()
     rows = tx.all(
         "SELECT n.path, n.title, n.modified_at, p.body, p.tokens FROM item_tags t CROSS JOIN notes n ON n.seq = t.item"
@@ -118,7 +120,7 @@ def _read_rule_notes(tx: Reader, only: SearchFilter, rank: int, most: int) -> li
 
 
 def from_note(path: str, title: str, at: str, text: str, section: str | None = None) -> PackItem:
-    """A note's passage as evidence."""
+    """A note's passage as an item."""
     shown = sanitize(text)
     return PackItem(
         to_one_line(path, 500), "note", "note", distinct_title(title, shown.text), shown.text, None, at,
@@ -130,19 +132,19 @@ def to_candidate(
     part: PackPart, rank: int, seq: int, each: Memory, stored_by: str, length: int = BRIEF_LENGTH
 ) -> PackCandidate:
     """A memory as a candidate, cut to ``length`` characters."""
-    orders = is_adversarial(each.title) or is_adversarial(each.content)
+    adversarial = is_adversarial(each.title) or is_adversarial(each.content)
     text = make_snippet(each.content, (), length)
-    told = from_memory(each, stored_by, text, adversarial=orders)
-    return PackCandidate(part, rank, told, key=seq, anchor=each.anchor_commit, whole=estimate_whole_tokens(each, text))
+    item = from_memory(each, stored_by, text, adversarial=adversarial)
+    return PackCandidate(part, rank, item, key=seq, anchor=each.anchor_commit, whole=estimate_whole_tokens(each, text))
 
 
 def estimate_whole_tokens(each: Memory, text: str) -> int:
-    """Tokens of a memory that is shown in part, estimated; 0 of one that is shown whole."""
+    """Estimated tokens of a memory that is shown in part; 0 if it is shown whole."""
     return 0 if len(text) >= len(each.content) else len(each.content) // 4
 
 
 def from_memory(each: Memory, stored_by: str, text: str, *, adversarial: bool) -> PackItem:
-    """A memory as evidence."""
+    """A memory as an item."""
     shown = sanitize(text, adversarial=adversarial)
     return PackItem(
         id=each.id,
@@ -158,20 +160,21 @@ def from_memory(each: Memory, stored_by: str, text: str, *, adversarial: bool) -
 
 
 def storer_name(identity: str, author: str) -> str | None:
-    """The subject that stored something, where that is not who is said to have said it."""
+    """The subject that stored something, unless it is the author."""
     subject = identity.rpartition("|")[2]
     return None if subject == author else to_one_line(subject, 60)
 
 
 def distinct_title(title: str, text: str) -> str | None:
-    """A title that is not just the beginning of the text."""
+    """The title, unless it is only the beginning of the text."""
     plain = to_one_line(title)
     start = " ".join(text[: 2 * len(plain) + 20].lstrip("#>*+- \t\n").split())
     return None if start.startswith(plain.rstrip("…").rstrip()) else plain or None
 
 
 def read_links(tx: Reader, seqs: Sequence[int], viewer: str) -> tuple[list[PackLink], dict[str, str]]:
-    """Links of the memories of these numbers with others the viewer may see, replacements first; and titles."""
+    """Links of the memories with these ``seqs`` to others visible to the viewer, supersessions first; and titles by
+    id."""
     if not seqs:
         return [], {}
     some = ", ".join(str(int(seq)) for seq in seqs)

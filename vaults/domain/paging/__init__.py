@@ -1,1 +1,1 @@
-"""Pages of lists: their cursors, and as many rows as a budget of tokens holds."""
+"""Pages of lists: their cursors, and as many rows as a token budget holds."""

@@ -1,4 +1,4 @@
-"""Cursors of listings: the last row of a page, by the value it was ordered by and its number."""
+"""Cursors of listings: the last row of a page, by the value it was ordered by and its ``seq``."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from vaults.errors import InvalidArgument
 
 
 def encode(listing: str, value: Any, number: int) -> str:
-    """The cursor that asks for what follows a row. ``listing``: what it belongs to."""
+    """The cursor for what follows a row. ``listing`` names the listing it belongs to."""
     return (
         base64.urlsafe_b64encode(json.dumps([listing, value, number], ensure_ascii=False).encode()).decode().rstrip("=")
     )
 
 
 def decode(cursor: str, listing: str) -> tuple[Any, int]:
-    """Value and number of the last row. Raises ``InvalidArgument`` for a cursor of another listing, or none."""
+    """Value and ``seq`` of the last row. Raises ``InvalidArgument`` for a cursor of another listing, or no cursor at
+    all."""
     try:
         kept, value, number = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
         if kept == listing and type(number) is int and abs(number) < 2**63 and _is_sortable(value):

@@ -1,4 +1,4 @@
-"""Cursors as callers get them: closed, because the numbers in them count what everybody in the vault stores."""
+"""Encrypted cursors for callers, because the numbers in them reveal how much everybody in the vault stores."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from vaults.errors import InvalidArgument
 from vaults.vault import Vault
 
 _KEYS: WeakKeyDictionary[Vault, bytes] = WeakKeyDictionary()
-"""Of open vaults. A key never changes."""
+"""Keys of open vaults. A key never changes."""
 
 MAX_LENGTH = 30_000
-"""Characters of a cursor that are looked at."""
+"""Max characters of a cursor that are read."""
 
 
 async def seal(vault: Vault, cursor: str) -> str:
-    """A cursor for nobody but this vault to read; the same one each time."""
+    """A cursor that only this vault can read. Deterministic."""
     return _to_base64(AESSIV(await _read_key(vault)).encrypt(_from_base64(cursor), None))
 
 
 async def unseal(vault: Vault, cursor: str) -> str:
-    """The cursor behind a sealed one. Raises ``InvalidArgument`` for what this vault did not seal."""
+    """The cursor inside a sealed one. Raises ``InvalidArgument`` for what this vault did not seal."""
     try:
         return _to_base64(AESSIV(await _read_key(vault)).decrypt(_from_base64(cursor[:MAX_LENGTH]), None))
     except (InvalidTag, ValueError, binascii.Error):

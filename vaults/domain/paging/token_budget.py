@@ -1,4 +1,4 @@
-"""As much of an answer as its budget of tokens holds."""
+"""Cuts answers to their token budget."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ T = TypeVar("T")
 _PLAIN = frozenset({str, int, float, bool, NoneType})
 
 FRAME_TOKENS = 100
-"""Tokens of an answer beside its rows: head, fence, totals, a cursor, how to go on."""
+"""Tokens of an answer besides its rows: head, fence, totals, a cursor, how to go on."""
 
 
 async def fit_rows(vault: Vault, rows: Sequence[T], max_tokens: int) -> list[T]:
-    """As many of ``rows``, in order, as fit when they are sent as JSON; at least one of them."""
+    """As many of ``rows``, in order, as fit when sent as JSON; at least one."""
     return list(rows[: await count_fitting(vault, list(map(to_sent_json, rows)), max_tokens)]) if rows else []
 
 
 def to_sent_json(row: object) -> str:
-    """A row as the JSON that is sent of it, which leaves out what is empty and what is by default."""
+    """A row as the JSON that is sent, without empty and default values."""
     return json.dumps(_without_defaults(row), ensure_ascii=False)
 
 
@@ -47,9 +47,9 @@ def _without_defaults(value: Any) -> Any:
 
 
 def non_default_fields(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass that say something: neither None nor what they are by default."""
+    """Fields of a dataclass that are neither None nor at their default."""
     pairs = [(name, default, getattr(value, name)) for name, default in _defaults(value.__class__)]
-    return {name: said for name, default, said in pairs if said is not None and said != default}
+    return {name: current for name, default, current in pairs if current is not None and current != default}
 
 
 @cache
@@ -64,8 +64,8 @@ async def count_fitting(vault: Vault, texts: Sequence[str], max_tokens: int) -> 
 
 
 async def count_within(pool: Executor, texts: Sequence[str], room: int) -> int:
-    """How many of ``texts``, in order, fit into ``room`` tokens; at least one. Counted only where it matters, and on a
-    thread where that takes long."""
+    """How many of ``texts``, in order, fit into ``room`` tokens; at least one. Tokens are counted only where it
+    matters, and on a thread where that takes long."""
     if tokenizer.surely_fits(texts, room):
         return len(texts)
     if tokenizer.is_quick_to_count(texts):

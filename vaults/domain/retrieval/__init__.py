@@ -1,1 +1,1 @@
-"""Answers to questions: hybrid search, whole texts, and why a hit was found."""
+"""Answers to queries: hybrid search, whole texts, and why a hit was found."""

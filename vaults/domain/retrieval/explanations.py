@@ -1,4 +1,4 @@
-"""``explain``: how a question was read, every candidate it found, and what became of each."""
+"""``explain``: how a query was read, every candidate it found, and what became of each."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class QueryInterpretation:
 
 @dataclass(frozen=True, slots=True)
 class SearchExplanation:
-    """Everything about one search. ``total`` counts candidates; ``returned`` are the ids the search gives back."""
+    """Everything about one search. ``total`` counts candidates; ``returned`` lists the ids the search returns."""
 
     query: QueryInterpretation
     candidates: list[ExplainedCandidate]
@@ -84,18 +84,18 @@ CountFitting = Callable[[SearchAnswer], Awaitable[int]]
 
 @dataclass(frozen=True, slots=True)
 class _RankedRows:
-    """``ranks``: of each candidate, from 1. ``numbers``: which of its item each passage is, from 1. Its own number,
-    which counts what everybody stored, is nobody's business."""
+    """A ranking with the rows behind it."""
 
     ranking: SearchRanking
     rows: Mapping[int, RankedHit]
-    ranks: Mapping[int, int]
+    ranks: Mapping[int, int]  # of each candidate, from 1
+    # of each passage within its item, from 1: its ``seq`` would reveal how much everybody stored
     numbers: Mapping[int, int]
 
 
 async def explain(vault: Vault, ask: SearchRequest, most: int, fitting: CountFitting) -> SearchExplanation:
-    """The search ``ask`` with its reasons, and the first ``most`` of its candidates. It is run anew, so that there are
-    timings. ``fitting``: how many of an answer's hits the search would return."""
+    """The search ``ask`` with its reasons, and its first ``most`` candidates. It is run anew, for the timings.
+    ``fitting``: how many of an answer's hits the search would return."""
     timings = StageTimings(vault.shared.observer)
 
     def pick(tx: Reader, ranking: SearchRanking) -> _RankedRows:
@@ -147,7 +147,7 @@ def _candidates(found: _RankedRows, ask: SearchRequest, kept: set[ItemKey], most
     items = {passage: (rank, score) for rank, (passage, score) in enumerate(ranking.items, 1)}
     for rank, (passage, score) in enumerate(ranking.order[:most], 1):
         if (row := found.rows.get(passage)) is None:
-            continue  # it went away since it was ranked
+            continue  # deleted since it was ranked
         keyword = ChannelRank(words[passage], round(ranking.words.scores[passage], 4)) if passage in words else None
         near = meanings.get(passage)
         semantic = ChannelRank(near, round(ranking.meanings.scores[passage], 4)) if near is not None else None

@@ -1,4 +1,4 @@
-"""The texts behind what a search named: memories by id, notes by path, address, name or pattern."""
+"""Whole texts by reference: memories by id, notes by path, address, name or pattern."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from vaults.files.paths import NOTE_SCHEME, is_note, to_address
 from vaults.vault import Vault
 
 MAX_MATCHES = 200
-"""Notes that the patterns of one call stand for at most."""
+"""Max notes that the patterns of one call may match together."""
 
 _MEMORY = "memory://"
 _ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
@@ -29,13 +29,12 @@ _ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.ASCII | re.I
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
-    """How much to read: of each text lines from ``from_line`` on, of all together ``max_bytes``; of items as many as
-    ``max_tokens`` hold, with all that is said of them."""
+    """How much to read."""
 
-    from_line: int = 1
-    max_lines: int | None = None
-    max_bytes: int = 50_000
-    max_tokens: int | None = None
+    from_line: int = 1  # of each text
+    max_lines: int | None = None  # of each text
+    max_bytes: int = 50_000  # of all texts together
+    max_tokens: int | None = None  # of the items as sent, metadata included
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +53,19 @@ class FetchedItem:
 
 @dataclass(slots=True)
 class FetchResult:
-    """Items in the order asked. ``full``: ``max_bytes`` cut the last of them; ``remaining``: those it left no room
-    for; ``partial``: a pattern matches more notes than were taken."""
+    """Items in the order of the references."""
 
     items: list[FetchedItem] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    # references that ``max_bytes`` or ``max_tokens`` left no room for
     remaining: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    full: bool = False
-    partial: bool = False
+    full: bool = False  # ``max_bytes`` cut the last item
+    partial: bool = False  # a pattern matches more notes than were read
 
     @property
     def cut_by(self) -> Literal["max_bytes", "max_lines"] | None:
-        """Which bound of the portion cut a text, for whoever says how to go on; None where all was returned."""
+        """Which limit cut a text, for saying how to read on; None where nothing was cut."""
         if self.full or self.remaining:
             return "max_bytes"
         return "max_lines" if any(item.truncated for item in self.items) else None
@@ -74,44 +73,44 @@ class FetchResult:
 
 @dataclass(frozen=True, slots=True)
 class _FetchTarget:
-    """What a reference stands for. ``said``: the reference; ``path`` None: a memory that is not there."""
+    """What a reference ``ref`` stands for. ``path`` None: a memory that is not there."""
 
-    said: str
+    ref: str
     path: str | None = None
     memory: Memory | None = None
 
 
-async def fetch_texts(vault: Vault, actor: Actor, refs: Sequence[str], portion: FetchLimits) -> FetchResult:
-    """Texts by reference, in the order asked, each once. What cannot be had is ``missing``, with the reason in
-    ``warnings`` where it is another than that there is nothing. Raises ``InvalidArgument`` for a broken pattern."""
+async def fetch_texts(vault: Vault, actor: Actor, refs: Sequence[str], limits: FetchLimits) -> FetchResult:
+    """Texts by reference, in order, each once. Absent ones are ``missing``, with the reason in ``warnings`` where it is
+    another than that nothing is there. Raises ``InvalidArgument`` for a broken pattern."""
     found = FetchResult()
-    left, seen = portion.max_bytes, set[str]()
+    left, seen = limits.max_bytes, set[str]()
     for target in await _resolve_targets(vault, actor, refs, found):
         if left <= 0:
-            found.remaining.append(target.path or target.said)
+            found.remaining.append(target.path or target.ref)
             continue
-        item = await _to_item(vault, target, portion, left, found)
+        item = await _to_item(vault, target, limits, left, found)
         if item is not None and item.url not in seen:
             seen.add(item.url)
             found.items.append(item)
-            # A note is cut at the end of a line: what is left of the budget then is no room for another.
+            # A note is cut at the end of a line, so what is left of the budget is too little for another.
             left = 0 if found.full else left - len(item.text.encode())
-    if portion.max_tokens is not None:
-        count = len(await token_budget.fit_rows(vault, found.items, portion.max_tokens))
+    if limits.max_tokens is not None:
+        count = len(await token_budget.fit_rows(vault, found.items, limits.max_tokens))
         found.remaining[:0] = [item.id for item in found.items[count:]]
         del found.items[count:]
     _record_shown(vault, actor, found.items)
     return found
 
 
-async def fetch_one(vault: Vault, actor: Actor, ref: str, portion: FetchLimits) -> FetchResult:
-    """The text behind one reference, which is no pattern. Raises ``NotFound``, and what reading a note may raise."""
+async def fetch_one(vault: Vault, actor: Actor, ref: str, limits: FetchLimits) -> FetchResult:
+    """The text behind one reference that is no pattern. Raises ``NotFound``, and whatever reading a note may raise."""
     found = FetchResult()
     target = (await _resolve_targets(vault, actor, [ref], found))[0]
     if target.memory is None and target.path is None:
         raise NotFound(f"nothing with the id {ref[:64]}")
     try:
-        found.items.append(await _read_note(vault, target, portion, portion.max_bytes, found))
+        found.items.append(await _read_note(vault, target, limits, limits.max_bytes, found))
     except NotFound as failure:
         if _is_of_note(ref):
             raise
@@ -121,7 +120,7 @@ async def fetch_one(vault: Vault, actor: Actor, ref: str, portion: FetchLimits) 
 
 
 def _record_shown(vault: Vault, actor: Actor, items: Sequence[FetchedItem]) -> None:
-    """What was shown is no news when it comes back; of a note not a paragraph either."""
+    """Remember what was shown, so that storing it again, or a paragraph of a note, is seen as an echo."""
     for item in items:
         if item.url.startswith(_MEMORY):
             vault.shown_texts.note(actor.identity, [(item.text, item.id)])
@@ -130,7 +129,7 @@ def _record_shown(vault: Vault, actor: Actor, items: Sequence[FetchedItem]) -> N
 
 
 async def _resolve_targets(vault: Vault, actor: Actor, refs: Sequence[str], found: FetchResult) -> list[_FetchTarget]:
-    """What references stand for, patterns as the notes they match."""
+    """What references stand for; a pattern stands for the notes it matches."""
     asked = list(dict.fromkeys(refs))
     ids = [ref.removeprefix(_MEMORY) for ref in asked if not _is_of_note(ref)]
     memories = {each.id: each for each in (await lifecycle.get(vault, actor, ids)).memories} if ids else {}
@@ -165,7 +164,7 @@ def is_pattern(ref: str) -> bool:
 
 
 async def _expand_pattern(vault: Vault, ref: str, room: int) -> list[str] | None:
-    """The notes a pattern stands for, one more than there is room for; None for what is no pattern, or a note's very
+    """The notes a pattern matches, one more than there is room for; None for what is no pattern, or is a note's very
     name."""
     if not is_pattern(ref):
         return None
@@ -175,41 +174,41 @@ async def _expand_pattern(vault: Vault, ref: str, room: int) -> list[str] | None
 
 
 async def _to_item(
-    vault: Vault, target: _FetchTarget, portion: FetchLimits, left: int, found: FetchResult
+    vault: Vault, target: _FetchTarget, limits: FetchLimits, left: int, found: FetchResult
 ) -> FetchedItem | None:
     if target.memory is not None or target.path is not None:
         try:
-            return await _read_note(vault, target, portion, left, found)
+            return await _read_note(vault, target, limits, left, found)
         except NotFound:
             pass
         except (InvalidArgument, Conflict, TooLarge) as failure:
-            found.warnings.append(f"{target.said[:200]}: {_failure_text(failure)}")
-    found.missing.append(target.said)
+            found.warnings.append(f"{target.ref[:200]}: {_failure_text(failure)}")
+    found.missing.append(target.ref)
     return None
 
 
 async def _read_note(
-    vault: Vault, target: _FetchTarget, portion: FetchLimits, left: int, found: FetchResult
+    vault: Vault, target: _FetchTarget, limits: FetchLimits, left: int, found: FetchResult
 ) -> FetchedItem:
     if target.memory is not None:
-        return _of_memory(target.memory, portion, left, found)
+        return _of_memory(target.memory, limits, left, found)
     note = await open_note(vault, await resolve_path(vault, target.path or ""))
     about = await note_parts.load_summary(vault, note)
     found.warnings += [f"{note.path}: {warning}" for warning in note.warnings]
     if len(note.data) <= note_parts.QUICK_BYTES:
-        return _of_note(note, about, portion, left, found)
-    return await run_in(vault.shared.pool, _of_note, note, about, portion, left, found)
+        return _of_note(note, about, limits, left, found)
+    return await run_in(vault.shared.pool, _of_note, note, about, limits, left, found)
 
 
 def _failure_text(failure: StrongroomError) -> str:
     return failure.message.removeprefix("Validation error: path ")
 
 
-def _of_memory(memory: Memory, portion: FetchLimits, left: int, found: FetchResult) -> FetchedItem:
+def _of_memory(memory: Memory, limits: FetchLimits, left: int, found: FetchResult) -> FetchedItem:
     whole = memory.content.splitlines(keepends=True)
-    chosen = whole[portion.from_line - 1 :]
-    if portion.max_lines is not None:
-        chosen = chosen[: portion.max_lines]
+    chosen = whole[limits.from_line - 1 :]
+    if limits.max_lines is not None:
+        chosen = chosen[: limits.max_lines]
     text = "".join(chosen)
     short = text.encode()[:left].decode("utf-8", "ignore")
     found.full = len(short) < len(text)
@@ -222,8 +221,8 @@ def _of_memory(memory: Memory, portion: FetchLimits, left: int, found: FetchResu
     return FetchedItem(memory.id, memory.title, short, f"{_MEMORY}{memory.id}", kept, f"v{memory.version}", cut)
 
 
-def _of_note(note: OpenNote, about: NoteSummary, portion: FetchLimits, left: int, found: FetchResult) -> FetchedItem:
-    start, end = line_ranges.line_offsets(note.text, portion.from_line, portion.max_lines)
+def _of_note(note: OpenNote, about: NoteSummary, limits: FetchLimits, left: int, found: FetchResult) -> FetchedItem:
+    start, end = line_ranges.line_offsets(note.text, limits.from_line, limits.max_lines)
     stop = start + line_ranges.count_within_bytes(note.text[start:end], left)
     text = note.text[start:stop]
     found.full = stop < end

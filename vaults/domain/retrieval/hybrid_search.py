@@ -31,21 +31,19 @@ T = TypeVar("T")
 
 
 MAX_LINKED = 10
-"""Hits whose links are told, and links told of each, in either direction."""
+"""Max hits annotated with links, and max links per direction of each."""
 
 MAX_LIKE_WORDS = 1_000
-"""Characters of an item that are looked for when others like it are wanted and it has no vector."""
+"""Max characters of an item used as the query when others like it are wanted and it has no vector."""
 
 
 MAX_CORRECTED = 50
-"""Hits, the first ones, of which open corrections are told."""
+"""Max leading hits whose open corrections are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """What to look for and how much of it to return. ``like``: an item to find others like, ``like_words``
-    what it says, for while it has no vector. ``cursor``: from the page before. ``per_item``: candidates of a channel
-    looked at for each of ``limit``."""
+    """What to search for, and how much of it to return."""
 
     query: str
     only: SearchFilter
@@ -56,14 +54,14 @@ class SearchRequest:
     group_by: GroupBy = "item"
     rerank: RerankMode = "auto"
     recent: bool = False
-    like: ItemKey | None = None
-    like_words: str = ""
-    cursor: str | None = None
-    per_item: int = 5
+    like: ItemKey | None = None  # the item to find others like
+    like_words: str = ""  # its words, searched for while it has no vector
+    cursor: str | None = None  # from the page before
+    per_item: int = 5  # candidates per channel for each of ``limit``
 
     @property
     def digest(self) -> str:
-        """What a cursor belongs to: the question, but for the moment, the page's size and the cursor itself."""
+        """A digest of the query that a cursor belongs to: all but the time, the page's size and the cursor itself."""
         kept = {each.name: getattr(self, each.name) for each in fields(self)}
         plain = replace(self.only, now="", as_of=None)
         return hash_parts({**kept, "only": plain, "cursor": None, "limit": None, "max_tokens": None})[:16]
@@ -71,17 +69,15 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True)
 class SearchAnswer:
-    """What one vault says. ``total`` counts the items found before limit and budget cut the list; ``spans`` are the
-    lowest and highest score of each channel, which make the scores of several vaults comparable; ``newest`` is the last
-    passage there was, ``terms`` what was looked for."""
+    """The answer of one vault."""
 
     shown: list[RankedHit]
-    total: int
+    total: int  # items found before limit and budget cut the list
     mode_used: SearchMode
-    spans: dict[str, fusion.ScoreRange]
+    spans: dict[str, fusion.ScoreRange]  # lowest and highest score per channel, to compare scores across vaults
     warnings: list[str] = field(default_factory=list)
-    newest: int = 0
-    terms: tuple[str, ...] = ()
+    newest: int = 0  # the last passage there was
+    terms: tuple[str, ...] = ()  # what was searched for
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +92,7 @@ class RecallResult:
 
 
 async def resolve_similar_to(vault: Vault, actor: Actor, ref: str) -> tuple[ItemKey, str]:
-    """The item behind an id, a note's path, or the address of either, and the words to look for while it has no
+    """The item behind an id, a note's path, or the address of either, and the words to search for while it has no
     vector. Raises ``NotFound``."""
 
     def read(tx: Reader) -> tuple[ItemKey, str]:
@@ -112,15 +108,15 @@ async def resolve_similar_to(vault: Vault, actor: Actor, ref: str) -> tuple[Item
 
 
 def to_note_path(ref: str) -> str | None:
-    """The path in what names a note: an address, or a path; None for what names something else."""
+    """The path of a note named by its address or path; None for other references."""
     return path_from_address(ref) or (ref if is_note(ref) else None)
 
 
 async def rank_and_pick(
     vault: Vault, ask: SearchRequest, pick: RankingReader[T], timings: StageTimings | None = None
 ) -> T:
-    """Search, and read of the ranking what ``pick`` wants. Raises ``InvalidArgument`` for a cursor that belongs to
-    another question."""
+    """Search, and read from the ranking what ``pick`` needs. Raises ``InvalidArgument`` for a cursor of another
+    query."""
     await vault.adopt_model()
     before = await _decode_cursor(vault, ask)
     only = replace(ask.only, as_of=before.as_of) if before else ask.only
@@ -140,7 +136,7 @@ async def rank_and_pick(
 
 
 async def search_vault(vault: Vault, ask: SearchRequest) -> SearchAnswer:
-    """The best items, ``limit`` of them at most; whether they fit a budget is the caller's to see."""
+    """The best items, at most ``limit``; the caller fits them into a token budget."""
 
     def pick(tx: Reader, ranking: SearchRanking) -> SearchAnswer:
         wanted = [pair for pair in ranking.items if pair[1] / ranking.top >= ask.min_score or not ask.min_score]
@@ -164,7 +160,7 @@ async def search_vault(vault: Vault, ask: SearchRequest) -> SearchAnswer:
 
 
 def _record_shown(vault: Vault, viewer: str, shown: Sequence[RankedHit]) -> None:
-    """What was shown is no news when it comes back, and a memory that was shown whole was read."""
+    """Remember what was shown, so that storing it again is seen as an echo; a memory shown whole counts as read."""
     for each in shown:
         text = each.hit.content or each.hit.snippet or ""
         if each.item[0] == indexing.KIND:
@@ -180,7 +176,7 @@ def _record_shown(vault: Vault, viewer: str, shown: Sequence[RankedHit]) -> None
 async def make_next_cursor(
     vault: Vault, ask: SearchRequest, found: SearchAnswer, kept: Sequence[RankedHit]
 ) -> str | None:
-    """What asks for the page after ``kept``; None when that was all."""
+    """The cursor for the page after ``kept``; None when that was all."""
     if found.total <= len(kept):
         return None
     after = page_cursors.next_cursor(
@@ -194,7 +190,7 @@ async def _decode_cursor(vault: Vault, ask: SearchRequest) -> page_cursors.Searc
 
 
 def _explain_empty(tx: Reader, only: SearchFilter) -> list[str]:
-    """Which filter leaves nothing over: said where the answer is empty, because a typo there looks like ignorance."""
+    """Which filter excludes everything: an empty answer says so, because a typo there looks like ignorance."""
     asked = [name for name in only.asked() if name != "kinds" or only.kinds != (indexing.KIND,)]
     alone = [name for name in asked if not _has_match(tx, only, "fields" if name == "where" else name)]
     unknown = [field_name for field_name, _ in only.fields if not _has_field(tx, only, field_name)]
@@ -223,7 +219,7 @@ def _has_field(tx: Reader, only: SearchFilter, name: str) -> bool:
 
 
 async def find_linked_notes(vault: Vault, shown: Sequence[RankedHit]) -> dict[str, LinkedNotes]:
-    """What the first notes among hits are linked with, by path."""
+    """The links of the first notes among the hits, by path."""
     paths = {each.item[1]: each.hit.id for each in shown[:MAX_LINKED] if each.item[0] == extraction.KIND}
     if not paths:
         return {}

@@ -1,4 +1,4 @@
-"""From ranked passages to what a caller reads: the row behind each, the part that matched, the score and why."""
+"""From ranked passages to hits: the row behind each passage, the part that matched, the score and its reasons."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class RankedHit:
-    """A hit, the item it is of, and the passage that was found."""
+    """A hit, its item, and the passage that was found."""
 
     item: ItemKey
     passage: int
@@ -67,8 +67,8 @@ def read_hits(
     only: SearchFilter,
     length: int = SNIPPET_LENGTH,
 ) -> list[RankedHit]:
-    """The hits of ``wanted``, passages with the score of their item, in that order; of a note ``length`` characters.
-    The filter is asked once more: a ranking may be older than what it ranks."""
+    """Hits for ``wanted``, passages with their items' scores, in that order; notes are cut to ``length`` characters.
+    The filter is applied again: a ranking may be older than the rows it ranks."""
     rows = _read_rows(tx, {passage: ranking.facts[passage].item[0] for passage, _ in wanted}, only)
     return [
         _to_ranked_hit(vault, ranking, (passage, score / ranking.top), rows[passage], length)
@@ -79,7 +79,7 @@ def read_hits(
 
 @dataclass(frozen=True, slots=True)
 class _FoundPassage:
-    """The passage that was found, and what it is of."""
+    """A passage that was found, and the item it is part of."""
 
     of: Memory | NoteSummary
     title: str
@@ -87,14 +87,14 @@ class _FoundPassage:
 
 
 def _read_rows(tx: Reader, passages: Mapping[int, str], only: SearchFilter) -> dict[int, _FoundPassage]:
-    """What stands behind passages, given with their kind."""
+    """The rows behind passages, given with their kind."""
     found: dict[int, _FoundPassage] = {}
     where, params = only.over_passages()
     for kind, (columns, width, joined, read) in _KINDS.items():
         numbers = [passage for passage, its in passages.items() if its == kind]
         for start in range(0, len(numbers), 500):
             some = ", ".join(map(str, numbers[start : start + 500]))
-            # The filter is a column here: as a condition it has SQLite walk one of the indexes it could use.
+            # The filter is a column here: as a condition it would make SQLite walk one of its indexes.
             rows = tx.all(
                 f"SELECT {columns}, p.seq, p.title, p.body, {where} FROM passages p CROSS JOIN {joined}"
                 f" WHERE p.seq IN ({some})",
@@ -110,7 +110,7 @@ _KINDS: dict[str, tuple[str, int, str, Callable[[Row], Memory | NoteSummary]]] =
     "memory": (memory_model.COLUMNS, memory_model.COLUMN_COUNT, "memories m ON m.seq = p.item", memory_model.from_row),
     "note": (note_rows.COLUMNS, note_rows.COLUMN_COUNT, "notes n ON n.seq = p.item", note_rows.from_row),
 }
-"""Each kind of item: its columns and how many, its table, and what a row of it is."""
+"""For each kind of item: its columns, their number, its table, and how to read a row."""
 
 
 def _to_ranked_hit(
@@ -121,7 +121,7 @@ def _to_ranked_hit(
     hit = _of_note(found.of, found) if isinstance(found.of, NoteSummary) else _of_memory(found.of)
     terms = ranking.meant.query.terms
     facts = ranking.facts[passage]
-    told = replace(
+    complete = replace(
         hit,
         vault=vault,
         score=round(max(0.0, score), 4),
@@ -129,7 +129,7 @@ def _to_ranked_hit(
         snippet=None if hit.content is not None else make_snippet(found.body, terms, most),
         flags=["adversarial"] if facts.adversarial else [],
     )
-    return RankedHit(facts.item, passage, told)
+    return RankedHit(facts.item, passage, complete)
 
 
 def _of_memory(memory: Memory) -> Hit:
@@ -175,11 +175,11 @@ def _of_note(note: NoteSummary, found: _FoundPassage) -> Hit:
 
 
 def collect_signals(ranking: SearchRanking, passage: int) -> dict[str, float]:
-    """Why a passage stands where it stands: each channel's score, each lift, the cross-encoder's opinion."""
-    said = {
+    """Why a passage ranks where it does: each channel's score, each lift, the cross-encoder's opinion."""
+    signals = {
         "keyword": ranking.words.scores.get(passage),
         "semantic": ranking.meanings.scores.get(passage),
         **{name: lift.get(passage) for name, lift in ranking.lifts.items()},
         "rerank": ranking.opinions.get(passage),
     }
-    return {name: round(value, 4) for name, value in said.items() if value is not None}
+    return {name: round(value, 4) for name, value in signals.items() if value is not None}

@@ -1,1 +1,1 @@
-"""Secrets in texts: found and made unreadable before anything is stored. Pure."""
+"""Secrets in texts: found and redacted before anything is stored. Pure."""

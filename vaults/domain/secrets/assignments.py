@@ -1,4 +1,5 @@
-"""Secrets told by what stands before them: a name and a sign, a header's word, a user in an address. Pure, linear."""
+"""Secrets recognised by what stands before them: a name and a sign, a header's keyword, a user in an address. Pure,
+linear."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from vaults.domain.secrets.token_patterns import ADDRESS, ASSIGNMENT_SIGN, HEADE
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """Something that must not be kept: what it is, and from where to where it stands in a text."""
+    """A secret found in a text: its kind and its span."""
 
     kind: str
     start: int
@@ -23,7 +24,7 @@ class Secret:
 
 
 def find_in_addresses(text: str) -> Iterator[Secret]:
-    """Passwords in addresses."""
+    """Passwords in addresses with a user."""
     if "://" not in text or "@" not in text:
         return
     for match in ADDRESS.finditer(text):
@@ -33,7 +34,7 @@ def find_in_addresses(text: str) -> Iterator[Secret]:
 
 
 def find_in_headers(text: str) -> Iterator[Secret]:
-    """What a request would be let in by."""
+    """Credentials in ``Bearer`` and ``Authorization`` headers."""
     folded = text.casefold()
     if "bearer" not in folded and "authorization" not in folded:
         return
@@ -45,7 +46,7 @@ def find_in_headers(text: str) -> Iterator[Secret]:
 
 
 def find_assigned(text: str) -> Iterator[Secret]:
-    """Values of what is named like a secret."""
+    """Values assigned to names of secrets."""
     folded = text.casefold()
     if not any(hint in folded for hint in _HINTS):
         return
@@ -56,7 +57,7 @@ def find_assigned(text: str) -> Iterator[Secret]:
         match = ASSIGNMENT_SIGN.match(text, name.end()) if name.start() >= read else None
         if match is None:
             continue
-        read = match.end()  # a value is read once: names in it give no others
+        read = match.end()  # a value is read once: names inside it start no other
         if (found := _value(text, name, match)) is not None:
             yield found
 
@@ -75,7 +76,7 @@ def _value(text: str, name: re.Match[str], match: re.Match[str]) -> Secret | Non
 
 
 def secret_kind(name: str) -> str:
-    """What a secret of this name is called to people."""
+    """The kind of a secret of this name, in words for people."""
     return re.sub(r"[ _-]+", " ", name.casefold()).strip().replace("apikey", "api key")
 
 
@@ -83,7 +84,7 @@ _HINTS = ("pass", "pwd", "secret", "token", "credential", "key")
 
 
 def is_secret(name: str, value: str, before: str, *, firm: bool = False) -> bool:
-    """Whether a value is one that what is called ``name`` must keep secret. ``firm``: it is assigned in quotes."""
+    """Whether ``value`` looks like the secret that ``name`` promises. ``firm``: it is assigned in quotes."""
     if _is_placeholder(value) or _PLAIN.fullmatch(value) or _PASSING.search(before):
         return False
     if _is_of_password(name):
@@ -108,7 +109,7 @@ def _is_password(value: str, *, firm: bool) -> bool:
 
 
 def _is_random(value: str, least: int) -> bool:
-    """Whether a value is as long and as mixed as a token is."""
+    """Whether a value is as long and as mixed as a token."""
     if len(value) < least or _CODE.search(value) or _is_placeholder(value) or _PLAIN.fullmatch(value):
         return False
     longest = max(_PARTS.split(value), key=len)
@@ -129,7 +130,7 @@ def _is_mixed(part: str) -> bool:
 
 
 def entropy(text: str) -> float:
-    """Bits a character carries, by how often each stands in ``text``."""
+    """Bits per character, by the frequency of each in ``text``."""
     return -sum(count / len(text) * math.log2(count / len(text)) for count in Counter(text).values())
 
 
@@ -161,7 +162,7 @@ _PASSING = re.compile(
 
 
 def _is_placeholder(value: str) -> bool:
-    """Whether a value only stands for one: ``your-token``, ``${TOKEN}``, ``********``."""
+    """Whether a value only stands for a secret: ``your-token``, ``${TOKEN}``, ``********``."""
     if MASK.search(value) or value.startswith(("$", "%", "{", "<", "[", "@")) or "${" in value or "{{" in value:
         return True
     if value.isalpha() and value.casefold() in _COMMON_PASSWORDS:

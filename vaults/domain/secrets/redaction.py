@@ -1,7 +1,7 @@
-"""Secrets in text that is to be kept: found by the shape of their issuer, or by name and randomness. Pure, linear.
+"""Secrets in text that is to be stored: found by their issuer's shape, or by name and randomness. Pure, linear.
 
 A memory is read by every agent of a team, exported and backed up: a token in it is a token lost. UUIDs, commit ids and
-digests are no secrets, however random, as long as nothing calls them one.
+digests are no secrets, however random, unless something calls them one.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from vaults.errors import InvalidArgument
 from vaults.settings import HygieneSettings
 
 MIN_LENGTH = 8
-"""Characters below which a text is not looked at: ``pwd=x`` tells nothing."""
+"""Characters below which a text is not searched: ``pwd=x`` gives nothing away."""
 
 HINT = "store where it is kept instead of the secret itself, such as the name of the vault entry or variable"
 
 
 @dataclass(frozen=True, slots=True)
 class GuardedFields:
-    """Fields that may be kept, and what was taken out of them."""
+    """Fields that may be stored, and warnings about what was taken out of them."""
 
     fields: dict[str, Any]
     warnings: list[str] = field(default_factory=list)
 
 
 def refuse_or_redact(fields: Mapping[str, Any], settings: HygieneSettings) -> GuardedFields:
-    """Look through texts, lists and JSON. Raises ``InvalidArgument`` for the first secret where they are refused; else
-    the fields come back without them, and a warning names each."""
+    """Search texts, lists and JSON for secrets. Where the settings refuse them, the first raises ``InvalidArgument``;
+    else the fields come back redacted, with a warning for each secret."""
     if settings.secrets == "off":
         return GuardedFields(dict(fields))
     kept, warnings = {}, list[str]()
@@ -54,7 +54,7 @@ def refuse_or_redact(fields: Mapping[str, Any], settings: HygieneSettings) -> Gu
 
 
 def secret_warnings(fields: Mapping[str, Any], settings: HygieneSettings) -> list[str]:
-    """What to say of secrets in text that is kept as it is, because it is the writer's own file."""
+    """Warnings about secrets in text that is stored unchanged, because it is the writer's own file."""
     if settings.secrets == "off":
         return []
     warnings = []
@@ -66,12 +66,12 @@ def secret_warnings(fields: Mapping[str, Any], settings: HygieneSettings) -> lis
 
 
 _IDENTIFIERS = frozenset({"external_id", "parent", "workspace", "thread", "idempotency_key", "archived_reason"})
-"""Fields that are never changed on the way: most tell one thing from another, and without a part of it, one would
-stand for another."""
+"""Fields that are refused, never redacted: most are identifiers, and with a part missing, one could be taken for
+another."""
 
 
 def _redact_value(value: Any, found: list[str]) -> Any:
-    """``value`` without secrets; what they are, and in which line, goes to ``found``."""
+    """``value`` without secrets; their kinds and lines are added to ``found``."""
     if isinstance(value, str):
         clean, secrets = redact(value)
         found += [f"{_kind(each.kind)} (line {value.count(chr(10), 0, each.start) + 1})" for each in secrets]
@@ -84,7 +84,7 @@ def _redact_value(value: Any, found: list[str]) -> Any:
 
 
 def _redact_entry(key: Any, value: Any, found: list[str]) -> Any:
-    """A value of JSON, which its name may tell to be secret."""
+    """A value in JSON whose key may mark it as secret."""
     name = _NAMED.search(key) if isinstance(key, str) else None
     if name is not None and isinstance(value, str) and is_secret(name["name"], value, before=key[: name.start()]):
         kind = secret_kind(name["name"])
@@ -105,7 +105,7 @@ def _redaction_mark(kind: str) -> str:
 
 
 def redact(text: str) -> tuple[str, list[Secret]]:
-    """``text`` with a mark in place of each secret, and where they stood."""
+    """``text`` with a mark in place of each secret, and their spans."""
     secrets = find_secrets(text)
     parts, at = [], 0
     for each in secrets:
@@ -115,7 +115,7 @@ def redact(text: str) -> tuple[str, list[Secret]]:
 
 
 def find_secrets(text: str) -> list[Secret]:
-    """Every secret in ``text``, in order, none within another."""
+    """Every secret in ``text``, in order, none inside another."""
     if len(text) < MIN_LENGTH:
         return []
     every = sorted(

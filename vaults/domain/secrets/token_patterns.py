@@ -1,8 +1,8 @@
-"""What secrets look like: tokens with a mark of their issuer, keys in armour, addresses with a password.
+"""What secrets look like: tokens with an issuer's mark, armoured keys, addresses with a password.
 
-A table of our own: detect-secrets reads files through plug-ins, verifies over the network and has no rule against
-backtracking; what is needed of it is this table. Each pattern is bounded in every repetition, so that no text makes it
-slow, and is only run over texts that hold one of its hints.
+A table of our own: detect-secrets reads files through plug-ins, verifies over the network and does not guard against
+backtracking, and all we need of it is this table. Every repetition in a pattern is bounded, so that no text makes it
+slow, and a pattern runs only over texts that contain one of its hints.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TokenPattern:
-    """One kind of secret. ``hints``: a text without any of them holds none. Group ``secret`` of the pattern, or all
-    of it, is what must not be kept."""
+    """One kind of secret. ``hints``: a text without any of them contains none. The group ``secret`` of the pattern, or
+    the whole match, is the secret."""
 
     kind: str
     hints: tuple[str, ...]
@@ -94,10 +94,10 @@ TOKEN_PATTERNS: tuple[TokenPattern, ...] = (
         r"|[A-Za-z0-9+/=\s\\\"',]{4,400}+-----END [A-Z0-9 ]{0,60}-----)",
     ),
 )
-"""Every shape, with the issuer's mark. Whether what follows the mark is random is not asked: nobody writes it else."""
+"""Every token with an issuer's mark. What follows the mark is not tested for randomness: nobody writes it otherwise."""
 
 MASK = re.compile(r"[xX*.#•_?-]{6}")
-"""What stands in a token that somebody has made unreadable."""
+"""What stands in a token that somebody has masked."""
 
 ADDRESS = re.compile(
     r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{1,24}://(?P<user>[^\s:/@\"'<>`]{0,100}):"
@@ -110,16 +110,16 @@ NAMES_REGEX = (
     r"|credential|api[ _-]?key|auth[_-]?key|access[_-]?key|private[_-]?key|signing[_-]?key|encryption[_-]?key"
     r"|master[_-]?key|account[_-]?key"
 )
-"""What a value that is secret is called; it may stand at the end of a longer name."""
+"""Names of secret values; each may end a longer name."""
 
 NAME_PATTERNS = re.compile(NAMES_REGEX), re.compile(f"(?i){NAMES_REGEX}")
-"""Names, for text in small letters, which is five times as quick, and for any."""
+"""Names in lower-case text, which is five times as quick, and in any text."""
 
 ASSIGNMENT_SIGN = re.compile(
     r"(?i)[\"'`*]{0,3}\s{0,3}(?P<sign>=>|:=|==?|:|\bis\b|\bist\b)\s{0,3}[*]{0,2}"
     r"(?P<quote>[\"'`]{0,3})(?P<secret>[^\s\"'`<>,;]{4,400})"
 )
-"""What follows a name that is given a value."""
+"""What follows a name that a value is assigned to."""
 
 HEADER = re.compile(
     r"(?i)(?<![A-Za-z0-9])(?:bearer\s{1,3}(?P<secret>[A-Za-z0-9._~+/=-]{16,2000})"

@@ -1,1 +1,1 @@
-"""Texts for readers: made safe to show, counted, matched. Pure."""
+"""Text for readers: sanitized, counted, matched. Pure."""

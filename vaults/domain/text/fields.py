@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 
 
 def clean(text: str) -> str:
-    """Text as given, but storable: NUL ends strings in too many readers, lone surrogates are no text."""
+    """The text, if it can be stored: NUL ends strings in too many readers, and lone surrogates are not text."""
     if "\x00" in text:
         raise ValueError("must not hold NUL characters")
     try:
@@ -27,11 +27,11 @@ def _require_filled(text: str) -> str:
 
 
 JSON_DEPTH = 32
-"""Levels of JSON kept: more than people write, far fewer than any serialiser on the way back gives up at."""
+"""Max levels of JSON: more than people write, far fewer than any serialiser on the way back gives up at."""
 
 
 def check_json_size(value: dict[str, Any], kilobytes: int) -> dict[str, Any]:
-    """The object, if it can be kept. Raises ``ValueError`` when it is too deep, too long as JSON, or none."""
+    """The object, if it can be stored. Raises ``ValueError`` when it is too deep, too long as JSON, or not JSON."""
     if _json_depth(value) > JSON_DEPTH:
         raise ValueError(f"must be at most {JSON_DEPTH} levels deep")
     try:
@@ -44,7 +44,7 @@ def check_json_size(value: dict[str, Any], kilobytes: int) -> dict[str, Any]:
 
 
 def _json_depth(value: Any) -> int:
-    """Levels of lists and objects. Level by level, not by recursion: the value may be as deep as a body is long."""
+    """Levels of lists and objects. Iterative, since the value may be nested as deep as a body is long."""
     depth, level = 0, [value]
     while level := [inner for inner in level if isinstance(inner, dict | list)]:
         depth += 1

@@ -1,4 +1,4 @@
-"""Patterns that callers write, compiled so that no text makes them slow."""
+"""Patterns from callers, compiled so that no text makes them slow."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 from vaults.errors import InvalidArgument
 
 MAX_PATTERN_LENGTH = 1_000
-"""Characters of a pattern."""
+"""Max characters of a pattern."""
 
 _MAX_MEMORY = 2**21  # bytes; RE2 takes a slower way beyond it, which is linear as well
 
 
 def compile_pattern(pattern: str, field: str, *, hint: str | None = None) -> Any:
-    """``pattern`` as RE2 reads it. Raises ``InvalidArgument`` for ``field`` when it is none."""
+    """``pattern`` compiled by RE2. Raises ``InvalidArgument`` for ``field`` when it is not valid."""
     import re2
 
     if len(pattern) > MAX_PATTERN_LENGTH * 8:

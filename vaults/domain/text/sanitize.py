@@ -1,4 +1,4 @@
-"""Stored text as a reader may meet it: what is hidden shows, what would act is inert. The stored text stays as it is.
+"""Stored text made safe to show: what is hidden shows, what would act is inert. The stored text itself stays unchanged.
 
 Pure, and linear in the text's length.
 """
@@ -15,16 +15,16 @@ from typing import Any
 from vaults.index.traits import is_adversarial
 
 INSTRUCTIONS, HIDDEN, REMOTE = "instruction-like", "hidden-text", "remote-image"
-"""Flags: it gives its reader orders; it holds characters nobody sees; it would have a client fetch a picture."""
+"""Flags: the text gives its reader orders; it has characters nobody sees; it would make a client fetch a picture."""
 
 MARK = "§"
-"""Begins a line of ours in a prompt. A line of stored text that begins so gets a backslash."""
+"""Begins the server's own lines in a prompt. A line of stored text that begins with it gets a backslash."""
 
 LINE_LENGTH = 120
-"""Characters of a title, author or path in a line of ours."""
+"""Max characters of a title, author or path in a line of the server's."""
 
 _SHOWN = 3
-"""Unseen characters in a row that are spelt out; of more, only the number is told."""
+"""Max unseen characters in a row that are spelt out; of longer runs only their number is shown."""
 
 # Controls, soft hyphen, joiners, directions, fillers, variation selectors, tags: whatever has no shape of its own.
 _HIDDEN_CHARACTER = re.compile(
@@ -46,15 +46,15 @@ _LINE_WITH_MARK = re.compile(rf"^(?=[ \t]{{0,8}}{MARK})", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class SanitizedText:
-    """A text to show, and what is to be said of it."""
+    """A text to show, and its flags."""
 
     text: str
     flags: tuple[str, ...] = ()
 
 
 def sanitize(text: str, *, adversarial: bool | None = None) -> SanitizedText:
-    """``text`` with unseen characters spelt out, comments and tags that act made plain, and pictures from elsewhere
-    made links. ``adversarial``: whether it gives orders, where that is known."""
+    """``text`` with unseen characters spelt out, comments and active tags escaped, and remote pictures turned into
+    links. ``adversarial``: whether it gives orders, where the caller knows."""
     flags = []
     if is_adversarial(text) if adversarial is None else adversarial:
         flags.append(INSTRUCTIONS)
@@ -69,26 +69,26 @@ def sanitize(text: str, *, adversarial: bool | None = None) -> SanitizedText:
 
 
 def escape_hidden(text: str) -> str:
-    """Text with unseen characters spelt out, its lines and blanks as they are."""
+    """Text with unseen characters spelt out, its lines and blanks unchanged."""
     if text.isascii() and not _CONTROLS.search(text):
         return text
     return _HIDDEN_CHARACTER.sub(_spell_out, text.replace("\r\n", "\n"))
 
 
 def to_visible_json(value: Any) -> str:
-    """A value as JSON, its unseen characters as JSON escapes them."""
+    """A value as JSON, its unseen characters written as escapes."""
     written = json.dumps(value, ensure_ascii=False)
     return _HIDDEN_CHARACTER.sub(lambda found: json.dumps(found[0])[1:-1], written)
 
 
 def to_one_line(text: str, most: int = LINE_LENGTH) -> str:
-    """A title, name or path for a line of ours."""
+    """A title, name or path for a line of the server's, at most ``most`` characters."""
     plain = " ".join(sanitize(text, adversarial=False).text.split())
     return plain if len(plain) <= most else plain[: most - 1].rstrip() + "…"
 
 
 def sanitize_value(value: Any) -> Any:
-    """JSON with every text in it disarmed."""
+    """JSON with every text in it sanitized."""
     if isinstance(value, str):
         return sanitize(value, adversarial=False).text
     if isinstance(value, list):
@@ -99,16 +99,16 @@ def sanitize_value(value: Any) -> Any:
 
 
 def quote_for_prompt(text: str) -> str:
-    """Text inside a prompt: no line of it can pass for one of ours."""
+    """Text inside a prompt, no line of which can pass for one of the server's."""
     return _LINE_WITH_MARK.sub(r"\\", text) if MARK in text else text
 
 
 def make_nonce(texts: Iterable[str]) -> str:
-    """A word for the fence that nobody could know and none of ``texts`` holds. Nine digits: always three tokens."""
-    held = list(texts)
+    """A word for the fence that nobody could guess and none of ``texts`` contains. Nine digits: always three tokens."""
+    contents = list(texts)
     while True:
         nonce = str(secrets.randbelow(900_000_000) + 100_000_000)
-        if not any(nonce in text for text in held):
+        if not any(nonce in text for text in contents):
             return nonce
 
 

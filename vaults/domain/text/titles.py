@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 TITLE_LENGTH = 80
-"""Characters of a title cut from the content."""
+"""Max characters of a title derived from the content."""
 
 
 def derive_title(content: str) -> str:

@@ -8,7 +8,8 @@ _LENGTH = re.compile(r"value should have at (most|least) (\d+) items? after vali
 
 
 def simplify(message: str) -> str:
-    """A validator's message without its preamble. The length of a text that is checked last is told in "items"."""
+    """A validator's message without its preamble. Pydantic gives the length of a text that is checked last in
+    "items"."""
     text = message.removeprefix("Value error, ").removeprefix("Input ")
     text = text[:1].lower() + text[1:]
     return _LENGTH.sub(lambda found: f"should have at {found[1]} {found[2]} characters", text)

@@ -1,7 +1,7 @@
-"""What a sentence claims: of a subject, one value, in whichever order it is said. Pure.
+"""What a sentence asserts: one value of a subject, in whatever order it is said. Pure.
 
-"Package manager: pnpm", "we use pnpm as package manager" and "Paketmanager ist pnpm" put a value to a subject that has
-one at a time. Only such are claims: what is one of several ("one of our customers is", "Tip:") is none.
+"Package manager: pnpm", "we use pnpm as package manager" and "Paketmanager ist pnpm" give a value to a subject that has
+one at a time. Only these are assertions; where there are several ("one of our customers is", "Tip:") there is none.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SLOTS = (
     )
     | german.SLOTS
 )
-"""What has one value at a time."""
+"""Subjects that have one value at a time."""
 
 _COPULAS = _words("is are ist sind lautet heißt beträgt wird werden")
 _USES = _words("use uses using nutzt nutzen verwendet verwenden benutzt benutzen setzt setzen")
@@ -39,15 +39,15 @@ _STATES = _words(
     "slow fast big small good bad new old ready done broken down up full empty ok fine stale flaky easy hard important "
     "great nice langsam schnell gut schlecht neu alt bereit fertig kaputt voll leer wichtig"
 )
-"""How a thing is, not which one: it can be several of these."""
+"""How a thing is, not which one: several of these can hold."""
 
 _ENDS = _words("verwendet genutzt benutzt eingesetzt ein used now jetzt nun derzeit aktuell currently instead today")
-"""What may stand behind a value and is none of it."""
+"""Words that may follow a value and are not part of it."""
 
 _BEFORE = _words(
     "for as in on to with per by at under über für als im zur zum beim mit bei auf unter am um from von because weil"
 )
-"""What a value ends before."""
+"""Words that end a value."""
 
 _SEVERAL = _words(
     "one some another example examples tip todo issue issues idea ideas question bug customer customers client clients "
@@ -76,22 +76,21 @@ _CONDITION = _words("if when unless wenn falls sobald whenever once answers retu
 _TOKEN = re.compile(r"[^\W_]+(?:(?:[./:_@+'%&-]+|(?<=\d),(?=\d))[^\W_]+)*[%+#]*|%|[:=](?=\s|$)|,", re.UNICODE)
 
 MAX_SUBJECT_WORDS = 4
-"""Words of a value at most."""
+"""Max words of a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """``subject``: stems of what it is about; ``topic``: the same in words; ``value``: its words, folded. ``only``:
-    whether the subject is of a kind that has one value, or the sentence says so."""
+    """A value given to a subject."""
 
-    subject: frozenset[str]
-    topic: str
-    value: tuple[str, ...]
-    only: bool
+    subject: frozenset[str]  # stems of the words
+    topic: str  # the subject in words
+    value: tuple[str, ...]  # words, case-folded
+    only: bool  # whether there is one value, by the kind of subject or by what the sentence says
 
 
 def find_opposed_values(new: Sentence, old: Sentence) -> tuple[str, str, str] | None:
-    """The topic and the two values, old and new, where two sentences put another value to the same subject."""
+    """The topic and the two values, old and new, where two sentences give one subject different values."""
     for read in (_assertion_by_place, _assertion_by_figure):
         ours, theirs = read(new), read(old)
         if ours is None or theirs is None or not _is_same(ours, theirs):
@@ -116,7 +115,7 @@ def _is_same(one: Assertion, other: Assertion) -> bool:
 
 
 def _is_exact(claim: Assertion) -> bool:
-    """Whether a value is a figure, a time, or a yes or no."""
+    """Whether the value is a figure, a time, or a yes or no."""
     return (
         any(is_figure_or_time(word) for word in claim.value)
         or claim.value[0] in value_comparison.YES | value_comparison.NO
@@ -124,7 +123,7 @@ def _is_exact(claim: Assertion) -> bool:
 
 
 def _assertion_by_place(sentence: Sentence) -> Assertion | None:
-    """The claim of a sentence with a value in a place of its own: behind a colon or a verb, or before one that tells
+    """The assertion of a sentence with its value in a fixed place: after a colon or a verb, or before one that says
     who."""
     tokens = [token.casefold() for token in _TOKEN.findall(sentence.text)]
     if DENYING & set(tokens) or _CONDITION & set(tokens):
@@ -135,7 +134,7 @@ def _assertion_by_place(sentence: Sentence) -> Assertion | None:
     left, right = tokens[:at], tokens[at + 1 :]
     if tokens[at] in _OWNS:
         return _make_assertion(["owner", *right], left, [], only=True)
-    if tokens[at] in _COPULAS and right[0] in _INDEFINITE:  # one may be a cook and a climber
+    if tokens[at] in _COPULAS and right[0] in _INDEFINITE:  # one may be both a cook and a climber
         return None
     value, rest = _value(right)
     used = tokens[at] in _USES
@@ -146,7 +145,7 @@ def _assertion_by_place(sentence: Sentence) -> Assertion | None:
 
 
 def is_setting_key(left: Sequence[str]) -> bool:
-    """Whether words before a colon name a setting, not who speaks or what there are several of."""
+    """Whether the words before a colon name a setting, not a speaker or something there are several of."""
     if not 2 <= len(left) <= 4 or any(map(is_figure_or_time, left)):
         return False
     return re.search(r"[^siu]s$", left[-1]) is None
@@ -162,7 +161,7 @@ def _find_binder(tokens: list[str]) -> int | None:
 
 
 def _value(right: list[str]) -> tuple[list[str], list[str]]:
-    """The words up to a preposition or a comma, and what comes behind."""
+    """The words up to a preposition or a comma, and those after it."""
     while right and right[0] in value_comparison.IDLE - value_comparison.YES:
         right = right[1:]
     if right and right[0] in value_comparison.YES | value_comparison.NO:
@@ -188,8 +187,8 @@ def _make_assertion(about: list[str], value: list[str], key: list[str], *, only:
 
 
 def is_one_of_many(tokens: Sequence[str]) -> bool:
-    """Whether a sentence begins with what there are many of: "one of our customers is", "TODO:", "session 12"; not with
-    a word that only goes before the subject, as in "session cookie"."""
+    """Whether a sentence begins with something there are many of: "one of our customers is", "TODO:", "session 12"; not
+    with a word that only precedes the subject, as in "session cookie"."""
     for at, token in enumerate(tokens[:4]):
         after = tokens[at + 1] if at + 1 < len(tokens) else ":"
         if token in _SEVERAL and (after in _AFTER or is_figure_or_time(after)):
@@ -210,17 +209,17 @@ def _content(words: list[str]) -> frozenset[str]:
 
 
 def summarize_topic(words: Sequence[str]) -> str:
-    """What the words are about, in a few of them."""
-    said = [
+    """What the words are about, in at most six of them."""
+    topic = [
         word
         for word in words
         if word not in STOP and stem(word) not in _GENERIC_SUBJECTS and word not in (",", ":", "=")
     ]
-    return " ".join(said[:6])
+    return " ".join(topic[:6])
 
 
 def _assertion_by_figure(sentence: Sentence) -> Assertion | None:
-    """The claim of a sentence whose value is its only figure, a date or a time, wherever it stands."""
+    """The assertion of a sentence whose value is its only figure, date or time, wherever it stands."""
     tokens = sentence.tokens
     if sentence.denies or _CONDITION & set(tokens):
         return None

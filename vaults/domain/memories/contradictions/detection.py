@@ -1,5 +1,6 @@
-"""Whether two statements contradict each other: same subject, and one denies it, or says another value. Pure, and no
-model: near ones are brought by their vectors, what is said is read off the words. Rather silent than wrong."""
+"""Whether two statements contradict each other: about the same subject, one denies it or gives another value. Pure, and
+without a model: vectors only bring near statements together, and what they say is read off the words. Rather silent
+than wrong."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ def _words(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class StatementConflict:
-    """What two statements contradict each other about: ``subject`` in a few words, and what the old one and the new one
-    say of it; both are None where one denies what the other says."""
+    """What two statements contradict each other about: ``subject`` in a few words, and what each says of it; ``old``
+    and ``new`` are None where one denies what the other says."""
 
     subject: str
     old: str | None
@@ -50,7 +51,7 @@ def find_contradiction(new: Statement, old: Statement) -> StatementConflict | No
 
 
 def find_contradictions(new: Statement, others: Iterable[Statement]) -> Iterator[StatementConflict | None]:
-    """Why ``new`` cannot hold together with each of the others. It is read once."""
+    """Why ``new`` cannot hold together with each of the others. ``new`` is parsed once."""
     read = lru_cache(2)(_sentences)
     for old in others:
         titled = bool(new.title) and _title_words(new.title) == _title_words(old.title)
@@ -58,9 +59,9 @@ def find_contradictions(new: Statement, others: Iterable[Statement]) -> Iterator
 
 
 def _compare_all(news: Sequence[Sentence], olds: Sequence[Sentence]) -> StatementConflict | None:
-    said = {each.tokens for each in news}
+    new_tokens = {each.tokens for each in news}
     for old in olds:
-        if old.tokens in said:
+        if old.tokens in new_tokens:
             continue
         for new in news:
             if found := _compare(new, old):
@@ -69,7 +70,7 @@ def _compare_all(news: Sequence[Sentence], olds: Sequence[Sentence]) -> Statemen
 
 
 def _as_written(found: StatementConflict, new: Sentence, old: Sentence) -> StatementConflict:
-    """With the names as the sentences spell them."""
+    """The conflict with names spelled as in the sentences."""
     ours, theirs = (dict(zip(each.tokens, each.raw, strict=True)) for each in (new, old))
 
     def spelled(words: str, raw: Mapping[str, str]) -> str:
@@ -115,8 +116,8 @@ def _compare_assertions(new: Sentence, old: Sentence) -> StatementConflict | Non
 
 
 def _compare_denials(new: Sentence, old: Sentence, shared: Collection[str]) -> StatementConflict | None:
-    """One says of the same what the other denies. A word that only the one has is a detail; words that both have
-    alone make another subject of it."""
+    """One says of the same what the other denies. A word that only one has is a detail; where each has words the other
+    lacks, the subjects differ."""
     if len(shared) < 2 or not (new.about <= old.about or old.about <= new.about):
         return None
     if len(shared) / len(new.about | old.about) < 0.5:
@@ -128,9 +129,9 @@ def _compare_denials(new: Sentence, old: Sentence, shared: Collection[str]) -> S
     subject = assertions.summarize_topic(
         [token for token in small.tokens if token not in DENYING and stem(token) not in OPPOSED]
     )
-    said = [[token for token in each.tokens if stem(token) in OPPOSED] for each in (old, new)]
-    if len(said[0]) == len(said[1]) == 1 and said[0] != said[1]:
-        return StatementConflict(subject, said[0][0], said[1][0])
+    opposed = [[token for token in each.tokens if stem(token) in OPPOSED] for each in (old, new)]
+    if len(opposed[0]) == len(opposed[1]) == 1 and opposed[0] != opposed[1]:
+        return StatementConflict(subject, opposed[0][0], opposed[1][0])
     return StatementConflict(
         subject, None, None, "it denies what this says" if old.denies else "it says what this denies"
     )
@@ -143,7 +144,7 @@ _MOVING = _words("moved migrated switched changed switch migrate move moving mig
 
 
 def _find_replacement(one: Sentence, other: Sentence) -> StatementConflict | None:
-    """``one`` says that something else takes the place of what ``other`` uses."""
+    """The conflict if ``one`` says that something else replaced what ``other`` uses."""
     gone = _find_abandoned(one)
     if gone is None or other.denies or _find_abandoned(other) == gone:
         return None
@@ -154,7 +155,7 @@ def _find_replacement(one: Sentence, other: Sentence) -> StatementConflict | Non
 
 
 def _find_abandoned(sentence: Sentence) -> str | None:
-    """What a sentence says is not used any more."""
+    """What a sentence says is no longer used."""
     tokens = sentence.tokens
     for at in range(len(tokens) - 1):
         pair, last = " ".join(tokens[at : at + 2]), at + 2
@@ -188,7 +189,7 @@ _CHOICES = tuple(
         ),
     )
 )
-"""Where one of these stands, no other one can."""
+"""Where one of these words holds, no other of its group can."""
 
 _TAIL = _words("for as in on to when by with per") | german.TAIL
 _ARTICLES = _words("a an the our we now currently still always us about around") | german.ARTICLES
@@ -196,13 +197,12 @@ _ARTICLES = _words("a an the our we now currently still always us about around")
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """A sentence without articles. ``some``: where an indefinite one stood; ``names``: what is written like a name, or
-    like code; ``verb``: where the first verb stands."""
+    """A sentence without articles."""
 
     tokens: list[str]
-    some: frozenset[int]
-    names: frozenset[int]
-    verb: int
+    some: frozenset[int]  # where an indefinite article stood
+    names: frozenset[int]  # words written like a name, or like code
+    verb: int  # where the first verb stands
 
 
 def _frame(sentence: Sentence) -> _Frame | None:
@@ -240,7 +240,7 @@ def _compare_frames(new: Sentence, old: Sentence) -> StatementConflict | None:
 
 
 def _find_differences(ours: _Frame, theirs: _Frame) -> list[_FrameDifference]:
-    """Where two frames differ; none where they differ too much to be about one thing."""
+    """Where two frames differ; nowhere if they differ too much to be about one thing."""
     longest = max(len(set(ours.tokens)), len(set(theirs.tokens)))
     if 2 * len(set(ours.tokens) & set(theirs.tokens)) < longest:
         return []
@@ -254,7 +254,7 @@ def _find_differences(ours: _Frame, theirs: _Frame) -> list[_FrameDifference]:
 
 @dataclass(frozen=True, slots=True)
 class _FrameDifference:
-    """Where two frames differ: ``start`` to ``end`` of the one, ``there`` to ``until`` of the other."""
+    """Where two frames differ: ``start`` to ``end`` of ``one``, ``there`` to ``until`` of ``other``."""
 
     one: _Frame
     other: _Frame
@@ -273,12 +273,12 @@ class _FrameDifference:
 
     @property
     def is_of_subject(self) -> bool:
-        """Whether it stands before the verb, or is the verb: then they speak of different things."""
+        """Whether it lies before the verb, or is the verb: then the sentences speak of different things."""
         return self.start <= self.one.verb or self.there <= self.other.verb
 
     @property
     def is_one_sided(self) -> bool:
-        """Whether the one only says more."""
+        """Whether one sentence only says more."""
         return self.start == self.end or self.there == self.until
 
     @property
@@ -289,9 +289,9 @@ class _FrameDifference:
 
     @property
     def is_choice(self) -> bool:
-        """Whether one thing stands against another where only one can be: between a verb and what it is for, or after
-        a word that binds it to a place, a name, a role. One may be a cook and a climber: what is one of many is no
-        choice."""
+        """Whether one thing stands against another where there can be only one: between a verb and its purpose, or
+        after a word that binds it to a place, a name, a role. One may be a cook and a climber: what is one of many is
+        no choice."""
         changed = (*self.one.tokens[self.start : self.end], *self.other.tokens[self.there : self.until])
         if len(changed) > 4 or any(token in STOP for token in changed):
             return False

@@ -1,4 +1,4 @@
-"""The German words that contradictions are read off: beside the English ones, never instead of them."""
+"""The German words for finding contradictions: in addition to the English ones, never instead of them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ SLOTS = _words(
     "verantwortlich ansprechpartner eigentümer inhaber besitzer leitung termin frist grenze adresse server anbieter "
     "werkzeug editor format modus protokoll warteschlange speicher standort büro kanal lizenz thema stadt linter"
 )
-"""What has one value at a time; also as the end of a compound."""
+"""Subjects that have one value at a time; also as the end of a compound."""
 
 BINDING = _words("im auf über unter bei nach heißt namens")
 TAIL = _words("für als im zur zum beim mit bei")

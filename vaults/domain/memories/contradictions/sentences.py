@@ -1,4 +1,4 @@
-"""Sentences as contradictions are read off them: words in order, what they speak of, whether they deny. Pure."""
+"""Sentences parsed for finding contradictions: words in order, what they speak of, whether they deny. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vaults.domain.memories.contradictions import german, statement_words
 from vaults.domain.memories.contradictions.statement_words import is_value, stem
 
 SENTENCES, WORDS = 12, 60
-"""Sentences of a text that are read, and words of a sentence: what is said first counts most."""
+"""Max sentences read of a text, and max words of a sentence: what is said first counts most."""
 
 _END = re.compile(r"(?<=[.!?])\s+|\n+|;\s|\s[–—]\s")
 _TOKEN = re.compile(r"[^\W_]+(?:(?:[./:_@+'%&-]+|(?<=\d),(?=\d))[^\W_]+)*[%+#]*|%|[:=](?=\s|$)", re.UNICODE)
@@ -40,7 +40,7 @@ STOP = (
     )
     | german.STOP
 )
-"""Words that carry no subject. Stems as well as words."""
+"""Words, and stems, that carry no subject."""
 
 _OPPOSITES = (
     "enable=activate disable=deactivate",
@@ -98,8 +98,8 @@ OPPOSED = {
     for rank, words in enumerate(group.split())
     for word in words.split("=")
 }
-"""A stem, what it is the opposite of, and whether it is the opposite. ``a=b c``: two words for one thing, and its
-opposite."""
+"""For each stem: the one it is the opposite of, and whether it is the opposite. ``a=b c`` above: two words for one
+thing, and its opposite."""
 
 DENYING = statement_words.DENYING | german.DENYING
 _AGAINST = _words("avoid avoids avoiding stop stops stopped quit refuse refuses") | german.AGAINST
@@ -133,21 +133,21 @@ _LABEL = re.compile(
     r"(?i)^[\s>*+-]*(?:decision|decided|note|fact|fyi|reminder|update|learn(?:ed|t)|found|discovered|entscheidung|"
     r"entschieden|hinweis|notiz|gelernt|merke)\b[^:\n]{0,80}:\s+(?=\S+\s+\S+\s+\S)"
 )
-"""What announces a statement."""
+"""Words that announce a statement."""
 
 _NOW = re.compile(
     r"(?i)^(.{3,120}?)\b(?:was|were|war|waren)\b.{1,80}?[,;]?\s+(?:but |and |aber |und )?"
     r"(?:now|jetzt|inzwischen|nun)\s+"
     r"(?:it is |it's |is |are |ist |sind |er |sie |es )*"
 )
-"""``X was A, now it is B``: what counts is B."""
+"""``X was A, now it is B``: only B counts."""
 _RECENT = re.compile(r"(?i)\b(?:now|jetzt|inzwischen|nun)\b")
 
 _SCOPES = _words(
     "staging production prod dev development test tests testing qa ci local preview sandbox canary linux macos windows "
     "ios android frontend backend web mobile desktop client server internal external produktion entwicklung lokal"
 )
-"""What makes another subject of the same words, where a heading says it."""
+"""Words in a heading that make another subject of the same words."""
 
 TIMES = (
     _words(
@@ -158,26 +158,24 @@ TIMES = (
     )
     | german.TIMES
 )
-"""Words that are values like figures."""
+"""Words that are values, like figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """``tokens`` in order, folded; ``raw`` as written; ``verb``: where the first verb stands, or None; ``about``: stems
-    of what it speaks of, values left out; ``denies``: whether it says that something is not so; ``text``: it itself;
-    ``under``: what the heading above it restricts it to."""
+    """A sentence as it is compared."""
 
-    tokens: tuple[str, ...]
-    raw: tuple[str, ...]
-    verb: int | None
-    about: frozenset[str]
-    denies: bool
+    tokens: tuple[str, ...]  # in order, case-folded
+    raw: tuple[str, ...]  # ``tokens`` as written
+    verb: int | None  # where the first verb stands
+    about: frozenset[str]  # stems of what it speaks of, without values
+    denies: bool  # whether it says that something is not so
     text: str
-    under: frozenset[str]
+    under: frozenset[str]  # what the heading above restricts it to
 
     @property
     def is_event(self) -> bool:
-        """Whether it tells what happened once, rather than what is so."""
+        """Whether it tells what happened once, not what is so."""
         if not _HISTORY.isdisjoint(self.tokens) or ("used", "to") in pairwise(self.tokens):
             return True
         if self.verb is None:
@@ -190,7 +188,7 @@ class Sentence:
 
     @property
     def is_exclaimed(self) -> bool:
-        """Whether it asks, or is said to somebody, rather than stating something."""
+        """Whether it asks or addresses somebody instead of stating something."""
         return self.text.rstrip().endswith(("!", "?"))
 
 
@@ -209,33 +207,33 @@ def split_sentences(text: str) -> list[Sentence]:
 def _parse_sentences(text: str) -> Iterator[Sentence]:
     under: frozenset[str] = frozenset()
     for part in _END.split(_CODE.sub("\n", text[: SENTENCES * 400])):
-        if part.count("|") >= 2:  # a row of a table is like every other one
+        if part.count("|") >= 2:  # the rows of a table all look alike
             continue
         if part.startswith("#") or part.rstrip().endswith(":"):
             under = _SCOPES & set(_TOKEN.findall(part.casefold()))
             continue
-        told = _strip_asides(part.replace("’", "'"))
-        whole = _parse_sentence(told, under)
+        sentence = _strip_asides(part.replace("’", "'"))
+        whole = _parse_sentence(sentence, under)
         if whole is None:
             continue
         yield whole
         if (
             whole.denies
-            and ", " in told
-            and (first := _parse_sentence(told.partition(", ")[0], under))
+            and ", " in sentence
+            and (first := _parse_sentence(sentence.partition(", ")[0], under))
             and first.denies
         ):
             yield first  # "no longer X, we moved to Y" is about X
 
 
 def _strip_asides(part: str) -> str:
-    """A sentence without what announces it, asides, and what was."""
-    told = _IDLE.sub(" ", part)
-    if "(" in told:
-        told = _ASIDE.sub(" ", told)
-    if ":" in told:
-        told = _LABEL.sub("", told)
-    return _NOW.sub(r"\1 is ", told) if _RECENT.search(told) else told
+    """A sentence without its label, asides, and what was true before."""
+    text = _IDLE.sub(" ", part)
+    if "(" in text:
+        text = _ASIDE.sub(" ", text)
+    if ":" in text:
+        text = _LABEL.sub("", text)
+    return _NOW.sub(r"\1 is ", text) if _RECENT.search(text) else text
 
 
 def _parse_sentence(part: str, under: frozenset[str]) -> Sentence | None:
@@ -254,7 +252,7 @@ def _parse_sentence(part: str, under: frozenset[str]) -> Sentence | None:
 
 
 class _WordRole(NamedTuple):
-    """What a word does: the stem it stands for, if it carries a subject, and how often it denies."""
+    """A word's role: the stem it stands for, empty if it carries no subject, and how often it denies."""
 
     meant: str
     denies: int

@@ -1,4 +1,4 @@
-"""What a statement says, without a model: its words, the values in it, whether it denies. Pure."""
+"""What a statement says, by its words alone: which they are, the values among them, how often it denies. Pure."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _TWICE = re.compile(r"([bdgklmnprt])\1$")
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a text in order, folded; values stay whole."""
+    """The words of a text in order, case-folded; values stay whole."""
     return [word.replace("’", "'") for word in _WORD.findall(text.casefold())]
 
 
 @lru_cache(4096)
 def stem(word: str) -> str:
-    """A word without its commonest endings: enough to see ``uses`` and ``used`` as ``use``."""
+    """A word without its commonest endings: enough to map ``uses`` and ``used`` to ``use``."""
     if not word.isascii() or not word.isalpha():
         return word
     cut = _ENDING.sub("", word)
@@ -44,7 +44,7 @@ def is_value(word: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class StatementWords:
-    """The words of a text: how often each, which of them are values, and how often it denies."""
+    """The words of a text: how often each occurs, which are values, and how often it denies."""
 
     words: Counter[str]
     values: frozenset[str]
@@ -52,7 +52,7 @@ class StatementWords:
 
 
 def count_words(text: str) -> StatementWords:
-    """A text by its words."""
+    """The words of a text, counted."""
     found = split_words(text)
     return StatementWords(
         Counter(stem(word) for word in found),
@@ -62,7 +62,7 @@ def count_words(text: str) -> StatementWords:
 
 
 MIN_SHARED_WORDS = 0.85
-"""Share of words that two texts have in common when one adds nothing to the other."""
+"""Min share of common words for two texts of which neither adds anything."""
 
 
 def says_the_same(one: StatementWords, other: StatementWords) -> bool:

@@ -1,4 +1,4 @@
-"""Values as they are compared: 60 s is a minute, 3 pm is 15:00, 20 is what 20.11 says in short. Pure."""
+"""Compares values: 60 s is a minute, 3 pm is 15:00, 20.11 is a more exact 20. Pure."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ for _kind, _size, _names in (
     _UNITS |= dict.fromkeys(_names.split(), (_kind, _size))
 
 NEAR = {"bytes": 0.11, "time": 0.015}
-"""How far two amounts in different units may lie apart and still be one: 1000 is 1024 to some, a month is 30 days."""
+"""How far two amounts in different units may differ and still be equal: 1000 is 1024 to some, a month is 30 days."""
 
 IDLE = _words(
     "the a an our we it its to in on at by of is are be about around approximately exactly now currently already still "
     "just only der die das den dem ein eine wir im am auf um bei ist sind jetzt nun derzeit aktuell etwa rund genau "
     "uhr o'clock as als"
 )
-"""Words around a value that are none of it."""
+"""Words around a value that are not part of it."""
 
 YES = _words("yes true on enabled enable active activated ja wahr an ein aktiv aktiviert eingeschaltet erlaubt allowed")
 NO = _words(
@@ -71,7 +71,7 @@ NO = _words(
 
 @dataclass(frozen=True, slots=True)
 class _Amount:
-    """A number with its unit; ``kind`` is empty where it has none."""
+    """A number with its unit; ``kind`` is empty without one."""
 
     kind: str
     number: float
@@ -121,7 +121,7 @@ def _next_token(tokens: Sequence[str], at: int) -> str:
 
 
 def _parse_time(tokens: Sequence[str], at: int) -> tuple[_Item, int] | None:
-    """3 pm, 15:00, 15 Uhr."""
+    """A time of day: 3 pm, 15:00, 15 Uhr."""
     match = _TIME.fullmatch(tokens[at])
     if match is None:
         return None
@@ -147,7 +147,7 @@ def _parse_amount(tokens: Sequence[str], at: int) -> tuple[_Item, int] | None:
 
 
 def _normalize_number(token: str) -> str:
-    """A number in one spelling: no separators of thousands, a point before decimals."""
+    """A number in one spelling: no thousands separators, a decimal point."""
     token = _NUMBERS.get(token, token)
     if re.fullmatch(r"\d{1,3}(?:,\d{3})+|\d{1,3}(?:\.\d{3}){2,}", token):
         return re.sub(r"[,.]", "", token)
@@ -170,7 +170,7 @@ def _parse_date(tokens: Sequence[str], at: int) -> tuple[_Item, int] | None:
 
 
 def are_compatible(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether two values can both hold: they are the same, or one only says it more exactly."""
+    """Whether two values can both hold: they are equal, or one is only more exact."""
     ours, theirs = parse_value(one), parse_value(other)
     small, large = sorted((ours, theirs), key=len)
     return all(any(_are_alike(item, each) for each in large) for item in small)
@@ -188,5 +188,5 @@ def _are_alike(one: _Item, other: _Item) -> bool:
 
 
 def _is_part(short: str, long: str) -> bool:
-    """Whether a version is the beginning of another: 20 of 20.11.1."""
+    """Whether a version begins with another: 20.11.1 with 20."""
     return short[:1].isdigit() and long.startswith(f"{short}.")
