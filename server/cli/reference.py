@@ -1,4 +1,4 @@
-"""The parts of the documentation that come from the code: the table of settings, the list of tools, the commands.
+"""The parts of the documentation that come from the code: the table of settings, the list of tools, the packages.
 
 ``python -m server.cli.reference`` (``make docs``) writes them between their markers; a test fails when they are stale.
 """
@@ -9,6 +9,8 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
+
+from server.cli.package_graph import second_level_graph, top_level_graph
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -126,6 +128,8 @@ GENERATED_PARTS: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("docs/settings.md", "settings", settings_table),
     ("docs/tools.md", "costs", costs_table),
     ("docs/tools.md", "tools", tools_page),
+    ("docs/architecture.md", "packages", top_level_graph),
+    ("docs/architecture.md", "parts", second_level_graph),
 )
 """File, marker, and what stands between ``<!-- marker:begin -->`` and ``<!-- marker:end -->``."""
 
