@@ -26,8 +26,12 @@ from tests.blanks import lay_out
 from tests.fakes import HashEmbedder
 from vaults.embed.backend import Embedder
 
-WHOLE = ("e2e", "integrations")
-"""Folders of tests that start a client and a server as programs of their own, each of which takes a second to load."""
+WHOLE_FOLDERS = ("e2e", "integrations", "crash", "load")
+WHOLE_MODULES = ("test_stdio", "test_serve", "test_project", "test_moving", "test_relay", "test_read_only")
+"""Where tests start clients and servers as programs of their own, each of which takes a second or more to load."""
+
+OPT_IN = ("crash", "load", "conformance")
+"""Marks of what takes minutes and has a target of its own."""
 
 # A property holds or does not; how long its examples take is the machine's matter.
 property_settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -37,7 +41,8 @@ property_settings.load_profile("any machine")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark them, so that ``make test`` stays quick and ``make e2e`` runs them."""
     for item in items:
-        if item.path.parent.name in WHOLE:
+        whole = item.path.parent.name in WHOLE_FOLDERS or item.path.stem in WHOLE_MODULES
+        if whole and not any(item.get_closest_marker(mark) for mark in OPT_IN):
             item.add_marker(pytest.mark.e2e)
 
 

@@ -1,1 +1,0 @@
-"""Keeping memories clean without a model: secrets, contradictions, echoes, fading, sweeping, findings."""
