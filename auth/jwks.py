@@ -1,7 +1,7 @@
 """Public keys of one outside issuer, fetched from the one address the operator configured.
 
-Nothing in a token can make this contact another host, and what it can make it do at all is bounded: a ``kid``
-nobody knows costs at most one fetch per ``RETRY_S``, shared by all who wait for it.
+Nothing in a token can make this module contact another host, and the work a token can cause is bounded: an unknown
+``kid`` costs at most one fetch per ``RETRY_S``, shared by all who wait for it.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ SIZE_LIMIT = 256 * 1024
 """Bytes of a key document, counted while it arrives. Compressed answers are refused: they count differently."""
 
 FRESH_S = 600.0
-"""Seconds for which keys are used without asking again: a key the issuer withdrew is trusted no longer than this
-while the issuer can be reached."""
+"""Seconds keys are used without fetching again: while the issuer can be reached, a key it withdrew is trusted no
+longer than this."""
 
 RETRY_S = 30.0
-"""Seconds between two fetches at least, whatever the reason."""
+"""Min seconds between two fetches, whatever the reason."""
 
 STALE_S = 6 * 3600.0
-"""Seconds for which the last keys still serve while the issuer cannot be reached: a night's outage of the issuer
-should not lock a team out, and who can cut us off from it should not keep a withdrawn key alive for days."""
+"""Seconds the last keys still serve while the issuer cannot be reached: a night's outage should not lock a team out,
+and whoever can cut us off from the issuer should not keep a withdrawn key alive for days."""
 
 RSA_BITS = 2048
 
