@@ -18,35 +18,33 @@ if TYPE_CHECKING:
     from server.services import Services
 
 PersonState = Literal["away", "there", "agreed", "declined"]
-"""The person behind a caller, as far as a request tells: cannot be asked, can be, was asked and agreed or did not."""
+"""The person behind a caller, as far as the request shows: cannot be asked, can be asked, agreed, did not agree."""
 
 AnswerForm = Literal["both", "text", "structured", "whole"]
-"""The forms an answer is sent in. ``whole``, for resources and prompts of ours: the JSON uncut, with what is empty."""
+"""The form an answer is sent in. ``whole``, for our own resources and prompts: uncut JSON, empty fields included."""
 
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
-"""Report long work: done, of how much, a word about it."""
+"""Reports progress of long work: done, total, a message."""
 
 
 async def no_progress(done: float, total: float | None, message: str | None) -> None:
-    """For callers that did not ask."""
+    """For callers that did not ask for progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, for which vault, through which door. Made by a door from a verified principal; ``role`` is the
-    effective one in ``vault`` and is checked again in dispatch. ``session`` is the handle the connection names,
-    ``connection`` what tells it from others of the same principal where it lasts (stdio)."""
+    """Who asks, for which vault, through which door. Made by a door from a verified principal."""
 
     principal: Principal
     vault: str
-    role: Role
+    role: Role  # the effective one in ``vault``; dispatch checks it again
     transport: Literal["http", "stdio", "cli"]
     preset: str = "agent"
     write_mode: Literal["auto", "ask", "off"] = "auto"
     workspace: str | None = None
-    session: str | None = None
+    session: str | None = None  # the handle the connection names
     client: str | None = None
-    connection: str = ""
+    connection: str = ""  # where connections last (stdio): tells those of one principal apart
     era: str = ""
     request_id: str = ""
     progress: Progress = no_progress
@@ -70,12 +68,12 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a tool gets besides its arguments. ``session`` is the one this call belongs to."""
+    """What a tool gets besides its arguments."""
 
     services: Services
     caller: Caller
     vault: Vault
-    session: Session
+    session: Session  # the one this call belongs to
 
     @property
     def actor(self) -> Actor:
@@ -84,7 +82,7 @@ class Call:
 
     @property
     def taker(self) -> HandoffRecipient:
-        """The caller as those know it who leave handoffs."""
+        """The caller as handoffs address it."""
         actor = self.actor
         return HandoffRecipient(
             actor.identity, actor.name, addresses_of(self.caller.principal, self.role), actor.workspace

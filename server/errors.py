@@ -31,7 +31,7 @@ HTTP_STATUS = {
 }
 
 CODES = frozenset(HTTP_STATUS)
-"""Every code a caller may meet: a closed set, also as a metric label."""
+"""Every code a caller may get: a closed set, and so fit for a metric label."""
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 
