@@ -58,8 +58,7 @@ class AccessCache:
 
     @property
     def current(self) -> AccessSnapshot:
-        """The snapshot, at most ``STALE_S`` of a running loop old. Raises ``VaultUnavailable`` rather than trust an
-        older one."""
+        """The snapshot, at most ``STALE_S`` of a running loop old; ``VaultUnavailable`` rather than an older one."""
         if self._is_stale():
             raise VaultUnavailable("grants cannot be read at the moment", hint="call again in a few seconds")
         return self._access

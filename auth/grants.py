@@ -59,11 +59,11 @@ def set_grant(writer: Writer, subject: str, issuer: str, vault: str, role: Role)
 
 def raise_grant(writer: Writer, subject: str, issuer: str, vault: str, role: Role) -> None:
     """Ensure that the subject has at least this role there; an equal or higher one is left alone, also one on ``*``."""
-    held = writer.all(
+    rows = writer.all(
         "SELECT role FROM grants WHERE subject = :subject AND issuer = :issuer AND vault IN (:vault, :every)",
         {"subject": subject, "issuer": issuer, "vault": vault, "every": EVERY_VAULT},
     )
-    if max((parse_role(row[0]) for row in held), default=0) < role:
+    if max((parse_role(row[0]) for row in rows), default=0) < role:
         set_grant(writer, subject, issuer, vault, role)
 
 

@@ -29,8 +29,7 @@ SIZE_LIMIT = 256 * 1024
 """Bytes of a key document, counted while it arrives. Compressed answers are refused: they count differently."""
 
 FRESH_S = 600.0
-"""Seconds keys are used without fetching again: while the issuer can be reached, a key it withdrew is trusted no
-longer than this."""
+"""Seconds keys are used before the next fetch: no withdrawn key is trusted longer while the issuer can be reached."""
 
 RETRY_S = 30.0
 """Min seconds between two fetches, whatever the reason."""
@@ -64,7 +63,7 @@ class IssuerKeys:
         self.failure: Exception | None = None
 
     async def find(self, kid: str) -> VerifyKey | None:
-        """The key with this id, or None. Raises ``TokenInvalid`` when no keys are held that may still be trusted."""
+        """The key with this id, or None. Raises ``TokenInvalid`` if no keys are cached that may still be trusted."""
         if self._age() < FRESH_S and self._keys is not None and kid in self._keys:
             return self._keys[kid]
         await self._fetch_once()
@@ -98,7 +97,7 @@ class IssuerKeys:
             async with asyncio.timeout(self._settings.jwks_timeout_s):
                 document = await self._download()
         except (OSError, TimeoutError, _NotAKeyDocument) as failure:
-            self.failure = failure  # the keys held so far stay, and age
+            self.failure = failure  # the keys cached so far stay, and age
             return
         self.failure = None
         self._keys = usable_keys(document, self._settings.algorithms)

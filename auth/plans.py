@@ -134,8 +134,7 @@ class Plans:
         return self._effective("vault", [] if named is None else [named], self._vaults)
 
     def of_caller(self, principal: Principal) -> EffectivePlan:
-        """The plan of a caller. Several that name it (itself, its e-mail, its groups) add up: each number is the
-        highest of them."""
+        """The plan of a caller. Of several that name it (itself, its e-mail, its groups) each highest number counts."""
         return self._effective("principal", self._holders().plans_of(principal), self._callers)
 
     def undefined(self) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 from limits.storage import Storage
 
 SWEEP_AT = 8192
-"""Counters held before expired ones are swept out."""
+"""Number of counters at which expired ones are swept out."""
 
 
 class MonotonicWindows(Storage):  # type: ignore[misc]

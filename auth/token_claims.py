@@ -1,7 +1,7 @@
 """Checking one token. Pure functions; every way a token can be wrong ends in ``TokenInvalid``.
 
 Nothing in a token chooses how it is checked: the issuer only selects which of the configured verifiers is asked,
-``kid`` only selects among the keys already held, and algorithms belong to the key. ``jku``, ``x5u``, ``jwk`` and their
+``kid`` only selects among the loaded keys, and algorithms belong to the key. ``jku``, ``x5u``, ``jwk`` and their
 like are never read. PyJWT checks the signature; times, subject and audience are checked here, because PyJWT takes
 ``"123"`` for a number and an audience list for enough.
 """

@@ -119,6 +119,6 @@ class RefusalLog:
 
     def flush(self) -> None:
         """Log how many lines were held back, by reason."""
-        held, self._held = self._held, Counter()
-        for reason, count in sorted(held.items()):
+        counts, self._held = self._held, Counter()
+        for reason, count in sorted(counts.items()):
             self._calls.warn("refusals_held_back", reason=reason, count=count)

@@ -121,8 +121,7 @@ async def _search_one(call: Call, ask: SearchRequest, name: str, *, crowded: boo
 
 
 async def _search_vault(vault: Vault, ask: SearchRequest) -> SearchAnswer:
-    """One vault's answer, and how far the vault is read. The state is taken first: what is read meanwhile only
-    helps."""
+    """One vault's answer, and how far it is read. The state is taken first: what is read meanwhile only helps."""
     state = await _unread_warnings(vault)
     answer = await hybrid_search.search_vault(vault, ask)
     return replace(answer, warnings=[*state, *answer.warnings])

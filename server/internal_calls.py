@@ -1,5 +1,4 @@
-"""Tool calls made on behalf of a resource or a prompt. They go through dispatch like any call, so roles, quota,
-deadline and log apply."""
+"""Tool calls for a resource or a prompt, through dispatch like any call: roles, quota, deadline and log apply."""
 
 from __future__ import annotations
 

@@ -214,11 +214,11 @@ shown are: {", ".join(shown)}.
 
 async def _onboard_quotes(services: Services, caller: Caller, _: Values) -> list[str]:
     status = (await call_internally(services, caller, "status", {})).content
-    you, held = status["you"], status["memories"]
-    kinds = ", ".join(f"{number} {kind}" for kind, number in held.get("by_type", {}).items())
+    you, memories = status["you"], status["memories"]
+    kinds = ", ".join(f"{number} {kind}" for kind, number in memories.get("by_type", {}).items())
     lines = [
         f"vault {status['vault']}, your role {you['role']}, writing {you['write_mode']}",
-        f"memories {held['living']}" + (f" ({kinds})" if kinds else ""),
+        f"memories {memories['living']}" + (f" ({kinds})" if kinds else ""),
         f"notes {status['notes']['notes']}",
     ]
     threads = await call_internally(services, caller, "threads", {"limit": _THREADS})

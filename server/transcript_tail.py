@@ -32,8 +32,7 @@ class LastWork:
 
 
 def read_last_work(transcript: Path, folder: Path) -> LastWork:
-    """The last work in a transcript of JSON lines; empty if there is none. Paths below ``folder`` are relative to
-    it."""
+    """The last work in a transcript of JSON lines; empty if there is none. Paths below ``folder`` become relative."""
     asked, files = "", dict[str, None]()
     for entry in _tail_entries(transcript):
         message = entry.get("message")

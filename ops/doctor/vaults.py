@@ -1,7 +1,7 @@
 """Checks of one vault: whether it opens, what it holds, what is unfinished. Those of its notes are in ``notes``, those
 of its sessions in ``continuity``.
 
-The operator at the machine is told everything. A caller is not told of others' private memories, not even that there
+The operator at the machine learns everything. A caller learns nothing of others' private memories, not even that there
 are some, nor where on the machine anything lies.
 """
 

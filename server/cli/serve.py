@@ -108,8 +108,7 @@ async def _first_start(loaded: LoadedSettings) -> FirstStart | None:
 
 
 def welcome(url: str, token: IssuedToken | None, token_command: str) -> str:
-    """What a new owner pastes into a client, and the lines that make tokens for others. ``token_command`` begins
-    these."""
+    """What a new owner pastes into a client, and the lines, begun by ``token_command``, that make more tokens."""
     from server.setup.client_config import http_client_config
     from server.setup.first_start import FIRST_VAULT, OWNER_SUBJECT
 

@@ -72,8 +72,7 @@ def parse_listing_request(scope: Scope, view: tuple[View, AnswerForm], body: byt
 
 
 def _without_id(body: bytes, number: bytes) -> tuple[bytes, bytes] | None:
-    """The request before and after its id, byte for byte. None if the id is not found, or what looks like it occurs
-    twice."""
+    """The request before and after its id, byte for byte. None if what looks like the id occurs twice, or never."""
     for written in (b'"id":' + number, b'"id": ' + number):
         before, found, after = body.partition(written)
         if found:

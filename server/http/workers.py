@@ -134,7 +134,7 @@ class Supervisor:
     def _wait(self, living: list[_Seat], seconds: float | None) -> None:
         """Wait until one of ``living`` ends, a signal arrives, or ``seconds`` have passed.
 
-        The list comes from the caller, who has decided by it: asking anew here could miss a death in between.
+        The list comes from the caller, who has decided by it: asking again here could miss a death in between.
         """
         if self._wakened in wait([*(seat.process.sentinel for seat in living), self._wakened], seconds):
             self._wakened.recv(64)

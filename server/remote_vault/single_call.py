@@ -1,5 +1,4 @@
-"""One tool call to another server in one POST, for programs that live half a second: the MCP client alone takes longer
-to import."""
+"""One tool call to another server in one POST, for programs too short-lived to import the MCP client."""
 
 from __future__ import annotations
 
@@ -21,12 +20,12 @@ _ANSWER_BYTES = 4 * 1024 * 1024
 
 
 class RemoteCallDeclined(StrongroomError):
-    """The server answered with an error; ``said`` is its code."""
+    """The server answered with the error ``remote_code``."""
 
     code = "remote"
 
-    def __init__(self, said: str) -> None:
-        super().__init__(f"the server declined: {said}")
+    def __init__(self, remote_code: str) -> None:
+        super().__init__(f"the server declined: {remote_code}")
 
 
 @dataclass(frozen=True, slots=True)

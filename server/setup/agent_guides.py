@@ -1,4 +1,4 @@
-"""What ``init`` leaves for agents: a guide beside the vault, a pointer to it in AGENTS.md, a first memory.
+"""What ``init`` writes for agents: a guide next to the vault, a pointer to it in AGENTS.md, a first memory.
 
 AGENTS.md, CLAUDE.md and .gitignore belong to the user: only a block between two markers, or one missing line, is ever
 written; every other byte stays.
