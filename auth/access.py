@@ -1,4 +1,4 @@
-"""One immutable picture of all grants and live tokens, asked on every request: dictionary look-ups only."""
+"""One immutable snapshot of all grants and live tokens, asked on every request: dictionary look-ups only."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class AccessSnapshot:
     holders: PlanHolders = NO_HOLDERS
 
     def role_in(self, principal: Principal, vault: str) -> Role | None:
-        """What the caller may do there now, or None. Whether the vault exists is not asked and not told."""
+        """What the caller may do there now, or None. Says nothing about whether the vault exists."""
         role = self.granted(principal, vault)
         if role is None or principal.lacks_scope:
             return None
@@ -36,7 +36,7 @@ class AccessSnapshot:
         return role if cap is None or role <= cap else cap
 
     def granted(self, principal: Principal, vault: str) -> Role | None:
-        """As ``role_in`` before scopes are looked at: tells a missing scope from a missing grant."""
+        """``role_in`` before scopes are applied: tells a missing scope from a missing grant."""
         if principal.is_owner:
             return Role.ADMIN
         if principal.token_id is not None and principal.token_id not in self.live_tokens:
@@ -54,7 +54,7 @@ class AccessSnapshot:
         return {vault: role for vault, role in roles if role is not None}
 
     def _candidates(self, principal: Principal, known: Collection[str]) -> Collection[str]:
-        # What the token or the grants name, so that one vault among a thousand does not cost a thousand look-ups.
+        # Only what the token or the grants name: one vault among a thousand must not cost a thousand look-ups.
         if principal.is_owner:
             return known
         named = principal.token_vaults
@@ -79,11 +79,11 @@ class AccessSnapshot:
 
 
 NO_ACCESS = AccessSnapshot(MappingProxyType({}), frozenset())
-"""Nobody may do anything: what stands before the first look at control.db."""
+"""Nobody may do anything: the state before control.db is first read."""
 
 
 def load_access(reader: Reader, now: datetime | None = None) -> AccessSnapshot:
-    """Read the whole picture in one snapshot. A role this version does not know grants nothing."""
+    """Read everything in one transaction. A role this version does not know grants nothing."""
     grants: dict[str, dict[str, dict[str, Role]]] = {}
     for subject, issuer, vault, label in reader.all("SELECT subject, issuer, vault, role FROM grants"):
         role = role_of_label(label)

@@ -1,8 +1,7 @@
-"""Keeps the picture of grants and tokens current, and refuses everybody when it cannot.
+"""Caches grants and tokens in memory; refuses everybody when it cannot keep them current.
 
-A change made here is seen at once, one made by another process (the CLI, a second worker) within a poll. The
-marker that tells whether anything changed is ``Database.version``, which needs no writing: a read-only data folder
-is served too.
+A change made here is seen at once, one made by another process (the CLI, a second worker) within a poll. Changes show
+in ``Database.version``, which needs no writing: a read-only data folder is served too.
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ T = TypeVar("T")
 
 POLL_S = 1.0
 STALE_S = 5.0
-"""Seconds without a successful look at control.db after which nobody is let in, while the event loop could have looked:
-a loop that stood still says nothing about the database."""
+"""Seconds without a successful look at control.db after which nobody is let in. Only time in which the event loop ran
+counts: a loop that stood still says nothing about the database."""
 
 CATCH_UP_S = 1.0
-"""Seconds a request waits for the look that a stall kept from happening."""
+"""Seconds a request waits for the look that a stall delayed."""
 
 
 class AccessCache:
     """``start`` it, read ``current``, ``close`` it. One per process.
 
-    ``followers`` are run on a thread at each poll: whatever else must notice changes on disk (the signing keys).
+    ``followers`` run on a thread at each poll, for whatever else must notice changes on disk (the signing keys).
     """
 
     def __init__(
@@ -59,14 +58,13 @@ class AccessCache:
 
     @property
     def current(self) -> AccessSnapshot:
-        """The picture, at most ``STALE_S`` of a running loop old. Raises ``VaultUnavailable`` rather than trust an
-        older one."""
+        """The snapshot, at most ``STALE_S`` of a running loop old; ``VaultUnavailable`` rather than an older one."""
         if self._is_stale():
             raise VaultUnavailable("grants cannot be read at the moment", hint="call again in a few seconds")
         return self._access
 
     async def start(self) -> None:
-        """Load the picture, then keep it current. Raises what the first look raises."""
+        """Load the snapshot, then keep it current. Raises what the first load raises."""
         await self.refresh()
         self._tasks = (
             asyncio.create_task(self._awake.keep(), name="access-board-clock"),
@@ -74,10 +72,10 @@ class AccessCache:
         )
 
     async def catch_up(self) -> None:
-        """Look now if a stall of the loop kept the poll from it, so that nobody is let in by a picture from before."""
+        """Refresh now if a stall of the loop delayed the poll, so that nobody is let in by an outdated snapshot."""
         if self._is_stale() or (self._fresh_at is not None and self._clock() - self._fresh_at <= STALE_S):
-            return  # the poll had its chances, or does well
-        with suppress(StrongroomError, TimeoutError):  # ``current`` knows whether the old picture still holds
+            return  # the poll had its chances, or is on time
+        with suppress(StrongroomError, TimeoutError):  # ``current`` knows whether the old snapshot still holds
             async with asyncio.timeout(CATCH_UP_S):
                 await self.refresh()
 
@@ -87,7 +85,7 @@ class AccessCache:
     async def refresh(self) -> AccessSnapshot:
         """Look for changes now; one thread hop when there are none."""
         async with self._one_at_a_time:
-            # The time and the marker are taken before the read: what changes in between is seen next time.
+            # Time and marker are taken before the read: what changes in between is seen next time.
             started, awake = self._clock(), self._awake()
             marker = await self._db.version()
             if marker != self._marker:
@@ -98,7 +96,7 @@ class AccessCache:
             return self._access
 
     async def write(self, work: Callable[[Writer], T]) -> T:
-        """Change grants or tokens; the change holds here when this returns."""
+        """Change grants or tokens; ``current`` has the change when this returns."""
         result = await self._db.write(work)
         try:
             await self.refresh()
@@ -107,7 +105,7 @@ class AccessCache:
         return result
 
     async def close(self) -> None:
-        """Stop the poll. The database stays open: it is not ours."""
+        """Stop the poll. The database stays open: its owner closes it."""
         tasks, self._tasks = self._tasks, ()
         for task in tasks:
             task.cancel()

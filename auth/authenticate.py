@@ -15,7 +15,7 @@ from auth.principal import Principal
 from auth.token_claims import TOKEN_LIMIT, UnverifiedToken, peek
 
 CACHE_S = 30.0
-"""Seconds a verified token is taken for verified: a signature costs as much as a whole bare request."""
+"""Seconds a verified token is not verified again: checking a signature costs as much as a whole bare request."""
 
 CACHE_SIZE = 4096
 """Tokens remembered; only verified ones enter, so strangers cannot push anyone out."""
@@ -24,7 +24,7 @@ _ISSUER = re.compile(r"https?://[A-Za-z0-9._~:/-]{1,190}", re.ASCII)
 
 
 class TokenAuthenticator(Protocol):
-    """One kind of token."""
+    """Verifies one kind of token."""
 
     async def authenticate(self, seen: UnverifiedToken) -> Principal | None:
         """The principal; None: not my kind of token. Raises ``TokenInvalid``: mine, and bad."""
@@ -37,24 +37,24 @@ class _CachedPrincipal:
 
 
 def _ignore_token_use(token_id: str) -> None:
-    """Nobody wants to know."""
+    """The default of ``used``."""
 
 
 class Authenticator:
-    """Asks each authenticator in turn. Revocation is checked on every request, remembered token or not. ``used`` is
-    told the id of each token issued here that is let in, now and then."""
+    """Asks each authenticator in turn. Revocation is checked on every request, cached token or not. ``used`` is
+    called, now and then, with the id of each token issued here that is let in."""
 
     def __init__(
         self,
         chain: Sequence[TokenAuthenticator],
-        board: AccessCache,
+        access_cache: AccessCache,
         *,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
         used: Callable[[str], None] = _ignore_token_use,
     ) -> None:
         self._chain = tuple(chain)
-        self._board = board
+        self._access_cache = access_cache
         self._clock = clock
         self._now = now
         self._used = used
@@ -73,7 +73,7 @@ class Authenticator:
             principal = await self._verify(token)
             self._remember(digest, principal)
         if principal.token_id is not None:
-            if principal.token_id not in self._board.current.live_tokens:
+            if principal.token_id not in self._access_cache.current.live_tokens:
                 await self._look_again(principal, principal.token_id)
             if known is None:
                 self._used(principal.token_id)
@@ -85,12 +85,12 @@ class Authenticator:
             principal = await authenticator.authenticate(seen)
             if principal is not None:
                 return principal
-        # Not proved by anything: told only where it looks like what an operator mistyped.
+        # An unproved claim: reported only if it looks like what an operator may have mistyped.
         raise TokenInvalid("issuer", found=seen.issuer if _ISSUER.fullmatch(seen.issuer) else None)
 
     async def _look_again(self, principal: Principal, token_id: str) -> None:
         # Signed by us and unknown: revoked, or made a moment ago by another process. One look tells.
-        if token_id not in (await self._board.refresh()).live_tokens:
+        if token_id not in (await self._access_cache.refresh()).live_tokens:
             raise TokenInvalid("revoked", principal=principal.key)
 
     def _remember(self, digest: bytes, principal: Principal) -> None:

@@ -19,8 +19,8 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """``no_grant`` must look like a vault that does not exist, ``role`` like a tool that does not exist; only
-    ``scope`` may be spoken of: the grant would allow it, a token with ``scopes`` would do."""
+    """``no_grant`` must look like a vault that does not exist, ``role`` like a tool that does not exist. Only
+    ``scope`` may be named: the grant would allow the call, with a token that has ``scopes``."""
 
     reason: Literal["no_grant", "role", "scope"]
     scopes: str = ""
@@ -30,7 +30,7 @@ Decision: TypeAlias = Allowed | Denied
 
 
 def decide(access: AccessSnapshot, principal: Principal, vault: str, required: Role) -> Decision:
-    """Deny by default. A token without any scope of ours is told so before anything depends on the vault."""
+    """Deny by default. A token without any of our scopes is denied before anything depends on the vault."""
     if principal.lacks_scope:
         return Denied("scope", Role.READER.scopes)
     granted = access.granted(principal, vault)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 BEAT_S = 0.25
 MOST_S = 2 * BEAT_S
-"""Seconds that may pass between two beats; what is more was a stall."""
+"""Max seconds between two beats; any more was a stall."""
 
 
 class AwakeClock:
@@ -22,7 +22,7 @@ class AwakeClock:
         return self._awake + min(self._clock() - self._beaten_at, MOST_S)
 
     def beat(self) -> None:
-        """The loop runs."""
+        """Note that the loop runs."""
         self._awake, self._beaten_at = self(), self._clock()
 
     async def keep(self) -> None:

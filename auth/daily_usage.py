@@ -1,6 +1,6 @@
 """Counters per UTC day, kept in control.db: how much was stored today.
 
-Counting is in memory and written in batches, so a store costs no second transaction. Several processes add up in
+Counts are kept in memory and written in batches, so a store costs no second transaction. Several processes add up in
 the table; each sees the others' share at its next flush, so a limit may be passed by what they all do in between.
 """
 
@@ -25,7 +25,7 @@ KEEP_DAYS = 30
 
 @dataclass(frozen=True, slots=True)
 class CounterShare:
-    """A counter that a store adds to, and how far it may go; None: it is only counted."""
+    """A counter that a store adds to, and its bound; None: it is only counted."""
 
     counter: str
     bound: PlanBound | None
@@ -33,7 +33,7 @@ class CounterShare:
 
 @dataclass(frozen=True, slots=True)
 class StoreReservation:
-    """What was let in, to be given back where it was not used."""
+    """Stores that were let in; those not used are given back."""
 
     counters: tuple[str, ...]
     day: str
@@ -78,7 +78,7 @@ class DailyUsage:
         return StoreReservation(tuple(share.counter for share in shares), day, stores)
 
     def mark_seen(self, counter: str) -> None:
-        """Note that there was something at all today: once a day and process, however much there is."""
+        """Note that something was seen today: once per day and process, however often it is."""
         day = self._current_day()
         if counter not in self._seen:
             self._seen.add(counter)
@@ -90,13 +90,13 @@ class DailyUsage:
             self._unwritten[counter, taken.day] -= stores
 
     async def used(self, counters: Sequence[str]) -> Mapping[str, int]:
-        """How much each was counted today."""
+        """Today's count of each."""
         day = await self._learn(counters)
         return {counter: self._count(counter, day) for counter in counters}
 
     @property
     def resets_at(self) -> str:
-        """When the day that is counted ends, RFC 3339."""
+        """When the current day ends, RFC 3339."""
         return (datetime.fromisoformat(self._current_day()) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     async def flush(self) -> None:
@@ -129,7 +129,7 @@ class DailyUsage:
         await self.flush()
 
     async def _learn(self, counters: Sequence[str]) -> str:
-        """See that the table's totals of today are known; the day they are of."""
+        """Load today's totals from the table where unknown; returns the day."""
         while True:
             day = self._current_day()
             unknown = [counter for counter in counters if counter not in self._known]
@@ -161,7 +161,7 @@ class DailyUsage:
 
 
 def find_counted(reader: Reader, prefix: str) -> set[str]:
-    """What of the counters that begin so was counted in the last ``KEEP_DAYS`` days, without the prefix."""
+    """Counters that begin with ``prefix`` and were counted in the last ``KEEP_DAYS`` days, without the prefix."""
     rows = reader.all(
         "SELECT DISTINCT substr(scope, :after) FROM usage_days WHERE substr(scope, 1, :size) = :prefix",
         {"after": len(prefix) + 1, "size": len(prefix), "prefix": prefix},

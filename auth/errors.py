@@ -10,7 +10,7 @@ TokenFault: TypeAlias = Literal[
     "too_large",
     "issuer",  # nobody here answers for this issuer
     "key",  # no key under this kid, or not for this algorithm
-    "keys_unavailable",  # the issuer's keys cannot be fetched and none are held
+    "keys_unavailable",  # the issuer's keys cannot be fetched and none are cached
     "signature",
     "claims",  # a claim is missing or of the wrong shape
     "audience",

@@ -22,8 +22,8 @@ from auth.token_claims import (
 )
 
 TYPES = frozenset({"at+jwt", "application/at+jwt", "jwt"})
-"""RFC 9068 wants ``at+jwt``; many issuers still send ``JWT`` or nothing, so these pass and the audience is what
-keeps ID tokens out. Any other type says that the token was made for something else."""
+"""RFC 9068 wants ``at+jwt``; many issuers still send ``JWT`` or nothing, so these pass and the audience keeps ID
+tokens out. Any other type says that the token was made for something else."""
 
 
 class ExternalAuthenticator:

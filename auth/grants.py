@@ -58,12 +58,12 @@ def set_grant(writer: Writer, subject: str, issuer: str, vault: str, role: Role)
 
 
 def raise_grant(writer: Writer, subject: str, issuer: str, vault: str, role: Role) -> None:
-    """See that the subject has at least this role there; an equal or higher one is left alone, also one on ``*``."""
-    held = writer.all(
+    """Ensure that the subject has at least this role there; an equal or higher one is left alone, also one on ``*``."""
+    rows = writer.all(
         "SELECT role FROM grants WHERE subject = :subject AND issuer = :issuer AND vault IN (:vault, :every)",
         {"subject": subject, "issuer": issuer, "vault": vault, "every": EVERY_VAULT},
     )
-    if max((parse_role(row[0]) for row in held), default=0) < role:
+    if max((parse_role(row[0]) for row in rows), default=0) < role:
         set_grant(writer, subject, issuer, vault, role)
 
 
@@ -84,7 +84,7 @@ def list_grants(reader: Reader) -> list[Grant]:
 
 
 def default_issuer(subject: str, issuers: Sequence[str], *, has_local_tokens: bool) -> str:
-    """The issuer meant when none is named: ``local`` for who holds tokens from here, else the one outside issuer.
+    """The issuer meant when none is named: ``local`` for holders of tokens from here, else the one outside issuer.
 
     Raises ``InvalidArgument`` listing the issuers when several are configured.
     """

@@ -1,4 +1,4 @@
-"""What something left in a vault may be addressed to for a caller to be meant by it. Pure."""
+"""The addresses by which a handoff reaches a caller: its names and its roles. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def addresses_of(principal: Principal, role: Role) -> tuple[str, ...]:
 
 
 def is_handoff_address(text: str) -> bool:
-    """Whether something can be addressed to this: a subject, e-mail or group, or a role that exists."""
+    """Whether a handoff can be addressed to this: a subject, e-mail or group, or a role that exists."""
     if text.startswith(ROLE_PREFIX):
         return role_of_label(text.removeprefix(ROLE_PREFIX)) is not None
     return is_name(text)

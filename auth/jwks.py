@@ -1,7 +1,7 @@
 """Public keys of one outside issuer, fetched from the one address the operator configured.
 
-Nothing in a token can make this contact another host, and what it can make it do at all is bounded: a ``kid``
-nobody knows costs at most one fetch per ``RETRY_S``, shared by all who wait for it.
+Nothing in a token can make this module contact another host, and the work a token can cause is bounded: an unknown
+``kid`` costs at most one fetch per ``RETRY_S``, shared by all who wait for it.
 """
 
 from __future__ import annotations
@@ -29,15 +29,14 @@ SIZE_LIMIT = 256 * 1024
 """Bytes of a key document, counted while it arrives. Compressed answers are refused: they count differently."""
 
 FRESH_S = 600.0
-"""Seconds for which keys are used without asking again: a key the issuer withdrew is trusted no longer than this
-while the issuer can be reached."""
+"""Seconds keys are used before the next fetch: no withdrawn key is trusted longer while the issuer can be reached."""
 
 RETRY_S = 30.0
-"""Seconds between two fetches at least, whatever the reason."""
+"""Min seconds between two fetches, whatever the reason."""
 
 STALE_S = 6 * 3600.0
-"""Seconds for which the last keys still serve while the issuer cannot be reached: a night's outage of the issuer
-should not lock a team out, and who can cut us off from it should not keep a withdrawn key alive for days."""
+"""Seconds the last keys still serve while the issuer cannot be reached: a night's outage should not lock a team out,
+and whoever can cut us off from the issuer should not keep a withdrawn key alive for days."""
 
 RSA_BITS = 2048
 
@@ -64,7 +63,7 @@ class IssuerKeys:
         self.failure: Exception | None = None
 
     async def find(self, kid: str) -> VerifyKey | None:
-        """The key with this id, or None. Raises ``TokenInvalid`` when no keys are held that may still be trusted."""
+        """The key with this id, or None. Raises ``TokenInvalid`` if no keys are cached that may still be trusted."""
         if self._age() < FRESH_S and self._keys is not None and kid in self._keys:
             return self._keys[kid]
         await self._fetch_once()
@@ -98,7 +97,7 @@ class IssuerKeys:
             async with asyncio.timeout(self._settings.jwks_timeout_s):
                 document = await self._download()
         except (OSError, TimeoutError, _NotAKeyDocument) as failure:
-            self.failure = failure  # the keys held so far stay, and age
+            self.failure = failure  # the keys cached so far stay, and age
             return
         self.failure = None
         self._keys = usable_keys(document, self._settings.algorithms)

@@ -1,13 +1,13 @@
-"""The keys that sign tokens issued here: Ed25519, one PEM file each, in a folder only this user may enter; and secrets
-beside them.
+"""The keys that sign tokens issued here, Ed25519, one PEM file each, in a folder only this user may enter; and other
+secrets in such a folder.
 
-Files are numbered and never rewritten: the highest number signs, all of them verify. A key file comes into being
-whole or not at all and never replaces another (written aside, then hard-linked under its name), so of two processes
-that start at once on an empty folder one makes the key and the other finds it.
+Files are numbered and never rewritten: the highest number signs, all of them verify. A key file is created whole or
+not at all and never replaces another (written to a temporary file, then hard-linked under its name), so of two
+processes that start at once on an empty folder one makes the key and the other finds it.
 
 A key file others may read is made private again rather than refused: whatever was copied is copied either way, a
 server that will not start helps nobody, and a restored backup often has such modes. ``KeyRing.repaired`` names
-those files for the log; where the mode cannot be changed the load fails.
+those files for the log; if the mode cannot be changed, the load fails.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from vaults.errors import VaultUnavailable
 
 KEYS_FOLDER = "keys"
-"""Where keys lie in a data folder."""
+"""Folder of the keys, in the data folder."""
 
 _SECRET = 32
 _NAME = re.compile(r"[0-9]{4}\.pem", re.ASCII)
@@ -101,7 +101,7 @@ def open_key_ring(folder: Path) -> KeyRing:
 
 
 def open_secret(folder: Path, name: str) -> bytes:
-    """32 random bytes kept as ``folder/name``, made at the first time; the same for all processes. Blocking."""
+    """32 random bytes kept as ``folder/name``, made on first use; the same for all processes. Blocking."""
     _make_private(folder)
     path = folder / name
     if not path.exists():

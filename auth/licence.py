@@ -1,4 +1,4 @@
-"""A licence as the rest of the server knows it: what it lifts, and whether it holds."""
+"""A licence as the rest of the server sees it: what it lifts, and whether it holds."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ State: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Licence:
-    """A checked one. ``lifts``: plan → number → the new bound, None for none. ``expires_at``: seconds since 1970."""
+    """A licence whose signature was checked."""
 
     id: str
     subject: str
-    kind: Literal["plan", "admin"]
-    lifts: Mapping[str, Mapping[str, int | None]]
-    machine: str | None
-    expires_at: float
+    kind: Literal["plan", "admin"]  # admin: lifts every limit
+    lifts: Mapping[str, Mapping[str, int | None]]  # plan → number → its new bound; None: no bound
+    machine: str | None  # the installation it is for; None: any
+    expires_at: float  # seconds since 1970
 
 
 @dataclass(frozen=True, slots=True)
 class LicenceVerdict:
-    """What became of a licence: ``message`` says it in one line, without paths; ``licence`` is there if it holds."""
+    """Whether a licence holds. ``message`` says why or why not in one line, without paths."""
 
     state: State
     message: str
-    licence: Licence | None = None
+    licence: Licence | None = None  # present if it holds
 
 
 def expired_verdict(expires_at: float) -> LicenceVerdict:
-    """The verdict once the time is over."""
+    """The verdict on a licence that has ended."""
     return LicenceVerdict("expired", f"the licence ended on {day_of(expires_at)}")
 
 

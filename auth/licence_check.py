@@ -43,7 +43,7 @@ Name = Annotated[str, AfterValidator(_name)]
 
 
 class _Claims(BaseModel):
-    # Claims of other makers' tools are no reason to refuse a licence: unknown ones are passed over.
+    # Unknown claims are ignored: those added by other tools are no reason to refuse a licence.
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     aud: Literal["strongroom-licence"]

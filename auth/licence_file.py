@@ -27,8 +27,8 @@ UNREADABLE = LicenceVerdict("unreadable", "the licence cannot be read")
 
 
 class LicenceFile:
-    """``refresh`` follows licence and key on disk, on a thread; look-ups never touch it. A licence that does not hold
-    stops nothing: plans are what they are without it. ``now`` gives seconds since the epoch."""
+    """``refresh`` follows licence and key on disk, on a thread; look-ups never touch the disk. A licence that does not
+    hold stops nothing: plans apply as without it. ``now`` gives seconds since the epoch."""
 
     def __init__(
         self, data: Path, limits: LimitSettings, instance: str, *, now: Callable[[], float] = time.time
@@ -42,7 +42,7 @@ class LicenceFile:
 
     @property
     def verdict(self) -> LicenceVerdict:
-        """What becomes of the licence now."""
+        """Whether the licence holds now."""
         licence = self._verdict.licence
         if licence is not None and self._now() >= licence.expires_at:
             return expired_verdict(licence.expires_at)
@@ -65,7 +65,7 @@ class LicenceFile:
             return ABSENT
         if self._key is None:
             return NO_KEY
-        # Only for those who have one: what checks signatures takes a while to import.
+        # Imported only if there is a licence: the code that checks signatures takes a while to load.
         from auth.licence_check import check_licence, public_key
 
         pem = _read(self._key)
@@ -87,7 +87,7 @@ def _look(path: Path) -> _Seen:
 
 
 def _read(path: Path) -> bytes | None:
-    """None for what is no plain file, cannot be read or is too large. A pipe must not hold us up."""
+    """The content; None if this is no plain file, unreadable or too large. A pipe must not hold us up."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:

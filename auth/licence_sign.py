@@ -1,4 +1,4 @@
-"""Making licences: for whoever runs installations and keeps the private key elsewhere."""
+"""Signs licences: for whoever runs installations and keeps the private key elsewhere."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TYPE = "strongroom-licence+jwt"
 
 @dataclass(frozen=True, slots=True)
 class LicenceRequest:
-    """What is to be signed: see ``Licence``. ``ttl_s``: its life in seconds."""
+    """What is to be signed: see ``Licence``. ``ttl_s`` is its life in seconds."""
 
     subject: str
     ttl_s: int

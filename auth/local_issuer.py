@@ -25,7 +25,7 @@ from auth.tokens import instance_urn
 
 
 class LocalAuthenticator:
-    """Answers for one installation's own issuer. Whether the token was revoked is the chain's question."""
+    """Answers for one installation's own issuer. ``Authenticator`` checks whether the token was revoked."""
 
     def __init__(
         self, ring: KeyRing, instance_id: str, leeway_s: float, *, now: Callable[[], float] = time.time
@@ -36,7 +36,7 @@ class LocalAuthenticator:
         self._now = now
 
     async def authenticate(self, seen: UnverifiedToken) -> Principal | None:
-        """None: not issued here. Raises ``TokenInvalid``: says it is, and is bad."""
+        """None: not issued here. Raises ``TokenInvalid``: claims to be, and is bad."""
         if seen.issuer != self._urn:
             return None
         if seen.typ != ACCESS_TOKEN:

@@ -1,4 +1,4 @@
-"""The table ``plan_holders``: which vault, and which caller, is on which plan. Others are on the default one."""
+"""The table ``plan_holders``: which vault, and which caller, is on which plan. All others are on the default plan."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def set_plan(writer: Writer, holder: PlanHolder, plan: str) -> None:
 
 
 def remove_plan(writer: Writer, holder: PlanHolder) -> None:
-    """Put it back on the default plan. Raises ``NotFound`` when it is there already."""
+    """Put a holder back on the default plan. Raises ``NotFound`` if it is there already."""
     gone = writer.run(
         "DELETE FROM plan_holders WHERE kind = :kind AND name = :name AND issuer = :issuer",
         {"kind": holder.kind, "name": holder.name, "issuer": holder.issuer},

@@ -1,7 +1,7 @@
-"""Plans: how much a vault, or a caller, may do and hold.
+"""Plans: how much a vault or a caller may do and hold.
 
-A plan bounds whoever is on it, a vault or a caller alike; a call has to fit both. Who is on no plan is on the one of
-``limits.plan``, with the numbers of ``limits.*`` in place of its own where they are set. A licence only ever lifts.
+A plan bounds whoever is on it, vault or caller; a call has to fit both. Whoever is on no plan is on ``limits.plan``,
+whose numbers are replaced by those of ``limits.*`` where set. A licence only ever lifts.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class PlanBound:
     limit: int
 
     def exceeded(self, resets_at: str | None = None) -> QuotaExceeded:
-        """What a refused caller is told. It says no more than the refusal itself does: how far above the bound a
-        vault is would tell what others keep privately. ``resets_at``: when the count starts again, RFC 3339."""
+        """The error for a refused caller. It reveals no more than the refusal itself: how far a vault is above its
+        bound would give away what others keep privately. ``resets_at``: when the count starts again, RFC 3339."""
         whose = "this vault's" if self.scope == "vault" else "your"
-        said, hint = {
+        unit, hint = {
             "stores_per_day": ("stores a day", f"the count starts again at {resets_at}; reading goes on"),
             "memories": ("memories", VAULT_FULL),
             "size": (
@@ -66,7 +66,7 @@ class PlanBound:
         }[self.what]
         more = {} if resets_at is None else {"resets_at": resets_at}
         return QuotaExceeded(
-            f"the {self.limit} {said} of {whose} plan {self.plan} are used up",
+            f"the {self.limit} {unit} of {whose} plan {self.plan} are used up",
             hint=hint,
             what=self.what,
             scope=self.scope,
@@ -86,10 +86,10 @@ class PlanBound:
             limit=self.limit,
         )
 
-    def fitting(self, held: int, more: int) -> int:
-        """How many of ``more`` further ones fit. Raises ``QuotaExceeded`` when none does or, asked for 0 of them, when
-        more are held than allowed."""
-        left = self.limit - held
+    def fitting(self, used: int, more: int) -> int:
+        """How many of ``more`` additional ones fit. Raises ``QuotaExceeded`` if none does or, with ``more`` 0, if more
+        are used than allowed."""
+        left = self.limit - used
         if left < min(more, 1):
             raise self.exceeded()
         return min(left, more)
@@ -97,20 +97,20 @@ class PlanBound:
 
 @dataclass(frozen=True, slots=True)
 class EffectivePlan:
-    """The plan a vault or a caller is on, as a licence leaves it. Several plans are joined by ``+``."""
+    """The plan a vault or a caller is on, lifted by the licence. The names of several are joined by ``+``."""
 
     plan: str
     scope: LimitScope
     limits: Limits
 
     def bound(self, what: LimitName) -> PlanBound | None:
-        """One of its numbers, if there is one."""
+        """The bound of one of its limits, if it has one."""
         limit = getattr(self.limits, what)
         return None if limit is None else PlanBound(what, self.scope, self.plan, limit)
 
 
 class Plans:
-    """Who is on which plan. ``holders`` and ``licence`` are asked on each look-up: both may change while we serve."""
+    """Who is on which plan. ``holders`` and ``licence`` are called on each look-up: both may change while we serve."""
 
     def __init__(
         self,
@@ -131,18 +131,17 @@ class Plans:
     def of_vault(self, vault: str) -> EffectivePlan:
         """The plan of a vault."""
         named = self._holders().vaults.get(vault)
-        return self._held("vault", [] if named is None else [named], self._vaults)
+        return self._effective("vault", [] if named is None else [named], self._vaults)
 
     def of_caller(self, principal: Principal) -> EffectivePlan:
-        """The plan of a caller. Several that name it (itself, its e-mail, its groups) add up: each number is the
-        highest of them."""
-        return self._held("principal", self._holders().plans_of(principal), self._callers)
+        """The plan of a caller. Of several that name it (itself, its e-mail, its groups) each highest number counts."""
+        return self._effective("principal", self._holders().plans_of(principal), self._callers)
 
     def undefined(self) -> list[str]:
-        """Plans somebody is on that no setting defines (any more): they count as the default plan."""
+        """Plans in use that no setting defines (any more): they count as the default plan."""
         return sorted(self._holders().plans() - self.defined.keys())
 
-    def _held(self, scope: LimitScope, named: Iterable[str], default: Limits) -> EffectivePlan:
+    def _effective(self, scope: LimitScope, named: Iterable[str], default: Limits) -> EffectivePlan:
         plans = {name: self.defined[name] for name in named if name in self.defined} or {self._default: default}
         licence = self._licence()
         if licence is not None:
@@ -154,7 +153,7 @@ class Plans:
 
 
 def defined_plans(plans: Mapping[str, PlanSettings]) -> dict[str, Limits]:
-    """Every plan by name: those built in, and those of the settings, which may change them."""
+    """Every plan by name: the built-in ones, and those of the settings, which may redefine them."""
     return {**BUILT_IN, **{name: _limits(plan) for name, plan in plans.items()}}
 
 

@@ -32,24 +32,19 @@ def principal_key(issuer: str, subject: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A verified caller. ``token_*`` and ``scope_role`` only ever take away from what grants give.
-
-    ``names`` is what a grant of the same issuer may call this caller. ``scope_role`` None means that scopes do not
-    cap; ``lacks_scope`` that the issuer's tokens must carry a scope of ours and this one carries none, so it may do
-    nothing at all. ``expires_at`` is wall-clock seconds since the epoch. ``key`` is a hash of issuer and
-    subject: stable, short and free of personal data, for logs, limits and counters.
-    """
+    """A verified caller. ``token_*`` and ``scope_role`` only ever take away from what grants give."""
 
     subject: str
     issuer: str
-    names: frozenset[str]
+    names: frozenset[str]  # what a grant of the same issuer may call this caller
     token_id: str | None = None
-    token_vaults: frozenset[str] | None = None
+    token_vaults: frozenset[str] | None = None  # None: no cap
     token_role: Role = Role.ADMIN
-    scope_role: Role | None = None
+    scope_role: Role | None = None  # None: no cap
     preset: str | None = None
-    expires_at: float | None = None
-    lacks_scope: bool = False
+    expires_at: float | None = None  # wall-clock seconds since the epoch
+    lacks_scope: bool = False  # a scope of ours is required and the token has none: it may do nothing at all
+    # A hash of issuer and subject: stable, short and free of personal data, for logs, limits and counters.
     key: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -62,7 +57,7 @@ class Principal:
 
 
 def owner(door: str) -> Principal:
-    """The owner, come in by ``door``: ``stdio``, ``cli``, or ``loopback`` when ``auth.mode`` is ``none``."""
+    """The owner, entering by ``door``: ``stdio``, ``cli``, or ``loopback`` when ``auth.mode`` is ``none``."""
     if door not in OWNER_ISSUERS:
         raise ValueError(f"not a door of the owner: {door}")
     return Principal(subject="owner", issuer=door, names=frozenset())

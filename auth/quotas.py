@@ -1,4 +1,4 @@
-"""How often a caller may call: calls per minute, its own and the vault's, and calls at once."""
+"""How often a caller may call: calls per minute, its own and the vault's, and concurrent calls."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _RateLimiter:
 
 
 class CallSlot:
-    """A call let in; leaving the ``with`` block gives its place back, once."""
+    """An admitted call; leaving the ``with`` block gives its place back, once."""
 
     __slots__ = ("_key", "_running")
 
@@ -64,9 +64,9 @@ class Quotas:
         self._rates: _RateLimiter | None = None
 
     def admit(self, principal: Principal, vault: str) -> CallSlot:
-        """Let one call in: ``with quotas.admit(principal, vault): …``.
+        """Admit one call: ``with quotas.admit(principal, vault): …``.
 
-        Raises ``RateLimited`` above a rate, ``Overloaded`` above the calls at once; both say when to come back.
+        Raises ``RateLimited`` above a rate, ``Overloaded`` with too many concurrent calls; both say when to retry.
         """
         key = principal.key
         if self._running[key] >= self._limits.in_flight:
@@ -76,13 +76,13 @@ class Quotas:
         return CallSlot(self._running, key)
 
     def calls_in_window(self, bound: PlanBound, principal: Principal, vault: str) -> int:
-        """Calls counted towards the bound of a plan in the present minute."""
+        """Calls counted towards a plan's bound in the current minute."""
         rates = self._rates or self._load()
         counted = (principal.key,) if bound.scope == "principal" else ("vault", vault)
         return rates.windows.get(rates.item(bound.limit).key_for(*counted))
 
     def _bounds(self, principal: Principal, vault: str) -> Iterator[tuple[PlanBound, tuple[str, ...]]]:
-        """The rates of a call, each with what it is counted under. Those of the settings bound every plan."""
+        """The rates of a call, each with the key it is counted under. Those of the settings bound every plan."""
         key, limits = principal.key, self._limits
         own, of_vault = self._plans.of_caller(principal), self._plans.of_vault(vault)
         rate, shared = own.bound("calls_per_minute"), of_vault.bound("calls_per_minute")

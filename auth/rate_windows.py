@@ -13,7 +13,7 @@ from typing import Any
 from limits.storage import Storage
 
 SWEEP_AT = 8192
-"""Counters held before expired ones are swept out."""
+"""Number of counters at which expired ones are swept out."""
 
 
 class MonotonicWindows(Storage):  # type: ignore[misc]
@@ -33,7 +33,7 @@ class MonotonicWindows(Storage):  # type: ignore[misc]
         return ValueError
 
     def incr(self, key: str, expiry: float, amount: int = 1, **_: Any) -> int:
-        """Count ``amount`` hits; the total of the window."""
+        """Count ``amount`` hits; returns the total of the window."""
         now = self._clock()
         window = self._windows.get(key)
         if window is None or window[1] <= now:
@@ -58,7 +58,7 @@ class MonotonicWindows(Storage):  # type: ignore[misc]
         return True
 
     def reset(self) -> int:
-        """Forget everything; how much there was."""
+        """Forget everything; returns the number of counters there were."""
         count = len(self._windows)
         self._windows.clear()
         return count

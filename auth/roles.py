@@ -47,7 +47,7 @@ def parse_role(label: str) -> Role:
 
 
 def role_of_label(label: object) -> Role | None:
-    """The role of this name, or None for anything else: for bytes that come from outside."""
+    """The role of this name, or None for anything else: for values from outside."""
     return _BY_LABEL.get(label) if isinstance(label, str) else None
 
 

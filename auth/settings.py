@@ -13,7 +13,7 @@ from vaults.durations import parse_duration, parse_size
 from vaults.settings import SettingsSection
 
 ASYMMETRIC = frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"})
-"""What an issuer may sign with. Never HS*: a shared secret beside public keys invites key confusion."""
+"""What an issuer may sign with. Never HS*: a shared secret next to public keys invites key confusion."""
 
 
 def _ttl(text: str) -> str:

@@ -1,7 +1,7 @@
 """Checking one token. Pure functions; every way a token can be wrong ends in ``TokenInvalid``.
 
 Nothing in a token chooses how it is checked: the issuer only selects which of the configured verifiers is asked,
-``kid`` only selects among the keys already held, and algorithms belong to the key. ``jku``, ``x5u``, ``jwk`` and their
+``kid`` only selects among the loaded keys, and algorithms belong to the key. ``jku``, ``x5u``, ``jwk`` and their
 like are never read. PyJWT checks the signature; times, subject and audience are checked here, because PyJWT takes
 ``"123"`` for a number and an audience list for enough.
 """
@@ -47,7 +47,7 @@ _SIGNATURE_ONLY: Options = {
 
 @dataclass(frozen=True, slots=True)
 class UnverifiedToken:
-    """What a token says of itself, read only to choose who shall verify it."""
+    """What a token says of itself, read only to choose its verifier."""
 
     token: str
     issuer: str
@@ -92,7 +92,7 @@ def verify_claims(seen: UnverifiedToken, key: VerifyKey) -> Claims:
 
 
 def verify_signature(token: str, key: VerifyKey) -> Claims:
-    """What ``key`` signed, whoever says to have issued it. Raises ``TokenInvalid``."""
+    """The claims that ``key`` signed, whatever issuer they name. Raises ``TokenInvalid``."""
     try:
         claims: dict[str, Any] = jwt.decode(token, key.public, algorithms=list(key.algorithms), options=_SIGNATURE_ONLY)
     except jwt.InvalidSignatureError:
@@ -107,7 +107,7 @@ def verify_signature(token: str, key: VerifyKey) -> Claims:
 
 @contextmanager
 def name_caller_in_refusals(issuer: str, claims: Claims) -> Iterator[None]:
-    """A refusal inside names the caller of these claims, which a signature has proved to be the issuer's."""
+    """Makes a refusal inside name the caller of these claims, which a signature has proved to be the issuer's."""
     try:
         yield
     except TokenInvalid as invalid:

@@ -31,18 +31,18 @@ TTL_LIMIT_S = 3650 * 86_400
 
 @dataclass(frozen=True, slots=True)
 class TokenRequest:
-    """What is asked for. ``vaults`` may be ``("*",)``; ``ttl_s`` is the life in seconds."""
+    """The token asked for."""
 
     subject: str
-    vaults: tuple[str, ...]
+    vaults: tuple[str, ...]  # ``("*",)``: every vault
     role: Role
-    ttl_s: int
+    ttl_s: int  # its life in seconds
     preset: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class IssuedToken:
-    """The answer to the one who asked: the only time ``token`` is seen. Times are RFC 3339 UTC."""
+    """A new token, for whoever asked for it: the only time ``token`` is seen. Times are RFC 3339 UTC."""
 
     token: str
     id: str
@@ -54,7 +54,7 @@ class IssuedToken:
 
 @dataclass(frozen=True, slots=True)
 class TokenRecord:
-    """What is remembered of a token. Times are RFC 3339 UTC."""
+    """What is stored about a token. Times are RFC 3339 UTC."""
 
     id: str
     subject: str
@@ -67,12 +67,12 @@ class TokenRecord:
 
 
 def instance_urn(instance_id: str) -> str:
-    """Issuer and audience of this installation's tokens: no other installation takes them for its own."""
+    """Issuer and audience of this installation's tokens: no other installation accepts them as its own."""
     return f"urn:strongroom:{instance_id}"
 
 
 def create_token(writer: Writer, ring: KeyRing, instance_id: str, request: TokenRequest) -> IssuedToken:
-    """Sign a token, remember its id and see that its subject has the grants it needs, all in one transaction."""
+    """Sign a token, store its id and ensure that its subject has the grants it needs, all in one transaction."""
     _check(request)
     now = int(time.time())
     issued = IssuedToken(
@@ -120,12 +120,12 @@ def list_tokens(reader: Reader) -> list[TokenRecord]:
 
 
 TOKEN_SEEN = "token:"  # noqa: S105  a prefix
-"""Before a token's id: the counter of the days on which it was let in."""
+"""Prefix of a token's id: names the counter of the days on which it was let in."""
 
 
 def ending_tokens(reader: Reader, now: datetime, notice: timedelta) -> list[TokenRecord]:
-    """Tokens in use that end within ``notice`` from ``now`` and were not replaced: there is none of the same subject,
-    for the same vaults, that lasts longer. Those made for a shorter time than that are their maker's to renew."""
+    """Tokens in use that end within ``notice`` from ``now`` and were not replaced by one of the same subject, for the
+    same vaults, that lasts longer. Those made for less time than ``notice`` are their maker's to renew."""
     used = find_counted(reader, TOKEN_SEEN)
     alive = [each for each in list_tokens(reader) if each.revoked_at is None and each.expires_at is not None]
     return [each for each in alive if each.id in used and _is_ending(each, now, notice) and not _successor(each, alive)]

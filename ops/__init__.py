@@ -1,1 +1,1 @@
-"""Keeping it alive: logs, metrics, health."""
+"""Operations: logs, metrics, health, diagnosis."""

@@ -1,4 +1,4 @@
-"""``GET /metrics`` on a port of its own: a thread with a listening socket, nothing of the public application."""
+"""``GET /metrics`` on its own port: a thread with a listening socket, apart from the public application."""
 
 from __future__ import annotations
 
@@ -55,4 +55,4 @@ class _Handler(BaseHTTPRequestHandler):
         return "strongroom"
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the overridden method's own name
-        """A scrape every few seconds is no news."""
+        """Log nothing: a scrape every few seconds is no news."""

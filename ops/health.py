@@ -1,4 +1,4 @@
-"""Alive, and able to serve: built from pings that parts register.
+"""Liveness and readiness, built from pings that parts register.
 
 *Live* says the process answers at all. *Ready* asks every part: a required one that is not well makes the server
 unavailable, any other only degrades it (without the model keyword search still serves). An answer holds the parts'
@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-PING_S = 1.0  # a part that has not said a word by then is "silent"
+PING_S = 1.0  # a part that has not answered by then is "silent"
 FRESH_S = 0.5  # answers are reused that long: the route needs no token and must cost nothing
 
 WELL = frozenset({"ok", "off", "cold", "loading", "ready"})
@@ -40,7 +40,7 @@ class _HealthPart:
 
 
 class HealthRegistry:
-    """Who to ask. ``drain`` is for the moment a signal arrives: load balancers look away before the port closes."""
+    """The parts to ask. ``drain`` when a signal arrives, so that load balancers turn away before the port closes."""
 
     def __init__(self) -> None:
         self._parts: dict[str, _HealthPart] = {}
@@ -53,11 +53,11 @@ class HealthRegistry:
         self._parts[name] = _HealthPart(ping, required)
 
     def drain(self) -> None:
-        """From now on not ready. Safe to call from a signal hook."""
+        """Report not ready from now on. Safe to call from a signal handler."""
         self._draining = True
 
     async def ready(self) -> Readiness:
-        """At most ``PING_S`` seconds; never raises."""
+        """Whether callers should be sent here. Takes at most ``PING_S`` seconds; never raises."""
         parts = await self._answers()
         if self._draining:
             return Readiness("draining", parts)

@@ -1,4 +1,4 @@
-"""Turning fields into exactly one line of text, whatever the fields hold.
+"""Renders fields as exactly one line of text, whatever they hold.
 
 Pure functions: no clock, no stream. Three things hold for every line: it is one line (control characters, ANSI
 escapes and line separators come out as ``\\uXXXX``), it is at most ``LINE_LIMIT`` bytes of ASCII (a pipe takes that
@@ -90,19 +90,19 @@ def _word(value: Any) -> str:
 
 
 def failure_fields(error: BaseException) -> dict[str, Any]:
-    """What a log may say about an exception: type, place, and the reason where it is ours.
+    """What a log may say about an exception: type, place, and the reason if it is one of our errors.
 
     Never ``str(error)``: libraries put input into their messages, and input is memory text.
     """
-    said: dict[str, Any] = {"error": type(error).__qualname__, "where": _traceback_places(error.__traceback__)}
+    fields: dict[str, Any] = {"error": type(error).__qualname__, "where": _traceback_places(error.__traceback__)}
     if isinstance(error, StrongroomError):
-        said["reason"] = error.message  # written for people, free of content by the contract of vaults.errors
+        fields["reason"] = error.message  # written for people, free of content by the contract of vaults.errors
     elif isinstance(error, OSError) and error.strerror:
-        said["reason"] = error.strerror  # without the file's name
+        fields["reason"] = error.strerror  # without the file's name
     cause = error.__cause__ or error.__context__
     if cause is not None:
-        said["cause"] = type(cause).__qualname__
-    return said
+        fields["cause"] = type(cause).__qualname__
+    return fields
 
 
 def _traceback_places(trace: TracebackType | None) -> str:

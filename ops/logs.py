@@ -1,12 +1,11 @@
 """Logs: one canonical line per call on stderr, and every other line in the same shape.
 
-What may stand in a line: who (a hash), which vault (names are the operator's own; they never become metric labels),
-which tool, how it ended, how long and how big. Never arguments, queries, titles, note or memory text, tokens, or
-the text of an exception.
+A line may hold: who (a hash), which vault (names are the operator's own; they never become metric labels), which tool,
+how it ended, how long and how big. Never arguments, queries, titles, note or memory text, tokens, or the text of an
+exception.
 
-Libraries log through the standard library. They are held at WARNING, and of their records only the message template
-is kept, without what was to be filled in: the SDK's templates name methods and session ids, asyncio's hold the
-``repr`` of a failed task.
+Libraries log through the standard library. They are held at WARNING, and only the message template of their records
+is kept, without its values: the SDK's name methods and session ids, asyncio's hold the ``repr`` of a failed task.
 """
 
 from __future__ import annotations
@@ -35,29 +34,24 @@ Render = Callable[[Mapping[str, Any]], str]
 
 @dataclass(frozen=True, slots=True)
 class CallLine:
-    """The canonical line of one call: these keys and no others. ``None`` leaves a key out.
-
-    ``principal`` is ``Principal.key``; ``outcome`` is ``ok`` or an error code; ``seconds`` covers dispatch; sizes are
-    bytes of arguments and result; ``tokens`` those of the result; ``cache`` is ``hit`` or ``miss``; ``ref`` is the
-    reference an ``internal`` answer carries, and ``failure`` what it refers to.
-    """
+    """The canonical line of one call: these keys and no others. ``None`` leaves a key out."""
 
     request: str | None
-    principal: str | None
+    principal: str | None  # ``Principal.key``
     vault: str | None
     tool: str
     transport: str
-    outcome: str
-    seconds: float
+    outcome: str  # ``ok`` or an error code
+    seconds: float  # in dispatch
     era: str | None = None
-    bytes_in: int | None = None
-    bytes_out: int | None = None
-    tokens: int | None = None
+    bytes_in: int | None = None  # of the arguments
+    bytes_out: int | None = None  # of the result
+    tokens: int | None = None  # of the result
     hits: int | None = None
-    cache: str | None = None
+    cache: str | None = None  # ``hit`` or ``miss``
     warnings: int | None = None
-    ref: str | None = None
-    failure: BaseException | None = None
+    ref: str | None = None  # the reference in an ``internal`` answer
+    failure: BaseException | None = None  # what ``ref`` refers to
 
 
 class CallLog:
@@ -110,7 +104,7 @@ def now() -> str:
 def configure(settings: OpsSettings, sink: Sink | None = None) -> CallLog:
     """Route structlog, the standard library, warnings and uncaught exceptions to one sink.
 
-    Process-wide by nature; call it once, before anything logs. Calling it again replaces the former set-up.
+    Process-wide; call it once, before anything logs. Calling it again replaces the previous set-up.
     """
     sink = sink or Sink(2)  # stderr, also where sys.stderr is something else
     console = settings.log_format == "console" or (settings.log_format == "auto" and sink.terminal)
@@ -127,14 +121,14 @@ def configure(settings: OpsSettings, sink: Sink | None = None) -> CallLog:
 
 
 class _LineLogger:
-    """What structlog writes to: takes the finished line, whatever its level."""
+    """The logger structlog writes to: takes the finished line, whatever its level."""
 
     def __init__(self, sink: Sink) -> None:
         self.debug = self.info = self.warning = self.error = self.critical = self.exception = sink.write
 
 
 def _make_processor(render: Render) -> Callable[[Any, str, MutableMapping[str, Any]], str]:
-    """The last processor: stamps the event, says of an exception what may be said, renders."""
+    """The last processor: stamps the event, adds what may be said about an exception, renders."""
 
     def shape(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> str:
         fields = {"ts": now(), "level": event.pop("level"), "event": event.pop("event")}
@@ -184,7 +178,7 @@ def _route_stdlib(bridge: logging.Handler, level: int) -> None:
         logger = logging.getLogger(name)
         logger.handlers.clear()
         logger.propagate = name != "uvicorn.access"
-        # Its warnings tell of single requests, as many as a stranger sends; we tell of those ourselves.
+        # Its warnings are about single requests, as many as a stranger sends; we log those ourselves.
         logger.setLevel(logging.ERROR)
 
 

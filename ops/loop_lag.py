@@ -19,7 +19,7 @@ class LoopLag:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """On the loop to be measured. A second call while running does nothing."""
+        """Start on the loop to be measured. A second call while running does nothing."""
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._measure(), name="loop-lag")
 

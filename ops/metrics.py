@@ -1,9 +1,9 @@
 """Every metric and every label, declared once; ``Metrics`` records them.
 
-Label values come from closed sets (the tool registry, the error tree, fixed lists), so what callers send can never
-grow the number of series. There is no vault label: vaults are many, and who may scrape need not know their names.
-With several workers each value lies in a file shared with the supervisor (``ops.worker_metrics``); ``mode`` says how
-gauges of several processes become one.
+Label values come from closed sets (the tool registry, the error tree, fixed lists), so nothing callers send can add
+series. There is no vault label: vaults are many, and whoever scrapes need not know their names. With several workers
+each value lies in a file shared with the supervisor (``ops.worker_metrics``); ``mode`` says how gauges of several
+processes become one.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ EMBED_TIME = HistogramSpec("strongroom_embedding_seconds", "Time of one model ca
 COMMIT_SIZE = HistogramSpec("strongroom_commit_writes", "Transactions made durable by one group commit", COUNTS)
 COMMIT_TIME = HistogramSpec("strongroom_commit_seconds", "Time of one group commit", STAGE_SECONDS)
 SEARCH_TIME = HistogramSpec("strongroom_search_stage_seconds", "Time of one search stage", STAGE_SECONDS, ("stage",))
-# Two workers with one vault open both count its passages: the larger figure is nearer the truth than the sum.
+# Two workers with the same vault open both count its passages: the larger figure is nearer the truth than the sum.
 DRIFT = GaugeSpec("strongroom_index_pending_passages", "Passages without a vector yet, in open vaults", mode="livemax")
 OPEN = GaugeSpec("strongroom_open_vaults", "Vaults open, counted once per process that has one open")
 QUARANTINED = GaugeSpec("strongroom_quarantined_vaults", "Vaults that are not opened because damaged", mode="livemax")
-# As with passages: two workers that have one vault open count the same.
+# As with passages: two workers with the same vault open count the same.
 SESSIONS = GaugeSpec("strongroom_sessions_active", "Sessions somebody is in, in open vaults", mode="livemax")
 CLAIMS = GaugeSpec("strongroom_claims", "Resources claimed by active sessions, in open vaults", mode="livemax")
 HEALTH = GaugeSpec(
@@ -114,12 +114,12 @@ DECLARED: tuple[CounterSpec | GaugeSpec | HistogramSpec, ...] = (
 
 
 def disable_created_series() -> None:
-    """A second series per counter and histogram that nobody reads; the library's only switch is its own."""
+    """Disable a second series per counter and histogram that nobody reads; the library's switch is process-wide."""
     disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 def outcome_labels() -> frozenset[str]:
-    """``ok`` and every error code there is."""
+    """``ok`` and every error code."""
 
     def codes(error: type[StrongroomError]) -> Iterator[str]:
         yield error.code
@@ -181,7 +181,7 @@ class Metrics:
         self._refusals[reason].inc()
 
     def record_loop_lag(self, seconds: float) -> None:
-        """The event loop came back this late."""
+        """The event loop ran this late."""
         self._lag.observe(seconds)
 
     def lines_dropped(self, count: int) -> None:

@@ -1,7 +1,7 @@
-"""Requests turned away: one line each, with what was wrong and where to look, however many there are.
+"""Logs refused requests: what was wrong and where to look, in a bounded number of lines.
 
 A stranger decides how often this is called. So each address gets a few lines per reason and window, all together a
-few more, and what was held back is told as a count when the window ends. Metrics count every one.
+few more, and lines held back are reported as a count when the window ends. Metrics count every refusal.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RefusalReason: TypeAlias = Literal[
     "origin",
     "path",  # nothing is at this address, or it is written with percent signs
     "method",
-    "header",  # a header or a query parameter of ours that does not fit
+    "header",  # one of our headers or query parameters does not fit
     "body",  # too large, or too many values in it
     "body_late",
     "head",  # request line and headers too large
@@ -53,7 +53,7 @@ HINTS: Mapping[RefusalReason, str] = {
     "connections": "server.connections, server.connections_per_address, server.trusted_proxies",
     "crowded": "server.connections, server.connections_per_address, server.trusted_proxies",
 }
-"""Where an operator looks: a setting or a command. Reasons without a hint are the caller's to mend."""
+"""Where an operator should look: a setting or a command. Reasons without a hint are for the caller to fix."""
 
 WINDOW_S = 10.0
 LINES_EACH = 5
@@ -62,24 +62,19 @@ LINES_ALL = 50
 
 @dataclass(frozen=True, slots=True)
 class RefusalLine:
-    """The canonical line of one refusal. ``None`` leaves a key out.
-
-    ``status`` is None where nothing was answered. ``address`` is the peer's, or the one a trusted proxy names;
-    ``principal`` is ``Principal.key``; ``vault`` the name of one that exists; ``host`` what the request called us;
-    ``found`` what a verified token says instead of what is expected.
-    """
+    """The canonical line of one refusal. ``None`` leaves a key out."""
 
     reason: RefusalReason
-    status: int | None
-    address: str | None = None
-    principal: str | None = None
-    vault: str | None = None
-    host: str | None = None
-    found: str | None = None
+    status: int | None  # None: nothing was answered
+    address: str | None = None  # the peer's, or the one a trusted proxy names
+    principal: str | None = None  # ``Principal.key``
+    vault: str | None = None  # only the name of one that exists
+    host: str | None = None  # the request's Host header
+    found: str | None = None  # what a verified token says instead of what is expected
 
 
 class RefusalLog:
-    """Writes the lines of one process, on its event loop; ``count`` is told every reason."""
+    """Writes the lines of one process, on its event loop; ``count`` is called with every reason."""
 
     def __init__(
         self,
@@ -123,7 +118,7 @@ class RefusalLog:
         )
 
     def flush(self) -> None:
-        """Say how many lines were held back, by reason."""
-        held, self._held = self._held, Counter()
-        for reason, count in sorted(held.items()):
+        """Log how many lines were held back, by reason."""
+        counts, self._held = self._held, Counter()
+        for reason, count in sorted(counts.items()):
             self._calls.warn("refusals_held_back", reason=reason, count=count)

@@ -1,10 +1,10 @@
 """Where log lines go: a file descriptor that is never waited for.
 
 A log collector that stops reading fills the pipe, and a blocking write would then stop the event loop and with it
-every vault. So a line is written only when the descriptor can take it now; else it is dropped and counted, and the
+every vault. So a line is written only if the descriptor can take it now; else it is dropped and counted, and the
 first line that fits again is preceded by one that says how many are missing. Chosen over a writer thread: no hand-over
 per line, order kept, and the last lines before a crash are really out. (With several workers on one pipe a line may
-still wait if another worker takes the last free page between question and write; lines fit a page, so only then.)
+still wait if another worker takes the last free page between poll and write; lines fit a page, so only then.)
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Sink:
         if self._room is not None:
             self._room.register(fd, select.POLLOUT)
         self._missing = 0
-        self.on_drop: Callable[[int], None] = _ignore_count  # told of each dropped line: the metric
+        self.on_drop: Callable[[int], None] = _ignore_count  # called for each dropped line: the metric
 
     @property
     def terminal(self) -> bool:
@@ -51,7 +51,7 @@ class Sink:
         return to_json_line({"level": "warning", "event": "log_lines_dropped", "count": self._missing})
 
     def _put(self, line: str) -> bool:
-        """Whether the line is out. A full disk, a closed pipe and a full pipe are the same to a caller: dropped."""
+        """Write the line; False if it was dropped, alike for a full disk, a closed pipe and a full pipe."""
         try:
             if self._room is not None and not any(event & select.POLLOUT for _, event in self._room.poll(0)):
                 return False

@@ -1,11 +1,11 @@
 """Traces, only where an OTLP endpoint is configured.
 
 The MCP SDK puts its OpenTelemetry middleware first into ``server.middleware``. Without an exporter its spans go
-nowhere and cost 18 % of a call, so ``start_tracing`` returning ``None`` means: take it out. With one it stays: it reads
-``traceparent`` from ``_meta`` and needs nothing but a global tracer provider, which is set here.
+nowhere and cost 18 % of a call, so when ``start_tracing`` returns ``None`` the middleware must be removed. With one it
+stays: it reads ``traceparent`` from ``_meta`` and needs only a global tracer provider, which is set here.
 
-Spans name methods and tools as the caller sent them, and no arguments; a handler that raises would put the
-exception's text into its span, which is one more reason for the wall round every handler.
+Spans name methods and tools as the caller sent them, but no arguments. A handler that raises would put the exception's
+text into its span: one more reason for the wall around every handler.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ENDPOINT_SETTING = "ops.otlp_endpoint"
 
 
 def start_tracing(endpoint: str | None, *, version: str) -> Callable[[], None] | None:
-    """Begin exporting and return what flushes and ends it; ``None`` where no endpoint is configured.
+    """Begin exporting; returns a function that flushes and ends it, or ``None`` if no endpoint is configured.
 
     Nothing of OpenTelemetry's SDK is imported without one. Blocking work happens in the SDK's own thread.
 

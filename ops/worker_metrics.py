@@ -1,6 +1,6 @@
 """Metrics of several workers as one: files mapped by each worker, summed by the supervisor.
 
-Each worker has a *seat* (0, 1, …), kept by the worker that replaces a dead one. Files are named by seat, not by
+Each worker has a *seat* (0, 1, …), which passes to its replacement when it dies. Files are named by seat, not by
 process id, so counters go on where the dead worker left them and the number of files never grows.
 """
 
@@ -24,20 +24,20 @@ _SUMMED = frozenset(
 
 
 def map_metrics_to_files(directory: Path, seat: int) -> None:
-    """From here on this process's metrics lie in ``directory``. Before the first metric is made, once per process."""
-    # The library finds the directory only through its variable. It is written here and never read, for this process
-    # alone; settings still come from server.settings.
+    """Keep this process's metrics in ``directory``. Call it once per process, before the first metric is made."""
+    # The library finds the directory only by this variable. We only set it, for this process alone; settings still
+    # come from server.settings.
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(directory)  # noqa: TID251
     values.ValueClass = values.MultiProcessValue(lambda: seat)  # type: ignore[no-untyped-call]
 
 
 def forget_gauges(directory: Path, seat: int) -> None:
-    """Drop what a dead worker's gauges said; its counters stay."""
+    """Drop the values of a dead worker's gauges; its counters stay."""
     mark_process_dead(seat, str(directory))  # type: ignore[no-untyped-call]
 
 
 def merged_registry(directory: Path, pids: Callable[[], Iterable[int]]) -> CollectorRegistry:
-    """A registry that reads all seats' files, and the process figures of ``pids`` put together."""
+    """A registry of all seats' files, and the combined ``process_*`` figures of ``pids``."""
     disable_created_series()
     registry = CollectorRegistry()
     MultiProcessCollector(registry, path=str(directory))  # type: ignore[no-untyped-call]
@@ -46,7 +46,7 @@ def merged_registry(directory: Path, pids: Callable[[], Iterable[int]]) -> Colle
 
 
 class _ProcessMetrics(Collector):
-    """``process_*`` of several processes: memory, CPU and descriptors added, limits and start times the least."""
+    """``process_*`` of several processes: memory, CPU and descriptors summed, of limits and start times the least."""
 
     def __init__(self, pids: Callable[[], Iterable[int]]) -> None:
         self._pids = pids

@@ -57,13 +57,12 @@ class _CountedStores:
 
 @dataclass(frozen=True, slots=True)
 class StoreQuota:
-    """Somebody who stores in a vault: a ``Quota``. Its plan and the vault's both hold. ``identity`` is how storage
-    knows it."""
+    """The ``Quota`` of a caller who stores in a vault: bounded by its own plan and the vault's."""
 
     services: ToolServices
     principal: Principal
     vault: Vault
-    identity: str
+    identity: str  # of the caller, in storage
 
     async def take(self, stores: int) -> _CountedStores:
         """Count stores for the day. Raises ``QuotaExceeded``."""
@@ -72,23 +71,23 @@ class StoreQuota:
 
     def room(self, tx: Reader, more: int) -> int:
         """How many of ``more`` further memories fit. Raises ``QuotaExceeded``."""
-        for held in self._plans():
-            memories, size = held.bound("memories"), held.bound("size")
+        for plan in self._plans():
+            memories, size = plan.bound("memories"), plan.bound("size")
             if memories is None and size is None:
                 continue
-            there = (
+            stored = (
                 stored_totals.count_vault(tx)
-                if held.scope == "vault"
+                if plan.scope == "vault"
                 else stored_totals.count_stored_by(tx, self.identity)
             )
             if size is not None:
-                size.fitting(there.size, 0)
+                size.fitting(stored.size, 0)
             if memories is not None:
-                more = memories.fitting(there.memories, more)
+                more = memories.fitting(stored.memories, more)
         return more
 
     async def check_size(self) -> None:
-        """For what is no memory but makes the vault larger. Raises ``QuotaExceeded`` when its size is used up."""
+        """For writes that store no memory but enlarge the vault. Raises ``QuotaExceeded`` when its size is used up."""
         size = self.services.plans.of_vault(self.vault.name).bound("size")
         if size is not None:
             size.fitting(await self.vault.db.read(lambda tx: tx.size()), 0)
@@ -96,14 +95,14 @@ class StoreQuota:
     async def allowances(self) -> Allowances:
         """Every bound that holds, with what is left of it."""
         plans = self._plans()
-        bounds = [bound for held in plans for what in ALL_LIMITS if (bound := held.bound(what)) is not None]
+        bounds = [bound for plan in plans for what in ALL_LIMITS if (bound := plan.bound(what)) is not None]
         today = await self.services.days.used([self._shown(bound) for bound in bounds if bound.what == ALL_LIMITS[0]])
-        held = await self.vault.db.read(self._holdings) if bounds else {}
+        stored = await self.vault.db.read(self._holdings) if bounds else {}
         verdict = self.services.licence.verdict
         return Allowances(
             plan=plans[1].plan,
             vault_plan=plans[0].plan,
-            bounds=[self._allowance(bound, held, today) for bound in bounds],
+            bounds=[self._allowance(bound, stored, today) for bound in bounds],
             licence=None if verdict.state == "absent" else verdict.message,
         )
 
@@ -113,11 +112,11 @@ class StoreQuota:
 
     def _shares(self) -> list[CounterShare]:
         shares = []
-        for held in self._plans():
-            bound = held.bound("stores_per_day")
+        for plan in self._plans():
+            bound = plan.bound("stores_per_day")
             if bound is not None:
-                shares.append(CounterShare(self._counter(held.scope), bound))
-            if bound is not None and held.scope == "vault":
+                shares.append(CounterShare(self._counter(plan.scope), bound))
+            if bound is not None and plan.scope == "vault":
                 shares.append(CounterShare(self._own_counter, None))
         return shares
 
@@ -130,8 +129,8 @@ class StoreQuota:
         return f"stores:{self.principal.key}@{self.vault.entry.vault_id}"
 
     def _shown(self, bound: PlanBound) -> str:
-        """The counter a caller may look at: how much all store would tell of what they store privately. The owner of
-        the machine reads everything anyway."""
+        """The counter a caller may see: the total of a vault would give away what others store privately. The owner
+        of the machine reads everything anyway."""
         whole = bound.scope == "principal" or self.principal.is_owner
         return self._counter(bound.scope) if whole else self._own_counter
 
@@ -142,7 +141,7 @@ class StoreQuota:
         return {"vault": vault, "principal": stored_totals.count_stored_by(tx, self.identity)}
 
     def _allowance(
-        self, bound: PlanBound, held: Mapping[LimitScope, StoredTotals], today: Mapping[str, int]
+        self, bound: PlanBound, stored: Mapping[LimitScope, StoredTotals], today: Mapping[str, int]
     ) -> Allowance:
         resets_at = None
         if bound.what == "stores_per_day":
@@ -150,10 +149,10 @@ class StoreQuota:
         elif bound.what == "calls_per_minute":
             used = self.services.quotas.calls_in_window(bound, self.principal, self.vault.name)
         else:
-            used = held[bound.scope].memories if bound.what == "memories" else held[bound.scope].size
+            used = stored[bound.scope].memories if bound.what == "memories" else stored[bound.scope].size
         return Allowance(bound.what, bound.scope, bound.limit, used, max(0, bound.limit - used), resets_at)
 
 
 def store_quota(call: Call) -> StoreQuota:
-    """The caller, as one who stores."""
+    """The store quota of the caller."""
     return StoreQuota(call.services, call.caller.principal, call.vault, call.actor.identity)

@@ -1,4 +1,4 @@
-"""What a caller is shown, as a set of names: from the registry and the filters that make its list of tools."""
+"""What a caller is shown, as a set of names, by the same filters that make its list of tools."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 @lru_cache(maxsize=64)
 def audience_of(registry: ToolRegistry, view: View) -> Audience:
-    """The reader that a view makes."""
+    """The audience of a view."""
     role, _, write_mode = view
     return Audience(frozenset(_names(registry, view)), frozenset(_names(registry, (role, PRESETS[-1], write_mode))))
 
@@ -33,10 +33,10 @@ def _names(registry: ToolRegistry, view: View) -> Iterator[str]:
 
 
 def word_warnings(result: R, audience: Audience) -> R:
-    """A tool's result, its warnings worded for a reader."""
+    """A tool's result, with its warnings worded for an audience."""
     warnings: Any = getattr(result, "warnings", None)
     if not warnings or not any(isinstance(each, Advice) for each in warnings):
         return result
-    told = [words for each in warnings if (words := render_for(each, audience))]
-    changed: R = replace(cast("Any", result), warnings=told)
+    worded = [words for each in warnings if (words := render_for(each, audience))]
+    changed: R = replace(cast("Any", result), warnings=worded)
     return changed

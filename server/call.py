@@ -28,35 +28,33 @@ from vaults.registry_cache import RegistryCache
 from vaults.vault import Vault
 
 PersonState = Literal["away", "there", "agreed", "declined"]
-"""The person behind a caller, as far as a request tells: cannot be asked, can be, was asked and agreed or did not."""
+"""The person behind a caller, as far as the request shows: cannot be asked, can be asked, agreed, did not agree."""
 
 AnswerForm = Literal["both", "text", "structured", "whole"]
-"""The forms an answer is sent in. ``whole``, for resources and prompts of ours: the JSON uncut, with what is empty."""
+"""The form an answer is sent in. ``whole``, for our own resources and prompts: uncut JSON, empty fields included."""
 
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
-"""Report long work: done, of how much, a word about it."""
+"""Reports progress of long work: done, total, a message."""
 
 
 async def no_progress(done: float, total: float | None, message: str | None) -> None:
-    """For callers that did not ask."""
+    """For callers that did not ask for progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, for which vault, through which door. Made by a door from a verified principal; ``role`` is the
-    effective one in ``vault`` and is checked again in dispatch. ``session`` is the handle the connection names,
-    ``connection`` what tells it from others of the same principal where it lasts (stdio)."""
+    """Who asks, for which vault, through which door. Made by a door from a verified principal."""
 
     principal: Principal
     vault: str
-    role: Role
+    role: Role  # the effective one in ``vault``; dispatch checks it again
     transport: Literal["http", "stdio", "cli"]
     preset: str = "agent"
     write_mode: Literal["auto", "ask", "off"] = "auto"
     workspace: str | None = None
-    session: str | None = None
+    session: str | None = None  # the handle the connection names
     client: str | None = None
-    connection: str = ""
+    connection: str = ""  # where connections last (stdio): tells those of one principal apart
     era: str = ""
     request_id: str = ""
     progress: Progress = no_progress
@@ -110,12 +108,12 @@ class ToolServices(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a tool gets besides its arguments. ``session`` is the one this call belongs to."""
+    """What a tool gets besides its arguments."""
 
     services: ToolServices
     caller: Caller
     vault: Vault
-    session: Session
+    session: Session  # the one this call belongs to
 
     @property
     def actor(self) -> Actor:
@@ -124,7 +122,7 @@ class Call:
 
     @property
     def taker(self) -> HandoffRecipient:
-        """The caller as those know it who leave handoffs."""
+        """The caller as handoffs address it."""
         actor = self.actor
         return HandoffRecipient(
             actor.identity, actor.name, addresses_of(self.caller.principal, self.role), actor.workspace
@@ -137,7 +135,7 @@ class Call:
 
 @dataclass(slots=True)
 class CallRecord:
-    """What is written down about a call: metric and log line. Never an argument, a title or a text."""
+    """What metrics and log keep of a call. Never an argument, a title or a text."""
 
     caller: Caller
     tool: str

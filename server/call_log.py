@@ -1,4 +1,4 @@
-"""What is written into a vault's ledger about a call, whatever became of it."""
+"""What a vault's activity log records of a call, however it ended."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from vaults.errors import StrongroomError
 from vaults.vault import Vault
 
 _MAX_ARGUMENTS = 100
-"""More arguments than any tool takes are refused, and not worth the time to measure them."""
+"""More than any tool takes: a call with more is refused, and its arguments are not worth measuring."""
 
 
 @dataclass(slots=True)
 class CallLogEntry:
-    """What a call that succeeded leaves to be written."""
+    """What a successful call leaves to record."""
 
     activity_entry: ActivityEntry | None = None
     result: Mapping[str, Any] | None = None
@@ -36,24 +36,23 @@ class CallLogEntry:
 
 @dataclass(frozen=True, slots=True)
 class ActivityRecorder:
-    """One call, from when its vault is open: where it is written down and under whose name. ``reference`` is what the
-    log line has of a failure inside the server."""
+    """Records one call in its open vault, under the session's owner."""
 
     vault: Vault
     session: Session
     spec: ToolSpec
     arguments: Mapping[str, Any]
-    reference: str = ""
+    reference: str = ""  # ties a failure inside the server to its log line
 
     @contextmanager
     def kept(self) -> Iterator[CallLogEntry]:
-        """Write the call down when the block ends: what the page says, or how it failed."""
-        started, page, outcome = time.perf_counter(), CallLogEntry(), "internal"
+        """Record the call when the block ends: what its log entry says, or how it failed."""
+        started, log_entry, outcome = time.perf_counter(), CallLogEntry(), "internal"
         try:
-            yield page
+            yield log_entry
             outcome = "ok"
-        except PersonMustBeAsked:  # no failure: what they agreed to comes as a call of its own
-            outcome, page.activity_entry = (
+        except PersonMustBeAsked:  # no failure: once they agree, another call follows
+            outcome, log_entry.activity_entry = (
                 "ok",
                 ActivityEntry("tool_call", None, f"asked a person about {self.spec.name}"),
             )
@@ -65,31 +64,31 @@ class ActivityRecorder:
             outcome = "timeout" if time.monotonic() >= current_call().deadline else "cancelled"
             raise
         finally:
-            self._record(page, outcome, time.perf_counter() - started)
+            self._record(log_entry, outcome, time.perf_counter() - started)
 
-    def _record(self, page: CallLogEntry, outcome: str, seconds: float) -> None:
+    def _record(self, log_entry: CallLogEntry, outcome: str, seconds: float) -> None:
         name = self.spec.name
         reference = self.reference if outcome == "internal" else None
         failed = ActivityEntry("tool_call", reference, f"[FAILED] {name}: {outcome}")
-        entry = ActivityRecord(
+        record = ActivityRecord(
             at=clock.now(),
             session=self.session.id,
             owner=self.session.owner,
             tool=name,
-            activity_entry=(page.activity_entry or ActivityEntry("tool_call", None, name))
+            activity_entry=(log_entry.activity_entry or ActivityEntry("tool_call", None, name))
             if outcome == "ok"
             else failed,
             outcome=outcome,
             ms=round(seconds * 1000, 2),
             tokens_in=_estimate_tokens(self.arguments),
-            tokens_out=_estimate_tokens(page.result) if page.result is not None else 0,
+            tokens_out=_estimate_tokens(log_entry.result) if log_entry.result is not None else 0,
             context=format_query_context(self.arguments) if self.vault.shared.telemetry.query_context else None,
         )
-        self.vault.activity_log.record(entry)
+        self.vault.activity_log.record(record)
 
 
 def _estimate_tokens(value: Mapping[str, Any]) -> int:
-    """Estimated from the length: to count them costs more than many a call."""
+    """An estimate from the length: counting would cost more than many a call."""
     if len(value) > _MAX_ARGUMENTS:
         return 0
     try:
@@ -102,7 +101,7 @@ async def resolve_session(vault: Vault, caller: Caller, arguments: Mapping[str, 
     """The session a call belongs to: the one it names, else its connection's, else the caller's own. Raises
     ``NotFound`` for one that is not this caller's."""
     settings, actor = vault.shared.sessions, caller.actor
-    visitor = SessionOwner(
+    owner = SessionOwner(
         owner=actor.identity,
         who=actor.name,
         client=caller.client,
@@ -113,7 +112,7 @@ async def resolve_session(vault: Vault, caller: Caller, arguments: Mapping[str, 
     )
     named = arguments.get("session")
     if isinstance(named, str) and named:
-        return await vault.activity_log.find(visitor, named[:200])
+        return await vault.activity_log.find(owner, named[:200])
     if caller.session is not None:
-        return await vault.activity_log.open_named(visitor, caller.session)
-    return await vault.activity_log.attend(visitor)
+        return await vault.activity_log.open_named(owner, caller.session)
+    return await vault.activity_log.attend(owner)

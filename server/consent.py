@@ -1,7 +1,7 @@
-"""A person's word before a call: which calls need it, whether it was given, and how to ask for it. Knows no protocol.
+"""A person's consent to a call: which calls need it, whether it was given, and how to ask for it. Knows no protocol.
 
-A caller that can be asked is asked, and nothing it says by itself counts. Of one that cannot, its own word that a
-person agreed is taken: there is no other. The command line is the person.
+Where the person can be asked, they are, and the caller's own word counts for nothing. Where they cannot, the caller's
+word that a person agreed is taken: there is no other. On the command line, the caller is the person.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from vaults.errors import ConfirmationRequired
 
 _MAX_LINES = 12
 _MAX_VALUE = 160
-"""Characters of a value a person is shown."""
+"""Max characters of a value shown to the person."""
 
 
 class PersonMustBeAsked(ConfirmationRequired):
-    """Nothing was done: the caller's person is to be asked ``question`` first."""
+    """Nothing was done: ask the caller's person ``question`` first."""
 
     def __init__(self, question: str) -> None:
         super().__init__("a person is asked first")
@@ -27,36 +27,35 @@ class PersonMustBeAsked(ConfirmationRequired):
 
 
 def needs_confirmation(caller: Caller, destructive: str, spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
-    """Whether a person has to agree to this call. ``destructive`` is what the vault says of calls that destroy:
-    ``ask``, in whatever write mode, or ``auto``."""
+    """Whether a person has to agree to this call. ``destructive`` is the vault's setting for calls that destroy:
+    ``ask``, whatever the write mode, or ``auto``."""
     if caller.transport == "cli" or not spec.is_write(arguments) or spec.is_dry_run(arguments):
         return False
     return caller.write_mode == "ask" or (destructive == "ask" and spec.destroys(arguments))
 
 
 def replace_old_argument(spec: ToolSpec, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The arguments with the older word for ``confirmed`` replaced, where a tool takes it. Of both, the newer holds."""
+    """The arguments with the old name of ``confirmed`` replaced, where the tool takes it. Of both, the new one wins."""
     if OLD_CONFIRMED not in arguments or CONFIRMED not in spec.arguments.model_fields:
         return arguments
-    said = {CONFIRMED: arguments[OLD_CONFIRMED], **arguments}
-    return {name: value for name, value in said.items() if name != OLD_CONFIRMED}
+    renamed = {CONFIRMED: arguments[OLD_CONFIRMED], **arguments}
+    return {name: value for name, value in renamed.items() if name != OLD_CONFIRMED}
 
 
 def strip_confirmation(spec: ToolSpec, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The arguments as the tool takes them."""
+    """The arguments as the tool takes them: without ``confirmed`` where it has no such field."""
     if isinstance(arguments.get(CONFIRMED), bool) and CONFIRMED not in spec.arguments.model_fields:
         return {name: value for name, value in arguments.items() if name != CONFIRMED}
     return arguments
 
 
 def add_confirmation(spec: ToolSpec, args: Arguments) -> Arguments:
-    """What a person agreed to, for tools that want to be told so themselves."""
+    """The arguments with ``confirmed`` set, for tools that have such a field."""
     return args.model_copy(update={CONFIRMED: True}) if CONFIRMED in spec.arguments.model_fields else args
 
 
 def check_confirmation(caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
-    """Whether the person who has to agree did. Raises ``ConfirmationRequired``, ``PersonMustBeAsked`` for one to be
-    asked."""
+    """Return if the person agreed. Raises ``PersonMustBeAsked`` if they can be asked, else ``ConfirmationRequired``."""
     if caller.person == "agreed":
         return
     if caller.person == "declined":
@@ -73,8 +72,8 @@ def check_confirmation(caller: Caller, spec: ToolSpec, arguments: Mapping[str, A
 
 
 def confirmation_question(caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
-    """What the person is asked. The words are ours; values of the call stand quoted, clipped and on lines of their
-    own, with nothing in them that could pass for a line of ours or turn the text around."""
+    """The question for the person. The words are ours; values of the call are quoted, clipped and on lines of their
+    own, so that none can pass for a line of ours or reverse the text."""
     names = [name for name in arguments if name not in (CONFIRMED, *COMMON_ARGUMENTS)]
     lines = [f"- {name}: {_quote(arguments[name])}" for name in names[:_MAX_LINES]]
     more = [f"- and {len(names) - _MAX_LINES} more"] if len(names) > _MAX_LINES else []

@@ -41,25 +41,23 @@ if TYPE_CHECKING:
 
 
 MAX_RETRIES = 4
-"""Times a page that is too long is asked for again. Mostly once is enough: what a row takes beside its text varies."""
+"""Retries of a page that is too long. One is mostly enough: only what a row takes besides its text varies."""
 
 
 class UnknownTool(NotFound):
-    """No such tool for this caller: a protocol error, not a tool's result."""
+    """No such tool for this caller: a protocol error, not a tool result."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """What became of a call. ``content`` is the structured result, or ``{"error": …}``; ``code`` is None on success.
-    ``question``: nothing was done, the caller's person is to be asked this. ``links``: resources that show more of it,
-    such as a picture."""
+    """The outcome of a call, whether it succeeded or failed."""
 
-    content: dict[str, Any]
+    content: dict[str, Any]  # the structured result, or ``{"error": …}``
     text: str
-    code: str | None = None
+    code: str | None = None  # of the error; None on success
     unknown_tool: bool = False
-    question: str | None = None
-    links: Sequence[ResourceLink] = ()
+    question: str | None = None  # to ask the caller's person first: nothing was done
+    links: Sequence[ResourceLink] = ()  # resources that show more of it, such as a picture
 
     def blocks(self, form: AnswerForm) -> list[dict[str, Any]]:
         """The content blocks of the MCP result."""
@@ -108,36 +106,38 @@ async def _serve(
                 session = await resolve_session(vault, caller, arguments)
                 call = Call(services, caller.with_role(role), vault, session)
                 context = CallContext(caller.principal.key, entry.vault_id, until, session.id)
-                with bind_call(context), ActivityRecorder(vault, session, spec, arguments, reference).kept() as page:
-                    return await _run(call, spec, arguments, page)
+                with (
+                    bind_call(context),
+                    ActivityRecorder(vault, session, spec, arguments, reference).kept() as log_entry,
+                ):
+                    return await _run(call, spec, arguments, log_entry)
         except TimeoutError as failure:
             raise Timeout(f"{name} took longer than {limit:g} s", hint="ask for less at once") from failure
 
 
-async def _run(call: Call, spec: ToolSpec, arguments: Mapping[str, Any], page: CallLogEntry) -> CallOutcome:
+async def _run(call: Call, spec: ToolSpec, arguments: Mapping[str, Any], log_entry: CallLogEntry) -> CallOutcome:
     args = _require_consent(call, spec, arguments)
     result = await _result(call, spec, args)
-    page.activity_entry = spec.activity_entry(args, result)
+    log_entry.activity_entry = spec.activity_entry(args, result)
     if call.caller.form == "whole":
         shown = await run_in(call.vault.shared.pool, rendering.render_whole, spec, args, result)
     else:
         shown = await rendering.render(call.vault.shared.pool, spec, args, result)
     if shown.over and spec.pages and not spec.is_write(arguments):
         shown = await _run_tighter(call, spec, args, shown)
-    page.result = shown.content
+    log_entry.result = shown.content
     return CallOutcome(shown.content, shown.text, links=spec.links(args, result))
 
 
 async def _result(call: Call, spec: ToolSpec, args: Arguments) -> Any:
-    """What the tool returns, its warnings in words for this caller."""
+    """The tool's result, with its warnings worded for this caller."""
     return word_warnings(await spec.run(call, args), audience_of(call.services.registry, view_of(call.caller)))
 
 
 async def _run_tighter(
     call: Call, spec: ToolSpec, args: Arguments, shown: rendering.RenderedAnswer
 ) -> rendering.RenderedAnswer:
-    """The answer of a tool that pages, asked again for less, at last for a single row: a cut after the fact takes its
-    cursor away."""
+    """Ask a tool that pages again for less, at last for a single row: cutting its answer would lose the cursor."""
     room = inner = args.token_budget()
     for left in reversed(range(MAX_RETRIES)):
         share = room / (room + shown.over) * rendering.SLACK if left else 0.0
@@ -151,7 +151,7 @@ async def _run_tighter(
 
 
 def _smaller_limit(args: Arguments, rows: float) -> dict[str, int]:
-    """The limit for a page of so many rows: some tools count nothing else."""
+    """The limit for a page of so many rows: some tools obey nothing else."""
     limit = getattr(args, "limit", None)
     return {} if limit is None else {"limit": max(1, min(limit, int(rows)))}
 
@@ -164,7 +164,7 @@ def _find(services: Services, name: str) -> ToolSpec:
 
 
 def _authorise(services: Services, caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> Role:
-    """The door checked already; this is the check that counts. Raises as if a vault without a grant did not exist."""
+    """The check that counts, whatever the door checked. A vault without a grant raises as if it did not exist."""
     role = services.role_in(caller.principal, caller.vault)
     if role is None:
         raise NotFound("no such vault, or no grant for it")
@@ -177,8 +177,8 @@ def _authorise(services: Services, caller: Caller, spec: ToolSpec, arguments: Ma
 
 
 def _require_consent(call: Call, spec: ToolSpec, arguments: Mapping[str, Any]) -> Arguments:
-    """The arguments, of a call nobody has to agree to or somebody did. Raises ``ConfirmationRequired``; what would be
-    refused anyway is refused before anybody is asked."""
+    """The validated arguments, if nobody has to agree to the call or somebody did. Raises ``ConfirmationRequired``;
+    what would be refused anyway is refused before anybody is asked."""
     arguments = consent.replace_old_argument(spec, arguments)
     args = _validate(call.caller, spec, consent.strip_confirmation(spec, arguments))
     if arguments.get("dry_run") is True and arguments.get("action") in spec.at_once:
@@ -191,7 +191,7 @@ def _require_consent(call: Call, spec: ToolSpec, arguments: Mapping[str, Any]) -
 
 
 def _validate(caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> Arguments:
-    # Before pydantic, which makes an error of each unknown name: of a few hundred thousand that takes a second.
+    # Before pydantic, which makes an error of each unknown name: a few hundred thousand of them take a second.
     known = spec.arguments.model_fields
     unknown = next((name for name in arguments if name not in known), None)
     if unknown is not None:
@@ -205,7 +205,7 @@ def _validate(caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> A
 
 
 def _invalid_argument(caller: Caller, spec: ToolSpec, where: str, kind: str, message: str) -> InvalidArgument:
-    """The refusal, which names no argument and no action the caller is not shown."""
+    """The refusal. It names no argument and no action that is hidden from the caller."""
     if kind == "extra_forbidden":
         shown = spec.input_schema_for(caller.role, caller.preset, caller.write_mode)["properties"]
         hint = f"{spec.name} takes: {', '.join(shown) or 'no arguments'}"

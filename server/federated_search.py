@@ -1,4 +1,4 @@
-"""Searching several vaults: each one granted by itself, each hit says where it is from."""
+"""Searching several vaults: each needs its own grant, each hit names its vault."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from vaults.vault import Vault
 
 
 async def search_vaults(call: Call, ask: SearchRequest, named: Sequence[str]) -> SearchAnswer:
-    """Ask the named vaults, or every granted one for ``*``, and merge. A vault without a grant answers as one that
-    does not exist; one that cannot be searched now, or is not read to its end, is named in the warnings."""
+    """Search the named vaults, or every granted one for ``*``, and merge. A vault without a grant answers as one that
+    does not exist; one that cannot be searched now, or is not fully read, is named in the warnings."""
     names = _find_granted(call, named)
     closed = call.services.registry_cache.archived
     answers = await _search_each(call, ask, [name for name in names if name not in closed])
@@ -41,8 +41,8 @@ async def search_vaults(call: Call, ask: SearchRequest, named: Sequence[str]) ->
 
 
 def merge_answers(answers: Sequence[SearchAnswer], weight: float) -> list[RankedHit]:
-    """Hits of several vaults in one order. Each vault put its scores on a scale of its own; here the channels' own
-    figures, bm25 and cosine, are put on one scale over all vaults, and what was added to each hit is added again."""
+    """Hits of several vaults in one order. Each vault scaled its scores by itself; here the raw signals, bm25 and
+    cosine, are scaled over all vaults together, and each hit's boosts are added again."""
     spans = {channel: _joint_span([answer.spans[channel] for answer in answers]) for channel in ("keyword", "semantic")}
     weights = {"keyword": 1 - weight, "semantic": weight}
     if spans["keyword"] is None or spans["semantic"] is None:
@@ -86,8 +86,8 @@ def _find_granted(call: Call, named: Sequence[str]) -> list[str]:
 async def _search_each(
     call: Call, ask: SearchRequest, names: Sequence[str]
 ) -> dict[str, SearchAnswer | StrongroomError]:
-    """What each vault says. Vaults beside the call's own are taken in turns: all of them at once would take every
-    place of the pool from other callers, and there may be more of them than places."""
+    """The answer of each vault. Vaults besides the call's own take turns: all at once would take every place in the
+    pool from other callers, and there may be more vaults than places."""
     answers: dict[str, SearchAnswer | StrongroomError] = {}
     left = iter(names)
 
@@ -114,22 +114,22 @@ async def _search_one(call: Call, ask: SearchRequest, name: str, *, crowded: boo
         return await _search_vault(call.vault, ask)
     pool, entry = call.services.pool, call.services.registry_cache.entry(name)
     if crowded and not pool.has_room(name):
-        # One wait in vain is enough for a call: the time it has is for the vaults that can be searched.
+        # One futile wait is enough for a call: its time is for the vaults that can be searched.
         raise Overloaded("every vault this server may keep open is in use")
     async with pool.lease_additional(entry) as vault:
         return await _search_vault(vault, ask)
 
 
 async def _search_vault(vault: Vault, ask: SearchRequest) -> SearchAnswer:
-    """What one vault says, and how far it is read. The state is taken first: what is read meanwhile only helps."""
+    """One vault's answer, and how far it is read. The state is taken first: what is read meanwhile only helps."""
     state = await _unread_warnings(vault)
     answer = await hybrid_search.search_vault(vault, ask)
     return replace(answer, warnings=[*state, *answer.warnings])
 
 
 async def _unread_warnings(vault: Vault) -> list[str]:
-    """What of a vault's notes is missing from an answer. A vault that was just opened is waited for a moment: mostly
-    nothing has changed since it was read."""
+    """Warnings about notes missing from an answer. A vault just opened gets a moment to catch up: mostly nothing has
+    changed since it was last read."""
     await note_listing.warn_if_behind(vault)
     now = vault.notes.now
     if now.phase == "unavailable":

@@ -1,4 +1,4 @@
-"""A fence round what others wrote, so that a model can tell where it ends: nothing inside can close it."""
+"""A fence around what others wrote, so that a model can tell where it ends: nothing inside can close it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _LABEL_LENGTH = 100
 
 
 def fence(source: str, text: str) -> str:
-    """``text`` between two marks of this one answer, with what is hidden in it shown. Of ``source`` nothing is kept
-    that could end the first mark."""
+    """``text`` between two marks unique to this answer, with hidden characters made visible. ``source`` loses whatever
+    could end the first mark."""
     mark, safe = f"data-{secrets.token_hex(4)}", sanitize(text)
     flags = f' flags="{" ".join(safe.flags)}"' if safe.flags else ""
     return f'<{mark} source="{_label(source)}"{flags}>\n{safe.text}\n</{mark}>'

@@ -1,8 +1,8 @@
-"""What an agent's program tells its hooks, and what they answer: a brief at the start, memories that fit a prompt, and
-where it was left off at the end.
+"""Hooks of an agent's program: a brief at the start, memories that fit a prompt, and where work was left off at the
+end.
 
-A hook never stands in the way: whatever goes wrong, the agent goes on without it. What it answers is a context pack,
-which is fenced as data, and the name of the session.
+A hook never stands in the way: whatever goes wrong, the agent goes on without it. It answers with a context pack,
+fenced as data, and the name of the session.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from vaults.errors import InvalidArgument
 INPUT_BYTES = 8 * 1024 * 1024
 CLIENT = "claude-code"
 TOOL_MODULES = ("server.tools.context", "server.tools.sessions")
-"""Where the tools stand that hooks call."""
+"""Modules of the tools that hooks call."""
 
 START_TOKENS, PROMPT_TOKENS = 1500, 1000
 _NAME_TOKENS = 60
-"""What the line with the session's name may cost, of either."""
+"""Tokens of either budget reserved for the line with the session's name."""
 
 _QUERY_CHARACTERS = 2000
-"""Characters of a prompt that are searched for; what it is about stands in the first of them."""
+"""Characters of a prompt that are searched for: its subject stands at the beginning."""
 
 _LEFT_OFF_CHARACTERS = 2000
-"""Characters ``session_save`` takes of where it was left off."""
+"""Max characters ``session_save`` takes for ``where_left_off``."""
 
 _MIN_PROMPT = 12
-"""Characters, without blanks, below which a prompt says too little to search for."""
+"""Fewest characters, blanks not counted, of a prompt worth searching for."""
 
 _SESSION = re.compile(r"[0-9A-Za-z._-]{1,100}", re.ASCII)
 
@@ -45,7 +45,7 @@ CallTool = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 
 
 class HookInput(BaseModel):
-    """The input of a hook; what else stands in it is not looked at."""
+    """The input of a hook; other fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -57,7 +57,7 @@ class HookInput(BaseModel):
 
     @property
     def session(self) -> str | None:
-        """What the vault knows the conversation by."""
+        """The vault's name for the conversation."""
         return f"claude-{self.session_id}" if _SESSION.fullmatch(self.session_id) else None
 
     @property
@@ -68,7 +68,7 @@ class HookInput(BaseModel):
 
 
 def parse_input(raw: bytes) -> HookInput:
-    """The input as it came. Raises ``InvalidArgument``, which says nothing of what is in it."""
+    """Parse raw input. Raises ``InvalidArgument``, which repeats nothing of it."""
     if len(raw) > INPUT_BYTES:
         raise InvalidArgument("stdin", f"must be at most {INPUT_BYTES} bytes")
     try:
@@ -79,11 +79,12 @@ def parse_input(raw: bytes) -> HookInput:
 
 @dataclass(frozen=True, slots=True)
 class HookRun:
-    """One run of a hook. ``shared``: the agent's own calls may go on in the session of its hooks, so it is told its
-    name. Where each hook is a process that ends, it would be ended with it."""
+    """One run of a hook."""
 
     ask: CallTool
     said: HookInput
+    # The agent may continue the hooks' session, so it is given the name. Not where each hook is a process of its own:
+    # the session would end with it.
     shared: bool
 
     async def start(self) -> str | None:
@@ -92,7 +93,7 @@ class HookRun:
         return self._answer("SessionStart", pack)
 
     async def prompt(self) -> str | None:
-        """What is known of what the person just asked; None where that is nothing, or too little was asked."""
+        """What is known about the person's prompt; None if that is nothing, or the prompt is too short."""
         query = self.said.prompt.strip()[:_QUERY_CHARACTERS]
         if query.startswith("/") or len("".join(query.split())) < _MIN_PROMPT:
             return None
@@ -100,8 +101,8 @@ class HookRun:
         return self._answer("UserPromptSubmit", await self.ask("context", arguments))
 
     async def stop(self) -> str | None:
-        """Save where the session was left off, unless it has said so itself. The end of a turn is not the end of the
-        session: what it claimed stays claimed, so one that claimed something is left alone until it ends."""
+        """Save where the session was left off, unless it did so itself. The end of a turn is not the end of the
+        session: what it claimed stays claimed, so a session with claims is left alone until it ends."""
         session = (await self.ask("session_resume", {"limit": 1}))["session"]
         turn = self.said.hook_event_name == "Stop"
         if turn and (session.get("summary") or session.get("claims")):
@@ -120,11 +121,11 @@ class HookRun:
         )
 
     def _answer(self, event: str, pack: Mapping[str, Any]) -> str | None:
-        told = str(pack.get("prompt", ""))
-        if not rendering.has_content(told):
+        brief = str(pack.get("prompt", ""))
+        if not rendering.has_content(brief):
             return None
         name = f"strongroom session: {self.said.session}\n" if self.shared and self.said.session else ""
-        found = {"hookEventName": event, "additionalContext": name + told}
+        found = {"hookEventName": event, "additionalContext": name + brief}
         return json.dumps({"hookSpecificOutput": found, "suppressOutput": True})
 
 

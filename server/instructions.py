@@ -1,4 +1,4 @@
-"""What the server tells a client once per connection: when to use which tool, of those it is shown."""
+"""What the server tells a client once per connection: when to use which of the tools it is shown."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A tool asked on the way to something else: a resource, a prompt. Through the same door as any call, so roles, quota,
-deadline and log are those of any call."""
+"""Tool calls for a resource or a prompt, through dispatch like any call: roles, quota, deadline and log apply."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from server.services import Services
 
 
 class InternalCallRefused(Exception):
-    """The door said no; ``outcome`` is what it said. An answer, not an error of ours."""
+    """Dispatch refused; ``outcome`` says why. An answer for the caller, not a failure of the server."""
 
     def __init__(self, outcome: CallOutcome) -> None:
         super().__init__(outcome.code)
@@ -21,7 +20,7 @@ class InternalCallRefused(Exception):
 
 
 async def call_internally(services: Services, caller: Caller, tool: str, arguments: Mapping[str, Any]) -> CallOutcome:
-    """What a tool answers. Raises ``InternalCallRefused``."""
+    """The outcome of a tool call that succeeded. Raises ``InternalCallRefused``."""
     outcome = await dispatch(services, replace(caller, form="whole"), tool, arguments)
     if not outcome.ok:
         raise InternalCallRefused(outcome)

@@ -1,7 +1,7 @@
 """Prompts a person picks: ``resume``, ``handoff``, ``save_session``, ``onboard``. Knows no protocol.
 
-A prompt is words of ours, and what the vault holds between fences. It is shown to whom every tool it speaks of is
-shown; what it quotes comes through dispatch, so nobody learns more from it than from the tools.
+A prompt is our own wording, plus fenced quotes from the vault. A caller is shown it only with every tool it names;
+its quotes come through dispatch, so nobody learns more from it than from the tools.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from vaults.advice import Audience, ToolClause, join_clauses, tool_clause
 from vaults.errors import InvalidArgument, NotFound
 
 _VALUE = 500
-"""Characters of an argument at most."""
+"""Max characters of an argument."""
 
 _BUDGET = range(50, 50_001)
 _USUAL_BUDGET = 1500
@@ -29,7 +29,7 @@ _THREADS = 20
 _COMPLETION_LIMIT = 100
 
 Values = Mapping[str, str]
-"""Arguments of a prompt: text, whatever they mean."""
+"""Arguments of a prompt: always text, whatever they mean."""
 
 Quotes = Callable[[Services, Caller, Values], Awaitable[list[str]]]
 Words = Callable[[Audience, Values], str]
@@ -37,26 +37,24 @@ Words = Callable[[Audience, Values], str]
 
 @dataclass(frozen=True, slots=True)
 class PromptArgument:
-    """One argument; none is required. ``values`` are the only ones it may have, if there are any; ``such_as`` are some
-    of many."""
+    """One argument; none is required."""
 
     name: str
     description: str
-    values: tuple[str, ...] = ()
-    such_as: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()  # the only ones allowed; empty: any
+    such_as: tuple[str, ...] = ()  # examples, for completion
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One prompt. ``needs`` names the tools it speaks of; ``words`` says what is to be done, in words for a
-    reader, and ``quotes`` what the vault has to say to it, fenced."""
+    """One prompt."""
 
     name: str
     description: str
-    needs: tuple[str, ...]
+    needs: tuple[str, ...]  # the tools it names
     arguments: tuple[PromptArgument, ...]
-    words: Words
-    quotes: Quotes
+    words: Words  # what is to be done, worded for the reader
+    quotes: Quotes  # what the vault holds about it, fenced
 
 
 def list_prompts(registry: ToolRegistry, view: View) -> list[Prompt]:
@@ -66,8 +64,8 @@ def list_prompts(registry: ToolRegistry, view: View) -> list[Prompt]:
 
 
 async def compose(services: Services, caller: Caller, name: str, arguments: Values | None) -> tuple[Prompt, str]:
-    """A prompt and its text. Raises ``NotFound``, alike for one that is not there and one that is not the caller's,
-    ``InvalidArgument``, or ``Refused``."""
+    """A prompt and its text. Raises ``NotFound``, alike for an unknown one and one hidden from the caller,
+    ``InvalidArgument``, or ``InternalCallRefused``."""
     prompt = _find(services, caller, name)
     values = _check_arguments(prompt, arguments or {})
     quoted = await prompt.quotes(services, caller, values)
@@ -76,7 +74,7 @@ async def compose(services: Services, caller: Caller, name: str, arguments: Valu
 
 
 async def complete_argument(services: Services, caller: Caller, name: str, argument: str, value: str) -> list[str]:
-    """What may complete the ``value`` of an argument; nothing for prompts and arguments that are not there."""
+    """Completions of an argument's ``value``; none for unknown prompts and arguments."""
     known = {each.name: each for each in list_prompts(services.registry, view_of(caller))}
     asked = next((each for each in known[name].arguments if each.name == argument), None) if name in known else None
     wanted = value.strip()[:_VALUE].casefold()
@@ -94,7 +92,7 @@ def _find(services: Services, caller: Caller, name: str) -> Prompt:
 
 
 def _check_arguments(prompt: Prompt, arguments: Values) -> Values:
-    """The arguments that say something."""
+    """The arguments that are not blank. Raises ``InvalidArgument``."""
     known = {each.name: each for each in prompt.arguments}
     for name, value in arguments.items():
         if name not in known:
@@ -216,11 +214,11 @@ shown are: {", ".join(shown)}.
 
 async def _onboard_quotes(services: Services, caller: Caller, _: Values) -> list[str]:
     status = (await call_internally(services, caller, "status", {})).content
-    you, held = status["you"], status["memories"]
-    kinds = ", ".join(f"{number} {kind}" for kind, number in held.get("by_type", {}).items())
+    you, memories = status["you"], status["memories"]
+    kinds = ", ".join(f"{number} {kind}" for kind, number in memories.get("by_type", {}).items())
     lines = [
         f"vault {status['vault']}, your role {you['role']}, writing {you['write_mode']}",
-        f"memories {held['living']}" + (f" ({kinds})" if kinds else ""),
+        f"memories {memories['living']}" + (f" ({kinds})" if kinds else ""),
         f"notes {status['notes']['notes']}",
     ]
     threads = await call_internally(services, caller, "threads", {"limit": _THREADS})

@@ -1,7 +1,7 @@
 """MCP on one side, dispatch on the other: handlers of the low-level server, the same for every door and both eras.
 
-Nothing here decides what a caller may do. The door says who calls (``identify``), dispatch says what becomes of it,
-and this module words both as the protocol wants them.
+Nothing here decides what a caller may do. The door says who calls (``identify``), dispatch decides the outcome, and
+this module words both for the protocol.
 """
 
 from __future__ import annotations
@@ -80,16 +80,14 @@ _NAMES_MEMORY = ("id", "from_id", "to_id")
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """The server object for transports, and the streams to end when a shutdown begins. ``call`` is a tool call without
-    its envelope, ``may_call`` whether there is that tool for that caller, ``asks`` whether a person would be asked
-    before the call; ``traced``: nothing may go round the SDK."""
+    """What a transport serves with."""
 
     server: Server[Any]
-    listening: Subscriptions
-    call: Callable[[Caller, str, Mapping[str, Any]], Awaitable[CallOutcome]]
-    may_call: Callable[[Caller, str], bool]
-    asks: Callable[[Caller, str, Mapping[str, Any]], bool]
-    traced: bool
+    listening: Subscriptions  # streams to end when a shutdown begins
+    call: Callable[[Caller, str, Mapping[str, Any]], Awaitable[CallOutcome]]  # a tool call without its envelope
+    may_call: Callable[[Caller, str], bool]  # whether the tool exists for the caller
+    asks: Callable[[Caller, str, Mapping[str, Any]], bool]  # whether a person would be asked before the call
+    traced: bool  # nothing may go round the SDK
 
 
 def make_protocol(
@@ -127,7 +125,7 @@ def make_protocol(
 
 
 class _Handlers:
-    """One method per request; each gets the caller first."""
+    """One method per request; each identifies the caller first."""
 
     def __init__(self, services: Services, identify: Identify, listening: Subscriptions) -> None:
         self._services = services
@@ -136,7 +134,7 @@ class _Handlers:
         self._catalogue = ToolCatalogue(services.registry)
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
-        """For the SDK's check of ``Mcp-Param-*`` headers: without it each call lists every tool first."""
+        """For the SDK's check of ``Mcp-Param-*`` headers: without it the SDK lists every tool before each call."""
         spec = self._services.registry.get(name)
         return None if spec is None else spec.input_schema
 
@@ -164,8 +162,8 @@ class _Handlers:
         )
 
     async def call(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> CallOutcome:
-        """What the door answers, fit to be sent. A tool above the caller's role answers as if it did not exist; one
-        outside its preset is merely not shown."""
+        """Dispatch a call; its outcome is fit to send. A tool above the caller's role answers as if it did not exist;
+        one outside its preset is merely not listed."""
         outcome = await dispatch(self._services, caller, name, arguments)
         if outcome.ok:
             await self._tell(caller, name, arguments, outcome)
@@ -179,26 +177,26 @@ class _Handlers:
         )
 
     def may_call(self, caller: Caller, name: str) -> bool:
-        """Whether there is such a tool, and something of it for the caller's role."""
+        """Whether there is such a tool, with at least one action for the caller's role."""
         spec = self._services.registry.get(name)
         return spec is not None and caller.role >= min(spec.actions.values(), default=spec.role)
 
     def asks(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> bool:
         """Whether a person has to agree to this call."""
-        spec, roster = self._services.registry.get(name), self._services.registry_cache
-        if spec is None or not roster.known(caller.vault):
+        spec, vaults = self._services.registry.get(name), self._services.registry_cache
+        if spec is None or not vaults.known(caller.vault):
             return False
-        asked = consent.replace_old_argument(spec, arguments)
-        return consent.needs_confirmation(caller, roster.entry(caller.vault).destructive, spec, asked)
+        arguments = consent.replace_old_argument(spec, arguments)
+        return consent.needs_confirmation(caller, vaults.entry(caller.vault).destructive, spec, arguments)
 
     async def _tell(self, caller: Caller, name: str, arguments: Mapping[str, Any], outcome: CallOutcome) -> None:
         spec = self._services.registry.get(name)
-        standing = resources.CHANGED_BY.get(name)
+        resource = resources.CHANGED_BY.get(name)
         if spec is not None and spec.is_write(arguments):
             both = (outcome.content, arguments)
             named = [values[name] for values in both for name in _NAMES_MEMORY if isinstance(values.get(name), str)]
             await self._listening.changed(
-                caller, dict.fromkeys([*named, *outcome.content.get("forgotten", ())]), standing
+                caller, dict.fromkeys([*named, *outcome.content.get("forgotten", ())]), resource
             )
 
     async def list_prompts(self, ctx: Context, params: PaginatedRequestParams | None) -> ListPromptsResult:
@@ -266,16 +264,16 @@ class _Handlers:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Words a refusal of the door as a JSON-RPC error."""
+    """Turns a refused internal call into a JSON-RPC error."""
     try:
         yield
-    except InternalCallRefused as no:
-        said = no.outcome.content["error"]
-        raise to_mcp_error(said["code"], said["message"], said) from None
+    except InternalCallRefused as refused:
+        error = refused.outcome.content["error"]
+        raise to_mcp_error(error["code"], error["message"], error) from None
 
 
 def _refuse_cursor(params: PaginatedRequestParams | None) -> None:
-    """For lists of one page."""
+    """For lists of a single page."""
     if params is not None and params.cursor is not None:
         raise MCPError(INVALID_PARAMS, "Validation error: cursor is not one this listing gave")
 

@@ -9,22 +9,22 @@ KEPT_ARGUMENTS = ("query", "focus", "analysis", "entity", "heading", "field", "d
 """Arguments that say what was asked for. No other argument is ever kept."""
 
 MAX_CHARACTERS = 500
-"""Characters kept of a call at most."""
+"""Max characters kept of a call."""
 
 CHARACTERS_PER_TOKEN = 4
-"""Characters a token has on average."""
+"""Average characters of a token."""
 
 
 def format_query_context(arguments: Mapping[str, Any]) -> str | None:
     """What was asked for, as lines ``name=value`` in the order of ``KEPT_ARGUMENTS``, at most ``MAX_CHARACTERS``
-    characters; None where nothing was. Only text is kept, on one line: one argument cannot pass for another."""
+    characters; None if nothing was. Only text is kept, each on one line: one argument cannot pass for another."""
     lines = [f"{name}={_to_line(arguments[name])}" for name in KEPT_ARGUMENTS if isinstance(arguments.get(name), str)]
     return "\n".join(lines)[:MAX_CHARACTERS] or None
 
 
 def _to_line(text: str) -> str:
-    # Cut first: what a caller sends may be long, and no more of it could be kept. What cannot be shown cannot be
-    # stored either, such as half of a surrogate pair.
+    # Cut first: the text may be long, and no more of it could be kept. Unprintable characters go: some, such as half
+    # of a surrogate pair, cannot be stored.
     shown = "".join(each if each.isprintable() else " " for each in text[:MAX_CHARACTERS])
     return " ".join(shown.split())
 

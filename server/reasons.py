@@ -1,4 +1,4 @@
-"""What pydantic says of a value, in the words of our own messages. Imports nothing: usage errors are quick."""
+"""Rewords pydantic's messages like our own. Imports almost nothing: usage errors must be quick."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings as they may be shown: without secrets, and to somebody afar without places on this machine. Pure."""
+"""Settings as they may be shown: without secrets, and for remote readers without paths of this machine. Pure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def redact_paths(value: Any) -> Any:
 
 
 def redact_settings(settings: BaseModel, sections: frozenset[str] | None = None) -> Mapping[str, Any]:
-    """Dotted name → value, of these sections or of all, for somebody who is not at the machine."""
+    """Dotted name → value, of these sections or of all, for a remote reader."""
     return {
         f"{section}.{name}": redact_paths(redact(name, value))
         for section, fields in settings.model_dump(mode="json").items()

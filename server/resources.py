@@ -1,8 +1,8 @@
 """Resources of a vault: ``memory://{id}``, ``note://{path}``, ``vault://status``, the latest session and handoff, and
 pictures of the graph: ``vault://graph`` and ``note://{path}/graph``. Knows no protocol.
 
-Every look goes through dispatch by way of a tool, so authorisation, quota, deadline and log are those of any call. A
-URI names no vault: it is read in the vault the caller is in.
+Every read is a tool call through dispatch, so authorisation, quota, deadline and log are those of any call. A URI
+names no vault: it is read in the caller's.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ FIXED_RESOURCES = {
     SESSION: "What the last session before yours did, as JSON",
     HANDOFF: "The newest open handoff you may take, as JSON",
 }
-"""Resources that need no name; the session and the handoff may be absent."""
+"""Resources without an argument; the session and the handoff may be absent."""
 
 CHANGED_BY = {"session_save": SESSION, "handoff_create": HANDOFF, "handoff_load": HANDOFF}
-"""Tools after which one of them may read differently, besides the status, which every write changes."""
+"""Tools, and the fixed resource each may change. The status changes with every write."""
 
 MARKDOWN, JSON, SVG = "text/markdown", "application/json", "image/svg+xml"
 COMPLETIONS = 100
 SUBSCRIPTIONS = 50
-"""URIs a caller may listen to at once."""
+"""URIs a caller may subscribe to at once."""
 
 _PAGE_SIZE, _PAGE_TOKENS = 50, 20_000
 _COMPLETION_LIMIT, _COMPLETION_TOKENS = 200, 100_000
@@ -70,24 +70,24 @@ TEMPLATES = (MEMORIES, NOTES, PICTURES)
 
 @dataclass(frozen=True, slots=True)
 class ResourceEntry:
-    """One line of the list. ``size`` in bytes where known; ``modified`` RFC 3339."""
+    """One line of the list."""
 
     uri: str
     name: str
     description: str
     mime_type: str
-    size: int | None = None
-    modified: str | None = None
+    size: int | None = None  # bytes, where known
+    modified: str | None = None  # RFC 3339
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceBody:
-    """One resource, read. ``about`` is what is known of it besides its text, under the name of its kind."""
+    """The content of one resource."""
 
     uri: str
     mime_type: str
     text: str
-    about: dict[str, Any]
+    about: dict[str, Any]  # what is known besides the text, under the name of its kind
 
 
 def memory_uri(memory_id: str) -> str:
@@ -96,20 +96,20 @@ def memory_uri(memory_id: str) -> str:
 
 
 def pictured_note(uri: str) -> str | None:
-    """The address of the note that a picture is drawn around; None for what is no address of such a picture. Only a
-    path with its suffix makes one: ``note://plan/graph`` is the note plan/graph.md."""
+    """The address of the note a picture is drawn around; None for any other URI. Only a path with its suffix makes
+    one: ``note://plan/graph`` is the note plan/graph.md."""
     drawn = uri.partition("?")[0]
     note = drawn.removesuffix("/graph")
     return note if note != drawn and note.startswith(NOTE_SCHEME) and is_note(unquote(note)) else None
 
 
 def is_picture(uri: str) -> bool:
-    """Whether it may look different after any note changed."""
+    """Whether this is a picture of the graph, which any changed note may change."""
     return uri.partition("?")[0] == GRAPH or pictured_note(uri) is not None
 
 
 def note_key(uri: str) -> str | None:
-    """Equal for the URIs of one note, however they encode its path; None for what is no URI of a note."""
+    """Equal for all URIs of one note, however they encode its path; None if ``uri`` is not a note's."""
     if not uri.startswith(NOTE_SCHEME):
         return None
     try:
@@ -121,8 +121,8 @@ def note_key(uri: str) -> str | None:
 async def list_resources(
     services: Services, caller: Caller, cursor: str | None
 ) -> tuple[list[ResourceEntry], str | None]:
-    """A page of resources and the cursor of the next: the newest memories first, then notes, those changed last first.
-    Raises ``InternalCallRefused``."""
+    """A page of resources and the cursor of the next: memories, newest first, then notes, last changed first. Raises
+    ``InternalCallRefused``."""
     part, rest = (cursor[:1], cursor[1:]) if cursor is not None else ("m", "")
     if part not in ("m", "n") or (cursor is not None and part == "m" and not rest):
         raise InvalidArgument("cursor", "is not one this listing gave")
@@ -143,7 +143,7 @@ async def list_resources(
 
 
 async def read_resource(services: Services, caller: Caller, uri: str) -> ResourceBody:
-    """One resource. Raises ``NotFound``, the same for what is absent and what is not the caller's, ``TooLarge``, or
+    """One resource. Raises ``NotFound``, alike for an absent one and one the caller may not read, ``TooLarge``, or
     ``InternalCallRefused``."""
     if is_picture(uri):
         return await _picture(services, caller, uri)
@@ -176,8 +176,8 @@ async def _last_session(services: Services, caller: Caller) -> dict[str, Any]:
 async def _last_handoff(services: Services, caller: Caller) -> dict[str, Any]:
     try:
         handoff = (await _call_tool(services, caller, "handoff_load", {})).get("handoff")
-    except InternalCallRefused as no:
-        if no.outcome.code == NotFound.code:
+    except InternalCallRefused as refused:
+        if refused.outcome.code == NotFound.code:
             raise _not_found() from None
         raise
     if not handoff:
@@ -193,7 +193,7 @@ async def _note(services: Services, caller: Caller, uri: str) -> ResourceBody:
     if wanted is None:
         raise _not_found()
     found = await _fetch_all(services, caller, [uri], max_bytes=_NOTE_BYTES)
-    # Another note of this name elsewhere is an answer to a person's question, not the resource that was named.
+    # A note of the same name elsewhere may answer a question, but is not the resource that was named.
     if not found["items"] or collision_key(found["items"][0]["id"]) != wanted:
         raise _not_found()
     note = found["items"][0]
@@ -215,16 +215,16 @@ async def _picture(services: Services, caller: Caller, uri: str) -> ResourceBody
 
 
 def _picture_arguments(uri: str) -> dict[str, Any]:
-    """What a picture's address says of it: a folder, a depth. Raises ``NotFound`` for anything else."""
+    """The folder and depth that a picture's address names. Raises ``NotFound`` for anything else."""
     asked = parse_qs(uri.partition("?")[2], keep_blank_values=True, max_num_fields=2)
-    said: dict[str, Any] = {name: values[0] for name, values in asked.items() if len(values) == 1}
-    if not said.keys() <= {"folder", "depth"} or len(said) < len(asked):
+    arguments: dict[str, Any] = {name: values[0] for name, values in asked.items() if len(values) == 1}
+    if not arguments.keys() <= {"folder", "depth"} or len(arguments) < len(asked):
         raise _not_found()
-    if "depth" in said:
-        if not re.fullmatch(r"[1-9]", said["depth"]):
+    if "depth" in arguments:
+        if not re.fullmatch(r"[1-9]", arguments["depth"]):
             raise _not_found()
-        said["depth"] = int(said["depth"])
-    return said
+        arguments["depth"] = int(arguments["depth"])
+    return arguments
 
 
 async def _fetch_all(services: Services, caller: Caller, uris: list[str], **more: int) -> dict[str, Any]:
@@ -248,13 +248,13 @@ async def check_readable(services: Services, caller: Caller, uris: Iterable[str]
 
 
 async def complete_argument(services: Services, caller: Caller, template: ResourceFamily, value: str) -> list[str]:
-    """What may complete ``value``, a beginning of the template's argument or part of a title."""
+    """Completions of ``value``, the beginning of the template's argument or part of a title."""
     wanted = value.strip()[:200]
     return await (_memory_ids if template is MEMORIES else _note_paths)(services, caller, wanted)
 
 
 async def _memory_ids(services: Services, caller: Caller, value: str) -> list[str]:
-    """Ids whose id begins with ``value`` or whose title holds it: among the newest, and what its words find."""
+    """Ids that begin with ``value`` or whose title contains it: among the newest, and among what its words find."""
     wanted = value.casefold()
     listing = {"limit": _COMPLETION_LIMIT, "max_tokens": _COMPLETION_TOKENS}
     seen = list((await _call_tool(services, caller, "memory_list", listing))["memories"])
@@ -266,8 +266,8 @@ async def _memory_ids(services: Services, caller: Caller, value: str) -> list[st
 
 
 async def _note_paths(services: Services, caller: Caller, value: str) -> list[str]:
-    """Paths that begin with ``value``, among the notes changed last and those of its folder, and then those whose name
-    or title holds it."""
+    """Paths that begin with ``value``, among the notes changed last and those of its folder, then those whose name or
+    title contains it."""
     listing = {"limit": _COMPLETION_LIMIT, "max_tokens": _COMPLETION_TOKENS}
     folder, _, name = value.rpartition("/")
     questions: list[dict[str, Any]] = [{"sort_by": "modified", "order": "desc"}]
@@ -278,7 +278,7 @@ async def _note_paths(services: Services, caller: Caller, value: str) -> list[st
         outcome = await dispatch(services, caller, "find_notes", listing | question)
         if outcome.ok:
             seen += outcome.content["notes"]
-        elif outcome.code != "invalid_argument":  # what is no folder completes nothing
+        elif outcome.code != "invalid_argument":  # a value that names no folder completes nothing
             raise InternalCallRefused(outcome)
     wanted = value.casefold()
     first = [each["path"] for each in seen if each["path"].casefold().startswith(wanted)]

@@ -1,7 +1,7 @@
-"""Where the running server of a data folder is reached, for the commands beside it.
+"""Where commands reach the running server of a data folder.
 
-The URL stands in a file. It counts as long as the server that wrote it holds a lock, which death frees: what a killed
-server has left is never believed.
+The URL stands in a file. It counts only while the server that wrote it holds a lock, which its death frees: a file
+left by a killed server is never believed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ URL_FILE, LOCK_FILE = "serving.url", ".serving"
 
 @contextmanager
 def announce_url(data: Path, url: str) -> Iterator[None]:
-    """Say so as long as it lasts. Of two servers over one data folder the first is told of; where the folder cannot be
-    written, none is."""
+    """Publish ``url`` for the length of the block. Of two servers over one data folder the first is published; where
+    the folder cannot be written, neither is."""
     lease, file = Lease(data / LOCK_FILE), data / URL_FILE
     if not lease.try_acquire():
         yield
@@ -35,7 +35,7 @@ def announce_url(data: Path, url: str) -> Iterator[None]:
 
 
 def find_running_url(data: Path) -> str | None:
-    """The URL of the server that runs over this data folder; None: none does, or it could not say."""
+    """The URL of the server that runs over this data folder; None: none runs, or it could not publish its URL."""
     try:
         url = (data / URL_FILE).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

@@ -63,20 +63,19 @@ BACKGROUND_JOBS = (
     lifecycle.ERASE,
 )
 SEARCH_THREADS = 4
-"""FAISS and tokenizer calls at once: they release the interpreter, and two cores are kept busy by two."""
+"""Concurrent FAISS and tokenizer calls: they release the interpreter lock, and two keep two cores busy."""
 
 
 @dataclass(frozen=True, slots=True)
 class BackgroundWork:
-    """What is done beside calls, besides what a vault owes itself: its owed ``vectors``, ``rounds`` over all vaults,
-    and what else follows the changes that the access board looks for."""
+    """What a process does besides calls and a vault's own upkeep."""
 
-    vectors: bool
-    rounds: bool
-    followers: tuple[Callable[[], object], ...] = ()
+    vectors: bool  # backfill the vectors a vault lacks
+    rounds: bool  # visit all vaults in turn
+    followers: tuple[Callable[[], object], ...] = ()  # run at each poll of the access cache
 
     def background_jobs(self) -> tuple[BackgroundJob, ...]:
-        """What a vault does unasked."""
+        """The jobs a vault runs unasked."""
         return (
             BACKGROUND_JOBS
             if self.vectors
@@ -86,12 +85,12 @@ class BackgroundWork:
 
 SERVER_WORK = BackgroundWork(vectors=True, rounds=True)
 COMMAND_WORK = BackgroundWork(vectors=False, rounds=False)
-"""Of a process that ends with its command: nothing that needs the model, and no vault but those asked for."""
+"""For a process that ends with its command: nothing that needs the model, and only the vaults asked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recorders:
-    """Where calls are counted and written down; None: nowhere."""
+    """Where calls are counted and logged; None: nowhere."""
 
     metrics: Metrics | None = None
     calls: CallLog | None = None
@@ -101,24 +100,24 @@ NO_RECORDERS = Recorders()
 
 
 class ChangeListeners:
-    """Who wants to hear that notes changed on disk."""
+    """The listeners to call when notes changed on disk."""
 
     def __init__(self) -> None:
         self._listeners: list[NotesChangedListener] = []
 
     def add(self, listener: NotesChangedListener) -> None:
-        """Tell ``listener`` from now on."""
+        """Call ``listener`` from now on."""
         self._listeners.append(listener)
 
     def tell(self, vault: str, paths: Sequence[str]) -> None:
-        """Notes of a vault changed."""
+        """Call every listener: these notes of a vault changed."""
         for listener in self._listeners:
             listener(vault, paths)
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What serves. Frozen: nothing is swapped while calls run."""
+    """Everything a process serves with. Frozen: nothing is swapped while calls run."""
 
     settings: Settings
     data: Path
@@ -138,7 +137,7 @@ class Services:
     change_listeners: ChangeListeners
 
     def role_in(self, principal: Principal, vault: str) -> Role | None:
-        """What a principal may do in a vault now; None alike for no grant and no vault."""
+        """The principal's role in a vault now; None alike for no grant and no vault."""
         return self.access_cache.current.role_in(principal, vault) if self.registry_cache.known(vault) else None
 
     def record(self, record: CallRecord) -> None:
@@ -173,28 +172,32 @@ async def open_services(
     load_model: Callable[[], Embedder] | None = None,
     upkeep: BackgroundWork = SERVER_WORK,
 ) -> AsyncIterator[Services]:
-    """Open control.db, the pool and the model's service. The model loads on first need, by ``load_model`` if given
-    (tests bring a small one)."""
+    """Open control.db, the vault pool and the embedding service. The model loads on first need, by ``load_model`` if
+    given (tests bring a small one)."""
     heap.limit_arenas()
     observer = recorders.metrics or NullObserver()
     async with AsyncExitStack() as stack:
-        control, roster, board, licence = await _open_control(stack, data, settings, observer, upkeep.followers)
-        plans = Plans(settings.limits, settings.plans, lambda: board.current.holders, licence.current)
+        control, registry_cache, access_cache, licence = await _open_control(
+            stack, data, settings, observer, upkeep.followers
+        )
+        plans = Plans(settings.limits, settings.plans, lambda: access_cache.current.holders, licence.current)
         days = await _start_daily_usage(stack, control)
         embedder = EmbeddingService(settings.embedding, observer, load_model, loads_for_backfill=upkeep.vectors)
         stack.push_async_callback(embedder.close)
-        heralds = ChangeListeners()
-        shared = _make_shared(stack, settings, embedder, observer, heralds.tell)
+        listeners = ChangeListeners()
+        shared = _make_shared(stack, settings, embedder, observer, listeners.tell)
         pool = _start_pool(
-            stack, VaultPool(data, replace(shared, background_jobs=upkeep.background_jobs()), roster.entries), upkeep
+            stack,
+            VaultPool(data, replace(shared, background_jobs=upkeep.background_jobs()), registry_cache.entries),
+            upkeep,
         )
         yield Services(
             settings=settings,
             data=data,
             instance_id=await vault_registry.instance_id(control),
             control=control,
-            access_cache=board,
-            registry_cache=roster,
+            access_cache=access_cache,
+            registry_cache=registry_cache,
             licence=licence,
             plans=plans,
             quotas=Quotas(settings.limits, plans),
@@ -204,7 +207,7 @@ async def open_services(
             embedder=embedder,
             health=HealthRegistry(),
             recorders=recorders,
-            change_listeners=heralds,
+            change_listeners=listeners,
         )
 
 
@@ -267,7 +270,7 @@ def _make_shared(
 
 
 def _link_settings(settings: Settings) -> LinkSettings:
-    """Nothing is written unasked where nothing, or nothing without a person's word, is written at all."""
+    """Turns proactive links off where writing is off or needs a person's consent."""
     free = settings.server.write_mode == "auto"
     return settings.links if free else settings.links.model_copy(update={"proactive": False})
 
@@ -285,15 +288,15 @@ async def _open_control(
     await migrate(control, "control")
     licence = LicenceFile(data, settings.limits, await vault_registry.instance_id(control))
     await asyncio.to_thread(licence.refresh)
-    roster, board = RegistryCache(control), AccessCache(control, followers=(*followers, licence.refresh))
-    await roster.start()
-    stack.push_async_callback(roster.close)
-    await board.start()
-    stack.push_async_callback(board.close)
-    return control, roster, board, licence
+    registry_cache, access_cache = RegistryCache(control), AccessCache(control, followers=(*followers, licence.refresh))
+    await registry_cache.start()
+    stack.push_async_callback(registry_cache.close)
+    await access_cache.start()
+    stack.push_async_callback(access_cache.close)
+    return control, registry_cache, access_cache, licence
 
 
 def _make_data_folder(data: Path) -> None:
-    if not data.exists():  # one that is there may hold what is not ours
+    if not data.exists():  # an existing one may hold files of others
         make_private_folder(data)
     tighten_permissions(data / "vaults", FOLDER_MODE)

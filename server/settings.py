@@ -40,7 +40,7 @@ from vaults.settings import (
 PREFIX = "STRONGROOM_"
 FILE = "strongroom.toml"
 UNSECTIONED = {"DATA", "CONFIG", "URL", "TOKEN_FILE", "HOOK_WITHIN"}
-"""Variables that are no section: where to look, and the server that ``hook`` and ``stdio`` go to."""
+"""Variables without a section: where to look, and the server that ``hook`` and ``stdio`` call."""
 
 
 class ServerSettings(SettingsSection):
@@ -100,7 +100,7 @@ class Settings(SettingsSection):
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
-    """Settings, where the data lies, and for each value that was set where it came from."""
+    """Settings, the data folder, and the source of each value that was set."""
 
     settings: Settings
     data: Path
@@ -135,7 +135,7 @@ def load(
         key = ".".join(str(part) for part in first["loc"])
         reason = "is not a setting" if first["type"] == "extra_forbidden" else reword_message(first["msg"])
         source = sources.get(".".join(str(part) for part in first["loc"][:2]), "settings")
-        if source == "flag":  # it is called as it was typed
+        if source == "flag":  # named as it was typed
             raise InvalidArgument(f"--{str(first['loc'][-1]).replace('_', '-')}", reason) from None
         raise InvalidArgument(key, f"{reason} ({source})") from None
     _check_plans(settings, sources)
@@ -199,7 +199,7 @@ def _env_values(env: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _parse_value(name: str, text: str) -> Any:
-    """Environment text for a structure is JSON; for a list it is JSON, or words separated by commas."""
+    """Environment text: JSON for a structure; for a list JSON, or words separated by commas."""
     section, _, field = name.partition(".")
     if text.startswith("{"):
         return _json(name, text)

@@ -1,7 +1,7 @@
 """MCP over stdin and stdout: the same server object, for one caller, in one vault.
 
-Stdout is the wire. While serving, descriptor 1 points at stderr, so that a stray print, also one of a C library or a
-child process, cannot end up between two messages; and descriptor 0 at nothing, so that no child reads requests.
+Stdout is the wire. While serving, descriptor 1 points at stderr, so that a stray print, even from a C library or a
+child process, cannot land between two messages; descriptor 0 points at nothing, so that no child reads requests.
 
 The SDK's own reader is not used: its thread cannot be cancelled, so a server whose parent died while another process
 still holds the pipe's other end would wait for ever. Here both threads are daemons, and whatever ends first ends all.
@@ -39,17 +39,17 @@ from vaults.errors import NotFound, StrongroomError
 PARENT_POLL_S = 1.0
 _WAITING_LINES = 64
 _LAST_WORDS_S = 2.0
-"""Seconds for the last answers to leave, when whoever should read them may be gone."""
+"""Seconds the last answers have to leave: their reader may be gone."""
 
 _ARRIVE_S = 1.0
-"""Seconds until a session begins without a call: the first answers need not share the processor with an open vault."""
+"""Seconds until a session begins without a call: opening the vault sooner would slow the first answers."""
 
 _PR_SET_PDEATHSIG = 1
 
 log = structlog.get_logger("server.stdio")
 
 Serve = Callable[[Any, Any], Awaitable[None]]
-"""Answers what comes in on the first stream on the second."""
+"""Reads messages from the first stream and answers on the second."""
 
 
 async def run_stdio(
@@ -63,7 +63,7 @@ async def run_stdio(
     """Serve until stdin ends, the parent dies or a signal asks to stop. ``preset`` None: the vault's own;
     ``workspace``: the folder the client works in.
 
-    Main thread, once per process. Close ``services`` after it: a write under way is finished then.
+    Main thread, once per process. Close ``services`` afterwards: that finishes a write under way.
     """
     identity = _CallerIdentity(services, principal, vault, preset, write_mode, workspace)
     protocol = make_protocol(services, identity.of)
@@ -72,36 +72,36 @@ async def run_stdio(
     async def serve(incoming: Any, outgoing: Any) -> None:
         await server.run(incoming, outgoing, server.create_initialization_options())
 
-    staying = asyncio.create_task(_keep_session(identity), name="session")
+    session_task = asyncio.create_task(_keep_session(identity), name="session")
     try:
         await converse(serve, protocol.listening.close, services.settings.server.max_body)
     finally:
-        staying.cancel()
+        session_task.cancel()
 
 
 async def converse(serve: Serve, at_end: Callable[[], None], max_line: int) -> None:
-    """Hold a conversation over stdin and stdout until stdin ends, the parent dies or a signal asks to stop. ``serve``
-    gets the streams of what comes in and goes out, ``at_end`` ends what would never end by itself; lines longer than
+    """Exchange messages over stdin and stdout until stdin ends, the parent dies or a signal asks to stop. ``serve``
+    gets the incoming and the outgoing stream, ``at_end`` ends what would never end by itself; lines longer than
     ``max_line`` bytes are dropped."""
     loop = asyncio.get_running_loop()
     with _take_over_stdio() as (source, target), anyio.CancelScope() as scope, _stop_on_signals(loop, scope.cancel):
-        owed = PendingRequests(at_end=at_end)
-        answers = _Answers(target, owed, scope.cancel)
-        lines = _Lines(source, owed, max_line, answers.write)
-        watching = asyncio.create_task(_watch_parent(os.getppid(), scope.cancel), name="parent")
+        pending = PendingRequests(at_end=at_end)
+        answers = _Answers(target, pending, scope.cancel)
+        lines = _Lines(source, pending, max_line, answers.write)
+        parent_watch = asyncio.create_task(_watch_parent(os.getppid(), scope.cancel), name="parent")
         try:
-            # The SDK asks of both no more than what they have.
+            # The SDK uses no more of either than the methods they have.
             async with stdio_server(cast("Any", lines), cast("Any", answers)) as (incoming, outgoing):
                 await serve(incoming, outgoing)
         finally:
-            watching.cancel()
+            parent_watch.cancel()
             at_end()
             answers.close()
 
 
 @dataclass(frozen=True, slots=True)
 class _CallerIdentity:
-    """Who calls: always the same, but what it may do is asked anew each time."""
+    """Who calls: always the same caller, but its role and modes are looked up for each request."""
 
     services: Services
     principal: Principal
@@ -146,7 +146,7 @@ def _take_over_stdio() -> Iterator[tuple[IO[bytes], int]]:
             os.dup2(2, 1)
         except OSError:  # started without stderr
             os.dup2(nothing, 1)
-        sys.stdout.flush()  # what was printed before belongs as little on the wire
+        sys.stdout.flush()  # what was printed before does not belong on the wire either
         # Never closed: a thread may still be reading it when the process ends.
         yield os.fdopen(reading, "rb", closefd=False), writing
     finally:
@@ -161,13 +161,13 @@ SendAnswer = Callable[[str], Awaitable[None]]
 
 
 class _Lines:
-    """Lines of ``source`` as they come, until it ends and all is answered. One above ``limit`` bytes is dropped, like
-    any that is no JSON."""
+    """Lines of ``source`` until it ends and every request is answered. One above ``limit`` bytes is dropped, like any
+    that is not JSON."""
 
-    def __init__(self, source: IO[bytes], owed: PendingRequests, limit: int, answer: SendAnswer) -> None:
+    def __init__(self, source: IO[bytes], pending: PendingRequests, limit: int, answer: SendAnswer) -> None:
         self._source = source
         self._answer = answer
-        self._owed = owed
+        self._pending = pending
         self._limit = limit
         self._loop = asyncio.get_running_loop()
         self._waiting: asyncio.Queue[tuple[bytes, Message]] = asyncio.Queue(_WAITING_LINES)
@@ -177,12 +177,12 @@ class _Lines:
         while True:
             line, message = await self._waiting.get()
             if not line:
-                await self._owed.settled()
+                await self._pending.settled()
                 return
             if "refused" in message:
                 await self._answer(not_unicode_error(message["id"]) + "\n")
                 continue
-            self._owed.received(message)
+            self._pending.received(message)
             yield line.decode("utf-8", "replace")
 
     def _pump(self) -> None:
@@ -206,11 +206,11 @@ class _Lines:
 
 
 class _Answers:
-    """Text for ``target``, in order, written by a thread: a client that does not read stops its own answers only."""
+    """Writes text to ``target``, in order, on a thread: a client that does not read holds up only its own answers."""
 
-    def __init__(self, target: int, owed: PendingRequests, stop: Callable[[], None]) -> None:
+    def __init__(self, target: int, pending: PendingRequests, stop: Callable[[], None]) -> None:
         self._target = target
-        self._owed = owed
+        self._pending = pending
         self._stop = stop
         self._loop = asyncio.get_running_loop()
         self._texts: queue.SimpleQueue[tuple[bytes, asyncio.Future[None]] | None] = queue.SimpleQueue()
@@ -221,7 +221,7 @@ class _Answers:
         done: asyncio.Future[None] = self._loop.create_future()
         self._texts.put((text.encode("utf-8", "replace"), done))
         await done
-        self._owed.sent(text)
+        self._pending.sent(text)
 
     async def flush(self) -> None:
         """Nothing is held back."""
@@ -252,7 +252,7 @@ def _resolve(done: asyncio.Future[None]) -> None:
 
 @contextmanager
 def _stop_on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Iterator[None]:
-    """SIGTERM and SIGINT end politely; on Linux the parent's death sends the first."""
+    """SIGTERM and SIGINT stop cleanly; on Linux the parent's death sends SIGTERM."""
     added = []
     for each in (signal.SIGTERM, signal.SIGINT):
         with suppress(NotImplementedError, ValueError, RuntimeError):  # Windows, or not the main thread
@@ -268,11 +268,11 @@ def _stop_on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) 
 
 
 async def _keep_session(identity: _CallerIdentity) -> None:
-    """Be in a session from the start, and show from time to time that this process is still there."""
+    """Open a session at the start, and show from time to time that this process is alive."""
     services = identity.services
     await asyncio.sleep(_ARRIVE_S)
     while True:
-        with suppress(StrongroomError):  # the vault is gone or shut: calls are told, and it may come back
+        with suppress(StrongroomError):  # the vault is gone or closed: calls report it, and it may come back
             caller = identity.caller("")
             async with services.pool.lease(services.registry_cache.entry(caller.vault)) as vault:
                 await resolve_session(vault, caller, {})
@@ -280,7 +280,7 @@ async def _keep_session(identity: _CallerIdentity) -> None:
 
 
 async def _watch_parent(parent: int, stop: Callable[[], None]) -> None:
-    """The net below the signal: an orphan gets another parent. Elsewhere than on POSIX the number never changes."""
+    """Stop when orphaned, should the signal be missed: an orphan gets a new parent. Off POSIX the id never changes."""
     while True:
         await asyncio.sleep(PARENT_POLL_S)
         if os.getppid() != parent:

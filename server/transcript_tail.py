@@ -32,8 +32,7 @@ class LastWork:
 
 
 def read_last_work(transcript: Path, folder: Path) -> LastWork:
-    """What stands at the end of a transcript of JSON lines; nothing where there is none. ``folder``: paths below it are
-    told from there."""
+    """The last work in a transcript of JSON lines; empty if there is none. Paths below ``folder`` become relative."""
     asked, files = "", dict[str, None]()
     for entry in _tail_entries(transcript):
         message = entry.get("message")
@@ -65,7 +64,7 @@ def _tail_entries(transcript: Path) -> Iterator[dict[str, Any]]:
 
 
 def _first_line(content: Any) -> str:
-    """Of a prompt; empty for what tools answered and for words of the program itself."""
+    """The first line of a prompt; empty for tool results and for the program's own messages."""
     parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
     texts = [each.get("text") for each in parts if isinstance(each, dict) and each.get("type") == "text"]
     text = next((each.strip() for each in texts if isinstance(each, str) and each.strip()), "")

@@ -40,8 +40,8 @@ async def register(
     *,
     also: Callable[[Writer], object] | None = None,
 ) -> VaultEntry:
-    """As ``create``, where no services are open. The files come first: a kill in between leaves files that the next
-    attempt takes over, never a registered vault without them. ``also`` runs in the registering transaction."""
+    """``create`` without open services. The files come first: a kill in between leaves files that the next attempt
+    takes over, never a registered vault without files. ``also`` runs in the registering transaction."""
     if not is_valid_name(name):
         raise InvalidArgument("name", NAME_RULE)
     entries = await control.read(registry.list_vaults)
@@ -64,14 +64,14 @@ async def register(
 
 
 def keep_out_of_git(state: Path) -> None:
-    """Have Git pass over a vault's state in a folder served in place: it is nobody's to commit."""
+    """Make Git ignore a vault's state in a folder served in place: nobody should commit it."""
     if not (state / ".gitignore").exists():
         write_atomic(state / ".gitignore", b"*\n")
 
 
 def _check_place(where: Path, data: Path, entries: Sequence[VaultEntry]) -> None:
-    """Raise ``AlreadyExists`` or ``InvalidArgument`` for a folder whose notes another vault would serve, too, or that
-    would serve those of another: grants are for vaults, not for folders."""
+    """Raise ``AlreadyExists`` or ``InvalidArgument`` if another vault would serve this folder's notes, or this one
+    another's: grants are for vaults, not for folders."""
     others = [entry.path for entry in entries if entry.path is not None and entry.state == "active"]
     if any(_would_reach(where, other) or _would_reach(other, where) for other in others):
         raise AlreadyExists("another vault serves a folder in it, or around it", hint="choose folders side by side")
@@ -80,7 +80,7 @@ def _check_place(where: Path, data: Path, entries: Sequence[VaultEntry]) -> None
 
 
 def _would_reach(outer: Path, inner: Path) -> bool:
-    """Whether a look at the notes of one folder would come to another. It passes over what is hidden."""
+    """Whether a scan of one folder's notes would reach the other. Scans skip hidden folders."""
     if outer not in inner.parents:
         return False
     return not any(part.startswith(".") for part in inner.relative_to(outer).parts)

@@ -1,4 +1,4 @@
-"""What runs: the version, and the commit where it is known."""
+"""The running version, and its commit where known."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Is this installation well? One check a function, registered in the list of its module; each only looks."""
+"""Is this installation well? Each check is one function, registered in its module's list; it changes nothing."""

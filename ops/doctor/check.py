@@ -1,4 +1,4 @@
-"""What a check says."""
+"""The result of a check."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 CheckStatus = Literal["ok", "notice", "warning", "error"]
 
 GRAVE = frozenset({"warning", "error"})
-"""What somebody should see to; a notice is only worth knowing."""
+"""What somebody should act on; a notice is only worth knowing."""
 
 
 @dataclass(frozen=True, slots=True)

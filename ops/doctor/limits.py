@@ -1,4 +1,4 @@
-"""Checks of plans, licence and tokens: what an operator meant to hold, and does not, or soon will not."""
+"""Checks of plans, licence and tokens: what an operator expects to hold, and does not, or soon will not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def licence(verdict: LicenceVerdict) -> DoctorCheck:
 
 
 def plans(undefined: Sequence[str]) -> DoctorCheck:
-    """Whether everybody's plan is one. ``undefined``: those that no setting defines."""
+    """Whether everybody's plan exists. ``undefined``: plans in use that no setting defines."""
     if not undefined:
         return DoctorCheck("plans", "ok", "every plan somebody is on is defined")
     return DoctorCheck(
@@ -31,7 +31,7 @@ def plans(undefined: Sequence[str]) -> DoctorCheck:
 
 
 NOTICE = timedelta(days=14)
-"""So long before a token in use ends, somebody is told."""
+"""How long before a token in use ends the check warns."""
 
 
 def tokens(ending: Sequence[TokenRecord]) -> DoctorCheck:

@@ -20,14 +20,14 @@ from vaults.settings import EmbeddingSettings, StorageSettings
 
 MB = 1024 * 1024
 NEARLY_FULL_FACTOR = 4
-"""So many times the reserve of free disk is little."""
+"""Free disk below this many times the reserve is a warning."""
 
 CONTROL = "control.db"
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What the checks look at. ``data``: the folder of all data."""
+    """What the checks look at. ``data`` is the folder of all data."""
 
     data: Path
     storage: StorageSettings
@@ -35,7 +35,7 @@ class Machine:
 
 
 def data_folder(machine: Machine) -> DoctorCheck:
-    """It is there, ours, and can be written."""
+    """Whether it exists, is ours, and can be written."""
     name, data = "data_folder", machine.data
     if not data.is_dir():
         return DoctorCheck(name, "notice", f"{data} does not exist yet", "the first start makes it")
@@ -49,7 +49,7 @@ def data_folder(machine: Machine) -> DoctorCheck:
 
 
 def disk_space(machine: Machine) -> DoctorCheck:
-    """More is free than the reserve below which nothing is written."""
+    """Whether more is free than the reserve below which nothing is written."""
     there = next(folder for folder in (machine.data, *machine.data.parents) if folder.is_dir())
     disk = os.statvfs(there)
     free, reserve = disk.f_bavail * disk.f_frsize // MB, machine.storage.reserve_mb
@@ -62,7 +62,7 @@ def disk_space(machine: Machine) -> DoctorCheck:
 
 
 def sqlite_version(_machine: Machine) -> DoctorCheck:
-    """One that does not damage databases."""
+    """Whether it is a version that does not damage databases."""
     name, version = "sqlite", sqlite.sqlite_version
     if is_safe():
         return DoctorCheck(name, "ok", f"SQLite {version}")
@@ -71,7 +71,7 @@ def sqlite_version(_machine: Machine) -> DoctorCheck:
 
 
 def control_database(machine: Machine) -> DoctorCheck:
-    """Who may do what, and which vaults there are: readable and whole."""
+    """Whether the database of grants and vaults is readable and whole."""
     name, path = "control_db", machine.data / CONTROL
     if not path.exists():
         return DoctorCheck(name, "notice", "there is no control.db yet", "the first start makes it")
@@ -91,7 +91,7 @@ def control_database(machine: Machine) -> DoctorCheck:
 
 
 def model(machine: Machine) -> DoctorCheck:
-    """What vectors are made with is there and intact."""
+    """Whether the embedding model is there and intact."""
     name = "model"
     try:
         info = model_info(machine.embedding)

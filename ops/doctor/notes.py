@@ -22,23 +22,23 @@ from vaults.history.errors import HistoryUnavailable
 from vaults.vault import Vault
 
 READ = 500
-"""Files read at most, of those that no process has looked at yet."""
+"""Max files read of those that no process has looked at yet."""
 
 AGE_S = 60.0
-"""So old a temporary file is a killed writer's."""
+"""Seconds after which a temporary file must be a killed writer's."""
 
 _WATCHES = Path("/proc/sys/fs/inotify/max_user_watches")
 _COPY = re.compile(r"\.conflict-\d{8}T\d{6}Z(-\d+)?\.[^/]*$")
 
 
 async def notes_folder(vault: Vault) -> DoctorCheck:
-    """It is there and can be listed."""
+    """Whether it exists and can be listed."""
     name, root = "notes_folder", vault.notes.root
     try:
         walk = await run_in(vault.shared.pool, vault.notes.tree.walk)
     except VaultUnavailable:
-        made = await vault.db.read(lambda tx: tx.one("SELECT 1 FROM vault_info WHERE key = 'notes'"))
-        if made is None:
+        row = await vault.db.read(lambda tx: tx.one("SELECT 1 FROM vault_info WHERE key = 'notes'"))
+        if row is None:
             return DoctorCheck(name, "notice", "it has no notes folder: it could never be written")
         return DoctorCheck(
             name, "error", f"{root} cannot be read", "mount it, or check its owner; no note is lost meanwhile"
@@ -96,7 +96,7 @@ async def frontmatter(vault: Vault) -> DoctorCheck:
 
 
 async def conflict_copies(vault: Vault) -> DoctorCheck:
-    """Other versions of notes that were kept beside them, because two wrote at once."""
+    """Other versions of notes, kept next to them because two wrote at once."""
     rows = await vault.db.read(lambda tx: tx.all("SELECT path FROM notes WHERE path LIKE '%.conflict-%' ORDER BY path"))
     found = [row[0] for row in rows if _COPY.search(row[0])]
     if not found:
@@ -106,7 +106,7 @@ async def conflict_copies(vault: Vault) -> DoctorCheck:
 
 
 async def temporaries(vault: Vault) -> DoctorCheck:
-    """Files that killed writers have left."""
+    """Temporary files left by killed writers."""
     found = await run_in(vault.shared.pool, lambda: sorted(_iter_temporaries(vault.notes.root, time.time() - AGE_S)))
     if not found:
         return DoctorCheck("temporaries", "ok", "there is none")
@@ -122,27 +122,29 @@ def _iter_temporaries(root: Path, before: float) -> Iterator[str]:
                 if path.lstat().st_ctime < before:
                     yield str(path.relative_to(root))
             except FileNotFoundError:
-                continue  # its writer lives
+                continue  # its writer is alive
 
 
 async def history(vault: Vault) -> DoctorCheck:
-    """Whether changes can be committed, where they are: what is there is opened, and its last commit read."""
+    """Whether changes can be committed, if they are to be: an existing repository is opened, its last commit read."""
     name, settings = "history", vault.notes.settings
     if settings.history == "off":
         return DoctorCheck(name, "ok", f"no Git history; the last {settings.versions:,} changes can be undone")
     try:
         async with vault.notes.history_turn:
-            kept = await git_commits.open_for_reading(vault)
-            if kept is not None:
-                await run_in(vault.shared.pool, kept.log, None, 1)
+            repository = await git_commits.open_for_reading(vault)
+            if repository is not None:
+                await run_in(vault.shared.pool, repository.log, None, 1)
     except HistoryUnavailable as failure:
         message = f"the Git history is unavailable: {failure.reason}"
         return DoctorCheck(
             name, "warning", message, "mend the repository; changes are saved and can be undone all the same"
         )
-    owed = int(await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM note_changes WHERE git = ''")))
-    if owed:
-        return DoctorCheck(name, "notice", f"{owed:,} changes are not committed yet", "a running server commits them")
+    pending = int(await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM note_changes WHERE git = ''")))
+    if pending:
+        return DoctorCheck(
+            name, "notice", f"{pending:,} changes are not committed yet", "a running server commits them"
+        )
     return DoctorCheck(name, "ok", f"Git history, {settings.history}")
 
 

@@ -1,4 +1,4 @@
-"""What a doctor may do without asking: end what was begun, clear away what nobody owns, make what is owed."""
+"""What a doctor may do without asking: finish what was begun, remove what nobody owns, make missing vectors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vaults.vault import Vault
 
 async def repair(vault: Vault) -> list[str]:
     """Repair what can be repaired without losing anything; returns what was done, a line each. What cannot be done
-    now is left, and the checks say so."""
+    now is left to the checks to report."""
     done: list[str] = []
     await readiness.wait_until_synced(vault)
     for step in (_recover, _sweep, _pause_sessions, _backfill_vectors):
@@ -47,10 +47,10 @@ async def _pause_sessions(vault: Vault) -> str:
 
 
 async def _backfill_vectors(vault: Vault) -> str:
-    def owed(tx: Reader) -> int:
+    def missing(tx: Reader) -> int:
         return embeddings.count_missing(tx)
 
-    before = await vault.db.read(owed)
+    before = await vault.db.read(missing)
     await backfill_vectors(vault, lambda *_: None)
-    made = before - await vault.db.read(owed)
-    return f"{made:,} vectors were made" if made > 0 else ""
+    count = before - await vault.db.read(missing)
+    return f"{count:,} vectors were made" if count > 0 else ""

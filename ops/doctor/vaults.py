@@ -1,7 +1,7 @@
-"""Checks of one vault: it opens, what it holds, what it owes. Those of its notes stand in ``notes``, those of who works
-in it in ``continuity``.
+"""Checks of one vault: whether it opens, what it holds, what is unfinished. Those of its notes are in ``notes``, those
+of its sessions in ``continuity``.
 
-The operator at the machine is told of everything. A caller is not told of others' private memories, be it that there
+The operator at the machine learns everything. A caller learns nothing of others' private memories, not even that there
 are some, nor where on the machine anything lies.
 """
 
@@ -29,7 +29,7 @@ VaultCheck: TypeAlias = Callable[[Vault], Awaitable[DoctorCheck]]
 
 
 async def holds(vault: Vault, viewer: Actor | None = None) -> DoctorCheck:
-    """What is in it."""
+    """What the vault holds."""
     found = await read_status(vault, viewer)
     counts = f"{found.memories.living:,} memories, {found.notes.notes:,} notes, {found.index.passages:,} passages"
     return DoctorCheck("holds", "ok", f"{counts}, {found.storage_bytes // 1024:,} KB")
@@ -45,26 +45,26 @@ async def vectors(vault: Vault, viewer: Actor | None = None) -> DoctorCheck:
     """Whether search by meaning finds everything."""
     seen, params = (_SHARED, {"viewer": viewer.identity}) if viewer else ("", {})
 
-    def counted(tx: Reader) -> tuple[int, int]:
+    def count(tx: Reader) -> tuple[int, int]:
         waiting = f"SELECT COUNT(*) FROM embedding_queue q WHERE q.attempts >= :tries{seen}"
         return (
             int(tx.value(waiting, {"tries": 0, **params})),
             int(tx.value(waiting, {"tries": embeddings.MAX_ATTEMPTS, **params})),
         )
 
-    owed, given_up = await vault.db.read(counted)
+    missing, given_up = await vault.db.read(count)
     name, off = "vectors", vault.shared.embedding.engine == "off"
     if given_up:
         todo = f"run: strongroom reindex --vault {vault.name}"
         return DoctorCheck(name, "warning", f"the model refused {given_up:,} passages; only keywords find them", todo)
-    if owed:
+    if missing:
         todo = "" if off else "a running server makes them; or run: strongroom doctor --repair"
-        return DoctorCheck(name, "notice", f"{owed:,} passages have no vector yet; keywords find them", todo)
+        return DoctorCheck(name, "notice", f"{missing:,} passages have no vector yet; keywords find them", todo)
     return DoctorCheck(name, "ok", "every passage has its vector")
 
 
 async def changes(vault: Vault) -> DoctorCheck:
-    """Whether every change a tool began was ended."""
+    """Whether every change a tool began was finished."""
     if count := await journal_check.count_unfinished(vault):
         message = f"{count:,} changes of notes were begun and not ended"
         return DoctorCheck("changes", "error", message, f"run: strongroom doctor --repair --vault {vault.name}")
@@ -75,23 +75,23 @@ VAULT: tuple[VaultCheck, ...] = (holds, vectors, changes, *CONTINUITY, *NOTES)
 
 
 async def examine_open(vault: Vault, viewer: Actor) -> list[DoctorCheck]:
-    """Every check of a vault that is open, for a caller."""
-    told: dict[VaultCheck, VaultCheck] = {
+    """Every check of an open vault, for a caller."""
+    for_viewer: dict[VaultCheck, VaultCheck] = {
         holds: partial(holds, viewer=viewer),
         vectors: partial(vectors, viewer=viewer),
     }
-    found = [await _run_check(vault, told.get(check, check)) for check in VAULT]
+    found = [await _run_check(vault, for_viewer.get(check, check)) for check in VAULT]
     return [_without_paths(vault, each) for each in found]
 
 
 def _without_paths(vault: Vault, check: DoctorCheck) -> DoctorCheck:
-    """What it says, without where on the machine the vault lies."""
+    """The check without the vault's paths on this machine."""
 
-    def said(text: str) -> str:
+    def hide(text: str) -> str:
         return text.replace(str(vault.notes.root), "the notes folder").replace(str(vault.folder), "the vault's folder")
 
     return replace(
-        check, message=said(check.message), todo=said(check.todo), details=[said(line) for line in check.details]
+        check, message=hide(check.message), todo=hide(check.todo), details=[hide(line) for line in check.details]
     )
 
 

@@ -17,8 +17,8 @@ def main() -> None:
 
 
 def _leave(code: int) -> None:
-    """End the process. A thread that is inside a model's native code can neither be ended nor waited for; if the
-    interpreter were taken down round it, the process would abort as soon as that code returns."""
+    """End the process. A thread inside a model's native code can neither be ended nor waited for; if the interpreter
+    were torn down around it, the process would abort as soon as that code returns."""
     import os
     import threading
     from contextlib import suppress
@@ -26,6 +26,6 @@ def _leave(code: int) -> None:
     if threading.active_count() == 1:
         sys.exit(code)
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # whoever read it is gone, or it is closed
+        with suppress(OSError, ValueError):  # its reader is gone, or it is closed
             stream.flush()
     os._exit(code)

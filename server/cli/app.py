@@ -1,4 +1,4 @@
-"""The commands in one place. A command's module imports typer alone; what it works with, it imports when it runs."""
+"""All commands. A command's module imports only typer; what the command needs is imported when it runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MODULES = {
     "config": "configuration",
     "version": "version",
 }
-"""Which module makes which command; each has ``add_to(app)``. Only the one that is asked for is imported."""
+"""Command → its module, which has ``add_to(app)``. Only the module of the command that runs is imported."""
 
 
 def run(argv: Sequence[str]) -> int:
@@ -53,7 +53,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _fail(failure: Exception, args: Sequence[str]) -> int:
-    """One line, whatever was typed; for a command that is none by itself, its help."""
+    """Report a failure in one line, whatever was typed; for a group without a command, show its help."""
     from server.cli import usage_errors
     from server.cli.output import say_on_stderr
     from vaults.errors import InvalidArgument, StrongroomError
@@ -74,7 +74,7 @@ def _fail(failure: Exception, args: Sequence[str]) -> int:
 
 
 def _readable(failure: Exception) -> str:
-    """What the system said, and about which file: at the command line both are the user's own."""
+    """The system's reason, and the file: at the command line both are the user's own."""
     file, reason = getattr(failure, "filename", None), getattr(failure, "strerror", None)
     return f"{f'{file}: ' if file else ''}{reason or type(failure).__name__}"
 

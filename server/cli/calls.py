@@ -1,4 +1,4 @@
-"""``strongroom call``: any tool, through the same door as everybody."""
+"""``strongroom call``: any tool, through the same dispatch as every call."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def _caller(services: Services, vault: str, subject: str | None) -> Caller:
 
     principal = owner("cli") if subject is None else Principal(subject, LOCAL, local_names(subject))
     known = services.registry_cache.known(vault)
-    kept = services.registry_cache.entry(vault).write_mode if known else "auto"
-    # Dispatch finds the role again and refuses where there is none.
+    vault_mode = services.registry_cache.entry(vault).write_mode if known else "auto"
+    # Dispatch looks up the role again and refuses if there is none.
     role = services.role_in(principal, vault) or Role.READER
-    mode = strictest_mode(services.settings.server.write_mode, kept)
+    mode = strictest_mode(services.settings.server.write_mode, vault_mode)
     return Caller(principal, vault, role, "cli", preset="full", write_mode=mode)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vaults.registry import VaultEntry
 
 MAX_DETAILS = 20
-"""Details of a check that are shown, unless all are asked for."""
+"""Max details shown of a check, unless all are asked for."""
 
 COLORS = {"ok": "green", "notice": "cyan", "warning": "yellow", "error": "red"}
 
@@ -67,7 +67,7 @@ async def _doctor(ctx: typer.Context, vault: str | None, *, repair: bool) -> tup
     checks += examine_machine(Machine(loaded.data, settings.storage, settings.embedding))
     control = next(each for each in checks if each.name == "control_db")
     if control.status in ("error", "notice"):
-        return checks, []  # which vaults there are is not known
+        return checks, []  # the vaults are unknown
     found, repaired = await _vaults(loaded, vault, repair=repair)
     return checks + found, repaired
 
@@ -114,7 +114,7 @@ async def _repair(services: Services, entry: VaultEntry) -> list[str]:
         async with services.pool.lease(entry) as vault:
             return [f"{entry.name}: {line}" for line in await repair(vault)]
     except StrongroomError:
-        return []  # it does not open: the check of that says why
+        return []  # it does not open: its check says why
 
 
 def _show(checks: Sequence[DoctorCheck], limit: int | None) -> None:

@@ -1,4 +1,4 @@
-"""Global options may stand before or after the command: they are moved to the front before anything parses them."""
+"""Global options may stand before or after the command: they are moved to the front before parsing."""
 
 from __future__ import annotations
 

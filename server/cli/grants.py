@@ -116,7 +116,7 @@ async def _remove(loaded: LoadedSettings, subject: str, vault: str, issuer: str 
 
 
 def _issuer_of_grant(tx: Reader, loaded: LoadedSettings, subject: str, vault: str) -> str:
-    """The issuer of the one grant there is needs no naming."""
+    """The issuer of the grant to remove; if there is only one such grant, it need not be named."""
     from auth.grants import list_grants
 
     issuers = {each.issuer for each in list_grants(tx) if (each.subject, each.vault) == (subject, vault)}

@@ -1,6 +1,6 @@
 """``strongroom hook``: what an agent's program runs at the start, at each prompt and at the end of a session.
 
-Exit code 0 whatever happens, and nothing on stdout but an answer: another code would take the prompt from the person.
+Exit code 0 whatever happens, and nothing on stdout but an answer: another code would discard the person's prompt.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from server.settings import LoadedSettings
 
 WITHIN_S = {"session-start": 8.0, "prompt": 3.0, "stop": 5.0}
-"""Seconds after which a hook gives up, unless told otherwise."""
+"""Seconds after which a hook gives up by default."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -57,10 +57,12 @@ def hook(
     try:
         from server.hooks import INPUT_BYTES, parse_input
 
-        said = parse_input(sys.stdin.buffer.read(INPUT_BYTES + 1))
+        hook_input = parse_input(sys.stdin.buffer.read(INPUT_BYTES + 1))
         limit = within if within > 0 else WITHIN_S[event]
-        talk = _remote_run(said, limit, (url, vault, token_file)) if url else _local_run(ctx, said, vault)
-        answer = run_async(_answer(event, limit, talk))
+        opening = (
+            _remote_run(hook_input, limit, (url, vault, token_file)) if url else _local_run(ctx, hook_input, vault)
+        )
+        answer = run_async(_answer(event, limit, opening))
     except StrongroomError as failure:
         say_on_stderr(f"strongroom hook: {failure.message.removeprefix('Validation error: ')}")
     except TimeoutError:
@@ -72,29 +74,29 @@ def hook(
             say(answer)
 
 
-async def _answer(event: str, limit: float, talk: AbstractAsyncContextManager[HookRun]) -> str | None:
+async def _answer(event: str, limit: float, opening: AbstractAsyncContextManager[HookRun]) -> str | None:
     import asyncio
 
     from server.hooks import EVENTS
 
-    async with asyncio.timeout(limit), talk as opened:
+    async with asyncio.timeout(limit), opening as opened:
         return await EVENTS[event](opened)
 
 
 @asynccontextmanager
-async def _remote_run(said: HookInput, limit: float, place: tuple[str, str, str]) -> AsyncIterator[HookRun]:
+async def _remote_run(hook_input: HookInput, limit: float, place: tuple[str, str, str]) -> AsyncIterator[HookRun]:
     from server.hooks import HookRun
     from server.remote_vault.single_call import call_remote_tool
 
-    door = _remote_endpoint(said, limit, *place)
+    endpoint = _remote_endpoint(hook_input, limit, *place)
 
     async def ask(tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        return call_remote_tool(door, tool, arguments)
+        return call_remote_tool(endpoint, tool, arguments)
 
-    yield HookRun(ask, said, shared=True)
+    yield HookRun(ask, hook_input, shared=True)
 
 
-def _remote_endpoint(said: HookInput, limit: float, url: str, vault: str, token_file: str) -> RemoteEndpoint:
+def _remote_endpoint(hook_input: HookInput, limit: float, url: str, vault: str, token_file: str) -> RemoteEndpoint:
     from server.hooks import CLIENT
     from server.remote_vault.endpoint import endpoint_of, token_in
     from server.remote_vault.single_call import RemoteEndpoint
@@ -102,28 +104,30 @@ def _remote_endpoint(said: HookInput, limit: float, url: str, vault: str, token_
 
     if not token_file:
         raise InvalidArgument("--token-file", "is needed with --url")
-    about = {"X-Strongroom-Client": CLIENT} | ({"X-Strongroom-Session": said.session} if said.session else {})
+    about = {"X-Strongroom-Client": CLIENT} | (
+        {"X-Strongroom-Session": hook_input.session} if hook_input.session else {}
+    )
     return RemoteEndpoint(endpoint_of(url, vault or "main"), token_in(Path(token_file).expanduser()), limit, about)
 
 
 @asynccontextmanager
-async def _local_run(ctx: typer.Context, said: HookInput, vault: str) -> AsyncIterator[HookRun]:
+async def _local_run(ctx: typer.Context, hook_input: HookInput, vault: str) -> AsyncIterator[HookRun]:
     from server.cli.runtime import load_settings
     from server.hooks import HookRun
     from server.setup.project_vaults import find_project, make_state_folder
 
-    project = None if vault else find_project(said.folder)
-    # Without the model: to load it takes longer than to search by words, and each hook is a process of its own.
+    project = None if vault else find_project(hook_input.folder)
+    # Without the model: loading it takes longer than searching by words, and each hook is a process of its own.
     loaded = load_settings(ctx, make_state_folder(project) if project is not None else None, embedding__engine="off")
-    async with _open_vault(loaded, said, vault, project) as ask:
-        yield HookRun(ask, said, shared=False)
+    async with _open_vault(loaded, hook_input, vault, project) as ask:
+        yield HookRun(ask, hook_input, shared=False)
 
 
 @asynccontextmanager
 async def _open_vault(
-    loaded: LoadedSettings, said: HookInput, vault: str, project: Path | None
+    loaded: LoadedSettings, hook_input: HookInput, vault: str, project: Path | None
 ) -> AsyncIterator[CallTool]:
-    """The vault on disk; never makes one."""
+    """Open the vault on disk; never makes one."""
     from server.cli.runtime import open_all
     from server.dispatch import dispatch
     from server.hooks import TOOL_MODULES
@@ -137,7 +141,7 @@ async def _open_vault(
     async with open_all(loaded, TOOL_MODULES) as services:
         if not services.registry_cache.known(name):
             raise nothing
-        caller = _caller(services, name, said, project)
+        caller = _caller(services, name, hook_input, project)
 
         async def ask(tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
             outcome = await dispatch(services, caller, tool, arguments)
@@ -156,8 +160,9 @@ async def _name_of(loaded: LoadedSettings, project: Path) -> str:
         return (await open_project_vault(control, loaded, project)).name
 
 
-def _caller(services: Services, vault: str, said: HookInput, project: Path | None) -> Caller:
-    """An agent's program, so not the person at the command line: where a person is asked first, nothing is saved."""
+def _caller(services: Services, vault: str, hook_input: HookInput, project: Path | None) -> Caller:
+    """The caller is an agent's program, not the person at the command line: where a person must be asked first,
+    nothing is saved."""
     from auth.principal import owner
     from auth.roles import Role
     from server.call import Caller
@@ -172,7 +177,7 @@ def _caller(services: Services, vault: str, said: HookInput, project: Path | Non
         "stdio",
         preset="full",
         write_mode=strictest_mode(services.settings.server.write_mode, services.registry_cache.entry(vault).write_mode),
-        workspace=str((project or said.folder).resolve()),
-        session=said.session,
+        workspace=str((project or hook_input.folder).resolve()),
+        session=hook_input.session,
         client=CLIENT,
     )

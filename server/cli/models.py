@@ -20,10 +20,10 @@ def prepare(ctx: typer.Context) -> None:
     from server.cli.runtime import load_settings
 
     loaded = load_settings(ctx)
-    from vaults.embed.preparation import prepare_model as prepared
+    from vaults.embed.preparation import prepare_model
 
-    made = prepared(loaded.settings.embedding)
-    say(f"{made.identity.name} is ready in {made.folder}")
+    model = prepare_model(loaded.settings.embedding)
+    say(f"{model.identity.name} is ready in {model.folder}")
 
 
 def info(

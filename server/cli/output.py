@@ -11,29 +11,29 @@ from contextlib import contextmanager
 from typing import Any
 
 LINE_EVERY_S = 5.0
-"""Seconds between two lines of progress where there is no terminal."""
+"""Min seconds between two lines of progress where there is no terminal."""
 
 Advance = Callable[[int, int, str], None]
-"""Show progress: done, of how much, a word about it."""
+"""Shows progress: done, total, a message."""
 
 
 def say(text: str = "") -> None:
-    """A line of the result, in UTF-8 whatever the locale says."""
+    """Print a line of the result, in UTF-8 whatever the locale says."""
     _write(sys.stdout, text)
 
 
 def say_on_stderr(text: str) -> None:
-    """A line about the run."""
+    """Print a line about the run."""
     _write(sys.stderr, text)
 
 
 def say_json(value: Any) -> None:
-    """A result for programs."""
+    """Print a result for programs."""
     say(json.dumps(value, ensure_ascii=False, indent=2, default=_to_jsonable))
 
 
 def say_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Columns as wide as they need to be."""
+    """Print rows in columns as wide as they need to be."""
     cells = [list(head), *[["" if cell is None else str(cell) for cell in row] for row in rows]]
     widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
     for row in cells:
@@ -41,7 +41,7 @@ def say_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
 
 
 class PaceEstimate:
-    """How long something will still take, at the pace it went so far."""
+    """How long something will still take at its pace so far."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -49,7 +49,7 @@ class PaceEstimate:
         self._at = (0, 0)
 
     def left_s(self, done: int, total: int) -> float | None:
-        """Seconds; None where nothing tells, or nothing is left. Another total, or less done, is another stretch."""
+        """Seconds left; None if unknown, or nothing is left. Another total, or less done, begins another stretch."""
         now = self._clock()
         if total != self._at[1] or done < self._at[0]:
             self._begun = self._last
@@ -58,7 +58,7 @@ class PaceEstimate:
 
 
 def format_duration(seconds: float) -> str:
-    """A length of time in one unit, rounded up: nobody is glad to wait longer than was said."""
+    """A duration in one unit, rounded up: nobody is glad to wait longer than was said."""
     for size, unit in ((3600, "h"), (60, "min")):
         if seconds > 2 * size:
             return f"{math.ceil(seconds / size)} {unit}"
@@ -73,15 +73,15 @@ def progress(label: str) -> Iterator[Advance]:
             yield advance
         return
     pace, last = PaceEstimate(), time.monotonic()
-    told = False
+    announced = False
 
     def lines(done: int, total: int, text: str) -> None:
-        nonlocal last, told
+        nonlocal last, announced
         left_s = pace.left_s(done, total)
-        # At once where it will take long: whoever started it may want to do something else meanwhile.
-        is_long = left_s is not None and left_s > LINE_EVERY_S and not told
+        # At once if it will take long: whoever started it may want to do something else meanwhile.
+        is_long = left_s is not None and left_s > LINE_EVERY_S and not announced
         if is_long or time.monotonic() - last >= LINE_EVERY_S:
-            last, told = time.monotonic(), True
+            last, announced = time.monotonic(), True
             say_on_stderr(f"{label}: {_share(done, total)}{text}{_format_left(left_s)}")
 
     yield lines
@@ -103,8 +103,8 @@ def _bar(label: str) -> Iterator[Advance]:
         task, pace = bars.add_task(label, total=None, text=""), PaceEstimate()
 
         def advance(done: int, total: int, text: str) -> None:
-            told = f"{text}{_format_left(pace.left_s(done, total))}"
-            bars.update(task, completed=done, total=max(total, 1), text=told)
+            message = f"{text}{_format_left(pace.left_s(done, total))}"
+            bars.update(task, completed=done, total=max(total, 1), text=message)
 
         yield advance
 

@@ -135,10 +135,10 @@ async def _unset(loaded: LoadedSettings, vault: str | None, subject: str | None,
 
     async with open_control(loaded) as control:
         if subject is not None and issuer is None:
-            held = {
+            issuers = {
                 each.holder.issuer for each in await control.read(list_plan_assignments) if each.holder.name == subject
             }
-            issuer = held.pop() if len(held) == 1 else None
+            issuer = issuers.pop() if len(issuers) == 1 else None
         holder = await _holder(control, loaded, vault, subject, issuer)
         await control.write(lambda tx: remove_plan(tx, holder))
     return holder

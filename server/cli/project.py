@@ -1,4 +1,4 @@
-"""``strongroom init``: a vault for a project, and a word to the agents that work in it."""
+"""``strongroom init``: a vault for a project, and a pointer to it for the agents that work there."""
 
 from __future__ import annotations
 

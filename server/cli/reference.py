@@ -35,7 +35,7 @@ def settings_table() -> str:
 
 
 def _sections(settings: type[BaseModel]) -> Iterator[tuple[str, dict[str, FieldInfo]]]:
-    """Each section's name and fields; of sections that people name themselves, what each of them has."""
+    """Each section's name and fields; for sections that people name themselves, the fields of each."""
     for section, info in settings.model_fields.items():
         if isinstance(info.annotation, type):
             yield section, info.annotation.model_fields
@@ -54,7 +54,7 @@ def tools_page() -> str:
 
 
 def costs_table() -> str:
-    """What each preset costs: bytes of the list as it is sent, tokens of what a model may be shown of it."""
+    """What each preset costs: bytes of the list as sent, tokens of the part a model may be shown."""
     from auth.roles import Role
     from server.tools import discover
     from server.tools._spec import PRESETS

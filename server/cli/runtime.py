@@ -32,7 +32,7 @@ class GlobalOptions:
 
 
 def load_settings(ctx: typer.Context, data: Path | None = None, **flags: Any) -> LoadedSettings:
-    """The effective settings. ``data`` wins over the option; ``flags`` are ``server__port=8701``. Raises
+    """The effective settings. ``data`` wins over the option; ``flags`` are given as ``server__port=8701``. Raises
     ``InvalidArgument`` naming the key."""
     from server.settings import export_environment, load
 
@@ -50,7 +50,7 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 
 @asynccontextmanager
 async def open_control(loaded: LoadedSettings) -> AsyncIterator[Database]:
-    """control.db alone: for commands that touch no vault."""
+    """Open control.db alone, for commands that touch no vault."""
     from vaults.db.connection import Database
     from vaults.db.migration import migrate
 
@@ -67,8 +67,8 @@ async def open_control(loaded: LoadedSettings) -> AsyncIterator[Database]:
 async def open_all(
     loaded: LoadedSettings, modules: Sequence[str] = (), upkeep: BackgroundWork | None = None
 ) -> AsyncIterator[Services]:
-    """Everything a tool call needs. Only failures inside are logged, unless a level was asked for. ``modules``: with
-    their tools alone. ``upkeep``: what goes on beside the calls; as a rule little, since the process soon ends."""
+    """Open everything a tool call needs. Only failures inside are logged, unless a level was asked for. ``modules``:
+    load only their tools. ``upkeep``: the background work; by default little, since the process soon ends."""
     from ops.logs import configure
     from server.services import COMMAND_WORK, Recorders, open_services
     from server.tools import discover, registry_of
@@ -86,13 +86,13 @@ async def open_all(
 
 @asynccontextmanager
 async def open_vault(loaded: LoadedSettings, name: str) -> AsyncIterator[Vault]:
-    """One vault, as its owner. Raises ``NotFound``."""
+    """Open one vault, as its owner. Raises ``NotFound``."""
     async with open_all(loaded) as services, services.pool.lease(require_vault(services, name)) as vault:
         yield vault
 
 
 def require_vault(services: Services, name: str) -> VaultEntry:
-    """The entry of an active vault. Raises ``NotFound`` in words for the operator."""
+    """The entry of an active vault. Raises ``NotFound``, worded for the operator."""
     from vaults.errors import NotFound
 
     if not services.registry_cache.known(name):

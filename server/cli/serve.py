@@ -63,7 +63,7 @@ def _token_command(ctx: typer.Context) -> str:
     return f"strongroom token create{data}"
 
 
-def _serve(loaded: LoadedSettings, creating: str) -> int:
+def _serve(loaded: LoadedSettings, token_command: str) -> int:
     from auth.settings import refuse_open_bind
     from server.cli.output import say
     from server.cli.runtime import run_async
@@ -91,9 +91,9 @@ def _serve(loaded: LoadedSettings, creating: str) -> int:
     listener = bind(server.host, server.port)
     metrics = bind(ops.metrics_host, ops.metrics_port) if ops.metrics_port else None
     url = public_url(loaded.settings, *address(listener))
-    made = run_async(_first_start(loaded))
-    if made is not None and loaded.settings.auth.mode != "none":
-        say(welcome(url, made.token, creating))
+    first = run_async(_first_start(loaded))
+    if first is not None and loaded.settings.auth.mode != "none":
+        say(welcome(url, first.token, token_command))
     say(f"strongroom {version()} serves {url}/v/<vault>/mcp")
     with announce_url(loaded.data, url):
         return run_server(ApplicationBuilder(loaded, address(listener)), options, listener, metrics)
@@ -107,20 +107,20 @@ async def _first_start(loaded: LoadedSettings) -> FirstStart | None:
         return await first_start(control, loaded)
 
 
-def welcome(url: str, token: IssuedToken | None, creating: str) -> str:
-    """What a new owner pastes into a client, and the line that makes tokens for others. ``creating``: the command."""
+def welcome(url: str, token: IssuedToken | None, token_command: str) -> str:
+    """What a new owner pastes into a client, and the lines, begun by ``token_command``, that make more tokens."""
     from server.setup.client_config import http_client_config
     from server.setup.first_start import FIRST_VAULT, OWNER_SUBJECT
 
     if token is None:
         return f"""Vault {FIRST_VAULT} is ready. No token was made; this makes one for you, and others like it:
-{creating} --subject {OWNER_SUBJECT} --vault {FIRST_VAULT} --role admin --ttl 90d
+{token_command} --subject {OWNER_SUBJECT} --vault {FIRST_VAULT} --role admin --ttl 90d
 """
     return f"""Vault {FIRST_VAULT} is ready. This token is shown this once: admin of {FIRST_VAULT} alone, until \
 {token.expires_at}.
 
 {http_client_config(f"{url}/v/{FIRST_VAULT}/mcp", token.token)}
 A token for each agent, and your next one, is made by lines like these:
-{creating} --subject agent-1 --vault {FIRST_VAULT} --role writer --ttl 30d
-{creating} --subject {OWNER_SUBJECT} --vault {FIRST_VAULT} --role admin --ttl 90d
+{token_command} --subject agent-1 --vault {FIRST_VAULT} --role writer --ttl 30d
+{token_command} --subject {OWNER_SUBJECT} --vault {FIRST_VAULT} --role admin --ttl 90d
 """

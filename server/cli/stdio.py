@@ -59,7 +59,7 @@ async def _relay(url: str, vault: str | None, token_file: str, tools: str | None
     if not token_file:
         raise InvalidArgument("--token-file", "is needed with --url")
     endpoint = endpoint_of(url, vault or FIRST_VAULT)
-    about = {"X-Strongroom-Session": f"stdio-{uuid4()}"}  # a connection, a session, as without a server between
+    about = {"X-Strongroom-Session": f"stdio-{uuid4()}"}  # one session per connection, as without a server in between
     await relay(f"{endpoint}?tools={tools}" if tools else endpoint, Path(token_file).expanduser(), about)
 
 
@@ -79,7 +79,7 @@ async def _serve(loaded: LoadedSettings, vault: str | None, project: Path | None
 
 
 async def _vault_name(loaded: LoadedSettings, vault: str | None, project: Path | None) -> str:
-    """The vault to serve; main and a project's own are made at the first time."""
+    """The vault to serve; main and a project's own are made on first use."""
     from server.cli.runtime import open_control
     from server.setup.first_start import FIRST_VAULT, ensure_vault
     from server.setup.project_vaults import open_project_vault

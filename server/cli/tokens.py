@@ -53,7 +53,7 @@ def create(
 
 
 def _how_to_connect(loaded: LoadedSettings, issued: IssuedToken) -> str:
-    """With the token where a person looks on; where the output goes to a program, nothing repeats it."""
+    """How to connect, with the token if a person reads the output; where a program does, nothing repeats it."""
     import sys
 
     from auth.access import EVERY_VAULT
@@ -115,7 +115,7 @@ async def _issue(loaded: LoadedSettings, request: Any) -> IssuedToken:
 
 
 async def require_vaults(control: Database, names: Any) -> None:
-    """Raise ``NotFound`` for a vault that is not there: a mistyped name would make a useless grant."""
+    """Raise ``NotFound`` for a vault that does not exist: a mistyped name would make a useless grant."""
     from auth.access import EVERY_VAULT
     from vaults import registry
     from vaults.errors import InvalidArgument, NotFound

@@ -22,7 +22,7 @@ PLANNED_SOURCES = (
     "moltmind", "mempack", "local-recall", "nano-brain", "flywheel", "basic-memory", "mcp-memory-service",
     "mcp-server-memory", "markdown",
 )  # fmt: skip
-"""Sources of the contract that are not built yet."""
+"""Sources that are promised but not built yet."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -62,7 +62,7 @@ def import_(
 
 
 def _import_and_report(loaded: LoadedSettings, path: Path, vault: str, remote: tuple[str, Path] | None) -> ImportTally:
-    """Import, and tell how far it came where it ends before its time."""
+    """Import; if that ends early, report how far it came."""
     from server.cli.output import say_on_stderr
     from server.cli.runtime import run_async
     from vaults.errors import StrongroomError
@@ -71,11 +71,11 @@ def _import_and_report(loaded: LoadedSettings, path: Path, vault: str, remote: t
     try:
         return run_async(_import(loaded, path, vault, remote, course))
     except KeyboardInterrupt:
-        say_on_stderr(f"interrupted: {course.told}")
+        say_on_stderr(f"interrupted: {course.summary}")
         raise
     except StrongroomError:
         if course.last is not None:
-            say_on_stderr(f"ended early: {course.told}")
+            say_on_stderr(f"ended early: {course.summary}")
         raise
 
 
@@ -91,13 +91,13 @@ def _remote_options(url: str | None, token_file: Path | None) -> tuple[str, Path
 
 @dataclass(slots=True)
 class _ImportProgress:
-    """How far an import is, for whoever has to tell when it ends before its time."""
+    """How far an import came, to report if it ends early."""
 
     last: ImportTally | None = None
 
     @property
-    def told(self) -> str:
-        """What is in, and how to go on."""
+    def summary(self) -> str:
+        """What is stored, and how to go on."""
         again = "run the same command again to go on: what is stored already is left alone"
         if self.last is None:
             return f"nothing was stored yet; {again}"
@@ -122,8 +122,8 @@ async def _import(
 
         if remote is None:
             return await _import_locally(loaded, path, vault, shown)
-        async with _connect(remote, vault) as far:
-            return await far.push(path, shown)
+        async with _connect(remote, vault) as remote_vault:
+            return await remote_vault.push(path, shown)
 
 
 async def _import_locally(
@@ -135,18 +135,18 @@ async def _import_locally(
     from vaults.domain.actors import Actor
     from vaults.domain.import_export.imports import import_jsonl
 
-    async with open_all(loaded) as services, services.pool.lease(require_vault(services, vault)) as here:
+    async with open_all(loaded) as services, services.pool.lease(require_vault(services, vault)) as local_vault:
         actor = Actor("owner", "owner")
-        quota = StoreQuota(services, owner("cli"), here, actor.identity)
-        return await import_jsonl(here, actor, path, shown, quota)
+        quota = StoreQuota(services, owner("cli"), local_vault, actor.identity)
+        return await import_jsonl(local_vault, actor, path, shown, quota)
 
 
 @asynccontextmanager
 async def _connect(remote: tuple[str, Path], vault: str) -> AsyncIterator[RemoteVault]:
     from server.remote_vault.vault_client import connect_to_vault
 
-    async with connect_to_vault(*remote, vault) as far:
-        yield far
+    async with connect_to_vault(*remote, vault) as remote_vault:
+        yield remote_vault
 
 
 def export(
@@ -179,7 +179,7 @@ async def _export(
             advance(done, total, f"{done} memories")
 
         if remote is not None:
-            async with _connect(remote, vault) as far:
-                return await far.pull(to, formats, shown)
-        async with open_vault(loaded, vault) as here:
-            return await export(here, to, formats, shown)
+            async with _connect(remote, vault) as remote_vault:
+                return await remote_vault.pull(to, formats, shown)
+        async with open_vault(loaded, vault) as local_vault:
+            return await export(local_vault, to, formats, shown)

@@ -1,4 +1,4 @@
-"""Wrong usage in one line: what is wrong by its name, and where help is."""
+"""Usage errors in one line: what is wrong, by its name, and where to find help."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHOICE = re.compile(r"'.*' is not one of (.+)", re.DOTALL)
 
 
 def format_usage_error(failure: UsageError) -> str:
-    """What the parser refuses."""
+    """The line for what the parser refuses."""
     context = failure.ctx
     path = context.command_path if context is not None else "strongroom"
     has_commands = context is None or hasattr(context.command, "commands")
@@ -39,7 +39,7 @@ def _describe(failure: UsageError) -> str:
 
 
 def _reword_parser_message(message: str) -> str:
-    """What the parser says where its exception names nothing."""
+    """Reword a parser's message whose exception names nothing."""
     if found := _COMMAND.fullmatch(message):
         return f"{found[1]} is not a command{_lower_suggestion(found[2] or '')}"
     if found := _EXTRA.fullmatch(message):
@@ -50,7 +50,7 @@ def _reword_parser_message(message: str) -> str:
 
 
 def _name(parameter: Any) -> str:
-    """As it is typed: an option with its dashes, an argument as the help calls it."""
+    """The parameter as typed: an option with its dashes, an argument as the help calls it."""
     if parameter is None:
         return "a value"
     is_option = parameter.param_type_name == "option"
@@ -69,13 +69,13 @@ def _did_you_mean(possibilities: Sequence[str] | None) -> str:
 
 
 def _lower_suggestion(suggestion: str) -> str:
-    """What typer adds: ``Did you mean 'list'?``"""
+    """typer's ``Did you mean 'list'?``, to continue a line."""
     text = suggestion.strip().replace("'", "")
     return f"; {text[:1].lower()}{text[1:]}" if text else ""
 
 
 def format_command_error(failure: StrongroomError, args: Sequence[str]) -> str:
-    """What a command refuses. A field that was given as an option is called as it was typed."""
+    """The line for what a command refuses. A field given as an option is named as it was typed."""
     message = failure.message.removeprefix("Validation error: ")
     field = str(failure.details.get("field", ""))
     option = f"--{field.replace('_', '-')}"

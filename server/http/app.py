@@ -60,14 +60,12 @@ _NO_SUCH_ROUTE = Refusal(404, "not_found", "nothing is here; MCP is at /v/{vault
 
 @dataclass(frozen=True, slots=True)
 class ApplicationBuilder:
-    """Builds the application of one serving process; picklable, for workers. ``listening`` is the address really
-    bound (the settings may say port 0); ``extra_tools`` are modules with more tools and ``extend`` a function at the
-    top of a module, both for the conformance fixtures."""
+    """Builds the application of one serving process; picklable, for workers."""
 
     loaded: LoadedSettings
-    listening: tuple[str, int] | None = None
-    extra_tools: tuple[str, ...] = ()
-    extend: Extend | None = None
+    listening: tuple[str, int] | None = None  # the address really bound: the settings may say port 0
+    extra_tools: tuple[str, ...] = ()  # modules with more tools, for the conformance fixtures
+    extend: Extend | None = None  # for the same fixtures; a function at the top of a module
 
     def __call__(self, instruments: Instruments) -> ASGIApp:
         """The application. Raises ``InvalidArgument`` for settings that do not go together."""
@@ -134,7 +132,7 @@ class _Site:
             stack.push_async_callback(lag.stop)
             protocol = make_protocol(services, _identify, traced=stop is not None, extend=self._application.extend)
             await self._open_doors(stack, services, ring, protocol)
-            gc.freeze()  # what is loaded by now stays: the collector need not walk it beside every call
+            gc.freeze()  # what is loaded by now stays: the collector need not walk it during calls
             stack.callback(self._refusals.flush)
             yield {"drain": partial(_drain, services, protocol), "refused": self._refusals.write}
 
@@ -162,8 +160,8 @@ class _Site:
 
 
 def public_url(settings: Settings, host: str, port: int) -> str:
-    """Where clients find this server: as set, else from the address it listens on, or from the certificate where that
-    is every address."""
+    """Where clients find this server: as set, else by the address it listens on, or by its certificate if that is
+    every address."""
     if settings.auth.public_url is not None:
         return settings.auth.public_url
     scheme = "https" if settings.server.tls_cert else "http"
@@ -195,8 +193,8 @@ def allowed_origins(settings: Settings, url: str) -> tuple[str, ...]:
 
 
 def register_pings(services: Services) -> None:
-    """What readiness depends on. Without control.db nobody is let in; without the model keyword search serves, and
-    one damaged vault is no reason to send callers away from the others."""
+    """Register what readiness depends on. Without control.db nobody is let in; without the model keyword search still
+    serves, and one damaged vault is no reason to turn callers away from the others."""
 
     async def control() -> str:
         try:
@@ -238,7 +236,7 @@ def _authenticator(stack: AsyncExitStack, services: Services, ring: KeyRing, url
 
 
 def _required_role(registry: ToolRegistry, name: str) -> Role | None:
-    """The least role that can call a tool at all; what an action needs is asked in dispatch."""
+    """The least role that can call a tool at all; what an action needs is checked in dispatch."""
     spec = registry.get(name)
     return None if spec is None else min(spec.actions.values(), default=spec.role)
 

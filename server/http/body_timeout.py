@@ -1,4 +1,4 @@
-"""Clients that send a body too slowly are cut: uvicorn itself waits for one for ever.
+"""Cuts off clients that send a body too slowly: uvicorn itself would wait for ever.
 
 A body has ``body_timeout_s`` from the head on, then 408. (Heads: ``server.http.connection``.)
 """
@@ -20,7 +20,7 @@ TIMEOUT_BODY = b'{"error":"request body took too long"}'
 
 
 class BodyTimeout:
-    """ASGI: the request's body is there within ``seconds``, or the answer is 408 and the connection closes.
+    """ASGI: the request's body arrives within ``seconds``, or the answer is 408 and the connection closes.
 
     The application sees a client that hung up, which it must handle anyway.
     """
@@ -61,7 +61,7 @@ class _TimedRequest:
     async def receive(self) -> Message:
         if self.late:
             return {"type": "http.disconnect"}
-        if self._whole or self.answered:  # what comes now is the client leaving, however much later
+        if self._whole or self.answered:  # all that can come is the client leaving, however much later
             return await self._receive()
         try:
             async with asyncio.timeout_at(self._deadline):

@@ -1,9 +1,9 @@
 """One HTTP/1.1 connection, bounded where uvicorn is not: the size of a head, the time it may take, and who may hold
 a connection while doing nothing.
 
-What is refused here never becomes a request. The application is told through the lifespan state: ``"refused"`` there,
-if set, is called with each ``RefusalLine``. The other way round, ``scope["state"]["admitted"]`` is a function without
-arguments to call when a caller was let in.
+What is refused here never becomes a request. The application learns of it through the lifespan state: ``"refused"``
+there, if set, is called with each ``RefusalLine``. In return, the application calls ``scope["state"]["admitted"]``, a
+function without arguments, when a caller was let in.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from server.http.framing import FRAMING_LIMIT, Framing
 from server.http.request_head import Refusal, headers_of
 
 LINGER_S = 2.0
-"""Seconds for which what a refused client still sends is read and dropped: closing at once would reset the connection
-before it has read the answer."""
+"""Seconds to read and drop what a refused client still sends: closing at once would reset the connection before the
+client has read the answer."""
 
 _CLOSE = (b"connection", b"close")
 HEAD_TOO_LARGE: Final = Refusal(
@@ -37,7 +37,7 @@ CONNECTIONS_FULL: Final = Refusal(
 @dataclass(frozen=True, slots=True)
 class ConnectionBounds:
     """What all connections of a process share. A head has ``head_timeout_s`` from the connection, or from its first
-    byte on a kept-alive one; so has what is left of a body that was answered before it was whole."""
+    byte on a kept-alive one; so has the rest of a body that was answered before it was whole."""
 
     crowd: ConnectionLimiter
     head_timeout_s: float
@@ -120,12 +120,12 @@ class Connection(HttpToolsProtocol):
             self._watch()
 
     def send_400_response(self, msg: str) -> None:
-        """Called for whatever the parser does not take, and for what the callbacks above refuse."""
+        """Called for whatever the parser rejects, and for what the callbacks above refuse."""
         del msg
         self._refuse(HEAD_TOO_LARGE if self._framing.is_exceeded_by(0) else NOT_HTTP)
 
     def close_idle(self) -> None:
-        """Close: idle, and another needs the room."""
+        """Close this idle connection: another needs its place."""
         self._tell(RefusalLine("crowded", None, self.client[0] if self.client else None))
         self.transport.close()
 
@@ -140,7 +140,7 @@ class Connection(HttpToolsProtocol):
         cycle = self.cycle
         if cycle is not None and not cycle.response_complete:
             if self._in_head or self.pipeline or cycle.response_started:
-                self.transport.close()  # in the middle of another answer nothing can be said
+                self.transport.close()  # no refusal fits into the middle of another answer
                 return
             cycle.disconnected = True
             cycle.message_event.set()

@@ -1,7 +1,7 @@
-"""Who holds the connections of one process: none beyond a limit, no address more than its share, idle ones go first.
+"""Limits the connections of one process, in total and per address; idle ones give way to new ones.
 
-A connection costs a stranger nothing, so one that does nothing gives way to one that may: first those on which no
-caller was ever let in, then the rest, each time the one idle for longest. Only where every connection is at work is a
+A connection costs a stranger nothing, so an idle one gives way to one that may do something: first those on which no
+caller was ever let in, then the rest, each time the one idle for longest. Only if every connection is at work is a
 newcomer turned away.
 """
 
@@ -13,7 +13,7 @@ from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Protocol
 
 NETWORK_BITS = 64
-"""What one customer has of IPv6: counted as one address."""
+"""Length of the IPv6 prefix one customer usually has: it counts as one address."""
 
 
 class LimitedConnection(Protocol):
@@ -27,7 +27,7 @@ class LimitedConnection(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _Peer:
-    """The connections of one address; idle ones in the order in which they became so."""
+    """The connections of one address; the idle ones in the order they became idle."""
 
     total: int = 0
     strangers: dict[LimitedConnection, None] = field(default_factory=dict)
@@ -38,8 +38,8 @@ class _Peer:
 
 
 class ConnectionLimiter:
-    """The connections of one process, on its event loop. ``limit`` in all, ``share`` of one address; those of the
-    ``unshared`` (proxies that speak for many) are bounded by the limit alone."""
+    """The connections of one process, on its event loop. ``limit`` in all, ``share`` per address; ``unshared``
+    addresses (proxies that speak for many) are bounded by the limit alone."""
 
     def __init__(self, limit: int, share: int, unshared: Sequence[str] = ()) -> None:
         self._limit = limit
@@ -49,7 +49,7 @@ class ConnectionLimiter:
         self._of: dict[LimitedConnection, tuple[str, _Peer]] = {}
 
     def enter(self, connection: LimitedConnection, address: str | None) -> bool:
-        """Take a new connection in, idle at first; False: there is no room, and none can be made."""
+        """Take in a new connection, idle at first. False: there is no room, and none can be made."""
         key, shares = self._key(address)
         peer = self._peers.get(key)
         if shares and peer is not None and peer.total >= self._share and not self._make_room([peer]):
@@ -63,7 +63,7 @@ class ConnectionLimiter:
         return True
 
     def leave(self, connection: LimitedConnection) -> None:
-        """Gone, or as good as gone. Doing it again changes nothing."""
+        """The connection is gone, or as good as gone. Doing it again changes nothing."""
         key, peer = self._of.pop(connection, (None, None))
         if key is None or peer is None:
             return
@@ -73,12 +73,12 @@ class ConnectionLimiter:
             del self._peers[key]
 
     def work(self, connection: LimitedConnection) -> None:
-        """A request has begun."""
+        """A request has begun on it."""
         if connection in self._of:
             self._wake(connection, self._of[connection][1])
 
     def rest(self, connection: LimitedConnection) -> None:
-        """Nothing is under way."""
+        """No request is under way on it."""
         if connection in self._of:
             self._of[connection][1].idle(connection)[connection] = None
 

@@ -1,7 +1,7 @@
-"""Cross-origin requests of pages the settings allow: the answer to a preflight, and what lets a page read answers.
+"""Cross-origin requests of allowed pages: the answer to a preflight, and the headers that let a page read answers.
 
-Called behind the check of Host and Origin, so an origin that comes here is an allowed one; it is named back, never
-``*``. Credentials are not allowed: the token is a header the page sets itself. Nothing here depends on the vault.
+Called after the check of Host and Origin, so any origin seen here is allowed; it is named back, never ``*``.
+Credentials are not allowed: the token is a header the page sets itself. Nothing here depends on the vault.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _REQUEST_HEADERS = (
     b" x-strongroom-workspace, x-strongroom-session, x-strongroom-client"
 )
 _PARAMETER = re.compile(rb"mcp-param-[a-z0-9-]{1,64}")
-"""A tool's argument as a header: which there are is for tools to say, so those asked for are allowed."""
+"""A tool's argument as a header. Only tools know which exist, so all that are asked for are allowed."""
 
 _PARAMETERS = 32
 _READABLE = b"www-authenticate, mcp-session-id"
@@ -53,9 +53,9 @@ def make_readable(send: Send, origin: bytes) -> Send:
         (b"vary", b"Origin"),
     ]
 
-    async def named(message: Message) -> None:
+    async def send_readable(message: Message) -> None:
         if message["type"] == "http.response.start":
             message = {**message, "headers": [*message.get("headers", ()), *more]}
         await send(message)
 
-    return named
+    return send_readable

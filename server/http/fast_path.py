@@ -1,9 +1,9 @@
-"""Tool calls that need nothing of the SDK: two thirds of what a call costs is its envelope, and more in the older era.
+"""Tool calls that go round the SDK: its envelope is two thirds of what a call costs, and more in the older era.
 
-Learned, not trusted: the first call of a kind goes through the SDK, and when that answered with a result, a later
+Learned, not trusted: the first call of a kind goes through the SDK, and if that answered with a result, a later
 request with the same envelope (every header the SDK reads, and the whole of ``_meta``, byte for byte) is known to be
-good. What differs between the two is the id, the name, which must stand in header and body alike, and the arguments,
-which are checked in dispatch anyway. Anything out of the ordinary takes the long way, and so do revisions whose
+good. The two may differ in the id, in the name, which must be the same in header and body, and in the arguments,
+which are checked in dispatch anyway. Anything out of the ordinary goes through the SDK, and so do revisions whose
 results have no structured content.
 """
 
@@ -25,7 +25,7 @@ CACHE_SIZE = 256
 _MODERN = b"2026-07-28"
 _HANDSHAKE = frozenset({b"2025-06-18", b"2025-11-25"})
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
-"""Half a character: in the older era the SDK's parser takes none."""
+"""Half a character: in the older era the SDK's parser rejects it."""
 
 _ENVELOPE = frozenset({"jsonrpc", "id", "method", "params"})
 _PARAMS = frozenset({"name", "arguments", "_meta"})
@@ -45,7 +45,7 @@ class ParsedToolCall:
 
 @dataclass(frozen=True, slots=True)
 class _CallHeaders:
-    """The headers the SDK reads, but the name."""
+    """The headers the SDK reads, except the name."""
 
     kept: tuple[tuple[bytes, bytes], ...]
     modern: bool
@@ -53,7 +53,7 @@ class _CallHeaders:
 
     @classmethod
     def of(cls, scope: Scope) -> _CallHeaders | None:
-        """None when they are not the plain ones of a call."""
+        """None unless they are those of a plain call."""
         kept, routing = [], []
         for header in scope["headers"]:
             name = header[0]

@@ -7,7 +7,7 @@ for seconds; chunk extensions and trailers have no end at all.
 from __future__ import annotations
 
 FRAMING_LIMIT = 64 * 1024
-"""Bytes. What proxies in front allow is 8 to 32 KB."""
+"""Bytes. Proxies in front usually allow 8 to 32 KB."""
 
 _PUNCTUATION = 4  # of a field: colon, blank, line end
 
@@ -17,8 +17,7 @@ class FramingTooLarge(Exception):
 
 
 class Framing:
-    """Counts for one connection. What the parser handed over is counted exactly, what it still keeps by the reads that
-    brought nothing new."""
+    """Counts for one connection: exactly what the parser handed over, and by the bytes read what it still keeps."""
 
     def __init__(self) -> None:
         self._fields = 0
@@ -30,17 +29,17 @@ class Framing:
         self._fields = 0
 
     def field(self, size: int) -> None:
-        """A part of the request line, of the head or of the trailers. Raises ``FramingTooLarge``."""
+        """Count a part of the request line, the head or the trailers. Raises ``FramingTooLarge``."""
         self._fields += size + _PUNCTUATION
         if self._fields > FRAMING_LIMIT:
             raise FramingTooLarge
 
     def move(self) -> None:
-        """The head, some body or the whole request came through."""
+        """The parser handed over the head, some body or the whole request."""
         self._moved = True
 
     def is_exceeded_by(self, read: int) -> bool:
-        """After the parser was fed ``read`` bytes."""
+        """Whether the limit is exceeded once the parser was fed ``read`` more bytes."""
         self._kept = 0 if self._moved else self._kept + read
         self._moved = False
         return self._kept > FRAMING_LIMIT or self._fields > FRAMING_LIMIT

@@ -2,10 +2,10 @@
 
 Pure ASGI. What passes carries an ``Admission`` in ``scope["state"]["strongroom"]`` and the SDK's own user in
 ``scope["user"]``; nothing else in the program reads a token. The gate admits readers and up; what a tool needs is
-asked again in dispatch, so a request that talks its way past the step-up check below gains nothing.
+checked again in dispatch, so a request that talks its way past the step-up check below gains nothing.
 
-Until the token is verified, answers depend on the request alone: never on which vaults exist. That goes for a
-browser's preflight too, which carries no token and is answered before one is asked for.
+Until the token is verified, answers depend on the request alone, never on which vaults exist. The same holds for a
+browser's preflight, which carries no token and is answered before one is required.
 """
 
 from __future__ import annotations
@@ -52,22 +52,17 @@ class Admission:
 
 @dataclass(frozen=True, slots=True)
 class GatePolicy:
-    """What the gate decides by. ``authenticator`` None: ``auth.mode`` is none and everybody is the owner.
+    """What the gate decides by."""
 
-    ``vaults`` gives the names of active vaults, quick to search; ``required_role`` the least role of a tool, None for
-    one that does not exist. ``allowed_*`` in lower case, exact or ``host:*`` for any port. ``max_body`` in bytes.
-    ``denied`` is told of each refusal.
-    """
-
-    authenticator: Authenticator | None
+    authenticator: Authenticator | None  # None: ``auth.mode`` is none and everybody is the owner
     access_cache: AccessCache
-    vaults: Callable[[], Collection[str]]
-    required_role: Callable[[str], Role | None]
+    vaults: Callable[[], Collection[str]]  # names of active vaults, quick to search
+    required_role: Callable[[str], Role | None]  # the least role of a tool; None: no such tool
     public_url: str
-    allowed_hosts: tuple[str, ...]
-    allowed_origins: tuple[str, ...]
-    max_body: int
-    denied: Callable[[RefusalLine], None]
+    allowed_hosts: tuple[str, ...]  # lower case, exact or ``host:*`` for any port
+    allowed_origins: tuple[str, ...]  # likewise
+    max_body: int  # bytes
+    denied: Callable[[RefusalLine], None]  # called with each refusal
 
 
 class Gate:
@@ -100,7 +95,7 @@ class Gate:
             return
         known = scope.get("state", {}).get("admitted")
         if known is not None:
-            known()  # the connection: it is closed later than a stranger's
+            known()  # tells the connection: it is closed later than a stranger's
         await self._app(admitted, receive, send)
 
     async def _admit(self, envelope: RequestHead, scope: Scope, receive: Receive) -> tuple[Scope, Receive]:
@@ -157,8 +152,8 @@ class Gate:
         raise _no_such_vault()
 
     def _step_up(self, access: AccessSnapshot, admission: Admission, tool: str, metadata: str) -> None:
-        # Only a missing scope is spoken of. A tool above the caller's role must look as if it did not exist, which
-        # is for the protocol layer to say.
+        # Only a missing scope is named. A tool above the caller's role must look as if it did not exist, which is for
+        # the protocol layer to say.
         required = self._policy.required_role(tool)
         if required is None:
             return
@@ -185,7 +180,7 @@ def _admit_scope(scope: Scope, envelope: RequestHead, admission: Admission) -> S
 
 @lru_cache(maxsize=1024)
 def _sdk_user(principal: Principal, role: Role) -> tuple[AuthenticatedUser, AuthCredentials]:
-    """What the SDK knows of a caller: the same for each request of one, so it is made once."""
+    """What the SDK knows of a caller: the same for each of its requests, so it is made once."""
     scopes = role.scopes.split(" ")
     access_token = AccessToken(
         token=principal.token_id or principal.key,  # never the token itself: the SDK keeps this as long as it likes

@@ -1,8 +1,8 @@
-"""Answers to ``tools/list`` and ``prompts/list`` as bytes: a list of tools costs the SDK about forty calls' worth, and
-is always the same.
+"""Caches answers to ``tools/list`` and ``prompts/list`` as bytes: a list of tools costs the SDK as much as forty calls,
+and is always the same.
 
-An answer is kept under everything it can depend on: the caller's view, every header the transport looks at, and the
-whole body but its id. Whatever else a request says makes another key, so a hit is what the SDK would have answered.
+The key is everything an answer can depend on: the caller's view, every header the transport looks at, and the whole
+body but its id. Any other difference makes another key, so a hit is what the SDK would have answered.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from server.mcp_bridge.views import View
 
 CACHE_SIZE = 256
 MAX_ANSWER_BYTES = 1 << 20
-"""Bytes of one kept answer at most."""
+"""Max bytes of one cached answer."""
 
 _METHODS = ("tools/list", "prompts/list")
 """Listings that depend on nothing but the view."""
@@ -28,12 +28,12 @@ _METHODS = ("tools/list", "prompts/list")
 _METHODS_AS_JSON = tuple(f'"{method}"'.encode() for method in _METHODS)
 _BODY_LIMIT = 16_384
 _SIMPLE_ID = re.compile(r"[ !#-\[\]-~]{0,200}", re.ASCII)
-"""Ids that every JSON encoder writes alike. Others are answered by the SDK."""
+"""Ids that every JSON encoder writes alike. Requests with others are left to the SDK."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListingRequest:
-    """A listing asked for. ``id`` is the request's id as JSON."""
+    """A request for a listing. ``id`` is the request's id as JSON."""
 
     key: Hashable
     id: bytes
@@ -41,14 +41,14 @@ class ListingRequest:
 
 @dataclass(frozen=True, slots=True)
 class CachedListing:
-    """``after`` is the body behind the id."""
+    """A cached answer. ``after`` is the body after the id."""
 
     headers: tuple[tuple[bytes, bytes], ...]
     after: bytes
 
 
 def parse_listing_request(scope: Scope, view: tuple[View, AnswerForm], body: bytes) -> ListingRequest | None:
-    """The question, or None for anything but a plain listing."""
+    """The request, or None for anything but a plain listing."""
     if len(body) > _BODY_LIMIT or not any(method in body for method in _METHODS_AS_JSON):
         return None
     try:
@@ -72,8 +72,7 @@ def parse_listing_request(scope: Scope, view: tuple[View, AnswerForm], body: byt
 
 
 def _without_id(body: bytes, number: bytes) -> tuple[bytes, bytes] | None:
-    """What stands before and after the id: the rest of the request, byte for byte. None when it is not to be found,
-    or what looks like it stands there twice."""
+    """The request before and after its id, byte for byte. None if what looks like the id occurs twice, or never."""
     for written in (b'"id":' + number, b'"id": ' + number):
         before, found, after = body.partition(written)
         if found:
@@ -97,11 +96,11 @@ class ListingCache:
         self._answers: OrderedDict[Hashable, CachedListing] = OrderedDict()
 
     def knows(self, asked: ListingRequest) -> bool:
-        """Whether an answer is kept."""
+        """Whether the answer is cached."""
         return asked.key in self._answers
 
     async def answer(self, asked: ListingRequest, send: Send) -> bool:
-        """Answer from what is kept; False: nothing is."""
+        """Answer from the cache; False: nothing is cached."""
         known = self._answers.get(asked.key)
         if known is None:
             return False

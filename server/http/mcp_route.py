@@ -1,8 +1,8 @@
 """The MCP application behind the gate: who calls and with which view, cached listings, then one of two transports.
 
-Both are the SDK's, stateless, over one server object: one answers JSON and is half the price, the other streams. A
-request is streamed when it asks for progress, which JSON cannot carry; ``subscriptions/listen`` streams by itself.
-Plain tool calls whose envelope the SDK has accepted before go round it (``short_way``).
+Both are the SDK's, stateless, over one server object: one answers JSON at half the cost, the other streams. A request
+is streamed when it asks for progress, which JSON cannot carry; ``subscriptions/listen`` streams by itself. Plain tool
+calls whose envelope the SDK has accepted before go round it (``fast_path``).
 """
 
 from __future__ import annotations
@@ -45,32 +45,32 @@ _CALLER_HEADERS = {
 _LABEL = 200
 _PROGRAM = re.compile(rb"[A-Za-z0-9._-]{1,60}")
 _HEADERS_READ = frozenset({b"accept", b"content-type"})
-"""What the SDK reads besides its own headers. It goes through all of them a dozen times per request, and nothing
-behind the gate has any use for a token."""
+"""What the SDK reads besides its own headers. It scans all headers a dozen times per request, and nothing behind the
+gate needs the token."""
 
 _STREAMS = re.compile(rb"text/event-stream|\*/\*|text/\*", re.IGNORECASE)
 
 
 class McpRoute:
-    """ASGI, behind the gate. ``run`` it for as long as it serves."""
+    """ASGI, behind the gate. Serves only inside ``run``."""
 
     def __init__(self, services: Services, denied: Callable[[RefusalLine], None]) -> None:
         self._services = services
         self._max_body = services.settings.server.max_body
         self._denied = denied
         self._listings = ListingCache()
-        self._lanes: _Transports | None = None
+        self._transports: _Transports | None = None
 
     @asynccontextmanager
     async def run(self, protocol: Protocol) -> AsyncIterator[None]:
         """Serve ``protocol`` inside the block."""
         plain = self._transport(protocol.server, json=True)
         streaming = self._transport(protocol.server, json=False)
-        short = FastPath({SERVER_INFO_META_KEY: protocol.server.server_info_stamp})
-        # What declares a header per argument needs the SDK's comparison of both.
+        fast_path = FastPath({SERVER_INFO_META_KEY: protocol.server.server_info_stamp})
+        # Tools that declare a header per argument need the SDK to compare both.
         declaring = {s.name for s in self._services.registry if "x-mcp-header" in json.dumps(s.input_schema)}
         async with plain.run(), streaming.run():
-            self._lanes = _Transports(protocol, plain, streaming, short, frozenset(declaring))
+            self._transports = _Transports(protocol, plain, streaming, fast_path, frozenset(declaring))
             yield
 
     def _transport(self, server: Server[Any], *, json: bool) -> StreamableHTTPSessionManager:
@@ -104,25 +104,25 @@ class McpRoute:
         await self._serve(scope, body, receive, send)
 
     async def _serve(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-        assert self._lanes is not None, "called outside of run()"
+        assert self._transports is not None, "called outside of run()"
         caller: Caller = scope["state"]["caller"]
         if (asked := parse_listing_request(scope, (view_of(caller), caller.form), body)) is not None:
             if self._listings.knows(asked) and await self._answer_listing(asked, caller, send):
                 return
             send = self._listings.recording(asked, send)
-        elif (call := self._lanes.fast_call(scope, caller, body)) is not None:
-            if self._lanes.short.knows(call):
-                outcome = await self._lanes.protocol.call(caller, call.name, call.arguments)
-                await self._lanes.short.answer(call, outcome, caller.form, send)
+        elif (call := self._transports.fast_call(scope, caller, body)) is not None:
+            if self._transports.fast_path.knows(call):
+                outcome = await self._transports.protocol.call(caller, call.name, call.arguments)
+                await self._transports.fast_path.answer(call, outcome, caller.form, send)
                 return
-            send = self._lanes.short.learning(call, send)
+            send = self._transports.fast_path.learning(call, send)
         scope["headers"] = [
             header for header in scope["headers"] if header[0] in _HEADERS_READ or header[0][:4] == b"mcp-"
         ]
-        await self._lanes.transport(scope, body).handle_request(scope, receive, send)
+        await self._transports.transport(scope, body).handle_request(scope, receive, send)
 
     async def _answer_listing(self, asked: ListingRequest, caller: Caller, send: Send) -> bool:
-        """Answer from what is kept, counted like a call; False above a rate, which the long way words."""
+        """Answer from the cache, counted like a call. False above a rate: the SDK's way words the refusal."""
         try:
             with self._services.quotas.admit(caller.principal, caller.vault):
                 await self._listings.answer(asked, send)
@@ -138,11 +138,11 @@ class _Transports:
     protocol: Protocol
     plain: StreamableHTTPSessionManager
     streaming: StreamableHTTPSessionManager
-    short: FastPath
-    header_tools: frozenset[str]
+    fast_path: FastPath
+    header_tools: frozenset[str]  # tools whose arguments may also be headers
 
     def fast_call(self, scope: Scope, caller: Caller, body: bytes) -> ParsedToolCall | None:
-        """The request as a call that may go round the SDK, which alone can have a person asked."""
+        """The request as a call that may go round the SDK. None where a person must be asked: only the SDK can."""
         if self.protocol.traced:
             return None
         call = parse_tool_call(scope, body)
@@ -156,12 +156,12 @@ class _Transports:
 
 def caller_of(scope: Scope, services: Services) -> Caller:
     """Who calls, as the gate found it, with the view this request asks for. Raises ``Refusal`` naming what does not
-    fit: a workspace that was silently dropped would put memories where others see them."""
+    fit: silently dropping a workspace would put memories where others see them."""
     admission: Admission = scope["state"]["strongroom"]
     era = DEFAULT_NEGOTIATED_VERSION
     about: dict[str, str] = {}
     program: str | None = None
-    wishes = _parse_view_request(scope["query_string"])
+    view = _parse_view_request(scope["query_string"])
     for name, value in scope["headers"]:
         if name == b"mcp-protocol-version":
             era = _ERAS.get(value, "")
@@ -178,9 +178,9 @@ def caller_of(scope: Scope, services: Services) -> Caller:
         vault=admission.vault,
         role=admission.role,
         transport="http",
-        preset=first_preset(wishes.preset, admission.principal.preset, entry.preset),
-        write_mode=strictest_mode(services.settings.server.write_mode, entry.write_mode, wishes.write_mode),
-        form=wishes.form,
+        preset=first_preset(view.preset, admission.principal.preset, entry.preset),
+        write_mode=strictest_mode(services.settings.server.write_mode, entry.write_mode, view.write_mode),
+        form=view.form,
         era=era,
         request_id=str(uuid7()),
         workspace=about.get("workspace"),
@@ -225,13 +225,13 @@ def _label(name: bytes, value: bytes) -> str:
     except UnicodeDecodeError:
         text = ""
     if not (0 < len(text) <= _LABEL and text.isprintable()):
-        said = f"Validation error: {name.decode()} must be 1 to {_LABEL} printable characters"
-        raise Refusal(400, "invalid_argument", said, reason="header")
+        message = f"Validation error: {name.decode()} must be 1 to {_LABEL} printable characters"
+        raise Refusal(400, "invalid_argument", message, reason="header")
     return text
 
 
 def _client_program(agent: bytes) -> str | None:
-    """The program that calls, by the first word of its user agent: it tells the sessions of one person apart."""
+    """The calling program, by the first word of its user agent. It tells the sessions of one person apart."""
     return (found := _PROGRAM.match(agent)) and found[0].decode("ascii")
 
 

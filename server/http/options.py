@@ -15,7 +15,7 @@ from ops.logs import CallLog
 from ops.settings import OpsSettings
 from vaults.errors import InvalidArgument
 
-BACKLOG = 1024  # connections the kernel holds until a worker takes them
+BACKLOG = 1024  # connections the kernel holds until a worker accepts them
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,23 +30,23 @@ ASGIApp: TypeAlias = Callable[..., Any]
 AppFactory: TypeAlias = Callable[[Instruments], ASGIApp]
 """Builds the application of one process. Called in the process that serves, with logs configured and no loop running;
 a top-level function or a frozen dataclass with ``__call__``, because workers get it pickled. The application's lifespan
-state may carry ``"drain"``: a function of no arguments, called on the loop the moment shutdown begins (there long
-streams end and readiness turns to draining); and ``"refused"``: called with the ``RefusalLine`` of each request that
-does not reach the application."""
+state may carry ``"drain"``, a function of no arguments called on the loop as soon as shutdown begins (to end long
+streams and report draining), and ``"refused"``, called with the ``RefusalLine`` of each request that does not reach
+the application."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """How to serve. Times in seconds; ``trusted_proxies`` are addresses or networks whose X-Forwarded-* count."""
+    """How to serve. Times in seconds."""
 
     ops: OpsSettings = field(default_factory=OpsSettings)
     workers: int = 1
     tls_cert: str | None = None
     tls_key: str | None = None
-    trusted_proxies: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()  # addresses or networks whose X-Forwarded-* count
     loop: Literal["auto", "uvloop", "asyncio"] = "auto"
     connections: int = 1024  # per worker
-    connections_per_address: int | None = None  # half of them
+    connections_per_address: int | None = None  # None: half of ``connections``
     keep_alive_s: int = 30
     head_timeout_s: float = 10.0
     body_timeout_s: float = 30.0
@@ -84,7 +84,7 @@ def _no_password() -> str:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes a free one, ``address`` tells which.
+    """A listening socket; port 0 takes a free one, which ``address`` returns.
 
     Raises ``InvalidArgument`` naming address and reason when it is taken, unknown or not allowed.
     """

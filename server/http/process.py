@@ -2,7 +2,7 @@
 
 uvicorn alone waits for open streams before it tells the application anything, dies *of* the signal it handled, and
 may wait for ever. Here the application's ``drain`` hook runs at once, calls in flight get most of the grace period,
-closing gets the rest, and at its end the process leaves, whatever hangs. What was acknowledged is on disk by then.
+closing gets the rest, and then the process exits, whatever hangs. What was acknowledged is on disk by then.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from server.http.options import BACKLOG, AppFactory, ASGIApp, Instruments, Serve
 EXIT_CLEAN, EXIT_UNCLEAN, EXIT_START_FAILED = 0, 1, 3
 CLOSING_SHARE = 0.2  # of the grace period, kept for the application to close in
 MAX_OPEN_FILES = 65_536  # open at most besides connections: vaults, watched folders, TLS handshakes not done yet
-FAREWELL_S = 0.5  # for the answers of cancelled calls to get out
+FAREWELL_S = 0.5  # for the answers of cancelled calls to leave
 
 log = structlog.get_logger("server.http")
 
 
 class DrainingServer(uvicorn.Server):
-    """uvicorn's server, told how to end: ``drain`` stops politely, ``hurry`` cancels the calls still in flight.
+    """uvicorn's server with an orderly end: ``drain`` stops accepting, ``hurry`` cancels the calls still in flight.
 
-    Both are safe in signal handlers. ``grace_s`` after ``drain`` the process exits with ``EXIT_UNCLEAN``, unless it is
-    gone.
+    Both are safe in signal handlers. ``grace_s`` after ``drain`` the process exits with ``EXIT_UNCLEAN``, if it still
+    runs.
     """
 
     def __init__(self, config: uvicorn.Config, grace_s: float) -> None:
@@ -92,7 +92,7 @@ class DrainingServer(uvicorn.Server):
 
 
 class WorkerServer(DrainingServer):
-    """A worker's: its supervisor speaks through signals, and ^C on a terminal reaches every process of the group."""
+    """A worker's server: it obeys its supervisor's SIGTERM, not ^C, which a terminal sends to the whole group."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         del frame
@@ -121,7 +121,7 @@ def _exit_now() -> None:
 
 
 def uvicorn_config(app: ASGIApp, options: ServeOptions) -> uvicorn.Config:
-    """Everything that is not said here would be uvicorn's default, some of it from the environment: so say it."""
+    """Every option, explicitly: uvicorn's defaults fill in whatever is left out, some of them from the environment."""
     crowd = ConnectionLimiter(options.connections, options.share, options.trusted_proxies)
     http = partial(Connection, bounds=ConnectionBounds(crowd, options.head_timeout_s))
     grace = options.ops.shutdown_grace_s
@@ -140,7 +140,7 @@ def uvicorn_config(app: ASGIApp, options: ServeOptions) -> uvicorn.Config:
         server_header=False,
         proxy_headers=bool(options.trusted_proxies),
         forwarded_allow_ips=list(options.trusted_proxies),
-        limit_concurrency=None,  # would refuse whoever asks while others idle; the crowd is bounded instead
+        limit_concurrency=None,  # would refuse callers while other connections idle; ``ConnectionLimiter`` does not
         backlog=BACKLOG,
         timeout_keep_alive=options.keep_alive_s,
         timeout_graceful_shutdown=max(1, int(grace * (1 - CLOSING_SHARE))),
@@ -150,8 +150,8 @@ def uvicorn_config(app: ASGIApp, options: ServeOptions) -> uvicorn.Config:
 
 
 def _raise_file_limit(connections: int) -> None:
-    """Raise the soft limit of open files, as far as it may be raised, above what the connections need: at the limit
-    not even an idle connection could be exchanged for a new one. (Windows has no such limit.)"""
+    """Raise the soft limit of open files, as far as permitted, above what the connections need: at the limit not even
+    an idle connection could be exchanged for a new one. (Windows has no such limit.)"""
     if sys.platform == "win32":
         return
     import resource

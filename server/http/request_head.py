@@ -1,4 +1,4 @@
-"""A request's outside, read before anything is believed: path, headers, length, the tools it calls; and refusals."""
+"""What is read of a request before anything is believed: path, headers, length, the tools it calls; and refusals."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ops.refusals import RefusalLine, RefusalReason
 Headers = list[tuple[bytes, bytes]]
 
 MAX_STRUCTURE = 75_000
-"""Commas, brackets and braces in one body at most. The largest memory of commas alone, with its metadata, has 62,000;
+"""Max commas, brackets and braces in one body. The largest memory of commas alone, with its metadata, has 62,000;
 parsing many more would hold up every other caller of the process for a good part of a second."""
 
 _PORT = re.compile(r"[0-9]{1,5}")
 _LABEL = re.compile(rb"[a-z0-9_-]+\.(?P<parent>[a-z0-9_.-]+)(?::(?P<port>[0-9]{1,5}))?")
 _HOST = re.compile(rb"[A-Za-z0-9.:\[\]-]{1,253}")
-"""What of a stranger's Host header may stand in a line: what an operator would add to the settings."""
+"""A stranger's Host header may be logged if it has this form: one an operator would add to the settings."""
 
 _HEADERS_READ = (b"authorization", b"host", b"origin", b"content-length")
 
@@ -63,7 +63,7 @@ def headers_of(refusal: Refusal) -> Headers:
 
 
 def line_of(refusal: Refusal, scope: Scope) -> RefusalLine:
-    """What the log says of a refused request."""
+    """The log line of a refused request."""
     client = scope.get("client")
     hosts = [value for name, value in scope["headers"] if name == b"host"] if refusal.reason == "host" else []
     return RefusalLine(
@@ -132,7 +132,7 @@ class RequestHead:
                 raise too_large(limit)
 
     def one(self, name: bytes) -> str | None:
-        """The value of a header that stands there exactly once."""
+        """The value of a header that occurs exactly once."""
         values = [value for each, value in self.headers if each == name]
         return values[0].decode("latin-1") if len(values) == 1 else None
 
@@ -143,8 +143,8 @@ def too_large(limit: int) -> Refusal:
 
 
 def check_structure(body: bytes | bytearray) -> None:
-    """Refuse a body of very many JSON values: before it is parsed, by a count that takes a millisecond per megabyte.
-    Text counts as well, which is why the limit is above what a tool takes."""
+    """Refuse a body of very many JSON values before it is parsed, by a count that takes a millisecond per megabyte.
+    Text counts too, which is why the limit is above what a tool takes."""
     if len(body) > MAX_STRUCTURE and sum(body.count(mark) for mark in (b",", b"[", b"{")) > MAX_STRUCTURE:
         message = f"the request body has more than {MAX_STRUCTURE} commas, brackets and braces"
         raise Refusal(413, "too_large", message, reason="body")

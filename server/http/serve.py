@@ -38,7 +38,7 @@ log = structlog.get_logger("server.http")
 def run_server(
     make_app: AppFactory, options: ServeOptions, listener: socket.socket, metrics: socket.socket | None = None
 ) -> int:
-    """Serve until a signal, and return the exit code. Takes both sockets over.
+    """Serve until a signal, and return the exit code. Takes over both sockets.
 
     Main thread only. The process should end after it: a watchdog may still end it when the grace period is over.
     Raises ``InvalidArgument`` for options that do not fit, and what ``make_app`` raises (with workers: exit code 3).

@@ -1,7 +1,7 @@
-"""Several serving processes on one socket, and the supervisor that keeps them.
+"""Several serving processes on one socket, and their supervisor.
 
-Instead of uvicorn's: that one waits without limit for a worker that does not end, leaves orphans when it is killed,
-and knows nothing of the files in which workers share their metrics.
+It replaces uvicorn's, which waits without limit for a worker that does not end, leaves orphans when it is killed, and
+knows nothing of the files in which workers share their metrics.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from server.http.options import AppFactory, Instruments, ServeOptions
 from server.http.process import EXIT_CLEAN, EXIT_START_FAILED, EXIT_UNCLEAN, WorkerServer, serve_in_process
 from vaults.errors import StrongroomError
 
-RESTART_PAUSE_S = 1.0  # least life of a worker: one that dies at once must not burn the machine
+RESTART_PAUSE_S = 1.0  # between two starts of a worker: one that dies at once must not burn the machine
 LINGER_S = 2.0  # beyond the grace period, for a worker to end itself before it is killed
-# Ended by the signal itself: it was told to go before it had begun to serve.
+# The negative ones died of the signal: it came before they had begun to serve.
 CLEAN_EXITS = frozenset({EXIT_CLEAN, -signal.SIGTERM, -signal.SIGUSR1})
 
 log = structlog.get_logger("server.http")
@@ -43,7 +43,7 @@ class WorkerConfig:
 
     make_app: AppFactory
     options: ServeOptions
-    shared: Path  # where metrics meet
+    shared: Path  # folder of the files in which workers share their metrics
 
 
 @dataclass(slots=True)
@@ -100,7 +100,7 @@ class Supervisor:
                 yield seat.process.pid
 
     def run(self) -> int:
-        """Until a signal has been obeyed; returns the exit code."""
+        """Run until a signal, then stop; returns the exit code."""
         before = {sig: signal.signal(sig, self._note) for sig in (signal.SIGTERM, signal.SIGINT)}
         try:
             for number in range(self._work.options.workers):
@@ -132,9 +132,9 @@ class Supervisor:
         return [seat for seat in self._seats.values() if seat.process.exitcode is None]
 
     def _wait(self, living: list[_Seat], seconds: float | None) -> None:
-        """Until one of ``living`` ends, a signal arrives, or ``seconds`` have passed.
+        """Wait until one of ``living`` ends, a signal arrives, or ``seconds`` have passed.
 
-        The list comes from the caller, who has decided by it: asking anew here could miss a death in between.
+        The list comes from the caller, who has decided by it: asking again here could miss a death in between.
         """
         if self._wakened in wait([*(seat.process.sentinel for seat in living), self._wakened], seconds):
             self._wakened.recv(64)
@@ -163,11 +163,11 @@ class Supervisor:
         self._listener.close()
         self._tell(signal.SIGTERM)
         deadline = time.monotonic() + self._work.options.ops.shutdown_grace_s + LINGER_S
-        heard = max(self._signals, 1)
+        signals_seen = max(self._signals, 1)
         while (living := self._living()) and (left := deadline - time.monotonic()) > 0:
             self._wait(living, left)
-            if self._signals > heard:
-                heard = self._signals
+            if self._signals > signals_seen:
+                signals_seen = self._signals
                 self._tell(signal.SIGUSR1)
         processes = [seat.process for seat in self._seats.values()]
         for process in processes:

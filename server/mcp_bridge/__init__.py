@@ -1,1 +1,1 @@
-"""What stands between the MCP SDK and dispatch, in parts; ``server.protocol`` puts them together."""
+"""The parts between the MCP SDK and dispatch; ``server.protocol`` puts them together."""

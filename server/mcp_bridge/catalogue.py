@@ -1,4 +1,4 @@
-"""The tool list as one kind of caller sees it: wire values made once, handed out in pages."""
+"""The tool list as one kind of caller sees it: wire values built once, served in pages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAGE_SIZE = 100
 
 
 class ToolCatalogue:
-    """Pages of tools, kept per view and whether answers have a JSON form: there are 54 at most."""
+    """Pages of tools, cached per view and whether answers have a JSON form: 54 lists at most."""
 
     def __init__(self, registry: ToolRegistry, page: int = PAGE_SIZE) -> None:
         self._registry = registry
@@ -26,12 +26,12 @@ class ToolCatalogue:
         self._tools: dict[tuple[View, bool], list[Tool]] = {}
 
     def page(self, view: View, cursor: str | None, form: AnswerForm = "both") -> ListToolsResult:
-        """One page, in registry order; to a caller that is sent text alone no schema of results, which its client
-        would miss. Raises ``InvalidArgument`` for a cursor this view was not given."""
-        kept = view, form != "text"
-        tools = self._tools.get(kept)
+        """One page, in registry order. Callers that get only text are shown no output schema: their clients would miss
+        the structured result. Raises ``InvalidArgument`` for a cursor this view was not given."""
+        key = view, form != "text"
+        tools = self._tools.get(key)
         if tools is None:
-            tools = self._tools[kept] = [_wire(spec, *kept) for spec in self._registry.visible(*view)]
+            tools = self._tools[key] = [_wire(spec, *key) for spec in self._registry.visible(*view)]
         start = _decode_cursor(cursor, view, len(tools)) if cursor is not None else 0
         end = start + self._page
         return ListToolsResult(

@@ -1,8 +1,8 @@
 """How the protocol asks a person: multi round-trip requests of revision 2026-07-28.
 
-The call is answered with a form and sealed state, and comes again with both. The SDK's boundary seals and opens that
-state: it holds for one caller, vault, tool and set of arguments, for ten minutes, in every process over this data
-folder. What it does not open never reaches a handler.
+The call is answered with a form and sealed state, and comes again with the person's answer and that state. The SDK's
+boundary seals and opens the state: it is valid for one caller, vault, tool and set of arguments, for ten minutes, in
+every process over this data folder. A call whose state it cannot open never reaches a handler.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def make_boundary(
 
 
 class _LazyCodec:
-    """The SDK's, with a key that is made or read at first need: few servers ever ask, and some may not write."""
+    """The SDK's codec, with a key made or read on first use: few servers ever ask, and some may not write."""
 
     def __init__(self, keys: Path) -> None:
         self._keys = keys
@@ -68,7 +68,7 @@ class _LazyCodec:
 
 
 def person_of(ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> PersonState:
-    """What this request says of the person behind it. ``params`` as the boundary left them: its state is ours."""
+    """What this request says of the person behind it. The boundary has opened ``params``, so their state is ours."""
     if params.request_state == _KEY:
         answer = (params.input_responses or {}).get(_KEY)
         if isinstance(answer, ElicitResult):
@@ -84,6 +84,6 @@ def _can_ask(ctx: ServerRequestContext[Any, Any]) -> bool:
 
 
 def to_input_request(question: str) -> InputRequiredResult:
-    """The answer that has the client ask. The boundary seals it on its way out."""
+    """The answer that makes the client ask. The boundary seals its state on the way out."""
     form = ElicitRequestFormParams(message=question, requested_schema=_NOTHING_TO_FILL_IN)
     return InputRequiredResult(input_requests={_KEY: ElicitRequest(params=form)}, request_state=_KEY)

@@ -1,7 +1,7 @@
 """The one place where failures become JSON-RPC errors, and the wall that lets nothing else through.
 
-The SDK's handshake leg answers an unhandled exception with its text. The wall is a middleware round the whole chain,
-so it also covers what happens after a handler returned: a result that cannot be serialised, a handler added later.
+In the handshake era the SDK answers an unhandled exception with its text. The wall is a middleware around the whole
+chain, so it also covers a result that cannot be serialised after its handler returned, and handlers added later.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = structlog.get_logger("server.protocol")
 
 
 async def error_wall(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Let protocol errors through; everything else becomes a reference that stands in the log."""
+    """Let protocol errors through; any other failure becomes a reference to a log line."""
     try:
         return await call_next(ctx)
     except (MCPError, ValidationError):
@@ -39,13 +39,13 @@ async def error_wall(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -
 
 
 def to_mcp_error(code: str, message: str, data: Mapping[str, Any]) -> MCPError:
-    """The JSON-RPC error of a failure with a stable code, for requests that are no tool calls."""
+    """The JSON-RPC error of a failure with a stable code, for requests other than tool calls."""
     number = INVALID_PARAMS if code in _CALLER_ERRORS else INTERNAL_ERROR
     return MCPError(number, replace_surrogates(message), replace_surrogates(dict(data)))
 
 
 def replace_surrogates(value: Any) -> Any:
-    """``value`` with lone surrogates replaced: what a caller sent comes back in messages, and no encoder takes them."""
+    """``value`` with lone surrogates replaced: messages repeat what a caller sent, and no encoder accepts them."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):

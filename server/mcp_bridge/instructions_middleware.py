@@ -1,4 +1,4 @@
-"""The server's instructions, which depend on who asks: the SDK knows one text for everybody."""
+"""The server's instructions, which depend on the caller: the SDK has one text for everybody."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _METHODS = ("initialize", "server/discover")
 def make_instructions_middleware(
     registry: ToolRegistry, identify: Callable[[ServerRequestContext[Any, Any]], Caller]
 ) -> ServerMiddleware[Any]:
-    """The middleware that writes them into the answers of both eras."""
+    """The middleware that puts the caller's instructions into the answers of both eras."""
 
     async def instruct(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         result = await call_next(ctx)

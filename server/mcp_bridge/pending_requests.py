@@ -1,7 +1,7 @@
 """Which requests of a connection still wait for their answer.
 
-When stdin ends, the SDK drops what is running. A script that writes its requests and closes the pipe wants answers
-all the same, so the end is passed on only when nothing is owed any more, or soon after.
+When stdin ends, the SDK drops what is running. A script that writes its requests and closes the pipe still wants the
+answers, so the end is passed on only when every request is answered, or after ``SETTLE_S``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DECODER = json.JSONDecoder()
 
 
 def parse_message(line: bytes) -> Message:
-    """What matters of a message; empty for what is none. Any thread."""
+    """The fields of a message that matter here; empty if the line is no message. Any thread."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):
@@ -37,7 +37,7 @@ def parse_message(line: bytes) -> Message:
 
 
 def _may_be_half(line: bytes) -> bool:
-    return b"\\ud" in line or b"\\uD" in line  # how a lone surrogate comes: nothing else can write one
+    return b"\\ud" in line or b"\\uD" in line  # a lone surrogate can be written in no other way
 
 
 def _is_unicode(message: object) -> bool:
@@ -49,7 +49,7 @@ def _is_unicode(message: object) -> bool:
 
 
 def not_unicode_error(number: object) -> str:
-    """The answer to a message whose text is none: the SDK would drop it without a word."""
+    """The answer to a message that is not valid Unicode: the SDK would drop it silently."""
     error = {
         "code": -32700,
         "message": "Parse error: a string holds half of a surrogate pair, which is no Unicode text",
@@ -67,7 +67,7 @@ class PendingRequests:
         self._none.set()
 
     def received(self, message: Message) -> None:
-        """A message came in."""
+        """Note a message that came in."""
         if message.get("method") == "notifications/cancelled":
             self._forget(message["cancelled"])  # may never be answered
         elif message.get("method") is not None and isinstance(message["id"], str | int):
@@ -75,12 +75,12 @@ class PendingRequests:
             self._none.clear()
 
     def sent(self, text: str) -> None:
-        """A message went out."""
+        """Note a message that went out."""
         if text.startswith(_ANSWER):
             self._forget(_DECODER.raw_decode(text, len(_ANSWER))[0])
 
     async def settled(self) -> None:
-        """Until nothing is owed, or too long."""
+        """Wait until every request is answered, or ``SETTLE_S`` have passed."""
         self._at_end()
         with suppress(TimeoutError):
             async with asyncio.timeout(SETTLE_S):

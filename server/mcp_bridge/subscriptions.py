@@ -1,9 +1,9 @@
-"""``subscriptions/listen``: change notifications, each vault to itself.
+"""``subscriptions/listen``: change notifications, kept apart by vault.
 
-URIs carry no vault, so every vault has its own room: an event of one vault has no way to a listener of another. In a
-room every listener has its own bus, because what one may hear of a memory another may not. What is told are the writes
-made through this process, and changes of notes by whatever program where this process follows the files; a client that
-must know of others reads again now and then.
+URIs carry no vault, so every vault has its own room: an event of one vault cannot reach a listener of another. In a
+room every listener has its own bus, because one may hear of a memory that another may not. Published are the writes
+made through this process and, where it follows the files, changes of notes by any program; a client that must know of
+others reads again now and then.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from vaults.errors import Overloaded, StrongroomError, VaultUnavailable
 from vaults.files.paths import collision_key
 
 GRANT_CHECK_S = 2.0
-"""Seconds between two looks whether a listener may still listen: a withdrawn grant bites within five."""
+"""Seconds between two checks whether a listener may still listen: a withdrawn grant takes effect within five."""
 
 MAX_STREAMS = 256
-"""Streams open at once in a process: each holds a connection."""
+"""Max streams open at once in a process: each holds a connection."""
 
 
 @dataclass(slots=True, eq=False)
@@ -72,18 +72,18 @@ class _ListenerStream:
 
 @dataclass(slots=True)
 class _VaultListeners:
-    """The listeners of one vault. ``seen_by``: who alone may hear of a memory, None for all, as last found; it
-    outlives the memory, so that the end of a private one is not told either. ``notes``: keys of those that changed and
-    are still to be told of, by ``telling``."""
+    """The listeners of one vault."""
 
     streams: set[_ListenerStream] = field(default_factory=set)
+    # Memory → who alone may hear of it, None for all, as last found. It outlives the memory, so that the end of a
+    # private one is not published either.
     seen_by: dict[str, str | None] = field(default_factory=dict)
-    notes: set[str] = field(default_factory=set)
-    telling: asyncio.Task[None] | None = None
+    notes: set[str] = field(default_factory=set)  # keys of changed notes that ``publishing`` has yet to publish
+    publishing: asyncio.Task[None] | None = None
 
 
 class Subscriptions:
-    """Serves streams, and tells them of changes. ``close`` ends them all and admits no more."""
+    """Serves streams, and publishes changes to them. ``close`` ends them all and admits no more."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -94,8 +94,8 @@ class Subscriptions:
     async def serve(
         self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams, caller: Caller
     ) -> SubscriptionsListenResult:
-        """One stream, until the client leaves, the grant ends or the server drains. Raises ``NotFound`` for a URI
-        that is not the caller's to read."""
+        """Serve one stream until the client leaves, the grant ends or the server drains. Raises ``NotFound`` for a URI
+        the caller may not read."""
         await resources.check_readable(self._services, caller, params.notifications.resource_subscriptions or ())
         if self._closed or sum(len(room.streams) for room in self._rooms.values()) >= MAX_STREAMS:
             raise Overloaded("no more change streams can be opened here", retry_after_s=10.0)
@@ -111,49 +111,50 @@ class Subscriptions:
                 self._rooms.pop(vault, None)
                 _stop_publishing(room)
 
-    async def changed(self, caller: Caller, ids: Iterable[str], standing: str | None = None) -> None:
-        """Tell the vault's listeners that a caller wrote, which memories, and which of the standing resources besides
-        the status; notes go through ``on_notes_changed``. Costs nothing where nobody listens."""
+    async def changed(self, caller: Caller, ids: Iterable[str], resource: str | None = None) -> None:
+        """Tell the vault's listeners that a caller wrote: which memories, and which fixed resource besides the status;
+        notes go through ``on_notes_changed``. Costs nothing where nobody listens."""
         if not self._rooms:
             return
         room = self._rooms.get(self._services.registry_cache.entry(caller.vault).vault_id)
         if room is None:
             return
-        for uri in filter(None, (resources.STATUS, standing)):
+        for uri in filter(None, (resources.STATUS, resource)):
             await _publish(room.streams, ResourceUpdated(uri=uri))
-        heard, named = frozenset[str]().union(*(stream.uris for stream in room.streams)), list(ids)
-        if wanted := [each for each in named if resources.memory_uri(each) in heard]:
+        subscribed, changed = frozenset[str]().union(*(stream.uris for stream in room.streams)), list(ids)
+        if wanted := [each for each in changed if resources.memory_uri(each) in subscribed]:
             await self._tell_of_memories(room, caller.vault, wanted)
-        if named:
+        if changed:
             await _publish(room.streams, ResourcesListChanged())
 
     def on_notes_changed(self, name: str, paths: Sequence[str]) -> None:
-        """Tell a vault's listeners that notes changed on disk; returns at once. What changes while they are being told
-        is told together."""
+        """Tell a vault's listeners that notes changed on disk; returns at once. Changes that come while others are
+        being published are published together."""
         if not self._rooms or not self._services.registry_cache.known(name):
             return
         room = self._rooms.get(self._services.registry_cache.entry(name).vault_id)
         if room is None or self._closed:
             return
         room.notes.update(map(collision_key, paths))
-        if room.telling is None:
-            room.telling = asyncio.create_task(_publish_note_changes(room), name="listeners-of-notes")
+        if room.publishing is None:
+            room.publishing = asyncio.create_task(_publish_note_changes(room), name="listeners-of-notes")
 
     async def _tell_of_memories(self, room: _VaultListeners, name: str, ids: list[str]) -> None:
-        """Visibility was looked at when a stream began, and may have changed since: look again."""
+        """Publish changed memories to those who may see them: visibility may have changed since a stream began, so it
+        is looked up again."""
         try:
             async with self._services.pool.lease(self._services.registry_cache.entry(name)) as vault:
                 room.seen_by.update(await visibility.find_sole_viewers(vault, ids))
                 who = {stream: stream.caller.actor.identity for stream in room.streams}
         except StrongroomError:
-            return  # the write is done and reports itself; of what cannot be looked up nobody is told
+            return  # the write is done and reports itself; what cannot be looked up is not published
         for memory_id in ids:
             alone = room.seen_by.get(memory_id)
-            hearing = [stream for stream, identity in who.items() if alone in (None, identity)]
-            await _publish(hearing, ResourceUpdated(uri=resources.memory_uri(memory_id)))
+            allowed = [stream for stream, identity in who.items() if alone in (None, identity)]
+            await _publish(allowed, ResourceUpdated(uri=resources.memory_uri(memory_id)))
 
     def close(self) -> None:
-        """End every stream politely. For the moment a shutdown begins."""
+        """End every stream politely, as soon as a shutdown begins."""
         self._closed = True
         for room in self._rooms.values():
             _stop_publishing(room)
@@ -164,11 +165,11 @@ class Subscriptions:
         self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams, stream: _ListenerStream
     ) -> SubscriptionsListenResult:
         with anyio.CancelScope() as scope:
-            watching = asyncio.create_task(self._watch(stream, scope), name="listener-grant")
+            grant_watch = asyncio.create_task(self._watch(stream, scope), name="listener-grant")
             try:
                 return await stream.handler(ctx, params)
             finally:
-                watching.cancel()
+                grant_watch.cancel()
         raise MCPError(INVALID_REQUEST, "the grant for this stream has ended")
 
     async def _watch(self, stream: _ListenerStream, scope: anyio.CancelScope) -> None:
@@ -204,16 +205,16 @@ async def _publish_note_changes(room: _VaultListeners) -> None:
         while room.notes:
             changed, room.notes = room.notes, set()
             for stream in list(room.streams):
-                # A picture shows many notes: which ones is not worth working out to tell that it may be another.
+                # A picture shows many notes: finding out which is not worth it just to say that it may have changed.
                 for uri in sorted(
                     u for u in stream.uris if resources.note_key(u) in changed or resources.is_picture(u)
                 ):
                     await stream.tell(ResourceUpdated(uri=uri))
             await _publish(room.streams, ResourcesListChanged())
     finally:
-        room.telling = None
+        room.publishing = None
 
 
 def _stop_publishing(room: _VaultListeners) -> None:
-    if room.telling is not None:
-        room.telling.cancel()
+    if room.publishing is not None:
+        room.publishing.cancel()

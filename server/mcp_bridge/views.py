@@ -13,7 +13,7 @@ View = tuple[Role, str, str]
 """Role, preset, write mode: two callers with the same view get the same lists."""
 
 WRITE_MODES = ("auto", "ask", "off")
-"""From the one that allows most to the one that allows least."""
+"""From the most permissive to the strictest."""
 
 
 def view_of(caller: Caller) -> View:
@@ -22,10 +22,10 @@ def view_of(caller: Caller) -> View:
 
 
 def strictest_mode(*modes: str) -> WriteMode:
-    """The write mode that allows least; one that is not known allows nothing."""
+    """The strictest of the modes; an unknown one allows nothing."""
     return cast("WriteMode", max(modes, key=lambda mode: WRITE_MODES.index(mode) if mode in WRITE_MODES else 2))
 
 
 def first_preset(*wishes: str | None) -> str:
-    """The first wish that is a preset; else the least."""
+    """The first wish that is a preset; else the smallest."""
     return next((wish for wish in wishes if wish in PRESETS), PRESETS[0])

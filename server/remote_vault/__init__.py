@@ -1,1 +1,1 @@
-"""remote_vault"""
+"""Vaults on other servers: single calls, import and export, and a relay for stdio clients."""

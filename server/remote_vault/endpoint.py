@@ -1,4 +1,4 @@
-"""Where a vault of another server is reached, and with which token. Imports next to nothing: hooks start with it."""
+"""The endpoint of a vault on another server, and the token for it. Imports next to nothing: hooks start with it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TOKEN = re.compile(r"[!-~]+")
 
 
 def endpoint_of(url: str, vault: str) -> str:
-    """The MCP endpoint: ``url`` itself when it names one, else the vault's below it."""
+    """The MCP endpoint: ``url`` itself if it names one, else the vault's below it."""
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise InvalidArgument("--url", "must be an http or https URL")
@@ -20,7 +20,7 @@ def endpoint_of(url: str, vault: str) -> str:
 
 
 def token_in(file: Path) -> str:
-    """The token a file holds. Raises ``InvalidArgument``, which never says what else it holds."""
+    """The token in a file. Raises ``InvalidArgument``, which repeats nothing of the file."""
     try:
         token = file.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):

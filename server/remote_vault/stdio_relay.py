@@ -1,7 +1,7 @@
-"""Stdin and stdout of a client passed on to a vault of another server: for clients that only start programs, and so
-that a token stands in a file instead of in their settings.
+"""Relays a client's stdin and stdout to a vault of another server: for clients that can only start programs, and to
+keep the token in a file instead of in their settings.
 
-Every message goes as it came; only what HTTP wants to read in its headers is copied there.
+Every message is passed on unchanged; only what HTTP requires in headers is copied there.
 """
 
 from __future__ import annotations
@@ -25,16 +25,18 @@ _MAX_LINE = 4 * 1024 * 1024
 _WAIT_S = 90.0
 _VERSION = "io.modelcontextprotocol/protocolVersion"
 _NAME_PARAMETER = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-"""Methods whose header names what they are about, and the parameter that does."""
+"""Methods with an ``mcp-name`` header, and the parameter it repeats."""
 
 
 async def relay(url: str, token_file: Path, about: Mapping[str, str]) -> None:
-    """Pass on until stdin ends. ``url`` is a vault's endpoint, ``about`` further headers. Main thread, once per
-    process. Raises ``InvalidArgument`` for the token file; what the server refuses is told in its answers."""
+    """Pass on messages until stdin ends. ``url`` is a vault's endpoint, ``about`` further headers. Main thread, once
+    per process. Raises ``InvalidArgument`` for the token file; what the server refuses is in its answers."""
     headers = {"Authorization": f"Bearer {token_in(token_file)}", **about}
-    way = _AnsweringTransport(httpx2.AsyncHTTPTransport())
+    transport = _AnsweringTransport(httpx2.AsyncHTTPTransport())
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(_WAIT_S), trust_env=False, transport=way) as http,
+        httpx2.AsyncClient(
+            headers=headers, timeout=httpx2.Timeout(_WAIT_S), trust_env=False, transport=transport
+        ) as http,
         streamable_http_client(url, http_client=http) as (from_server, to_server),
     ):
         era = _ConversationEra()
@@ -51,7 +53,7 @@ async def relay(url: str, token_file: Path, about: Mapping[str, str]) -> None:
 
 
 class _AnsweringTransport(httpx2.AsyncBaseTransport):
-    """A way to a server that cannot be reached is an answer that says so: the next message may find it back."""
+    """Answers for a server that cannot be reached instead of failing: it may be back for the next message."""
 
     def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
         self._inner = inner
@@ -75,19 +77,19 @@ async def _forward_answers(from_server: Any, to_client: Any, era: _ConversationE
 
 
 class _ConversationEra:
-    """The revision a conversation is held in: named in each message, or agreed upon in a handshake."""
+    """The protocol revision of a conversation: named in each message, or agreed upon in a handshake."""
 
     def __init__(self) -> None:
         self._agreed: str | None = None
 
     def learn(self, message: SessionMessage) -> None:
-        """Keep what the answer to a handshake agrees upon."""
+        """Keep the revision that the answer to a handshake names."""
         answer = message.message
         if isinstance(answer, JSONRPCResponse) and isinstance(answer.result.get("protocolVersion"), str):
             self._agreed = answer.result["protocolVersion"]
 
     def labelled(self, message: SessionMessage) -> SessionMessage:
-        """The message with the headers it is to be sent under."""
+        """The message with the headers to send it with."""
         sent = message.message
         if not isinstance(sent, JSONRPCRequest | JSONRPCNotification) or sent.method == "initialize":
             return message

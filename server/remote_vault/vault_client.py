@@ -1,7 +1,7 @@
 """A vault of another server, as a client of its tools: for import and export with ``--url``.
 
-What a tool cannot take stays behind: ``created_at`` becomes ``occurred_at`` where a line has none, and a superseded
-memory arrives archived, links are left out.
+What no tool accepts stays behind: ``created_at`` becomes ``occurred_at`` where a line has none, a superseded memory
+arrives archived, and links are left out.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
     from mcp import Client
 
 CONCURRENT_CALLS = 16
-"""Calls on their way at once."""
+"""Max concurrent calls."""
 
 ATTEMPTS = 8
-"""Tries of one call that is told to come again later."""
+"""Tries of one call while the server says to retry later."""
 
 LONGEST_WAIT_S = 30.0
 _CONFIRMED = {"confirmed": True}
-"""Whoever started the import is the person a vault may want asked."""
+"""Whoever started the import is the person the vault may require to be asked."""
 
 _LOCAL_FIELDS = {"created_at", "archived_at", "archived_reason", "supersedes", "links", "subjects"}
 
 
 class RemoteRefused(StrongroomError):
-    """The remote server answered with an error that trying again does not change."""
+    """The remote server answered with an error that a retry does not change."""
 
     code = "remote"
 
@@ -67,7 +67,7 @@ async def connect_to_vault(url: str, token_file: Path, vault: str) -> AsyncItera
     try:
         async with (
             httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(90.0), trust_env=False) as http,
-            # Every tool listed: the client checks results against the schemas it was shown.
+            # List every tool: the client checks results against the schemas it was shown.
             Client(streamable_http_client(f"{endpoint}?tools=full", http_client=http)) as client,
         ):
             yield RemoteVault(client)
@@ -76,7 +76,7 @@ async def connect_to_vault(url: str, token_file: Path, vault: str) -> AsyncItera
 
 
 def _real_cause(failure: Exception, far: tuple[type[Exception], ...], endpoint: str) -> Exception:
-    """What really happened: the client's task groups wrap whatever is raised inside them."""
+    """The real cause: the client's task groups wrap whatever is raised inside them."""
     single: Exception = failure
     while isinstance(single, ExceptionGroup):
         single = single.exceptions[0]
@@ -86,7 +86,7 @@ def _real_cause(failure: Exception, far: tuple[type[Exception], ...], endpoint: 
 
 
 class RemoteVault:
-    """What import and export need of a server."""
+    """The remote vault, as import and export need it."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -124,7 +124,7 @@ class RemoteVault:
             return None
 
     async def pull(self, folder: Path, formats: Sequence[ExportFormat], progress: Callable[[int, int], None]) -> int:
-        """``export`` of what the token may see of the remote vault."""
+        """``export`` what the token may see of the remote vault."""
         done, cursor = 0, None
         replaced: dict[str, str] = {}
         with open_stage(folder, formats) as stage:
@@ -143,7 +143,8 @@ class RemoteVault:
         return done
 
     async def _call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """A tool's result. Waits and tries again when the server says so; raises ``RemoteRefused`` otherwise."""
+        """A tool's result. Retries when the server says so, after the wait it asks for; else raises
+        ``RemoteRefused``."""
         error: dict[str, Any] = {}
         for attempt in range(ATTEMPTS):
             result = await self._client.call_tool(tool, {k: v for k, v in arguments.items() if v is not None})
@@ -164,12 +165,12 @@ def _arguments(line: MemoryLine, number: int) -> dict[str, Any]:
     if whole.created_at is not None:
         arguments.setdefault("occurred_at", whole.created_at)
     key = f"import:{hash_parts(arguments)}"
-    # The same line always means the same memory, so its content is no reason to leave it out.
+    # The same line always means the same memory, so content equal to another's is no reason to leave it out.
     return {**arguments, "idempotency_key": key, "on_duplicate": "store" if line.external_id else "return"}
 
 
 def _to_memory(found: dict[str, Any]) -> Memory:
-    """A memory as it came: without the fields that are empty, perhaps with some that a newer server has."""
+    """A memory from an answer, which lacks empty fields and may have some of a newer server."""
     values: dict[str, Any] = {each.name: found[each.name] for each in fields(Memory) if each.name in found}
     return Memory(**values)
 

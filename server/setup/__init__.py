@@ -1,1 +1,1 @@
-"""setup"""
+"""First start, project vaults, and what clients and agents need to connect."""

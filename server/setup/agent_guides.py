@@ -1,7 +1,7 @@
-"""What ``init`` leaves for agents: a guide beside the vault, a pointer to it in AGENTS.md, a first memory.
+"""What ``init`` writes for agents: a guide next to the vault, a pointer to it in AGENTS.md, a first memory.
 
 AGENTS.md, CLAUDE.md and .gitignore belong to the user: only a block between two markers, or one missing line, is ever
-written, every other byte stays.
+written; every other byte stays.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ WELCOME = (
 
 
 async def store_welcome(services: Services, vault: str) -> None:
-    """Store the first memory, in thread ``store_welcome``; once, however often it is asked for."""
+    """Store the first memory, in thread ``welcome``; only once, however often this is called."""
     caller = Caller(owner("cli"), vault, Role.ADMIN, "cli", preset="full")
     memory = {"content": WELCOME, "title": "Welcome", "type": "observation", "thread": "welcome"}
     outcome = await dispatch(services, caller, "remember", {**memory, "external_id": "strongroom:welcome"})
@@ -111,27 +111,27 @@ async def store_welcome(services: Services, vault: str) -> None:
 
 
 def agents_audience(services: Services, vault: str) -> Audience:
-    """What the agents of a project are shown, who come through ``strongroom stdio`` without further options."""
+    """What a project's agents are shown when they connect by ``strongroom stdio`` without further options."""
     entry = services.registry_cache.entry(vault)
     mode = strictest_mode(services.settings.server.write_mode, entry.write_mode)
     return audience_of(services.registry, (Role.ADMIN, first_preset(entry.preset), mode))
 
 
 def write_guide(state: Path, agents: Audience) -> Path | None:
-    """The guide, in words for the agents of the project; None when it was up to date."""
+    """Write the guide, worded for the agents of the project; None if it was up to date."""
     return _replace(state / GUIDE, _wrap(join_clauses(GUIDE_TEXT, agents)).encode())
 
 
 def write_pointers(folder: Path, agents: Audience) -> list[Path]:
-    """The managed block of AGENTS.md, and of a CLAUDE.md that does not lead there; those that were written. Raises
-    ``Conflict`` where a marker is missing."""
+    """Write the managed block of AGENTS.md, and of a CLAUDE.md that does not refer to it; returns the files written.
+    Raises ``Conflict`` where a marker is missing."""
     paths = [folder / AGENTS, *([folder / CLAUDE] if _stands_alone(folder / CLAUDE, folder / AGENTS) else [])]
     pointer = _wrap(join_clauses(POINTER, agents)).encode()
     return [path for each in paths if (path := _write_pointer(each, pointer)) is not None]
 
 
 def _wrap(text: str) -> str:
-    """The same in lines as people read them."""
+    """The text in lines of a readable length."""
     return "\n".join(
         fill(line, 120, subsequent_indent="  " if line.startswith("- ") else "", break_on_hyphens=False)
         for line in text.split("\n")
@@ -139,43 +139,43 @@ def _wrap(text: str) -> str:
 
 
 def _stands_alone(claude: Path, agents: Path) -> bool:
-    """Whether there is a CLAUDE.md from which nobody comes to AGENTS.md."""
+    """Whether there is a CLAUDE.md that does not refer to AGENTS.md."""
     if not claude.is_file() or claude.resolve() == agents.resolve():
         return False
     return f"@{AGENTS}".encode() not in claude.read_bytes()
 
 
 def _write_pointer(path: Path, pointer: bytes) -> Path | None:
-    held = path.read_bytes() if path.exists() else b""
-    newline = b"\r\n" if b"\r\n" in held else b"\n"
+    content = path.read_bytes() if path.exists() else b""
+    newline = b"\r\n" if b"\r\n" in content else b"\n"
     block = newline.join([BEGIN, *pointer.splitlines(), END])
-    begin, end = held.find(BEGIN), held.find(END)
+    begin, end = content.find(BEGIN), content.find(END)
     if (begin < 0) != (end < 0) or end < begin:
         hint = "remove what is left of the block between the strongroom markers"
         raise Conflict(f"{path.name} holds only one of the two markers, so it was left alone", hint=hint)
     if begin >= 0:
-        return _replace(path, held[:begin] + block + held[end + len(END) :])
-    gap = b"" if not held else newline if held.endswith(b"\n") else newline * 2
-    return _replace(path, held + gap + block + newline)
+        return _replace(path, content[:begin] + block + content[end + len(END) :])
+    gap = b"" if not content else newline if content.endswith(b"\n") else newline * 2
+    return _replace(path, content + gap + block + newline)
 
 
 def write_gitignore(folder: Path) -> Path | None:
-    """A line for the vault in .gitignore, in a git repository or where the file exists; None when nothing was to do."""
+    """Add the vault to .gitignore, in a git repository or where the file exists; None if there was nothing to do."""
     path = folder / ".gitignore"
     inside = any((each / ".git").exists() for each in (folder.resolve(), *folder.resolve().parents))
     if not inside and not path.exists():
         return None
-    held = path.read_bytes() if path.exists() else b""
-    if {line.strip().strip(b"/") for line in held.splitlines()} & {STATE_FOLDER.encode()}:
+    content = path.read_bytes() if path.exists() else b""
+    if {line.strip().strip(b"/") for line in content.splitlines()} & {STATE_FOLDER.encode()}:
         return None
-    newline = b"\r\n" if b"\r\n" in held else b"\n"
-    gap = b"" if not held or held.endswith(b"\n") else newline
-    return _replace(path, held + gap + f"{STATE_FOLDER}/".encode() + newline)
+    newline = b"\r\n" if b"\r\n" in content else b"\n"
+    gap = b"" if not content or content.endswith(b"\n") else newline
+    return _replace(path, content + gap + f"{STATE_FOLDER}/".encode() + newline)
 
 
 def _replace(path: Path, data: bytes) -> Path | None:
     if path.exists() and path.read_bytes() == data:
         return None
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-    write_atomic(path.resolve(), data, mode)  # through a link to the file it means
+    write_atomic(path.resolve(), data, mode)  # follows a link instead of replacing it
     return path

@@ -24,41 +24,41 @@ KEYS = KEYS_FOLDER
 
 @dataclass(frozen=True, slots=True)
 class FirstStart:
-    """What was made beside the vault. ``token`` None: none was wanted, or none are in use."""
+    """What was made besides the vault. ``token`` None: the settings want none, or use none."""
 
     token: IssuedToken | None
 
 
 async def first_start(control: Database, loaded: LoadedSettings) -> FirstStart | None:
-    """Make vault and token if no vault was ever registered; the token is returned this once. Both or neither are
-    there afterwards, also when two servers start at once. None: not the first start."""
+    """Make vault and token if no vault was ever registered; only this call returns the token. Both exist afterwards or
+    neither, even if two servers start at once. None: not the first start."""
     if await control.read(registry.list_vaults):
         return None
     auth = loaded.settings.auth
     wanted = auth.mode != "none" and auth.first_token_ttl != "none"  # noqa: S105  a duration
     ring = await asyncio.to_thread(open_key_ring, loaded.data / KEYS) if wanted else None
     instance = await registry.instance_id(control)
-    made: list[IssuedToken] = []
+    tokens: list[IssuedToken] = []
 
     def issue(tx: Writer) -> None:
-        made.clear()
+        tokens.clear()
         if ring is not None:
-            made.append(_first_token(tx, ring, instance, parse_duration(auth.first_token_ttl)))
+            tokens.append(_first_token(tx, ring, instance, parse_duration(auth.first_token_ttl)))
 
     try:
         await vault_admin.register(control, loaded.data, loaded.settings.storage, FIRST_VAULT, also=issue)
     except AlreadyExists:
         return None
-    return FirstStart(made[0] if made else None)
+    return FirstStart(tokens[0] if tokens else None)
 
 
 def _first_token(tx: Writer, ring: KeyRing, instance: str, ttl_s: int) -> IssuedToken:
-    """For this one vault and not for good: it stands in whatever log keeps what the server prints."""
+    """A token for this one vault and a limited time: it ends up in any log that keeps what the server prints."""
     return create_token(tx, ring, instance, TokenRequest(OWNER_SUBJECT, (FIRST_VAULT,), Role.ADMIN, ttl_s))
 
 
 async def ensure_vault(control: Database, loaded: LoadedSettings, name: str, path: Path | None = None) -> None:
-    """Make a vault unless it is there. Raises ``InvalidArgument``."""
+    """Make a vault unless it exists. Raises ``InvalidArgument``."""
     if any(entry.name == name and entry.state == "active" for entry in await control.read(registry.list_vaults)):
         return
     try:

@@ -1,7 +1,7 @@
 """A project's own vault, in ``.strongroom`` of its folder: found from every folder below, by any number of windows.
 
-``DIR/.strongroom`` is a whole data folder: control.db, the vault's files, settings if there are any. So it moves with
-the project, needs nothing else on the machine, and is removed by removing it.
+``DIR/.strongroom`` is a complete data folder: control.db, the vault's files, settings if there are any. So it moves
+with the project, needs nothing else on the machine, and is uninstalled by deleting it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def find_project(start: Path) -> Path | None:
 
 
 def make_state_folder(folder: Path) -> Path:
-    """The data folder of a project, made if need be. Raises ``InvalidArgument`` for what is no folder."""
+    """The data folder of a project, made if need be. Raises ``InvalidArgument`` if ``folder`` cannot hold one."""
     if not folder.is_dir():
         raise InvalidArgument("path", f"{folder} is not a folder")
     state = folder.resolve() / STATE_FOLDER
@@ -42,14 +42,14 @@ def make_state_folder(folder: Path) -> Path:
 
 
 async def open_project_vault(control: Database, loaded: LoadedSettings, folder: Path) -> VaultEntry:
-    """The vault of a project, made at the first time, followed when the folder was moved."""
+    """The vault of a project: made on first use, relocated if the folder was moved."""
     folder = folder.resolve()
     entry = _find_own(await control.read(registry.list_vaults))
     if entry is None:
         name = _name_for(folder)
         try:
             return await vault_admin.register(control, loaded.data, loaded.settings.storage, name, folder)
-        except AlreadyExists:  # another window was quicker
+        except AlreadyExists:  # another window was faster
             entry = _find_own(await control.read(registry.list_vaults))
             if entry is None:
                 raise

@@ -1,1 +1,1 @@
-"""Which tool fits a job: by what people say when they want it, by what its description means, by what callers said."""
+"""Which tool fits a task: by the words people use for it, by its description's meaning, by callers' feedback."""

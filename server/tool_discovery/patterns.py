@@ -4,7 +4,7 @@ A row: tool, action if it has one, weight (3: says it outright, 2: very likely, 
 look at a few words around each other only, so that no text makes them slow.
 """
 
-# ruff: noqa: E501  a pattern that is broken over lines is read by nobody
+# ruff: noqa: E501  nobody reads a pattern that is broken over lines
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 TASK_CHARACTERS = 300
-"""Characters of a task that are read."""
+"""Max characters of a task that are searched."""
 
 NEAR = r"(?:\W+(?:\w+\W+){0,5}?)"
-"""Up to five words between two others."""
+"""Matches up to five words between two others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,11 @@ class ToolMatch:
 
 def find_matches(task: str) -> dict[str, ToolMatch]:
     """The tools whose patterns the task fits, each with the best of its actions."""
-    said = task[:TASK_CHARACTERS].casefold()
+    text = task[:TASK_CHARACTERS].casefold()
     found: dict[str, ToolMatch] = {}
     for tool, action, weight, pattern in _compile_patterns():
         score = weight / 3
-        if (tool not in found or found[tool].score < score) and pattern.search(said):
+        if (tool not in found or found[tool].score < score) and pattern.search(text):
             found[tool] = ToolMatch(tool, action, score)
     return found
 

@@ -1,4 +1,4 @@
-"""Which tools fit a task, best first: words before meaning, and what callers said of each tool as a shift. Pure."""
+"""Which tools fit a task, best first: words before meaning, shifted by callers' feedback on each tool. Pure."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from server.tool_discovery.patterns import ToolMatch, find_matches
 from server.tools._spec import ToolSpec
 
 MAX_ADVISED = 3
-"""Tools advised, each of another group."""
+"""Max tools advised, each of a different group."""
 
 EXPECTED_RIGHT = 0.8
-"""How often a tool is the right one as long as nobody says otherwise: four times of five."""
+"""How often a tool is assumed right without feedback: four times out of five."""
 
 MIN_SHIFT, MAX_SHIFT = 0.5, 1.25
-"""What feedback may make of a score at most."""
+"""Bounds of the factor by which feedback changes a score."""
 
 
 MIN_COMMON_WORDS = 2
-"""Words in common for which a tool is named where nothing else tells."""
+"""Common words for which a tool is advised where nothing else matches."""
 
 _WORD = re.compile(r"\w{4,}")
 
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """A tool that fits, and which of its actions, if the task's words name one."""
+    """A tool that fits, and the action that the task's words name, if any."""
 
     spec: ToolSpec
     action: str | None
@@ -37,10 +37,10 @@ class ToolChoice:
 def rank_tools(
     specs: Sequence[ToolSpec], task: str, near: Mapping[str, float], right: Mapping[str, float]
 ) -> list[ToolChoice]:
-    """The best tool of each of the best groups. ``near``: cosines of tools near the task, ``right``: how often each
-    tool is the right one, of those that enough was said of. A tool that the task's words name comes before one that is
-    only near it; of the tools everybody is shown anyway the nearest of all alone counts for its meaning; where neither
-    tells anything, words in common do."""
+    """The best tool of each of the best groups. ``near``: cosines of tools near the task; ``right``: how often each
+    tool with enough feedback is the right one. A tool that the task's words name comes before one that is only near.
+    Of the tools everybody is shown anyway, only the nearest of all counts by meaning. Where neither words nor meaning
+    match, common words decide."""
     named = find_matches(task)
     known = {spec.name: spec for spec in specs}
     within = {name: cosine for name, cosine in near.items() if name in known}
@@ -57,7 +57,7 @@ def rank_tools(
 
 
 def _common_words(spec: ToolSpec, task: str) -> float:
-    """Longer words a task has in common with a tool's description; those of its name count twice."""
+    """Number of longer words shared by a task and a tool's description; those of its name count twice."""
     words = set(_WORD.findall(task.casefold()))
     own = set(_WORD.findall(f"{spec.name.replace('_', ' ')} {spec.description}".casefold()))
     return len(words & own) + len(words & set(spec.name.split("_")))

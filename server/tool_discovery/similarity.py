@@ -1,4 +1,4 @@
-"""How near a task is to what each tool's description means. Without a model, or where it takes too long: nothing."""
+"""How near a task is to the meaning of each tool's description. Without a model, or if it takes too long: nothing."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     import numpy as np
 
 MIN_WORDS, MIN_CHARACTERS = 2, 12
-"""Words, and signs that are not blank, below which a task means too little to be compared."""
+"""Min words, and min characters without blanks, of a task whose meaning can be compared."""
 
 MIN_COSINE = 0.30
-"""Cosine from which on a tool is near a task."""
+"""Min cosine of a tool that is near a task."""
 
 WAIT_S = 2.0
 """Seconds an answer waits for the model."""
 
 BATCH_SIZE = 16
-"""Descriptions given to the model at once: what was done is kept where the time runs out."""
+"""Descriptions per model call: finished batches are kept when the time runs out."""
 
 CACHE_SIZE = 512
-"""Vectors kept of a process: of every description, by its text and the model."""
+"""Max vectors cached in a process: one per description text and model."""
 
 MIN_PART_WORDS = 3
-"""Words of a part of a description below which it means nothing by itself."""
+"""Min words of a part of a description that means something by itself."""
 
 _PARTS = re.compile(r"(?<=[.:;])\s+")
 _cache: OrderedDict[tuple[str, str], np.ndarray] = OrderedDict()
@@ -43,7 +43,7 @@ def is_comparable(task: str) -> bool:
 
 
 async def find_near_tools(embedder: EmbeddingService, specs: Sequence[ToolSpec], task: str) -> Mapping[str, float]:
-    """The cosine of each tool that is near, by name."""
+    """The cosine of each tool near the task, by name."""
     if not is_comparable(task) or embedder.state().status in ("off", "failed", "hung"):
         return {}
     try:
@@ -60,8 +60,8 @@ async def find_near_tools(embedder: EmbeddingService, specs: Sequence[ToolSpec],
 
 
 def texts_to_compare(spec: ToolSpec) -> list[str]:
-    """What of a tool is compared with tasks: its description, and each part of it by itself, as a task is mostly about
-    one thing of several a tool does."""
+    """The texts of a tool to compare with tasks: its description, and each part of it by itself, as a task is mostly
+    about one of several things a tool does."""
     parts = [part for part in _PARTS.split(spec.description) if len(part.split()) >= MIN_PART_WORDS]
     return [f"{spec.name.replace('_', ' ')}: {spec.description}", *parts]
 
