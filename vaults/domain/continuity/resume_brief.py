@@ -3,7 +3,9 @@ them."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, replace
+from functools import partial
 
 from vaults.domain.actors import GLOBAL
 from vaults.domain.continuity.handoffs import Handoff
@@ -38,21 +40,35 @@ def shorten_to_budget(context: ResumeContext, max_tokens: int) -> ResumeContext:
     if _is_within_budget(context, max_tokens):
         return context
     context = _without_repeats(context)
-    for detail in _DETAIL_LEVELS:
-        brief = replace(
-            context,
-            session=_shorten_session(context.session, _DetailLevel(0, detail.letters, detail.entries)),
-            sessions=[_shorten_session(view, detail) for view in context.sessions],
-            concurrent=[_shorten_session(view, _DetailLevel(0, detail.letters // 2, 0)) for view in context.concurrent],
-            recent_activity=context.recent_activity[-detail.events * 2 :],
-            handoff=_shorten_handoff(context.handoff, detail) if context.handoff is not None else None,
-        )
-        if _is_within_budget(brief, max_tokens):
-            return brief
+    briefs = [partial(_at_level, context, detail) for detail in _DETAIL_LEVELS]
+    level = bisect_left(briefs, True, key=lambda brief: _is_within_budget(brief(), max_tokens))
+    if level < len(briefs):
+        return briefs[level]()
+    brief = briefs[-1]()
     for name, least in (("concurrent", 0), ("recent_activity", 0), ("sessions", 1)):
-        while len(several := getattr(brief, name)) > least and not _is_within_budget(brief, max_tokens):
-            brief = replace(brief, **{name: several[1:] if name == "recent_activity" else several[:-1]})
+        several = getattr(brief, name)
+        fewer = [partial(_with_fewer, brief, name, kept) for kept in range(len(several), least - 1, -1)]
+        if fewer:
+            first = bisect_left(fewer, True, key=lambda shorter: _is_within_budget(shorter(), max_tokens))
+            brief = fewer[min(first, len(fewer) - 1)]()
     return brief
+
+
+def _at_level(context: ResumeContext, detail: _DetailLevel) -> ResumeContext:
+    return replace(
+        context,
+        session=_shorten_session(context.session, _DetailLevel(0, detail.letters, detail.entries)),
+        sessions=[_shorten_session(view, detail) for view in context.sessions],
+        concurrent=[_shorten_session(view, _DetailLevel(0, detail.letters // 2, 0)) for view in context.concurrent],
+        recent_activity=context.recent_activity[-detail.events * 2 :],
+        handoff=_shorten_handoff(context.handoff, detail) if context.handoff is not None else None,
+    )
+
+
+def _with_fewer(brief: ResumeContext, name: str, kept: int) -> ResumeContext:
+    """With the first ``kept`` of a list, of events the last."""
+    several = getattr(brief, name)
+    return replace(brief, **{name: several[len(several) - kept :] if name == "recent_activity" else several[:kept]})
 
 
 _CHARACTERS = 2.5
