@@ -23,7 +23,7 @@ from vaults.registry import VaultEntry, folder_of
 from vaults.vault import DATABASE_FILE, SharedResources, Vault
 
 QUARANTINE_S = 15.0
-"""Seconds after which a quarantined vault is looked at again: a repair needs no restart."""
+"""Seconds after which a quarantined vault is tried again, so that a repair needs no restart."""
 
 SWEEP_AFTER_S = 2.0
 """Seconds after the start until vaults nobody asked for are opened: a short command never does it, and the first calls

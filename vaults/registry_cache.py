@@ -11,6 +11,7 @@ from vaults.errors import NotFound, StrongroomError
 from vaults.registry import VaultEntry
 
 POLL_S = 1.0
+"""Seconds between two reads of the registry."""
 
 
 class RegistryCache:
@@ -24,7 +25,7 @@ class RegistryCache:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Read the registry, then read it again each second."""
+        """Read the registry, then again every ``POLL_S``."""
         await self.refresh()
         self._task = asyncio.create_task(self._poll(), name="roster")
 

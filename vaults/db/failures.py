@@ -17,7 +17,7 @@ from vaults.errors import (
 
 
 def to_typed_error(failure: sqlite.Error) -> StrongroomError | None:
-    """The typed error for a driver failure, or None when it is a bug of ours (constraint, syntax, misuse)."""
+    """The typed error for a driver failure, or None for a bug in the caller (constraint, syntax, misuse)."""
     primary = (getattr(failure, "sqlite_errorcode", None) or 0) & 0xFF
     match primary:
         case sqlite.SQLITE_FULL:

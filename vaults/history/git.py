@@ -25,17 +25,15 @@ _REF = re.compile(r"[0-9a-f]{7,40}")
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One version. ``at`` in seconds since the epoch; ``paths`` vault-relative, the first 1,000 of ours, of a
-    branch's only the one asked for; ``parent``: where the state before it is read.
-    """
+    """One version."""
 
     id: str
-    at: int
+    at: int  # seconds since the epoch
     author: str
     message: str
-    paths: tuple[str, ...]
+    paths: tuple[str, ...]  # vault-relative: the first 1,000 of the history's, of a branch's only the one asked for
     source: Literal["history", "branch"]
-    parent: str | None
+    parent: str | None  # the commit with the state before
 
 
 @dataclass(frozen=True, slots=True)

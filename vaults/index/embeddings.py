@@ -21,7 +21,7 @@ MAX_ATTEMPTS = 5
 """Failures after which a text is left to keyword search until the vault is reindexed."""
 
 REPLAY = 20_000
-"""Vectors read per step of a replay: 30 MB at 384 dimensions."""
+"""Vectors read in one step of a replay: 30 MB at 384 dimensions."""
 
 REMOVALS_KEPT = 10_000
 """Removals remembered for indexes that lag; one that lags more is rebuilt."""

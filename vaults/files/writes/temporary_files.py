@@ -72,7 +72,7 @@ def make_folder(folder: int, name: str) -> None:
 
 
 def outgoing_entry(folder: int, expected: FileStamp) -> FolderEntry:
-    """A hidden name under which a file that is being removed can be looked at."""
+    """A hidden name under which a file that is being removed can be checked."""
     return FolderEntry(folder, outgoing_name(expected, secrets.token_hex(4)))
 
 
@@ -89,7 +89,7 @@ def discard(temporary: TemporaryFile) -> None:
 
 
 def keep_beside(place: FolderEntry, beside: FolderEntry) -> str:
-    """Gives what stands at ``place`` a visible name in the folder of ``beside``, over nothing; returns that name."""
+    """Gives the file at ``place`` a free, visible name in the folder of ``beside``; returns that name."""
     moment, attempt = datetime.now(UTC), 0
     while True:
         kept = conflict_path(beside.name, moment, attempt)
